@@ -48,13 +48,13 @@ class Scaled(NamedTuple):
 
     @classmethod
     def by(cls, right: Result) -> "Scaled":
-        """What is right sets the scales."""
+        """The reference values set the scales."""
         parts = _parts(right)
         scales = [float(np.abs(part).max()) or 1.0 for part in parts]
         return cls(scales, np.concatenate([part / scale for part, scale in zip(parts, scales, strict=True)]))
 
     def of(self, found: Result) -> "Answer":
-        """What somebody found, when it is looked at."""
+        """A computed value, on the scales of the reference."""
         return Answer(self.scales, found)
 
 

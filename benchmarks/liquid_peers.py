@@ -54,14 +54,14 @@ def in_lammps(side: int, steps: int) -> Posed:
         raise BenchError(f"LAMMPS ended: {program.stderr.read().strip()}")
 
     def call() -> Clocked:
-        told = ask(steps)
-        return Clocked(told["seconds"], near(np.load(f"{folder.name}/x.npy"), side), told["memory"])
+        answer = ask(steps)
+        return Clocked(answer["seconds"], near(np.load(f"{folder.name}/x.npy"), side), answer["memory"])
 
     call.keep = folder  # type: ignore[attr-defined]
-    told = ask(0)
-    if told["processes"] != session.threads():
-        raise MissingColumnError(f"mpiexec is not of LAMMPS's MPI library: {told['processes']} process")
-    return Posed(call, told["energy"])
+    answer = ask(0)
+    if answer["processes"] != session.threads():
+        raise MissingColumnError(f"mpiexec is not of LAMMPS's MPI library: {answer['processes']} process")
+    return Posed(call, answer["energy"])
 
 
 def _processes() -> list[str]:
@@ -196,13 +196,13 @@ def _forces_of_energy(model: Any, ts: Any, torch: Any) -> int:
     x = torch.tensor([[0.0, 0.0, 0.0], [1.1, 0.2, 0.1], [0.3, 1.2, 0.4]], dtype=torch.float64)
     ones, cell = torch.ones(3, dtype=torch.float64), 9.0 * torch.eye(3, dtype=torch.float64)[None]
 
-    def told(x: Any) -> Any:
+    def answer(x: Any) -> Any:
         return model(ts.SimState(x, ones, cell, True, torch.ones(3, dtype=torch.int64)))
 
     along, h = torch.zeros_like(x), 1e-5
     along[1, 0] = h
-    slope = float(told(x + along)["energy"] - told(x - along)["energy"]) / (2.0 * h)
-    found = float(told(x)["forces"][1, 0]) / -slope
+    slope = float(answer(x + along)["energy"] - answer(x - along)["energy"]) / (2.0 * h)
+    found = float(answer(x)["forces"][1, 0]) / -slope
     if not found > 0.5 or abs(found - round(found)) > FAIR:
         raise MissingColumnError(f"torch-sim: its forces are {found:.3g} times those of its energy")
     return round(found)

@@ -4,7 +4,7 @@
 of tetrahedra by hand: by slots is our scheme, by parts needs no buffer and is the best we know. Each
 hand-written Taichi column is what a user writes: the closed form P = mu F + (lambda ln J - mu) F^-T with
 atomic sums, and the energy with `Matrix` code by reverse mode. Element Hessians: the lower halves, 78 numbers
-each; of the first ones what is right is told by NumPy.
+each; the first ones are compared with NumPy.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,8 +1,8 @@
-"""What is measured: a case is one question, with its answer in f64, asked of several columns.
+"""Benchmark cases: one question, with its answer in f64, asked of several columns.
 
 A column is a way to compute it: ours, C, a peer. Its maker prepares what a user would keep from call to call
-(arrays in its layout, compiled functions) and returns the call; the call computes the answer anew, and what
-it started has finished when it returns.
+(arrays in its layout, compiled functions) and returns the call; the call computes the answer again,
+and returns when all that it started has finished.
 """
 
 from collections.abc import Callable, Iterator, Mapping

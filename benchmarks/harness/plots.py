@@ -69,8 +69,8 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
         ax.plot([min(times) * 0.7, time], [k, k], color=colour, alpha=0.9 if ours else 0.35, lw=1.2)
         ring = own["engine"] and not ours
         ax.plot(time, k, "o", color=colour, ms=5.5 if ours else 4, mfc="white" if ring else colour, mew=1.1)
-        told = ax.annotate(figure(time), (time, k), (8, 0), textcoords="offset points", va="center", size=7)
-        told.set(color=INK, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
+        label = ax.annotate(figure(time), (time, k), (8, 0), textcoords="offset points", va="center", size=7)
+        label.set(color=INK, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     for goal in goals:
         base = next((r for r in rows if r["name"] == _base_of(goal, rows)), None)
         at = next((k for k, row in enumerate(ordered) if row["name"] == goal["name"]), None)

@@ -58,8 +58,8 @@ class Process:
             line = ""
         if not line:
             assert self._process.stderr is not None
-            told = self._process.stderr.read()[-2000:]
-            raise BenchError(f"{what.get('column', 'a column')}: its process died\n{told}")
+            last_words = self._process.stderr.read()[-2000:]
+            raise BenchError(f"{what.get('column', 'a column')}: its process died\n{last_words}")
         answer = json.loads(line)
         if "failed" in answer:
             raise BenchError(f"{what.get('column', 'a column')}: {answer['failed']}")

@@ -42,21 +42,21 @@ class Worker:
             first, result, memory = clocked(call)
         except MissingColumnError as reason:
             return {"missing": str(reason)}
-        told = {"first": first, "energy": energy, "memory": memory}
+        figures = {"first": first, "energy": energy, "memory": memory}
         if found.expected is not None:
             np.save(answer, numbers(result))
-        return told
+        return figures
 
     def turn(self, case: str, column: str, calls: int, wake: bool) -> dict[str, Any]:
         """Seconds of one of so many calls."""
         call = self.calls[f"{case} {column}"]
         if wake:
             call()
-        began, told = time.perf_counter(), 0.0
+        began, inside = time.perf_counter(), 0.0
         for _ in range(calls):
             result = call()
-            told += result.seconds if isinstance(result, Clocked) else 0.0
-        return {"seconds": (told or time.perf_counter() - began) / calls}
+            inside += result.seconds if isinstance(result, Clocked) else 0.0
+        return {"seconds": (inside or time.perf_counter() - began) / calls}
 
 
 def clocked(call: Call) -> tuple[float, Any, int]:

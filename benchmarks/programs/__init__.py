@@ -1,1 +1,1 @@
-"""Whole programs that the scoreboard starts: what somebody would write who has one thing to compute."""
+"""Whole programs that the scoreboard starts: each written for one task, as a user of that tool would."""

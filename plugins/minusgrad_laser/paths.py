@@ -27,7 +27,7 @@ Margin = Annotated[float | str, Quantity("m", "nonnegative")]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points (n, 2); power and speed (n,) where the curve has its own; what messages call it."""
+    """Points (n, 2); power and speed (n,) where the curve has its own; its name in messages."""
 
     points: np.ndarray
     power: np.ndarray | None = None

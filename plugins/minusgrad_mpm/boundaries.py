@@ -79,7 +79,7 @@ def wall_contact(V, wall, friction):
 
 @local_map("wall_sticking", over="nodes", gives="V_walls", unit="m s^-1", shape=VECTOR, V=SPEED, wall=NORMAL)
 def wall_sticking(V, wall):
-    """Walls across the axes that hold what meets them."""
+    """Walls across the axes that hold everything that meets them."""
     out = V[0] * 1.0
     for a in ti.static(range(out.n)):
         meets = wall[0][a] * V[0][a] < 0.0

@@ -5,7 +5,7 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """What rays see of a volume, and of the ground under water."""
+    """Volumes, and the ground under water, as rays see them."""
     from .marching import optical_depth
     from .refraction import refracted
 

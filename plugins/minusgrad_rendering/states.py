@@ -1,4 +1,4 @@
-"""Initial state of a volume between cameras, and what these should see of it.
+"""Initial state of a volume between cameras, and the pictures that these should see of it.
 
     field        shape       unit
     density      (n^3,)      1/m       of the cells, uniform at the start; cell (z n + y) n + x

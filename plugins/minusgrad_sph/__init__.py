@@ -5,7 +5,7 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The density at each particle: what the others give, and what it gives itself."""
+    """The density at each particle: the contributions of the others, and its own."""
     from .density import kernel_density, self_density
 
     return [kernel_density, self_density]

@@ -491,7 +491,7 @@ def looked_through(steps: tuple[int, ...]) -> tuple[Integrator, Callable[[], Los
 
 
 def test_a_loss_of_what_a_map_gives_has_the_slope_of_the_maps_parameters() -> None:
-    """Against a loss that is made anew for each value: nothing of the old one can be left over."""
+    """Against a loss that is rebuilt for each value, so that nothing of the old one is left over."""
     one, made = looked_through((0, 5))
     rollout, direction = Rollout(one, [made()], 5), drawn(one)
     value, found = rollout.evaluate(names(one))
@@ -710,7 +710,7 @@ def any_threads():
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
-    """Last in this file: the engine starts anew, and forgets its kernels."""
+    """Last in this file: the engine is restarted and forgets its kernels."""
     monkeypatch.setattr(integrator, "SMALL", 0)
     found = []
     for threads in (1, 2):

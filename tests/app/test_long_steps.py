@@ -85,10 +85,10 @@ def test_an_estimate_is_printed_before_the_first_force(
     assert (code, err) == (0, "")
     monkeypatch.setattr(slices, "LEAST_WORK", 0)
     monkeypatch.setattr(simulation, "LONG", 0.0)
-    code, _, err = invoke(*words, tmp_path / "told")
+    code, _, err = invoke(*words, tmp_path / "announced")
     assert code == 0
     assert re.fullmatch(ESTIMATE, err), err
-    assert files(tmp_path / "told") == files(tmp_path / "plain")
+    assert files(tmp_path / "announced") == files(tmp_path / "plain")
 
 
 @pytest.mark.unit

@@ -159,7 +159,7 @@ def test_what_a_call_leaves_for_the_next_is_seen(asked) -> None:
     assert failed(asked(FIELDS + FORGETS.replace("CLEAR", "clear()"))) == []
 
 
-@pytest.mark.parametrize("how", ["the body of a tape", "a loss that somebody else clears"])
+@pytest.mark.parametrize("how", ["the body of a tape", "a loss that a caller clears"])
 def test_where_clearing_may_be_done_elsewhere_it_is_a_warning(how: str, asked) -> None:
     text = FORGETS.replace("    CLEAR\n", "")
     if how == "the body of a tape":

@@ -1,4 +1,4 @@
-"""Energies over single nodes and maps to grids in lanes; and arrays that a sweep begins anew."""
+"""Energies over single nodes and maps to grids in lanes; and arrays that a sweep overwrites."""
 
 import warnings
 from contextlib import nullcontext

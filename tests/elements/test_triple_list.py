@@ -243,19 +243,19 @@ def test_all_triples_without_a_cutoff():
     ],
 )
 def test_what_has_no_triples_is_refused(made, message):
-    with pytest.raises(EnergyError) as told:
+    with pytest.raises(EnergyError) as refusal:
         made()
-    assert str(told.value) == message
+    assert str(refusal.value) == message
 
 
 def test_a_function_that_tells_its_arms_apart_is_refused():
-    with pytest.raises(EnergyError) as told:
+    with pytest.raises(EnergyError) as refusal:
 
         @local_energy("lopsided", over="triples", x=Node("m", ("d",)))
         def lopsided(x):
             return (x[1] - x[0]).norm() + 2.0 * (x[2] - x[0]).norm()
 
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "energy 'lopsided': the arms of a triple are unordered, but u(c, a, b) = 4.66695 and u(c, b, a) ="
         " 3.06992; write it symmetric under exchange, or sum over a list of tuples"
     )

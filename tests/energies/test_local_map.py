@@ -396,7 +396,7 @@ def test_a_map_of_a_map() -> None:
 
 
 def test_each_question_in_any_order_has_the_same_answer() -> None:
-    """What the maps give, and lambda, are made anew for each question."""
+    """Outputs of maps, and lambda, are recomputed for each question."""
     asked = ["x", "s", "rho", "depth", "electron_density.reach", "shift.f", "threshold.level", "t"]
     potential = chain()
     first = {name: chain().gradient(name, T) for name in asked}

@@ -144,7 +144,7 @@ def test_an_absent_architecture_is_refused_and_the_process_goes_on(
 
 
 def test_an_architecture_that_breaks_while_starting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that is there and cannot be used: the next scene starts the engine anew."""
+    """A driver that is there and cannot be used: the next scene starts the engine again."""
     ti = runtime.engine()
 
     def refuse(**_: Any) -> None:

@@ -101,15 +101,15 @@ def test_positions_that_cannot_follow_the_box_are_refused():
     potential = crystal(1.2)
     free = {"x": np.ones(potential.fields["x"].shape, bool), "box": np.ones((1, 2, 2), bool)}
     free["x"][0] = False
-    with pytest.raises(EnergyError) as told:
+    with pytest.raises(EnergyError) as refusal:
         LBFGS(potential, [Unknown("x"), Unknown("box")], free=free)
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "'box': is sought with positions of which some are held, got a hold of 'x'; hold no position, or"
         " leave 'box' out of the unknowns"
     )
-    with pytest.raises(EnergyError) as told:
+    with pytest.raises(EnergyError) as refusal:
         LBFGS(potential, [Unknown("x", upper=9.0), Unknown("box")])
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "'box': is sought with bounded positions, got bounds of 'x'; leave them out, because positions"
         " move with the box"
     )

@@ -126,7 +126,7 @@ FUSED = {
         order("leapfrog"),
     ),
     "time stands still in a batch": (text("ti.f64(sub)", "0.0"), splits),
-    "time begins anew with each batch": (text("first + ", ""), splits),
+    "time begins again with each batch": (text("first + ", ""), splits),
     "time runs at half speed": (text("t0 + (first", "t0 + 0.5 * (first"), work("leapfrog")),
     "time of the step's end at each force": (text("ends[move]", "1.0"), work("yoshida4")),
     "time of the step's start at each force": (text(" + ends[move]", ""), by_hand("leapfrog")),

@@ -724,7 +724,7 @@ def any_threads():
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
-    """Last in this file: the engine starts anew, and forgets its kernels."""
+    """Last in this file: the engine is restarted and forgets its kernels."""
     monkeypatch.setattr(integrator, "SMALL", 0)
     found = []
     for threads in (1, 2):

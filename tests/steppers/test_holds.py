@@ -562,7 +562,7 @@ def test_with_another_dt_supports_go_on_where_they_were(launches):
 
 
 def test_a_state_that_is_pushed_returns_to_its_supports(launches):
-    """Whatever somebody writes into held components lasts for no step."""
+    """Values written into held components last for no step."""
     stepper = tangled("leapfrog", 0.05, damped=False)
     stepper.advance(3)
     x, v = (stepper.potential.fields[n] for n in "xv")
@@ -803,7 +803,7 @@ def line(n: int) -> Integrator:
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(launches, any_threads):
-    """Last in this file: the engine starts anew, and forgets its kernels."""
+    """Last in this file: the engine is restarted and forgets its kernels."""
     found = []
     for threads in (1, 2):
         runtime.start(runtime.Options(threads=threads))

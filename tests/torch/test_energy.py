@@ -429,7 +429,7 @@ def test_ten_thousand_calls_leave_nothing_behind() -> None:
     assert resident() < 1.02 * before
 
 
-# Told in vain ---------------------------------------------------------------------------------------
+# Arguments that have no effect -------------------------------------------------------------------------
 
 X = torch.ones((5, 2), dtype=torch.float64)
 MISTAKES: dict[str, Callable[[Any], Any]] = {

@@ -40,7 +40,7 @@ class ComponentAdjoint(RunAdjoint):
         return found.astype(self.stepper.potential.fields.dtype) if name in self.adjoints else found
 
     def _owned(self, potential: Potential, moved: set[str]) -> list[str]:
-        """The parameters of a potential, in terms that read what moves."""
+        """The parameters of a potential, in terms that read moving fields."""
         terms = felt(potential, moved)
         return [n for n, p in self._owners.items() if p is potential and n.partition(".")[0] in terms]
 

@@ -1,4 +1,4 @@
-"""The derivatives of runs, for each class of steppers: what `Rollout` needs to know of one.
+"""The derivatives of runs, for each class of steppers: the properties that `Rollout` needs.
 
 splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
 with constraints       a tape of moves; two linear systems for each step (`constrained`)

@@ -62,7 +62,7 @@ class Rollout:
 
     @property
     def writes(self) -> tuple[float, ...]:
-        """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
+        """The inputs of the value, as numbers that differ after every write (`Potential.writes`)."""
         one = self.stepper
         potentials = [p for p in (one.potential, one.lagrangian, one.dissipation) if p is not None]
         potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]

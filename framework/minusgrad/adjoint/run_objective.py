@@ -32,7 +32,7 @@ class DifferentiableRun(Protocol):
 
     @property
     def writes(self) -> Any:
-        """What the value depends on, as a value that differs after every write."""
+        """The inputs of the value, as a value that differs after every write."""
 
     def value(self) -> float: ...
 
@@ -41,7 +41,7 @@ class DifferentiableRun(Protocol):
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray: ...
 
     def state(self) -> dict[str, np.ndarray]:
-        """What the bits of the next value depend on, besides the parameters."""
+        """State on which the bits of the next value depend, besides the parameters."""
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
@@ -119,11 +119,11 @@ class RunObjective:
         return f"{self.rollout.label}: {self.rollout.trouble}" if self.rollout.trouble else None
 
     def state(self) -> dict[str, np.ndarray]:
-        """What a resumed search needs besides the parameters."""
+        """State that a resumed search needs besides the parameters."""
         return self.rollout.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set what `state` returned."""
+        """Set the values that `state` returned."""
         self.rollout.restore(state)
         self._seen, self._left = (b"", np.nan), self.rollout.writes
 

@@ -75,7 +75,7 @@ class RunBuckling:
         ]
 
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know."""
+        """Remarks below the table: counts, forces left, units."""
         said = [f"loads: {', '.join(self.loads)}, at factor 1 as in the scene; linearised factors above"]
         if not len(self.factors):
             said = [f"loads: {', '.join(self.loads)}; linearised, they make nothing buckle"]

@@ -67,7 +67,7 @@ class RunElasticity:
         ]
 
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know."""
+        """Remarks below the table: counts, forces left, units."""
         symbol, size = self.unit
         d, table = self.dimension, self.found.relaxed if self.relaxes else self.found.unrelaxed
         bulk = float(table[:d, :d].sum()) / d**2 / size

@@ -67,7 +67,7 @@ class RunModes:
         return self.hertz / HERTZ if self.is_molecular and self.hertz is not None else self.found.frequencies
 
     def remarks(self) -> list[str]:
-        """What a reader of the table has to know."""
+        """Remarks below the table: counts, forces left, units."""
         found, (zero, unstable) = self.found, (int(self.found.zero.sum()), int(self.found.unstable.sum()))
         said = [f"{len(found)} lowest of {found.total} modes: {zero} zero, {unstable} unstable"]
         for name, size in found.gradient.items():

@@ -68,7 +68,7 @@ def as_overrides(overrides: Overrides) -> list[str]:
 
 
 def _toml(key: str, value: Any) -> str:
-    """A value as TOML writes it. Raises `UserError` for what it cannot."""
+    """A value as TOML writes it. Raises `UserError` for values that TOML does not have."""
     value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(k)} = {_toml(key, v)}" for k, v in value.items()) + "}"

@@ -231,7 +231,7 @@ class VariationalBlock(Record):
 
 
 class EvolutionBlock(Record):
-    """A program in time: in steps of length `dt` fields become what maps and slopes have computed.
+    """A program in time: in steps of length `dt` fields become the results of maps and slopes.
 
     `next`: for each field that changes, the field that it becomes.
     """
@@ -340,7 +340,7 @@ class Search(Record):
         return self.search(context, quantities(self, context.units)["time"], holds=context.holds)
 
     def search(self, context: StepperContext, t: float, **options: Any) -> Minimiser:
-        """The minimiser at a time; options: its holds, or the masks of what is free."""
+        """The minimiser at a time; options: its holds, or the masks of free components."""
         values, known = quantities(self, context.units), context.potential.fields
         tables = self.fields or {m.position: UnknownField() for m in context.motions}
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
@@ -463,7 +463,7 @@ class MomentaBlock(Looks):
 
 
 def _refuse_lagrangian(observer: str, context: ObserverContext) -> None:
-    """Raise `EnergyError` for what is computed from the masses of nodes, which a Lagrangian does not have."""
+    """Raise `EnergyError` for quantities computed from masses of nodes, which a Lagrangian does not have."""
     if context.stepper.lagrangian is not None:
         raise EnergyError(
             f"{observer}: have no rule for a Lagrangian, whose masses are not those of nodes, got one; leave"

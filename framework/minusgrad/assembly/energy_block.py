@@ -121,13 +121,13 @@ class CellBlock(EnergyBlock):
 
 
 class Windows(Record):
-    """A map with windows of cells may say what lies beyond the rim of the grid."""
+    """A map with windows of cells may name the values beyond the rim of the grid."""
 
     edges: str | tuple[str, ...] | None = None
 
 
 class Outputs(Record):
-    """A map may say what it gives, over the cells of which grid, and that it adds to what others give."""
+    """A map may name its output, the grid of its cells, and that it adds to the output of others."""
 
     gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
     adds: bool = False

@@ -157,7 +157,7 @@ class Registry:
             self._add(Plugin(path.stem, "file", path.name, str(path)), lambda: _imported(path), bare=True)
 
     def _add(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
-        """Import one plugin and enter what it registers, all or nothing; `bare` ones need no hooks."""
+        """Import one plugin and enter all that it registers, or nothing; `bare` ones need no hooks."""
         if plugin.name in self.plugins:
             raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
         with blamed(plugin, "cannot be imported"):
@@ -273,7 +273,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _check(plugin: Plugin, module: Any) -> None:
-    """Refuse what is no module, another API, and hooks that pluggy would silently ignore."""
+    """Refuse objects that are no module, another API, and hooks that pluggy would silently ignore."""
     if not isinstance(module, ModuleType):
         raise PluginError(f"{plugin}: '{plugin.target}' is {_kind_of(module)}, not a module")
     api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)

@@ -310,7 +310,7 @@ class Simulation:
             raise SceneError([self.scene.document.problem(path, text)]) from error
 
     def _made(self, block: Block, context: Any, wanted: type[T]) -> T:
-        """What the block's model makes; a plugin that fails is named."""
+        """The object that the block's model makes; a plugin that fails is named."""
         owner, what = self._validated.entries[block.path].owner, f"{WHAT[block.section]} '{block.kind}'"
         with self.placed(block.path):
             with blamed(owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
@@ -646,7 +646,7 @@ class Simulation:
         self.potential.refresh(self.stepper.time)
 
     def facts(self) -> dict[str, Any]:
-        """What a checkpoint says of its origin."""
+        """Facts about the origin of a checkpoint."""
         facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
         bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}

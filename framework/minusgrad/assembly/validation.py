@@ -26,12 +26,12 @@ WHAT = {
     "observe": "observer",
     "loss": "loss",
 }
-"""What a block of each section is called in messages."""
+"""The name of a block of each section in messages."""
 
 
 @dataclass
 class ValidatedScene:
-    """A scene whose every block has been validated, with what makes it; by the blocks' places.
+    """A scene whose every block has been validated, with its model; by the blocks' places.
 
     fitted: the values of an earlier fit that it starts with, if any.
     """

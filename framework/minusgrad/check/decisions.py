@@ -22,7 +22,7 @@ TIES = ("min", "max")
 
 @dataclass(frozen=True)
 class Switches:
-    """What may change the branch of a map's elements: conditions, ties of two numbers, rounded numbers."""
+    """Numbers that may change the branch of a map's elements: conditions, ties of two, rounded numbers."""
 
     term: Term
     conditions: Sequence[Scalar]

@@ -1,4 +1,4 @@
-"""Gradient checks of energies and maps, in double precision (`single_precision`: what f32 adds).
+"""Gradient checks of energies and maps, in double precision (`single_precision`: the questions of f32).
 
     Taylor   the remainder of a step falls as its square (`questions`)
     path     U changes along a step of physical size by the integral of its gradient

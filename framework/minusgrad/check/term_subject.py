@@ -52,7 +52,7 @@ class TermSubject:
 
     @cached_property
     def switches(self) -> Switches | None:
-        """What changes the branches of a map's elements; None of an energy, and of maps with windows."""
+        """Numbers that decide branches of a map's elements; None of an energy, and of maps with windows."""
         return None if isinstance(self.term, StagedTerm) else Switches.of(self.term)
 
     def decisions(self) -> bytes | None:

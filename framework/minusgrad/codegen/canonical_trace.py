@@ -22,7 +22,7 @@ from ..symbolic.scalar import Scalar
 from .kept_traces import KEPT
 
 _OF_NUMBERS = ("unit", "shape", "bounds", "open", "differentiable", "integer", "axes", "spacing")
-"""What a declaration says about numbers; defaults are among a term's values, windows in its graph."""
+"""Properties of numbers in a declaration; defaults are among a term's values, windows in its graph."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class ElementStatements(Emitter):
     def _assigned(
         self, wanted: list[Scalar], traced: Trace, local: Mapping[Leaf, str]
     ) -> tuple[list[str], list[str]]:
-        """The loads of all leaves that are read, the statements, and the texts of what is wanted."""
+        """The loads of all leaves that are read, the statements, and the texts of the wanted outputs."""
         if not wanted:
             return [], []
         known = {leaf_of(traced, leaf).serial: text for leaf, text in local.items()}

@@ -163,7 +163,7 @@ class Statements:
 
     @property
     def _variant(self) -> tuple[Hashable, ...]:
-        """What graphs and statements follow from beside the trace and the request."""
+        """All that graphs and statements depend on besides the trace and the request."""
         return type(self).__qualname__, self.term.dtype.str
 
     def _hoisted(

@@ -193,7 +193,7 @@ class Emitter(Statements):
         return Slices(self._packing(count) | headers, rows, rows * rows)
 
     def _packing(self, count: str) -> dict[str, str]:
-        """The header of the loop that packs sources, and what replaces it: they are packed once."""
+        """The header of the loop that packs sources, and its replacement: they are packed once."""
         return {f"for j in range({count}):": f"for j in range(ti.select({BEGIN} == 0, {count}, 0)):"}
 
     # Loops
@@ -232,7 +232,7 @@ class Emitter(Statements):
         return {}
 
     def _derived(self, name: str, of: Hashable, make: Callable[[], np.ndarray]) -> None:
-        """An array of its own that follows from the elements; `of`: what else it follows from."""
+        """An array of its own that follows from the elements; `of`: its other inputs."""
         if name not in self._arrays:
             self._own(name, self.term.elements.derived((name, of), make))
 

@@ -151,7 +151,7 @@ def of_term(term: Term, simplify: bool = True) -> Trace:
 
 
 def _components(energy: LocalMap, returned: Any, d: int | None, k: int) -> list[Any]:
-    """The components of what a map's function returned. Raises `TraceError` unless they are as declared."""
+    """The components of a map's returned value. Raises `TraceError` unless they are as declared."""
     outputs, what = energy.outputs, f"map '{energy.name}'"
     parts = [returned] if len(outputs) == 1 else returned
     if not isinstance(parts, (tuple, list)) or len(parts) != len(outputs):

@@ -19,7 +19,7 @@ DENSITY_KEYS = ("fbar", "rest_shape")
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""
 EDGES = ("clamped", "zero", "periodic")
-"""What lies beyond an edge of a grid: the value of the cell at the edge, 0, or the grid once more."""
+"""Values beyond an edge of a grid: the value of the cell at the edge, 0, or the grid once more."""
 SYMMETRIES = ("translation", "rotation", "permutation")
 """Symmetries that an energy may be declared to have."""
 

@@ -34,7 +34,7 @@ from .local_energy import LocalEnergy
 from .roles import Linear, Node, Parameter, Role, Shape, Table
 
 OUTSIDE = ("cut", "refuse")
-"""What becomes of windows that leave the grid: they are cut off, or the run ends with an error."""
+"""Treatments of windows that leave the grid: they are cut off, or the run ends with an error."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Output:
 
 @dataclass(frozen=True)
 class LocalMap(LocalEnergy):
-    """A named local map; made by `local_map`. `outputs`: what it gives, by the declared names of fields."""
+    """A named local map; made by `local_map`. `outputs`: its results, by the declared names of fields."""
 
     outputs: Mapping[str, Output] = field(hash=False, default_factory=dict)
 

@@ -59,7 +59,7 @@ class Term:
     box: Field | None = None
     """The periodic box that its fields are in."""
     outside: str | None = None
-    """Of a map with windows: "cut" or "refuse" what leaves the grid; None: cut, or as the stepper says."""
+    """"cut" or "refuse": windows of a map that leave the grid; None: cut, or as the stepper says."""
     owner: str = ""
     """The name that its arguments have in derivatives, if not its own: of a sweep of a repeated map."""
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -342,7 +342,7 @@ class Term:
 
     @property
     def window_edges(self) -> tuple[str, ...]:
-        """What lies beyond the rim of the grid that windows reach, along each axis."""
+        """Kinds of values beyond the rim of the grid that windows reach, along each axis."""
         assert self.grid is not None
         return tuple(self.energy.edges) or ("zero",) * len(self.grid.shape)
 

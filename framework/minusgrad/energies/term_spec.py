@@ -82,7 +82,7 @@ class TermSpec:
         return self
 
     def edges_by_axis(self) -> tuple[str, ...]:
-        """What lies beyond the edges, along each axis of the grid. Raises `EnergyError` for unknown edges."""
+        """Values beyond the edges, by axis of the grid. Raises `EnergyError` for unknown kinds."""
         assert self.grid is not None
         usual = EDGES[0] if self.energy.element_kind.cells else EDGES[1]
         axes, given = len(self.grid.shape), self.edges or self.energy.edges or usual
@@ -132,7 +132,7 @@ class TermSpec:
         return replace(self, energy=around, data=data, elements=elements)
 
     def way_out(self) -> str | None:
-        """What becomes of windows that leave the grid; None where it is not declared, not by edges either."""
+        """The treatment of windows that leave the grid; None where neither it nor edges are declared."""
         of_map = self.energy
         if not isinstance(of_map, LocalMap) or of_map.cell is None or of_map.from_cells:
             if self.outside is not None:

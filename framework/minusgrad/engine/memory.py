@@ -14,7 +14,7 @@ _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _UNREADABLE = "is not a size of memory; write it like '500 MB', '1 GiB', or in bytes"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B\s*")
 _LIMITS = (("RLIMIT_AS", "VmSize", "ulimit -v"), ("RLIMIT_DATA", "VmData", "ulimit -d"))
-"""Limits of a process: the name, what counts in /proc/self/status, and the command that sets it."""
+"""Limits of a process: the name, the figure in /proc/self/status, and the command that sets it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -50,7 +50,7 @@ def used() -> int:
 
 
 def require(count: int, what: str, cure: str = "", error: type[Exception] = UserError) -> None:
-    """Refuse what does not fit into the free memory, before it is allocated.
+    """Refuse arrays that do not fit into the free memory, before they are allocated.
 
     count: bytes. what: the object, which begins the message. cure: the end of the message. error: the
     exception's class; a validator of a record raises ValueError. Raises `error` if more bytes
@@ -104,7 +104,7 @@ def _of_machine() -> Free:
 
 
 def _of_process() -> Iterator[Free]:
-    """What `ulimit` leaves."""
+    """Memory that `ulimit` leaves."""
     import resource
 
     status = _status()
@@ -115,7 +115,7 @@ def _of_process() -> Iterator[Free]:
 
 
 def _of_cgroups() -> Iterator[Free]:
-    """What the control groups of this process leave, those that contain them too (Slurm, systemd, Docker).
+    """Memory left by the control groups of this process, and by their parents (Slurm, systemd, Docker).
 
     Version 2 has one tree, `0::/path`; version 1 has one for memory, `4:memory:/path`. In a container the
     path may be that of the host; the root is then the container's own.

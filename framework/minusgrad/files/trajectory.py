@@ -408,7 +408,7 @@ def segments(run: Path) -> list[Path]:
 def each(
     run: Path, read: Callable[[h5py.File, int], Result], damaged: list[str] | None = None
 ) -> Iterator[Result]:
-    """What `read` returns for each segment in the order of steps, and the last step that was read before.
+    """The results of `read` for each segment in the order of steps, and the last step that was read before.
 
     A running run joins segments and deletes their sources: then the folder is listed again, and rows up to
     that step are to be skipped. Raises CheckpointError if a segment is damaged, unless a list is given for

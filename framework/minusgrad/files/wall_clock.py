@@ -1,4 +1,4 @@
-"""Wall-clock time for saves: when one is due. It decides when files are written, never what is in them."""
+"""Wall-clock time for saves: when one is due. It decides when files are written, never their contents."""
 
 import time
 

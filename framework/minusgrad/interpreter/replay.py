@@ -89,7 +89,7 @@ class Replay:
 
 
 def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Handle]) -> Replay:
-    """Replay a run in plain Python. Raises `TraceError` for what cannot be interpreted."""
+    """Replay a run in plain Python. Raises `TraceError` for statements that cannot be interpreted."""
     interpreter = _holding(arrays, ran[0].before if ran else {id(h): h.start for h in arrays.handles})
     leaves = {h.name: interpreter.leaves(h.array) for h in inputs}
     wrote: list[Wrote] = []

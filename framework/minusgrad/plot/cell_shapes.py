@@ -44,7 +44,7 @@ OUTLINES: dict[tuple[int, int], tuple[Loop, ...]] = {
 
 
 class Outline(NamedTuple):
-    """What a list of cells is drawn with.
+    """The polygons and edges that draw a list of cells.
 
     polygons (P, l), and of each its cell, owner (P,), and a node of that on its inner side, inner (P,);
     edges (K, 2): the parts of all edges drawn, each once; rim (R, 2): in the plane, those of one cell only.

@@ -115,7 +115,7 @@ class Shapes:
 
     @cached_property
     def parts(self) -> dict[str, mesh_artists.Part]:
-        """What the lists are drawn with; of nodes without lists the lines between neighbours."""
+        """Outlines of the lists; of nodes without lists the lines between neighbours."""
         lists = self.lists or ({"": self.bonds} if len(self.bonds) else {})
         return {name: meshes.part(self.rest, tuples, self.view) for name, tuples in lists.items()}
 

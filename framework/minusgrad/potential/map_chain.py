@@ -158,7 +158,7 @@ def outputs(part: Term | StagedTerm | Slope) -> list[Field]:
 
 
 def _check_order(parts: Sequence[Term | StagedTerm | Slope]) -> None:
-    """Refuse what writes a field after another has read it, and what a slope would overwrite."""
+    """Refuse parts that write a field after another has read it, and fields that a slope would overwrite."""
     for k, early in enumerate(parts):
         for late in parts[k:]:
             read = {field.name for field in early.fields.values()}

@@ -245,7 +245,7 @@ class Potential:
             self._compile()
 
     def refuse_exits(self) -> None:
-        """Refuse windows that leave their grids, of all maps that do not declare what becomes of them."""
+        """Refuse windows that leave their grids, of all maps that do not declare their treatment."""
         local = [m for m in self.maps.values() if isinstance(m, Term)]
         undeclared = [m for m in local if m.grid and m.outside is None]
         for of_map in undeclared:

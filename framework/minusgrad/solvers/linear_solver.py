@@ -49,7 +49,7 @@ INSTALLED = {
 }
 """Methods of optional libraries: whether they are there, the library, and the command that installs it."""
 BITS = "the same on one machine with one number of threads; sums of libraries depend on both"
-"""What a journal says of the bits of solutions."""
+"""The sentence of the journal about the bits of solutions."""
 SMALL = 12_000
 """Unknowns up to which "auto" takes factors of SuperLU."""
 PRECISE = 1e-12

@@ -1,4 +1,4 @@
-"""A sparse symmetric system, with what solvers can use of its origin: the nodes, and the softest motions."""
+"""A sparse symmetric system, with its nodes and softest motions, which solvers can use."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -314,7 +314,7 @@ class Integrator(MotionStepper):
         return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
+        """Set the values that `state` returned; one made with another dt keeps its own, from that time.
 
         Where dt was set after the saved stepper was made, it is restored. Raises `CheckpointError` if
         anything is missing or does not fit.
@@ -500,14 +500,14 @@ class Integrator(MotionStepper):
 
 
 def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:
-    """Raise `EnergyError` for what has moves without a rule for constraints."""
+    """Raise `EnergyError` for steps with moves that have no rule for constraints."""
     for what, given in (("a box that moves", barostat), ("a magnetic field", magnetic)):
         if given:
             raise EnergyError(f"constraints: have no rule for {what}, got both; leave one of them out")
 
 
 def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> None:
-    """Raise `EnergyError` for what has its own places or rules, which a box that moves does not keep."""
+    """Raise `EnergyError` for supports and moves that fix places, which a moving box does not keep."""
     for what, given in (("held nodes", holds is not None and holds.fields), ("a magnetic field", magnetic)):
         if given:
             raise EnergyError(

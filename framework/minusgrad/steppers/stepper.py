@@ -156,7 +156,7 @@ class Stepper:
 
     @property
     def inputs(self) -> Any:
-        """What `gradient` depends on, as a value that differs after every write; None: not watched."""
+        """The inputs of `gradient`, as a value that differs after every write; None: not watched."""
         return None
 
     @property
@@ -209,7 +209,7 @@ class Stepper:
         return ""
 
     def events(self) -> list[dict[str, Any]]:
-        """What a run writes into its journal, as "event" and facts: all since the last call."""
+        """Entries for the journal of a run, as "event" and facts: all since the last call."""
         return []
 
     @property
@@ -228,7 +228,7 @@ class Stepper:
 
     @property
     def weights(self) -> set[str]:
-        """The fields by which a step weighs what moves: inertias."""
+        """The inertias of the nodes that a step moves."""
         return {m.inertia for m in self.motions if isinstance(m.inertia, str)}
 
     @property
@@ -285,7 +285,7 @@ class Stepper:
         return {f"gradient/{n}": storage.host(g).copy() for n, g in self.gradient.items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
         refuse_unlike(state, self.state())
         for name, array in self.gradient.items():
             storage.store(array, state[f"gradient/{name}"])

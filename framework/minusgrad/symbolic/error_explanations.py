@@ -44,7 +44,7 @@ INSTEAD = {
     "sum": "v.sum()",
     "where": "ti.select(condition, a, b)",
 } | {"atan": "ti.atan2(a, 1.0)", "fabs": "ti.abs(a)", "pow": "a ** b"}
-"""What to write for functions of NumPy, and of math, that have no namesake in `ti`."""
+"""Replacements for functions of NumPy, and of math, that have no namesake in `ti`."""
 CALLED_BY_NUMPY = re.compile("unexpected keyword argument '(axis|out|dtype|keepdims)'")
 USED_AS_ONE = re.compile("'(list|tuple|_NodesOfSet)'|non-int of type|operands: must have one shape")
 """Messages of errors that a list may cause which is used like one of its entries."""

@@ -317,7 +317,7 @@ def visible(function: Callable) -> dict[str, Any]:
 
 
 def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
-    """The function's source, rewritten and compiled; raises `TraceError` for what is refused."""
+    """The function's source, rewritten and compiled; raises `TraceError` for statements that are refused."""
     definition, file = parsed(function)
     tree = ast.fix_missing_locations(ast.Module([rewriter(file).function(definition)], []))
     uses: dict[str, int] = {}
@@ -373,7 +373,7 @@ def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class Rewriter(ast.NodeTransformer):
-    """Gives assignments Taichi's value semantics and refuses what an energy cannot contain."""
+    """Gives assignments Taichi's value semantics and refuses statements that an energy cannot contain."""
 
     refused: ClassVar[Mapping[type[ast.AST], str]] = REFUSED
     counts: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""The normal form of expressions: what a new node becomes before it enters the graph.
+"""The normal form of expressions, into which a new node is brought before it enters the graph.
 
 Constants are computed, numeric factors stand outermost, a division is a multiplication by a shared
 reciprocal, small whole powers are products. Rules hold for finite numbers: 0 * x is 0 and x - x is 0

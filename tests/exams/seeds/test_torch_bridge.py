@@ -4,7 +4,7 @@
     d loss = sign(p - (x, y, z)) ((2 x, exp y, cos z) - 1)
 
 The vertices come from an OBJ file through trimesh. The map's reverse, seeded with the derivative of a loss
-that somebody else has computed, is what the bridge to torch will call.
+that another program has computed, is called by the bridge to torch.
 """
 
 import re

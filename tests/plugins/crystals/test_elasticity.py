@@ -243,8 +243,8 @@ def test_atoms_at_no_minimum_are_refused():
 def test_a_potential_without_a_box_is_refused():
     fields = Fields({"x": np.random.default_rng(0).normal(size=(4, 3))})
     potential = Potential(fields, [bind(lennard_jones_pair, fields)])
-    with pytest.raises(EnergyError) as told:
+    with pytest.raises(EnergyError) as refusal:
         elastic_constants(potential)
-    assert str(told.value) == (
+    assert str(refusal.value) == (
         "elastic constants: no energy depends on 'box', got fields x; give the scene a periodic [box]"
     )

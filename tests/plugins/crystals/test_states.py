@@ -65,9 +65,9 @@ def test_a_state_has_a_box_a_temperature_and_displacements(tmp_path):
 
 
 def test_a_crystal_of_a_wrong_dimension_is_refused(tmp_path):
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as refusal:
         made(tmp_path, cells=[2, 2])
-    assert str(told.value) == "cells: a fcc crystal has 3 axes, got [2, 2]; write cells = [4, 4, 4]"
+    assert str(refusal.value) == "cells: a fcc crystal has 3 axes, got [2, 2]; write cells = [4, 4, 4]"
 
 
 def test_a_crystal_that_does_not_fit_into_the_memory_is_refused(tmp_path):

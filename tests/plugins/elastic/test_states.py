@@ -343,7 +343,7 @@ TURNED = "'clockwise.msh': all 14 cells were inverted; they are turned over"
 def test_what_was_done_to_a_mesh_is_told(scene, tmp_path: Path, capsys) -> None:
     path = scene(from_file("clockwise.msh"))
     assert TURNED in minusgrad.run(path, out=tmp_path / "run").remarks
-    assert cli.main(["run", str(path), "--out", str(tmp_path / "told")]) == 0
+    assert cli.main(["run", str(path), "--out", str(tmp_path / "announced")]) == 0
     assert f"minusgrad: {TURNED}\n" in capsys.readouterr().err
     washer = scene(from_file("washer.msh") + "drop_unused = true\n")
     assert build(washer).starting.remarks == [

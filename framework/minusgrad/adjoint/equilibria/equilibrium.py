@@ -76,7 +76,7 @@ class Equilibrium:
 
     @property
     def writes(self) -> tuple[float, ...]:
-        """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
+        """The inputs of the value, as numbers that differ after every write (`Potential.writes`)."""
         potentials = [self.potential, *(loss.potential for loss in self.losses if isinstance(loss, Loss))]
         kept = 0 if self.kept is None else self.kept.constraints.writes
         return (sum(potential.writes for potential in potentials) + kept, self._numbers.writes)
@@ -297,7 +297,7 @@ class Equilibrium:
         return {f"equilibrium/{n}": a for n, a in self._values().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set what `state` returned."""
+        """Set the values that `state` returned."""
         self._put({n: state[f"equilibrium/{n}"] for n in self._names})
         self._good = self._values()
 

@@ -70,7 +70,7 @@ class EquilibriumSubject:
         return argument_values(self.one.owner(name), name).astype(np.float64)
 
     def put(self, name: str, values: np.ndarray) -> None:
-        """Set a field, but for what is sought, or a parameter."""
+        """Set a field that is not sought, or a parameter."""
         if name in self._fields:
             self.one.set_input(name, values)
         elif name in (numbers := self.one.holds.numbers):
@@ -93,7 +93,7 @@ class EquilibriumSubject:
         """None: a Taylor test meets no jump."""
 
     def rounding(self) -> float:
-        """What the tolerance of the search leaves open."""
+        """The uncertainty that the tolerance of the search leaves."""
         tolerance = self.one.search.tolerances.force or BALANCED[self._fields.dtype.name]
         sizes = (ordered_sum(np.abs(w * self._fields[n].values)) for n, w in self._weights.items())
         return FLOOR * tolerance * sum(sizes)

@@ -33,7 +33,7 @@ VECTORS = 12
 
 
 class _AtSteps:
-    """What both ways share: the names, and products with d2U at the ends of steps."""
+    """Names, and products with d2U at the ends of steps, which adjoint and tangents share."""
 
     def __init__(self, stepper: GradientFlow, names: Sequence[str]):
         self.stepper, self.potential, self.free = stepper, stepper.potential, stepper.free
@@ -111,7 +111,7 @@ class FlowAdjoint(RunAdjoint):
         self._put(self.at.flat(self.adjoints))
 
     def _leave(self, step: int) -> None:
-        """Supports take what a loss has given to held components of the state at a step."""
+        """Pass to supports the adjoints that a loss gives to held components of the state at a step."""
         if self.supports:
             self.supports.pull(float(self.stepper.times(step)), self.adjoints)
             self._put(self.at.flat(self.adjoints))

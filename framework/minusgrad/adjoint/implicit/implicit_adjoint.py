@@ -70,13 +70,13 @@ class ImplicitAdjoint(ComponentAdjoint):
         self._parts.put(self.adjoints, x, v)
 
     def _leave(self, step: int) -> None:
-        """Supports take what a loss has given to held components of the state at a step."""
+        """Pass to supports the adjoints that a loss gives to held components of the state at a step."""
         if self.supports:
             self.supports.pull(float(self.stepper.times(step)), self.adjoints)
             self._parts.put(self.adjoints, *self._parts.taken(self.adjoints))
 
     def _stage(self, solved: SolvedStage) -> None:
-        """From the results of a stage to what it began with."""
+        """From the adjoints after a stage to those before it."""
         one, components, stage = self.one, self.components, solved.stage
         x, v = self._parts.taken(self.adjoints)
         last = {name: self._carried[name] for name in self._carried}

@@ -40,7 +40,7 @@ class AdjointExchange:
                 slot.lend(*self._adjoints[x].memory)
 
     def depart(self) -> None:
-        """What the sweep has found becomes the adjoints of the state before the step."""
+        """Results of the sweep become the adjoints of the state before the step."""
         for x in self._updates:
             if x in self._found:
                 self._adjoints[x].exchange(self._found[x])

@@ -146,7 +146,7 @@ class ProgramAdjoint(RunAdjoint):
         return pieces
 
     def _departures(self) -> list[Code]:
-        """The adjoints of the fields before the step: what is passed on, and what the sweep has found."""
+        """The adjoints of the fields before the step: those passed on, and those of the sweep."""
         pieces = []
         for name, array in self.adjoints.items():
             pieces += self._passed(name, array, zero=name in self._arrived)
@@ -155,7 +155,7 @@ class ProgramAdjoint(RunAdjoint):
         return pieces
 
     def _passed(self, name: str, into: Any, zero: bool) -> list[Code]:
-        """Loops that add the adjoints of the fields which `name` becomes; to `zero` or to what is there."""
+        """Loops that add the adjoints of the fields which `name` becomes; to `zero` or to present values."""
         passed = [self._arrived[x] for x, given in self.stepper.updates.items() if given == name]
         if not zero:
             return [added(into, array) for array in passed]

@@ -23,7 +23,7 @@ NUMBERS = {
 }
 """The fields of the numbers, by their names."""
 SHAPE = {"frequency": "support_rate", "across": "support_across", "beside": "support_beside"}
-"""The fields of what shapes a path, by its row of `HeldComponents.given`."""
+"""The fields that shape a path, by its row of `HeldComponents.given`."""
 ONCE = "support_once"
 """The field that is 1 where all happens at once."""
 

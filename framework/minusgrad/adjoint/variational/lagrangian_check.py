@@ -23,11 +23,11 @@ from ...steppers.variational.mass_matrix import SINGULAR, least_eigenvalue
 STATES = 3
 """Random states, besides the given one."""
 KEPT = 1e-9
-"""The rate of a conserved momentum map, in parts of what it is summed from."""
+"""The rate of a conserved momentum map, relative to its summands."""
 
 
 def of_lagrangian(energy: Lagrangian, d: int = 3, seed: int = 0) -> Iterator[Finding]:
-    """What an energy is asked, and the questions above, at random states of the declared scales."""
+    """The questions of an energy, and those above, at random states of the declared scales."""
     potential = instance(energy, d, np.random.default_rng(seed))
     yield from of_lagrangians(potential, 0.7, seed)
 

@@ -19,7 +19,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class PhaseParts:
-    """What adjoint and tangents share: fields, names and systems of a stepper."""
+    """Fields, names and systems of a stepper, which adjoint and tangents share."""
 
     def __init__(self, stepper: VariationalIntegrator, names: Sequence[str]):
         self.stepper, self.action, self.components = stepper, stepper.action, stepper.components

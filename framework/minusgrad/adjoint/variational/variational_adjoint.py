@@ -78,7 +78,7 @@ class VariationalAdjoint(RunAdjoint):
         self.phase.parts.put(self.adjoints, q, np.zeros_like(v))
 
     def _part(self, solved: SolvedAction) -> None:
-        """From the results of a part of a step to what it began with."""
+        """From the adjoints after a part of a step to those before it."""
         phase, g, free = self.phase, self.action.galerkin, self.stepper.components.free
         phase.begin(solved)
         h, u, s = solved.h, solved.u, self.action.galerkin.degree

@@ -1,4 +1,4 @@
-"""`scenes`, `energies`, `plugins` and `schema`: what is there."""
+"""`scenes`, `energies`, `plugins` and `schema`: lists of what is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run`, `fit` and `resume`: scenes into run folders, and what is printed of them at the end."""
+"""`run`, `fit` and `resume`: scenes into run folders, and the summary that is printed at the end."""
 
 from __future__ import annotations
 

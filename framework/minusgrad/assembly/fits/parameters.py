@@ -68,7 +68,7 @@ class FitParameters:
         self.free[name] = free
 
     def _of_field(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """An initial field, without its held components; of an equilibrium any field, but what is sought."""
+        """An initial field, without its held components; of an equilibrium any field, but those sought."""
         simulation = self.simulation
         field = simulation.fields[name]
         if name in simulation.fields.derived:

@@ -94,7 +94,7 @@ def _beyond(term: Term) -> list[tuple[str, ...]]:
 
 
 def of_state(state: State, held: Iterable[str]) -> Facts:
-    """What a state gives besides the fields; initial values only of fields with held components."""
+    """Everything in a state besides the fields; initial values only of fields with held components."""
     bodies = {body.name: body.nodes for body in state.bodies}
     fixed = {name: np.asarray(state.fields[name]) for name in sorted(held) if name in state.fields}
     names = (dict(state.units), state.motions, dict(state.labels), state.names, state.shown)

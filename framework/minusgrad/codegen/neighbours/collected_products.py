@@ -146,7 +146,7 @@ class CollectedProducts:
 
 
 def _as_given(one: Scalar, other: Scalar) -> Scalar:
-    """The product of two numbers; rules would move a coefficient behind what is multiplied last."""
+    """The product of two numbers; rules would move a coefficient behind the last factor."""
     return one.graph.as_given("mul", one, other)
 
 

@@ -76,7 +76,7 @@ class GatherLoops(WindowLoops):
         return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(lines)]
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
-        """The element's own derivatives, and those of cells; of one field, what overwrites comes first."""
+        """The element's own derivatives, and those of cells; of one field, overwriting ones come first."""
         at_cells = [p for p in places if p.argument in self.in_window]
         own = [p for p in places if p not in at_cells]
         begins = {p.argument for p in at_cells if p.overwrite}

@@ -57,7 +57,7 @@ Put = tuple[str, str]
 ROW = 32
 """Windows of up to this many cells along the last axis, times numbers of a cell, are summed row by row."""
 FARTHEST = 1 << 30
-"""Windows end here: beyond every grid, and within what an i32 holds."""
+"""Windows end here: beyond every grid, and within the range of an i32."""
 LOST = -FARTHEST - 1
 """Both ends of a NaN window, or of one that left the grid: it reaches no cell, and cell 0 becomes NaN."""
 

@@ -25,7 +25,7 @@ from .block_masks import masks_text
 from .block_search import WIDE, lists_text, rows_text
 
 SPARE = 1.25
-"""Room in the arrays, relative to what was needed when they were made."""
+"""Size of the arrays, relative to the need when they were made."""
 FINE = 4
 """Cells of a column in a cube of its side."""
 MARGIN = 1e-5
@@ -110,7 +110,7 @@ class BlockList:
         return True
 
     def _lacking(self) -> dict[str, int]:
-        """Overwrite the arrays; what there is no room for, and how much it needs."""
+        """Overwrite the arrays; returns the array that is too small, and how much it needs."""
         a = self._arrays
         if (cells := self._placed()) >= len(a["cells"]):
             return {"cells": cells + 1}

@@ -23,7 +23,7 @@ from ..loops import EachTarget, Loop, Sources
 from .block_list import BlockList
 
 SPARE = 1.25
-"""Room in the arrays of a list, relative to what it needs when they are made."""
+"""Size of the arrays of a list, relative to its need when they are made."""
 CROWDED = 8
 """Images of a node from which on neighbours are sought node by node: most pairs are then of two images."""
 LARGE = 1 << 28

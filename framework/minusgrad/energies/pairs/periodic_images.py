@@ -29,7 +29,7 @@ LISTED: dict[str, type[PairTuples]] = {
     "directed_pairs": DirectedPairs,
     "directed_triples": DirectedTriples,
 }
-"""What follows from a list of pairs, by what an energy is `over`."""
+"""Lists that follow from a list of pairs, by the `over` of an energy."""
 
 
 def among_images(

@@ -77,7 +77,7 @@ class ElementEquations:
         return np.concatenate(parts, axis=1)
 
     def load(self, t: float) -> None:
-        """Take the present values of the fields, and the time; what is asked then is at these."""
+        """Take the present values of the fields, and the time, at which all later requests are answered."""
         for argument, field in self._copy.fields.items():
             here, own = storage.host(self.term.fields[argument].array), field.array.at
             if isinstance(own, np.ndarray):

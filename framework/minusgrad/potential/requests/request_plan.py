@@ -1,4 +1,4 @@
-"""A derivative request shared out: what each term computes, and which arrays are zeroed before.
+"""A derivative request shared out: the part of each term, and the arrays that are zeroed before.
 
 The first term that adds to an array overwrites it, if its kernel writes every node; else the array is zeroed.
 """

@@ -55,7 +55,7 @@ class MoveTape:
         self.steps.clear()
 
     def begin_step(self, step: int) -> None:
-        """Forget what was recorded of this step, which begins once more."""
+        """Drop the record of this step, which begins once more."""
         self.steps[step] = []
 
     @staticmethod
@@ -95,7 +95,7 @@ class MoveRecorder:
         self._steps, self._x = self.tape.steps[step], _read(self._positions)
 
     def before(self, move: Move) -> None:
-        """Take what a move overwrites."""
+        """Record the values that a move overwrites."""
         self._moves.projected.clear()
         self._before = _read(self._velocities) if isinstance(move, HalfFriction) else self._x
 

@@ -130,7 +130,7 @@ class GradientFlow(TimeStepper):
         return slopes | {"before": whole, "begun": np.array(len(known) > 0)} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
         refuse_unlike({"since": np.array(0), **state}, self.state())
         for name, array in self._slopes.items():
             storage.store(array, state[f"gradient/{name}"])

@@ -150,7 +150,7 @@ class ImplicitIntegrator(MotionStepper):
         return forces | memory | sums | {"flows": np.array(self._flows)} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time."""
+        """Set the values that `state` returned; one made with another dt keeps its own, from that time."""
         refuse_unlike({"since": np.array(0), **state}, self._state())
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
@@ -241,7 +241,7 @@ class ImplicitIntegrator(MotionStepper):
         self.incremental.begin(stage, at, x, self._at_start, self.components.masses(self.inertia))
 
     def _remember(self, h: float, u: np.ndarray, moved: np.ndarray, known: dict[str, np.ndarray]) -> None:
-        """What the next step must know of this one."""
+        """Keep the numbers that the next step needs of this one."""
         stage, y = self.incremental.stage, self.incremental.y
         found = {MOVED: moved, V_BEFORE: known[V], A: stage.weight * (u - y)}
         self.known = {name: np.where(self.components.free, found[name], 0.0) for name in self.known}
@@ -326,7 +326,7 @@ def _refuse(
     magnetic: MagneticForce | None,
     substeps: int,
 ) -> None:
-    """Raise `EnergyError` for what implicit steps have no rule for."""
+    """Raise `EnergyError` for parts of a scene without a rule in implicit steps."""
     if not motions:
         raise EnergyError(f"{scheme.name}: has no motions; give at least one field with a velocity")
     if magnetic:

@@ -33,7 +33,7 @@ import numpy as np
 from ...errors import EnergyError
 
 V, MOVED, V_BEFORE, A = "velocity", "last_displacement", "velocity_before", "acceleration"
-"""What a scheme may know at the start of a step, besides the positions."""
+"""The fields that a scheme may use at the start of a step, besides the positions."""
 Known = Mapping[str, np.ndarray]
 
 
@@ -65,7 +65,7 @@ class Stage:
 
 
 def combined(factors: Mapping[str, float], known: Known) -> np.ndarray:
-    """The sum of what is known, each times its factor."""
+    """The sum of the known fields, each times its factor."""
     return sum((c * known[name] for name, c in factors.items()), np.zeros_like(known[V]))
 
 
@@ -95,7 +95,7 @@ def _midpoint(h: float, r: float) -> Stage:
 
 
 def _bdf2(h: float, r: float) -> Stage:
-    """The derivative at the end of a step is rate times the distance from what the past predicts."""
+    """The derivative at the end of a step is rate times the distance from the prediction of the past."""
     past = 1.0 + 2.0 * r
     rate, before, now = past / ((1.0 + r) * h), r**2 / past, (1.0 + r) ** 2 / past
     target = {MOVED: before, V: now / rate, V_BEFORE: -before / rate}

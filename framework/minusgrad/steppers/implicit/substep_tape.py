@@ -41,7 +41,7 @@ class SubstepTape:
             self.start = state
 
     def begin_step(self, step: int) -> None:
-        """Forget what was recorded of this step, which begins once more."""
+        """Drop the record of this step, which begins once more."""
         self.stages[step] = []
 
     @staticmethod

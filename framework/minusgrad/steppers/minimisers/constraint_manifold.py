@@ -186,7 +186,7 @@ class ConstraintManifold:
         return int(np.argmax(np.where(np.isfinite(off), off, np.inf)))
 
     def begin(self, t: float) -> None:
-        """Refuse a start with dependent or violated constraints; move what may be moved onto the surface.
+        """Refuse a start with dependent or violated constraints; move free components onto the surface.
 
         Raises `EnergyError` naming elements and nodes.
         """

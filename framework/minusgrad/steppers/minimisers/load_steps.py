@@ -127,7 +127,7 @@ class LoadSteps(Stepper):
         return {n: a for n, a in self.search._state().items() if n not in ("step", "t")} | own
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
         refuse_unlike(state, self._state())
         for name in OWN:
             setattr(self, name, state[f"load/{name}"].item())

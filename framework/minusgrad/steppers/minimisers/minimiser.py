@@ -209,7 +209,7 @@ class Minimiser(Stepper):
         return (*CLOCK, *self.kept, *filter(None, (own, forces)))
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
         refuse_unlike(state, self._state())
         for name, array in self._slopes.items():
             storage.store(array, state[f"gradient/{name}"])
@@ -301,7 +301,7 @@ class Minimiser(Stepper):
     # For the methods
 
     def _forget(self) -> None:
-        """Reset what was learnt of U by earlier steps, because U or the point has changed."""
+        """Reset all that earlier steps learnt of U, because U or the point has changed."""
 
     def _next(self, here: Point) -> Point | None:
         """The point after `here`, to which the fields are then set; None if no step lowers U."""

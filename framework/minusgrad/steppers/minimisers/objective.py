@@ -82,4 +82,4 @@ class WithMemory(Protocol):
         """The arrays that it remembers, by names that no minimiser has."""
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set what `state` returned; other arrays in it are ignored."""
+        """Set the values that `state` returned; other arrays in it are ignored."""

@@ -1,4 +1,4 @@
-"""Rigid motions of the nodes of fields: what multigrid interpolates, and what nothing may resist.
+"""Rigid motions of the nodes of fields: multigrid interpolates them, and they may be free.
 
     translation    x + e           d2U/dx2 e = 0                  where U does not depend on the place
     rotation       x + W (x - c)   d2U/dx2 W (x - c) = W dU/dx    where U does not depend on the direction

@@ -168,7 +168,7 @@ class ScaledVariables:
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set what `state` returned."""
+        """Set the values that `state` returned."""
 
     def _gathered(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         pieces = [a.reshape(-1)[part.places] for a, part in zip(arrays, self._parts, strict=True)]

@@ -1,1 +1,1 @@
-"""Constant pressure: the stress of what moves, a barostat, and the cell that it moves."""
+"""Constant pressure: the stress of moving nodes, a barostat, and the cell that it moves."""

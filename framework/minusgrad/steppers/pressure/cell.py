@@ -85,7 +85,7 @@ class Cell:
         self._push(h, push - self._stress.strain_derivative(gradient))
 
     def kick_by_motion(self, h: float) -> None:
-        """p <- p + h sum m v v: what a drift of length h does to the cell."""
+        """p <- p + h sum m v v: the effect of a drift of length h on the cell."""
         self._push(h, self._stress.kinetic())
 
     def deform(self, h: float) -> None:

@@ -1,4 +1,4 @@
-"""The stress of what moves: how the energy changes with the strain of the box, at constant momenta.
+"""The stress of moving nodes: how the energy changes with the strain of the box, at constant momenta.
 
     dU/de[a, b] = sum x[a] (dU/dx)[b] + sum h[c, a] (dU/dh)[c, b]     x -> x (1 + e), h -> h (1 + e)
     stress = (dU/de - sum m v v) / V        positive in tension
@@ -27,7 +27,7 @@ GRAIN = 256
 
 
 class Stress:
-    """Strain derivative of U and kinetic tensor of what moves, as matrices (d, d) in f64.
+    """Strain derivative of U and kinetic tensor of moving nodes, as matrices (d, d) in f64.
 
     motions: the positions in the box; those without an inertia have no part in the kinetic tensor. Raises
     `EnergyError` where there is no box, and for positions that are no vectors of its dimension.

@@ -30,7 +30,7 @@ from .state_tape import StateTape
 
 
 class Evolution(TimeStepper):
-    """Updates fields by what a potential's maps and slopes compute, in place and all at once.
+    """Updates fields by a potential's maps and slopes, in place and all at once.
 
         Evolution(Potential(fields, [], [wave]), {"p": "q", "q": "q_next"}, dt=0.01).advance(100)
 
@@ -102,7 +102,7 @@ class Evolution(TimeStepper):
                 )
 
     def _copies(self) -> Code:
-        """x <- y for all x at once: what is read and overwritten is kept first."""
+        """x <- y for all x at once: values that are read and overwritten are copied first."""
         fields = self.potential.fields
         kept = {y: fields[y].twin().array for y in self.updates.values() if y in self.updates}
         saved = [copied(array, fields[y].array) for y, array in kept.items()]
@@ -222,7 +222,7 @@ class Evolution(TimeStepper):
         return self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
+        """Set the values that `state` returned; one made with another dt keeps its own, from that time.
 
         Raises `CheckpointError` if anything is missing or does not fit.
         """

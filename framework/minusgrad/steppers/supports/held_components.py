@@ -88,7 +88,7 @@ class HeldComponents:
             storage.store(array, self._numbers[name])
 
     def _computed(self) -> dict[str, np.ndarray]:
-        """The numbers that kernels read; what happens at once is part of the start."""
+        """The numbers that kernels read; changes at once are part of the start."""
         far, rate, drift, across, beside, angle, spin = self.given
         at_once = rate == 0.0
         start = self.start + np.where(at_once, self._part * far, 0.0)

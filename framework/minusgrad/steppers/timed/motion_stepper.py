@@ -1,4 +1,4 @@
-"""Integrators of motions: what explicit and implicit ones share, and how they return to an earlier state."""
+"""Integrators of motions: the code common to explicit and implicit ones, and returns to earlier states."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

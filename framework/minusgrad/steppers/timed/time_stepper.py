@@ -74,7 +74,7 @@ class TimeStepper(Stepper):
         return clock
 
     def _restore_clock(self, state: Mapping[str, np.ndarray]) -> None:
-        """Set the clock; a stepper made with another dt goes on with its own, from that time.
+        """Set the clock; one made with another dt keeps its own, from that time.
 
         Where dt was set after the saved stepper was made, it is restored.
         """

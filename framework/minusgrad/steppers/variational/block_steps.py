@@ -23,7 +23,7 @@ from .discrete_action import DiscreteAction
 from .node_blocks import MOST, blocks_of, placed
 
 AGREES = 1e6
-"""The left sides at the kernel's solution, in roundings of what they are summed from."""
+"""The left sides at the kernel's solution, in roundings of their summands."""
 
 
 class BlockSteps:

@@ -57,7 +57,7 @@ class DiscreteAction:
 
     @property
     def functions(self) -> Iterator[tuple[str, float, PhaseFunction]]:
-        """What the action is made of: letter, sign and function."""
+        """The functions of the action: letter, sign and function."""
         for letter, sign, one in (
             ("L", 1.0, self.lagrangian),
             ("U", -1.0, self.potential),

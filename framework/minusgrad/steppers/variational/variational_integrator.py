@@ -159,7 +159,7 @@ class VariationalIntegrator(MotionStepper):
         refuse_singular(matrix, self.lagrangian, self.components)
 
     def state(self) -> dict[str, np.ndarray]:
-        """What a step reads before it writes, except the fields: momenta, last displacements, sums, clock."""
+        """State that a step reads before it writes, besides fields: momenta, displacements, sums, time."""
         self.update()
         return self._state()
 
@@ -169,7 +169,7 @@ class VariationalIntegrator(MotionStepper):
         return own | sums | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time."""
+        """Set the values that `state` returned; one made with another dt keeps its own, from that time."""
         refuse_unlike({"since": np.array(0), **state}, self._state())
         self.p, self.last = np.array(state["momentum"]), np.array(state["last"])
         self._last_h, self._held = float(state["last_h"]), float(state["boundary"])
@@ -306,7 +306,7 @@ class VariationalIntegrator(MotionStepper):
         )
 
     def _finish(self) -> None:
-        """Velocities by the Legendre transform of the momenta; momenta of what is held from them."""
+        """Velocities by the Legendre transform of the momenta; momenta of held components from them."""
         components, t = self.components, self.time
         if self.blocks:
             self._put(self.blocks)
@@ -396,7 +396,7 @@ def _refuse(
     magnetic: MagneticForce | None,
     substeps: int,
 ) -> None:
-    """Raise `EnergyError` for what variational steps have no rule for."""
+    """Raise `EnergyError` for parts of a scene without a rule in variational steps."""
     if not motions:
         raise EnergyError(f"{KIND}: has no motions; give at least one field with a velocity")
     if not lagrangian.terms:

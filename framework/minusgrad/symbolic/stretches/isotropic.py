@@ -243,7 +243,7 @@ def no_third(*_: Scalar) -> Partials:
 
 
 def _doubled(entries: Sequence[Any]) -> list[Any]:
-    """The upper half with what stands beside the diagonal counted twice."""
+    """The upper half with elements beside the diagonal counted twice."""
     order = 2 if len(entries) == 3 else 3
     return [e if i == j else 2.0 * e for e, (i, j) in zip(entries, upper(order), strict=True)]
 
