@@ -29,7 +29,18 @@ STEPS = {
 }
 """Where the fitted order is taken: in the asymptotic range, and above rounding."""
 
-KINDS = pytest.mark.parametrize("kind", SCHEMES)
+LONG = {
+    "yoshida8": (40, 60, 80),
+    "mclachlan8": (12, 18, 24),
+    "kahan_li8": (10, 15, 20),
+    "blanes_moan4": (25, 50, 100),
+    "blanes_moan6": (10, 20, 40),
+    "blanes_moan_rkn4": (100, 200, 400),
+    "blanes_moan_rkn6": (10, 20, 40),
+}
+"""The same for rows of six forces and more, whose kernels are those of the short ones."""
+
+KINDS = pytest.mark.parametrize("kind", STEPS)
 
 
 def test_both_ways_are_taken(launches):
@@ -40,7 +51,9 @@ def test_both_ways_are_taken(launches):
 
 
 def test_orders_are_those_on_paper():
-    assert {kind: s.order for kind, s in SCHEMES.items()} == dict(zip(STEPS, (1, 2, 4, 6), strict=True))
+    assert {kind: s.order for kind, s in SCHEMES.items()} == dict(
+        zip([*STEPS, *LONG], (1, 2, 4, 6, 8, 8, 8, 4, 6, 4, 6), strict=True)
+    )
 
 
 @KINDS
@@ -48,7 +61,35 @@ def test_order_against_kepler(kind, launches):
     assert_order(lambda n: error(kind, n, t=2.0), SCHEMES[kind].order, STEPS[kind])
 
 
-@pytest.mark.parametrize("kind", [k for k in SCHEMES if k != "symplectic_euler"])
+@pytest.mark.parametrize("kind", LONG)
+def test_order_of_long_rows(kind):
+    assert_order(lambda n: error(kind, n, t=2.0), SCHEMES[kind].order, LONG[kind])
+    assert_reversible(two_bodies(kind, 0.05), 10)
+
+
+@pytest.mark.parametrize("kind", ["kahan_li8", "blanes_moan6", "blanes_moan_rkn4"])
+def test_work_of_long_rows(kind):
+    assert_order(lambda n: energy_error(trapped(kind, 2.0 / n), n), SCHEMES[kind].order, LONG[kind])
+
+
+def test_compositions_of_leapfrogs_are_known():
+    """By the rows: which of them keep their order where a part of a step has no exact flow."""
+    others = {"symplectic_euler", *(k for k in SCHEMES if k.startswith("blanes_moan"))}
+    assert {k for k, s in SCHEMES.items() if not s.of_leapfrogs} == others
+
+
+def test_constraints_need_compositions():
+    """By its flag: both parts of a row that is no composition of leapfrogs must be exact."""
+    two = two_bodies("leapfrog", 0.1)
+    with pytest.raises(EnergyError) as caught:
+        Integrator(two.potential, two.motions, SCHEMES["blanes_moan6"], 0.1, constraints=object())
+    assert str(caught.value) == (
+        "integrator: a scheme of order 6 that is no composition of leapfrogs has no rule for constraints, got"
+        " both; use yoshida6 or kahan_li8"
+    )
+
+
+@pytest.mark.parametrize("kind", [k for k in STEPS if k != "symplectic_euler"])
 def test_reversible(kind, launches):
     assert_reversible(two_bodies(kind, 0.05), 40)
 

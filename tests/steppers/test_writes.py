@@ -22,12 +22,13 @@ from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic.springs import spring
+from tests.support.kepler import SHORT
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap
 
 X = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1]])
 V = np.array([[0.1, 0.2], [-0.3, 0.0], [0.0, 0.4]])
-KINDS = pytest.mark.parametrize("kind", SCHEMES)
+KINDS = pytest.mark.parametrize("kind", SHORT)
 
 
 @local_energy("slowing", over="nodes", v=Node("m/s", ("d",)), c=Parameter("kg/s", default=0.3))

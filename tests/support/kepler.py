@@ -12,6 +12,9 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
 
+SHORT = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6")
+"""The rows that stand for all schemes where the moves are tested: the others have more stages of the same."""
+
 MASSES = np.array([0.75, 0.25])
 SHARES = np.array([[-0.25], [0.75]])
 """Each body's place and velocity in parts of the separation and its rate."""

@@ -120,6 +120,7 @@ class Integrator(MotionStepper):
         if barostat:
             _refuse_at_pressure(holds, magnetic)
             scheme = scheme.at_pressure()
+        _refuse_approximate_parts(scheme, magnetic, constraints)
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         if constraints:
             _refuse_with_constraints(barostat, magnetic)
@@ -497,6 +498,18 @@ class Integrator(MotionStepper):
 
     def _finite(self) -> bool:
         return all(np.isfinite(f.values).all() for f in self.moving)
+
+
+def _refuse_approximate_parts(
+    scheme: Scheme, magnetic: MagneticForce | None, constraints: Constraints | None
+) -> None:
+    """Raise `EnergyError` for a scheme whose order needs the exact flows of both parts."""
+    for what, given in (("a magnetic field", magnetic), ("constraints", constraints)):
+        if given and scheme.order > 2 and not scheme.of_leapfrogs:
+            raise EnergyError(
+                f"integrator: a scheme of order {scheme.order} that is no composition of leapfrogs has no"
+                f" rule for {what}, got both; use yoshida6 or kahan_li8"
+            )
 
 
 def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:
