@@ -48,11 +48,11 @@ from ..potential.constraints.constraints import Constraints
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
+from .constrained.choice import projections
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
-from .constrained.projections import Projections
 from .constrained.start import Start
 from .heat_bath import Bath
 from .holds import Holds
@@ -178,9 +178,9 @@ class Integrator(MotionStepper):
         """The projections of a step onto constraints, if there are some."""
         if self.constraints is None:
             return None
-        projections = Projections(self.constraints, self.motions, self.inertia, self.holds)
+        made = projections(self.constraints, self.motions, self.inertia, self.holds)
         count = len(self.scheme.drifts) * (2 if self.bath else 1)
-        return ConstrainedMoves(projections, self.holds, self._work, count, smooth=self.bath is None)
+        return ConstrainedMoves(made, self.holds, self._work, count, smooth=self.bath is None)
 
     def _kernel_of_steps(self) -> BoundKernel | None:
         """Many steps in one kernel; None if it has more arrays than a kernel may."""

@@ -1,7 +1,8 @@
 """Which numbers of the Jacobian belong to which node: lists for kernels that work with its rows.
 
 The rows of G are kept element by element, one after another: number `place` + u of them is the derivative of
-equation e by component u of a node. An entry is (equation, place, node) of a field.
+equation e by component u of a node. An entry is (equation, place, node) of a field. Equations that share no
+node that may move are independent groups: the connected components of the incidence graph.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import numpy as np
 
 from ...energies.fields import Field
 from ...potential.constraints.equations import Equations
+from ..holds import Holds
 
 
 @dataclass(frozen=True)
@@ -72,3 +74,19 @@ def _sorted(field: Field, parts: Sequence[tuple[np.ndarray, ...]], first: int) -
     equation, place, node = (np.concatenate(one) for one in zip(*(parts or none), strict=True))
     order = np.lexsort((equation, node))
     return Entries(field, equation[order], place[order], node[order], prod(field.shape[1:]), first)
+
+
+def groups(equations: Equations, holds: Holds) -> np.ndarray:
+    """The group (E,) of each equation, counted from 0: those of one group share nodes that may move."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    first, pairs = equations.count, list[np.ndarray]()
+    for entry in entries(equations, equations.names):
+        free = holds.free(entry.field.name).reshape(-1, entry.width).any(axis=1)[entry.node]
+        pairs.append(np.stack([entry.equation, first + entry.node])[:, free])
+        first += len(entry.field)
+    one, other = np.concatenate(pairs, axis=1)
+    graph = coo_array((np.ones(len(one)), (one, other)), (first, first))
+    labels = connected_components(graph, directed=False)[1][: equations.count]
+    return np.unique(labels, return_inverse=True)[1]

@@ -29,7 +29,7 @@ def multipliers(projections: Projections, forces: dict[str, np.ndarray]) -> np.n
     pull = storage.host(projections.weights) * joined([forces[name] for name in projections.names])
     held = joined([_held(projections, motion, t) for motion in projections.motions])
     right = equations.bend(v) + equations.matrix(equations.rows()) @ (held - pull)
-    return projections.gram.solve(right).copy()
+    return projections.solve(right).copy()
 
 
 def _held(projections: Projections, motion: Motion, t: float) -> np.ndarray:

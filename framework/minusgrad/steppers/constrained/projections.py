@@ -43,9 +43,10 @@ SINGULAR = {"float64": 1e-13, "float32": 1e-6}
 class Projections:
     """The projections of some motions onto constraints, at free components.
 
-    `begin` evaluates the Jacobian at the present positions, and factors A; `positions` and `velocities` use
-    it. `iterations`: how many projections of positions took so far. `impulses` (E,): those of the last
-    projection. inertia: by the position's name.
+    `begin` evaluates the Jacobian at the present positions, and factors A; `positions`, `velocities` and
+    `solve` use it. Other classes (`choice`) have other kernels for these four. `iterations`: how many
+    projections of positions took so far. `impulses` (E,): those of the last projection. inertia: by the
+    position's name.
     """
 
     def __init__(
@@ -232,6 +233,10 @@ class Projections:
         self._kernels.kick()
         self.impulses = storage.host(self.gram.factors.x).copy()
         return self.impulses
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """(G W G^T)^-1 b for b (E,), where `begin` was."""
+        return self.gram.solve(right)
 
     def rates_of_change(self) -> np.ndarray:
         """G v + dg/dt (E,) at the present velocities, where `begin` was."""
