@@ -26,13 +26,14 @@ class Derived:
     """First and second derivatives of u by some leaves: lines that compute them, and the texts of them.
 
     `first`, `second`: by places in `leaves`, and by pairs of them in both orders; zero ones are missing.
-    `rate`: du/dt; empty where it is zero or not asked for.
+    `rate`, `value`: du/dt and u; empty where it is zero or not asked for.
     """
 
     lines: list[str]
     first: Mapping[int, str]
     second: Mapping[tuple[int, int], str]
     rate: str
+    value: str = ""
 
 
 class ElementStatements(Emitter):
@@ -45,12 +46,13 @@ class ElementStatements(Emitter):
         first: Sequence[int],
         second: Callable[[int, int], bool] | None = None,
         rate: bool = False,
+        value: bool = False,
     ) -> Derived:
-        """Derivatives by `leaves`: those in `first`, second ones of the pairs that are wanted, and du/dt.
+        """Derivatives by `leaves`: those in `first`, second ones of the pairs that are wanted, du/dt, and u.
 
-        local: the locals with the values of leaves, in f64.
+        local: the locals with the values of leaves, in f64; other leaves are loaded from arrays.
         """
-        purpose = tuple(leaves), tuple(first), second is not None, rate
+        purpose = tuple(leaves), tuple(first), second is not None, rate, value
         traced = self._trace("statements", *purpose)
         nodes = [leaf_of(traced, leaf) for leaf in leaves]
         slopes = ties.settled(differentiation.gradient(traced.value, nodes))
@@ -62,14 +64,15 @@ class ElementStatements(Emitter):
             clock = next(a for a, role in self.term.energy.roles.items() if isinstance(role, Time))
             slope = differentiation.gradient(traced.value, traced.inputs[clock][0])
             wanted[clock] = ties.settled(slope)[0]
+        if value:
+            wanted["u"] = traced.value
         wanted = {key: one for key, one in wanted.items() if one.number != 0.0}
         lines, texts = self._assigned([*wanted.values()], traced, local)
         by = dict(zip(wanted, texts, strict=True))
         pairs = {key: text for key, text in by.items() if isinstance(key, tuple)}
         pairs |= {(j, i): text for (i, j), text in pairs.items()}
-        return Derived(
-            lines, {k: by[k] for k in first if k in by}, pairs, by[clock] if rate and clock in by else ""
-        )
+        slope_in_time = by[clock] if rate and clock in by else ""
+        return Derived(lines, {k: by[k] for k in first if k in by}, pairs, slope_in_time, by.get("u", ""))
 
     def arrays_of(self, lines: Sequence[str]) -> dict[str, Any]:
         """The arrays that lines name."""

@@ -57,7 +57,7 @@ class KernelFactors:
 
     rows, columns: of the entries of the lower half, the diagonal among them, each once. The caller writes
     their numbers into `a`, an array for kernels, in the order of `entries`. `b` is the right side, `x` the
-    solution, in the caller's order of rows.
+    solution, in the caller's order of rows. `codes`: the loops by the method's name, for larger kernels.
     """
 
     def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray):
@@ -81,8 +81,10 @@ class KernelFactors:
         self.a, self.b, self.x, self._pivot = (arrays[n] for n in ("a", "b", "x", "pivot"))
         self.arrays = arrays
         most = GRAIN if len(self.begin) <= GRAIN else 0
-        codes = (on_one_thread(_code(text, arrays), len(self.begin), most) for text in (FACTOR, SOLVE))
-        self._factor, self._solve = map(BoundKernel, codes)
+        self.codes = {"factor": _code(FACTOR, arrays), "solve": _code(SOLVE, arrays)}
+        self._factor, self._solve = (
+            BoundKernel(on_one_thread(code, len(self.begin), most)) for code in self.codes.values()
+        )
 
     def factor(self) -> None:
         """Factor the matrix whose entries are in `a`."""

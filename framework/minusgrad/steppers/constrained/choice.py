@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Motion
+from ...engine import runtime
 from ...potential.constraints.constraints import Constraints
 from ..holds import Holds
 from .incidence import groups
+from .kernel_projections import KernelProjections
 from .projections import Projections
 
 Kind = type[Projections]
@@ -23,9 +25,10 @@ def projections(
 ) -> Projections:
     """The projections of these motions onto constraints."""
     equations = constraints.equations([m.position for m in motions])
-    return chosen(np.bincount(groups(equations, holds)))(constraints, motions, inertia, holds)
+    kind = chosen(np.bincount(groups(equations, holds))) if runtime.arch() == "cpu" else Projections
+    return kind(constraints, motions, inertia, holds)
 
 
 def chosen(sizes: np.ndarray) -> Kind:
     """The class for groups of so many equations each."""
-    return Projections
+    return KernelProjections

@@ -17,7 +17,10 @@ from .incidence import Entries
 
 
 class GramMatrix:
-    """A, from the rows of G in an array `rows` and inverse masses in `weights`, and its factors."""
+    """A, from the rows of G in an array `rows` and inverse masses in `weights`, and its factors.
+
+    `code`: the loops that compute A, for larger kernels.
+    """
 
     def __init__(self, count: int, every: Sequence[Entries], rows: Any, weights: Any):
         pairs = [entries.pairs() for entries in every]
@@ -43,10 +46,9 @@ class GramMatrix:
         text = _sums(widths.pop() if len(widths) == 1 else None)
         if "width[" not in text:
             del made["width"]
-        code = Code(text, {**made, "rows": rows, "weights": weights, "a": self.factors.a})
-        self._fill = BoundKernel(
-            on_one_thread(code, sum(len(p[0]) * e.width for e, p in zip(every, pairs, strict=True)))
-        )
+        self.code = Code(text, {**made, "rows": rows, "weights": weights, "a": self.factors.a})
+        work = sum(len(p[0]) * e.width for e, p in zip(every, pairs, strict=True))
+        self._fill = BoundKernel(on_one_thread(self.code, work))
         self._diagonal = self.factors.symbolic.of_row[1:] - 1
 
     def factor(self, damping: float = 0.0) -> None:

@@ -20,6 +20,7 @@ class Impulses:
     """Kernels that apply the impulses in the array `given`, with the rows of G in `rows`.
 
     velocities: the field of each of the entries' fields. The rates of change of g are written to `rates`.
+    `codes`: the loops by the method's name, for larger kernels.
     """
 
     def __init__(
@@ -38,7 +39,9 @@ class Impulses:
         self._both = BoundKernel(on_one_thread(both, work), "h")
         self._alone = BoundKernel(on_one_thread(alone, work))
         known = {e.field.name: v for e, v in zip(every, velocities, strict=True)}
-        self._rates = BoundKernel(on_one_thread(_rates(equations, known, rows, rates), work))
+        rate = _rates(equations, known, rows, rates)
+        self._rates = BoundKernel(on_one_thread(rate, work))
+        self.codes = {"move": both, "kick": alone, "rate": rate}
 
     def move(self, h: float) -> None:
         """Change velocities by the impulses, and positions by what that is in a time h."""

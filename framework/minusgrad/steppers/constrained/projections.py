@@ -44,8 +44,8 @@ class Projections:
     """The projections of some motions onto constraints, at free components.
 
     `begin` evaluates the Jacobian at the present positions, and factors A; `positions`, `velocities` and
-    `solve` use it. Other classes (`choice`) have other kernels for these four. `iterations`: how many
-    projections of positions took so far. `impulses` (E,): those of the last projection. inertia: by the
+    `solve` use it. Other classes (`choice`) have other kernels for these four. `impulses` (E,): those of the
+    last projection. `driven` (E,): dg/dt with free components at rest; None where it is zero. inertia: by the
     position's name.
     """
 
@@ -68,11 +68,12 @@ class Projections:
         self.gram = GramMatrix(self.equations.count, every, self.rows, self.weights)
         velocities = [fields[m.velocity] for m in motions]
         kernel_arrays = self.rows, self.weights, self.gram.factors.x, self.gram.factors.b
+        self._entries, self._velocities = every, velocities
         self._kernels = Impulses(self.equations, every, velocities, *kernel_arrays)
+        self._turns = storage.allocate(np.zeros(1, np.int32))
         self.sizes = np.zeros(self.equations.count)
         self.impulses = np.zeros(self.equations.count)
         self.driven: np.ndarray | None = None
-        self.iterations = 0
         self._eps = float(np.finfo(fields.dtype).eps)
 
     def weigh(self) -> None:
@@ -83,6 +84,11 @@ class Projections:
         free = self.holds.free(motion.position)
         mass = storage.host(self._inertia[motion.position]).astype(np.float64)
         return (free / mass.reshape(-1, *[1] * (free.ndim - 1))).ravel()
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations projections of positions took so far."""
+        return int(storage.host(self._turns)[0])
 
     @property
     def count(self) -> int:
@@ -113,9 +119,14 @@ class Projections:
         storage.store(self.rows, _joined([part.ravel() for part in rows]))
         self.driven = self._driven(rows)
 
+    @property
+    def drives(self) -> bool:
+        """True if the time or supports move constraints."""
+        return self.constraints.uses_time or self.holds.moving
+
     def _driven(self, rows: Sequence[np.ndarray]) -> np.ndarray | None:
         """dg/dt with free components at rest (E,): by the time and by moving supports; None of neither."""
-        if not (self.constraints.uses_time or self.holds.moving):
+        if not self.drives:
             return None
         parts = []
         for motion in self.motions:
@@ -185,8 +196,9 @@ class Projections:
         storage.store(self.gram.factors.x, impulses)
         self._kernels.move(h)
 
-    def _solve(self, h: float, t: float) -> None:
-        scale, last, exact = 1.0 / (self.sizes * self.equations.extent()), np.inf, False
+    def _solve(self, h: float, t: float, exact: bool = False) -> None:
+        """Iterations; `exact`: all with the matrix at the present positions."""
+        scale, last = 1.0 / (self.sizes * self.equations.extent()), np.inf
         for _ in range(MOST):
             self.equations.load(t)
             g = self.equations.values()
@@ -197,7 +209,7 @@ class Projections:
             if solved or (worst <= ROUNDED * self._eps and worst > 0.5 * last):
                 return
             exact = exact or (worst > SLOW * last and worst > ROUNDED * self._eps)
-            self.iterations += 1
+            storage.store(self._turns, storage.host(self._turns) + 1)
             self.impulses = self.impulses + (self._exactly(g, h) if exact else self.gram.solve(g / h))
             self._kernels.move(h)
             last = worst
