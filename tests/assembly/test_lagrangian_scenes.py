@@ -11,7 +11,7 @@ from scipy.special import ellipk
 import minusgrad
 from minusgrad.app.modes import modes
 from minusgrad.app.runs import build
-from minusgrad.errors import EnergyError, SceneError
+from minusgrad.errors import SceneError
 from tests.support.command import minusgrad as minusgrad_command
 
 PENDULUM = """
@@ -67,8 +67,10 @@ def test_a_pendulum_of_a_users_file_has_the_period_of_the_elliptic_integral(hook
     assert run.simulation.fields["v"].values[0] == pytest.approx(0.0, abs=2e-8)
     assert run.series("observables/energy_function").value[0] == run.series("observables/total").value[0]
     assert run.series("observables/total").value[0] == pytest.approx(-9.81 * np.cos(2.0), rel=1e-12)
-    with pytest.raises(EnergyError, match="is moved by a Lagrangian"):
-        modes(run.folder, plugins=[plugin])
+    found = modes(run.folder, plugins=[plugin]).found
+    assert found.eigenvalues == pytest.approx([9.81 * np.cos(2.0)], rel=1e-6)  # it is at 2 rad once more
+    assert found.unstable.all()
+    assert not found.at_rest
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from minusgrad.energies.constraint import constraint
 from minusgrad.energies.fields import Fields, Motion
 from minusgrad.energies.lagrangian import lagrangian
 from minusgrad.energies.local_energy import local_energy
 from minusgrad.energies.roles import Datum, Node, Parameter, Time, Velocity
 from minusgrad.energies.term import bind
 from minusgrad.plugin import ti
+from minusgrad.potential.constraints.constraints import Constraints
 from minusgrad.potential.potential import Potential
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
@@ -108,6 +110,34 @@ def drag(q, v, c):
     return 0.5 * c * (1.0 + q[0] * q[0]) * v[0] * v[0]
 
 
+@lagrangian(
+    "ball", over="nodes", x=Node("m", (3,)), v=Velocity("m/s", (3,)), m=Parameter("kg"), a=Parameter("1")
+)
+def ball(x, v, m, a):
+    """A weight in space, heavier aloft by a part a per length."""
+    return 0.5 * m * (1.0 + a * x[0][2] * x[0][2]) * v[0].dot(v[0]) - 9.81 * m * x[0][2]
+
+
+@local_energy("rubbed", over="nodes", x=Node("m", (3,)), v=Node("m/s", (3,)), c=Parameter("N s/m"))
+def rubbed(x, v, c):
+    """A dissipation in space that depends on the height, too."""
+    return 0.5 * c * (1.0 + x[0][2] * x[0][2]) * v[0].dot(v[0])
+
+
+@constraint("swelling", over=1, x=Node("m", (3,)), t=Time(), r=Parameter("m"), c=Parameter("m/s"))
+def swelling(x, t, r, c):
+    """A sphere of radius r + c t."""
+    here = r + c * t
+    return x[0].dot(x[0]) - here * here
+
+
+@constraint("stick", over=2, x=Node("m", (3,)), length=Parameter("m"))
+def stick(x, length):
+    """Two nodes at a distance."""
+    r = x[0] - x[1]
+    return r.dot(r) - length * length
+
+
 def made(
     values: Mapping[str, Any],
     lagrangians: Sequence[tuple[Any, dict[str, Any]]],
@@ -116,6 +146,7 @@ def made(
     motions: Sequence[Motion] = (Motion("q", "v"),),
     energies: Sequence[tuple[Any, dict[str, Any]]] = (),
     losses: Sequence[tuple[Any, dict[str, Any]]] = (),
+    constraints: Sequence[tuple[Any, dict[str, Any]]] = (),
     precision: str = "f64",
     holds: Sequence[Any] = (),
     **options: Any,
@@ -128,6 +159,7 @@ def made(
 
     held = Holds(fields, holds, motions) if holds else None
     dissipation = total(losses) if losses else None
+    kept = [bind(g, fields, **given) for g, given in constraints]
     return VariationalIntegrator(
         total(energies),
         total(lagrangians),
@@ -136,6 +168,7 @@ def made(
         order,
         holds=held,
         dissipation=dissipation,
+        constraints=Constraints(fields, kept, {term.name for term in kept}) if kept else None,
         **options,
     )
 

@@ -191,26 +191,31 @@ class OfImplicit:
 
 
 class OfVariational:
-    """Runs of a variational integrator."""
+    """Runs of a variational integrator; under constraints they begin on these."""
 
     longest = 2**31
 
     def __init__(self, stepper: VariationalIntegrator):
         self.stepper = stepper
+        self.begun: list[TakenMove] = []
+        """The projections of the start of the present run, none without constraints."""
 
-    def begin(self) -> None: ...
+    def begin(self) -> None:
+        self.begun[:] = self.stepper.project_start()
 
     def tape_size(self, steps: int) -> int:
-        return ActionTape.size(self.stepper.moving, steps, self.stepper.order // 2)
+        one = self.stepper
+        count = one.constraints.count if one.constraints else 0
+        return ActionTape.size(one.moving, steps, one.order // 2, count)
 
     def recorded(self, steps: int) -> VariationalIntegrator:
         return self.stepper.with_tape(ActionTape())
 
     def adjoint(self, recorded: VariationalIntegrator, names: Sequence[str]) -> RunAdjoint:
-        return VariationalAdjoint(recorded, names)
+        return VariationalAdjoint(recorded, names, self.begun)
 
     def tangents(self, names: Sequence[str]) -> Tangents:
-        return OneDirection(VariationalTangents(self.stepper, names))
+        return OneDirection(VariationalTangents(self.stepper, names, self.begun))
 
     def refuse_unfit(self) -> None:
         """A minimiser may have reached a mass of zero."""

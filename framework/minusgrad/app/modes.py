@@ -13,6 +13,7 @@ from ..errors import EnergyError, UserError
 from ..plot.mode_shapes import Shapes
 from ..scene import units
 from ..scene.units import UnitSystem
+from ..steppers.stability.lagrangian_modes import lagrangian_modes
 from ..steppers.stability.normal_modes import NormalModes, normal_modes
 from .run_options import Plugins
 from .saved_simulation import constraints_in_double, derivatives_in_double, saved_simulation
@@ -74,8 +75,11 @@ class RunModes:
             unit = self._force_unit(name)
             rest = "at rest" if found.at_rest else "NOT at rest: these are modes of the quadratic part of U"
             along = "" if self.simulation.constraints is None else " along the constraints"
-            said.append(f"largest |dU/d{name}|{along}: {units.number_with_unit(size, unit)} ({rest})")
-        if not found.at_rest:
+            of = "U" if self.simulation.lagrangian is None else "(U - L)"
+            said.append(f"largest |d{of}/d{name}|{along}: {units.number_with_unit(size, unit)} ({rest})")
+        if self.simulation.lagrangian is not None:
+            said.append("velocities are left out: a Lagrangian vibrates about rest")
+        elif not found.at_rest:
             said.append("minimise U first for vibrations about a place of rest: [stepper] kind = 'lbfgs'")
         if found.zero[-1] and len(found) < found.total:
             said.append("all of these are zero modes; ask for more: --count")
@@ -155,25 +159,22 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
     """
     simulation, step = saved_simulation(path, at, plugins, "modes")
     with blaming(simulation.registry):
-        if simulation.lagrangian is not None:
-            raise EnergyError(
-                f"{path}: is moved by a Lagrangian, whose mass matrix is none of nodes; modes are those of"
-                " energies"
-            )
         if simulation.magnetic is not None:
             raise EnergyError(
                 f"{path}: has a magnetic field, whose force is no part of the Hessian of U;"
                 " leave out [[magnetic]] for the modes without it"
             )
+        about = simulation.state.motions, simulation.holds, simulation.stepper.time, count
+        potential, kept = (
+            derivatives_in_double(simulation.potential),
+            constraints_in_double(simulation.constraints),
+        )
         try:
-            found = normal_modes(
-                derivatives_in_double(simulation.potential),
-                simulation.state.motions,
-                simulation.holds,
-                simulation.stepper.time,
-                count,
-                constraints_in_double(simulation.constraints),
-            )
+            if simulation.lagrangian is None:
+                found = normal_modes(potential, *about, kept)
+            else:
+                moved = derivatives_in_double(simulation.lagrangian)
+                found = lagrangian_modes(potential, moved, *about, kept)
         except UserError as error:
             raise EnergyError(f"{path}: {error}") from error
     return RunModes(path, step, simulation, found)

@@ -227,6 +227,7 @@ class VariationalBlock(Record):
             dissipation=context.dissipation,
             magnetic=context.magnetic,
             substeps=self.substeps,
+            constraints=context.constraints,
         )
 
 
@@ -514,7 +515,6 @@ class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
     def make(self, context: ObserverContext) -> Observer:
-        _refuse_lagrangian("reactions", context)
         return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
 
 

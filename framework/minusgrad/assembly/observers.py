@@ -6,7 +6,8 @@
             (1e-9 of the kinetic energy and sum |u| there), in parts of them; of the heat or the work so far,
             where these are larger
     damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
-    reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports
+    reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports; of a
+            Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt
 
 All sums in double precision and in fixed order.
 """
@@ -287,6 +288,16 @@ class Reactions(Observer):
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
+        reactions = self._reactions() if self.stepper.lagrangian is None else self.stepper.reactions
+        for field in self.holds.fields:
+            label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
+            self.recorder.record_frame(step, time, {label: reactions[field]})
+            totals = self.holds.totals(field, reactions[field])
+            self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+
+    def _reactions(self) -> dict[str, np.ndarray]:
+        """Those of bodies that move by their inertia."""
+        time, found = self.stepper.time, {}
         pulled = constraint_gradient(self.stepper, self.holds.fields)
         for field in self.holds.fields:
             force = storage.host(self.stepper.gradient[field]).astype(np.float64)
@@ -294,11 +305,8 @@ class Reactions(Observer):
                 force += pulled[field]
             if self.dissipation and field in self.velocities:
                 force += self.dissipation.gradient(self.velocities[field], time)
-            reaction = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
-            label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
-            self.recorder.record_frame(step, time, {label: reaction})
-            totals = self.holds.totals(field, reaction)
-            self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+            found[field] = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
+        return found
 
 
 def constraint_gradient(stepper: Stepper, names: Sequence[str]) -> dict[str, np.ndarray]:

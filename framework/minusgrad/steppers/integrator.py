@@ -169,9 +169,9 @@ class Integrator(MotionStepper):
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
-        self._start: Start | None = None
+        self._given_start: Start | None = None
         if self._constrained and tape is None:  # with one it goes on from the state of another
-            self._start = Start(self._constrained.projections, self.time)
+            self._given_start = Start(self._constrained.projections, self.time)
         self.evaluate()
 
     def _constrained_moves(self) -> ConstrainedMoves | None:
@@ -264,8 +264,8 @@ class Integrator(MotionStepper):
 
     def give_back_start(self) -> None:
         """Be where the start was given, before it was moved onto constraints (`Start.give_back`)."""
-        if self._start:
-            self._start.give_back()
+        if self._given_start:
+            self._given_start.give_back()
 
     def project_start(self) -> list[TakenMove]:
         """Move the start onto the constraints, positions and velocities; the projections, for derivatives.
@@ -273,7 +273,8 @@ class Integrator(MotionStepper):
         Raises `UnsolvedStepError` where there is no projection.
         """
         assert self._constrained
-        taken = projected_start(self._constrained, self.time)
+        taken = projected_start(self._constrained.projections, self.time)
+        self._constrained.multipliers.fill(0.0)
         self.evaluate()
         return taken
 

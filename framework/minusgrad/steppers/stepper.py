@@ -236,6 +236,11 @@ class Stepper:
         """The momenta dL/dv of a Lagrangian, by coordinate, in double precision."""
         raise NotImplementedError
 
+    @property
+    def reactions(self) -> Mapping[str, np.ndarray]:
+        """The forces of supports on a Lagrangian, by coordinate; zero at free components."""
+        raise NotImplementedError
+
     def energy_function(self) -> float:
         """v dL/dv - L at the present fields, the energy of a Lagrangian (Jacobi's integral)."""
         raise NotImplementedError

@@ -51,7 +51,7 @@ class PhaseParts:
     def mass_solved(self, right: np.ndarray, t: float) -> np.ndarray:
         """M^-1 b at free components of the present fields, zero at the others."""
         free, found = self.components.free, np.zeros(len(right))
-        found[free] = UnsymmetricFactors(self.action.blocks(t)["Pv"][free][:, free]).solve(right[free])
+        found[free] = UnsymmetricFactors(self.action.mass(t)[free][:, free]).solve(right[free])
         return found
 
     def arrays(self, key: str, q: np.ndarray, v: np.ndarray, one: PhaseFunction) -> dict[str, Any]:

@@ -3,6 +3,7 @@
     J u. = -(F_q q. + F_p p. + F_theta theta.)         with the letters of `variational_adjoint`
 
 then q'. = q. + u_s., and p'. likewise. Where steps end, M v. = p. - P_q q. - P_theta theta.
+Under constraints the start is projected onto them first, and a step has impulses (`impulse_tangents`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,17 +13,24 @@ import numpy as np
 
 from ...codegen.derivative_request import DerivativeRequest
 from ...engine import storage
+from ...steppers.constrained.move_tape import TakenMove
 from ...steppers.variational.action_tape import ActionTape, PhasePoint, SolvedAction
 from ...steppers.variational.phase_function import PhaseFunction
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..tangents import shaped
+from .impulse_tangents import ImpulseTangents
 from .phase_parts import Pair, PhaseParts
 
 
 class VariationalTangents:
-    """A run of a variational integrator with its tangent; `tangents`: the present ones by field, in f64."""
+    """A run of a variational integrator with its tangent; `tangents`: the present ones by field, in f64.
 
-    def __init__(self, stepper: VariationalIntegrator, names: Sequence[str]):
+    begun: the projections of the start of the present run.
+    """
+
+    def __init__(self, stepper: VariationalIntegrator, names: Sequence[str], begun: Sequence[TakenMove] = ()):
+        self.begun, kept = begun, stepper.kept
+        self.impulses = ImpulseTangents(stepper, kept, names) if kept else None
         self.stepper, self.action = stepper, stepper.action
         self.phase = PhaseParts(stepper, names)
         fields = stepper.potential.fields
@@ -35,6 +43,10 @@ class VariationalTangents:
         for name, array in (self.tangents | self.parameters).items():
             array[...] = shaped(name, direction.get(name), array.shape)
         q, v = self.phase.parts.taken(self.tangents)
+        if self.impulses:
+            after = self.stepper.memory()
+            q, v = self.impulses.project(direction, self.begun)
+            self.stepper.recall(after)
         self.phase.parts.put(self.tangents, q, v)
         self._p = self._moved(self.action.lagrangian, q, v, self.stepper.time)[1]
 
@@ -70,15 +82,44 @@ class VariationalTangents:
         left = action.rows((force, momentum))[:-1]
         left[0] += self._p
         moved, blocks_at = np.zeros((s, len(q))), action.blocks_at(u)
-        moved.reshape(-1)[phase.spread_mask] = -phase.factors(blocks_at).solve(
-            left.reshape(-1)[phase.spread_mask]
-        )
+        pulled = np.zeros_like(q)
+        if self.impulses:
+            moved, pulled = self._with_impulses(solved, self.impulses, q, left, blocks_at)
+        else:
+            moved.reshape(-1)[phase.spread_mask] = -phase.factors(blocks_at).solve(
+                left.reshape(-1)[phase.spread_mask]
+            )
         for i, blocks in enumerate(blocks_at):
             for name, change in (("Gq", g.values[i, 1:] @ moved), ("Gv", g.slopes[i, 1:] @ moved / h)):
                 if name in blocks:
                     force[i] += blocks[name] @ change
-        self._p = np.where(free, self._p + action.impulse((force, momentum)), 0.0)
-        return q + moved[-1]
+        p, q = self._p + action.impulse((force, momentum)) - pulled, q + moved[-1]
+        if self.impulses:
+            known = lambda: self._moved(action.lagrangian, q, np.zeros_like(q), solved.end)[1]  # noqa: E731
+            p = self.impulses.tangent(solved, q, p, known)
+        self._p = np.where(free, p, 0.0)
+        return q
+
+    def _with_impulses(
+        self,
+        solved: SolvedAction,
+        impulses: ImpulseTangents,
+        q: np.ndarray,
+        left: np.ndarray,
+        blocks_at: Sequence[dict[str, Any]],
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The tangents of displacements (s, N), and the change of sum_n<s C_n' L_n (N,)."""
+        kept, mask, (s, size) = impulses.kept, self.phase.spread_mask, left.shape
+        nodes, bends = kept.nodes(solved.u, solved.impulses, solved.end)
+        of_u, off = impulses.sides(solved, nodes, q)
+        sides = np.concatenate([(left + of_u).reshape(-1)[mask], off.reshape(-1)])
+        found, moved = -kept.factors(blocks_at, nodes, bends).solve(sides), np.zeros(s * size)
+        moved[mask], pushed = np.split(found, [-s * kept.count])
+        moved, pushed = moved.reshape(s, size), pushed.reshape(s, -1)
+        pulled = -of_u.sum(axis=0)
+        for n, node in enumerate(nodes[:-1]):
+            pulled += node.jacobian.T @ pushed[n] + (bends[n - 1] @ moved[n - 1] if n else 0.0)
+        return moved, pulled
 
     def _see(self, q: np.ndarray, point: PhasePoint) -> None:
         """The tangents of velocities at the end of a step."""

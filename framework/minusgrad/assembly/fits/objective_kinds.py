@@ -12,6 +12,7 @@ from ...steppers.integrator import Integrator
 from ...steppers.minimisers.load_steps import LoadSteps
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
+from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..simulation import Simulation
 from .losses import Clock, FitLosses, Moment
 
@@ -29,7 +30,7 @@ def of_run(simulation: Simulation, models: dict[Any, Any], table: FitTable) -> F
     """The losses of a run. Raises `SceneError` if the runs of the scene's stepper have no derivatives."""
     with simulation.placed(("stepper", "kind")):
         stepper = simulation.stepper.differentiable()
-        if isinstance(stepper, Integrator):
+        if isinstance(stepper, Integrator | VariationalIntegrator):
             stepper.give_back_start()  # each run of the fit projects it
     clock = Clock(stepper.dt, simulation.scene.run.steps, simulation.units.symbol("s"))
     observed = FitLosses(simulation, models, clock)

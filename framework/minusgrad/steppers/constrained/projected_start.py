@@ -9,18 +9,18 @@ that alone lead away from g = 0. W (N,) are inverse masses, L and M (E,) impulse
 import numpy as np
 
 from ..step_sequence import ConstrainedDrift, TangentProjection
-from .constrained_moves import ConstrainedMoves
 from .move_tape import TakenMove
+from .projections import Projections
 
 
-def projected_start(moves: ConstrainedMoves, t: float) -> list[TakenMove]:
-    """Project positions and velocities at time t, forget earlier multipliers, and return the two projections.
+def projected_start(p: Projections, t: float) -> list[TakenMove]:
+    """Project positions and velocities at time t, and return the two projections.
 
     Raises `UnsolvedStepError` where there is none.
     """
-    p, fields = moves.projections, moves.projections.constraints.fields
+    fields = p.constraints.fields
     x, impulses = p.equations.joined(), p.project(t)
-    here, moves.multipliers[...] = p.equations.joined(), 0.0
+    here = p.equations.joined()
     moved = TakenMove(ConstrainedDrift(), 1.0, t, t, here, before=x, impulses=impulses)
     p.begin(t)
     impulses = p.velocities().copy()

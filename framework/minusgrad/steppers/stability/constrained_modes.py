@@ -45,7 +45,7 @@ class TangentSpace:
         rows = free.rows
         self.jacobian = whole[:, rows].multiply(free.inverse_root[None, :]).tocsr()
         self.size = free.size - equations.count
-        _refuse_violated(constraints, equations, whole)
+        refuse_violated(equations, whole)
         p = gradient * free.inverse_root
         multipliers = lsmr(self.jacobian.T, -p, atol=1e-15, btol=1e-15, conlim=0.0, maxiter=10 * free.size)[0]
         second = equations.hessian(multipliers)[rows][:, rows]
@@ -127,7 +127,8 @@ def _less(matrix: "csr_matrix", shift: float) -> "csr_matrix":
     return (matrix - shift * eye_array(matrix.shape[0])).tocsr()
 
 
-def _refuse_violated(constraints: Constraints, equations: Any, whole: "csr_matrix") -> None:
+def refuse_violated(equations: Any, whole: "csr_matrix") -> None:
+    """Raise `EnergyError` for equations that the present state does not fulfil; whole: their Jacobian."""
     rough: Mapping[str, float] = ROUGH
     with np.errstate(all="ignore"):
         off = np.abs(equations.values()) / (row_sizes(whole) * equations.extent())

@@ -105,7 +105,7 @@ def normal_modes(
     part = np.sum((rigid.T @ vectors) ** 2, axis=0)
     allowed = np.where((part > RIGID) & at_rest, 4.0 * turned, 0.0)
     largest_forces = {n: float(np.abs(f).max()) for n, f in free.by_field(force).items()}
-    shapes = [free.by_field(v * free.inverse_root) for v in _signed(vectors).T]
+    shapes = [free.by_field(v * free.inverse_root) for v in signed(vectors).T]
     return NormalModes(
         values,
         {n: np.array([shape[n] for shape in shapes]) for n in arrays},
@@ -125,7 +125,7 @@ def _mass_weighted(potential: Potential, free: FreeComponents, t: float) -> Any:
     return (scale @ hessian @ scale).tocsc()
 
 
-def _signed(vectors: np.ndarray) -> np.ndarray:
+def signed(vectors: np.ndarray) -> np.ndarray:
     """The vectors (N, k) with the sign that makes the largest component positive, to bits that repeat."""
     at = np.argmax(np.round(np.abs(vectors) / np.abs(vectors).max(axis=0), 6), axis=0)
     return vectors * np.where(vectors[at, np.arange(vectors.shape[1])] < 0.0, -1.0, 1.0)

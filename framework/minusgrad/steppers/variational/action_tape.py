@@ -10,15 +10,25 @@ import numpy as np
 from ...energies.fields import Field
 
 
+def _nothing() -> np.ndarray:
+    return np.zeros(0)
+
+
 @dataclass(frozen=True)
 class SolvedAction:
-    """A solved part of a step: its length and time, q and p at its start (N,), its displacements (s, N)."""
+    """A solved part of a step: its length and time, q and p at its start (N,), its displacements (s, N).
+
+    Under constraints also its impulses (s + 1, E), velocities (N,) and time at its end.
+    """
 
     h: float
     time: float
     q: np.ndarray
     p: np.ndarray
     u: np.ndarray
+    impulses: np.ndarray = field(default_factory=_nothing)
+    v: np.ndarray = field(default_factory=_nothing)
+    end: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,7 @@ class ActionTape:
         self.states = {first: state}
 
     @staticmethod
-    def size(moving: list[Field], steps: int, degree: int) -> int:
-        """Bytes of a tape of so many steps."""
-        return steps * (4 + degree) * 8 * sum(f.values.size for f in moving) // 2
+    def size(moving: list[Field], steps: int, degree: int, constraints: int = 0) -> int:
+        """Bytes of a tape of so many steps, under so many constraints."""
+        vector, kept = 8 * sum(f.values.size for f in moving) // 2, 8 * constraints * (degree + 1)
+        return steps * ((4 + degree + (constraints > 0)) * vector + kept)

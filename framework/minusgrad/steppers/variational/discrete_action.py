@@ -139,6 +139,12 @@ class DiscreteAction:
                 parts[name] = parts[name] + part if name in parts else part
         return parts
 
+    def mass(self, t: float) -> Any:
+        """The mass matrix d2L/dv2 (N, N) at the present fields; sparse, of few components an array."""
+        n, matrix = len(self.components), self.lagrangian.hessian(t)
+        assert matrix is not None
+        return (matrix.toarray() if n <= FEW else matrix.tocsr())[n:, n:]
+
     def blocks_at(self, u: np.ndarray) -> list[dict[str, Any]]:
         """`blocks` at the points of the quadrature."""
         return [self.blocks(self.place(i, u)) for i in range(self.galerkin.degree)]

@@ -27,7 +27,7 @@ def velocities(
     action.put(q, v)
     test = Convergence(action.components.fields.dtype)
     for _ in range(Convergence.MOST):
-        matrix = action.blocks(t)["Pv"][free][:, free]
+        matrix = action.mass(t)[free][:, free]
         try:
             change = UnsymmetricFactors(matrix).solve((p - momenta(action, t))[free])
         except SingularSystemError as error:

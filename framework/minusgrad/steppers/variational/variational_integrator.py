@@ -22,8 +22,12 @@ from ...energies.fields import Motion, ordered_sum, refuse_shared
 from ...energies.lagrangian import Lagrangian
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
+from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ...potential.velocity_terms import refuse_velocities
+from ..constrained.move_tape import TakenMove
+from ..constrained.projected_start import projected_start
+from ..constrained.start import Start
 from ..holds import Holds
 from ..implicit.moving_components import MovingComponents
 from ..magnetic.force import MagneticForce
@@ -31,8 +35,10 @@ from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import Memory, MotionStepper
+from .accelerations import accelerations
 from .action_tape import ActionTape, PhasePoint, SolvedAction
 from .block_steps import BlockSteps, block_steps
+from .constrained_steps import ConstrainedSteps
 from .discrete_action import DiscreteAction
 from .galerkin import GALERKIN
 from .mass_matrix import refuse_singular
@@ -53,12 +59,15 @@ class VariationalIntegrator(MotionStepper):
     coordinates with their velocities; their inertia is that of L alone. order: 2 or 4. dt, t0, holds,
     dissipation: as of `Integrator`. substeps: the most parts of a step, a power of 2. With a `tape`, steps
     record what derivatives need. blocks: solve node by node in a kernel, where elements share no nodes.
+    constraints: g = 0, by impulses at the nodes of steps (`constrained_steps`).
     Raises `EnergyError` for a singular mass matrix, naming the element, and for
     what does not fit; `UnsolvedStepError` where a step is not solved in its smallest parts: the state is then
     that before the step.
     """
 
-    fixed = frozenset(("potential", "lagrangian", "motions", "order", "gradient", "holds", "dissipation"))
+    fixed = frozenset(("potential", "lagrangian", "motions", "order", "gradient", "holds", "dissipation")) | {
+        "constraints"
+    }
     conserves = True
     lagrangian: Potential
 
@@ -76,25 +85,31 @@ class VariationalIntegrator(MotionStepper):
         substeps: int = SUBSTEPS,
         tape: ActionTape | None = None,
         blocks: bool = True,
+        constraints: Constraints | None = None,
     ):
         _refuse(potential, lagrangian, motions, order, magnetic, substeps)
         self.potential, self.lagrangian, self.motions = potential, lagrangian, tuple(motions)
         self.order, self.substeps, self.tape = order, substeps, tape
         self._start_clock(dt, t0)
         fields = potential.fields
-        self.holds, self.dissipation = holds or Holds(fields), dissipation
+        self.holds, self.dissipation, self.constraints = holds or Holds(fields), dissipation, constraints
         self.holds.refuse_unmoved(self.motions)
         for term in dissipation.terms.values() if dissipation else ():
             refuse_idle(term, motions)
         self.components = MovingComponents(fields, motions, self.holds)
         self.action = DiscreteAction(GALERKIN[order], self.components, lagrangian, potential, dissipation)
         self.steps = SparseSteps(self.action)
-        self.blocks: BlockSteps | None = block_steps(self.action, motions, self.holds) if blocks else None
+        self.kept = ConstrainedSteps(self.action, constraints, motions, self.holds) if constraints else None
+        self.impulses = np.zeros((order // 2 + 1, constraints.count if constraints else 0))
+        alone = blocks and self.kept is None
+        self.blocks: BlockSteps | None = block_steps(self.action, motions, self.holds) if alone else None
         self._forces = {m.position: storage.allocate(np.zeros(fields[m.position].shape)) for m in motions}
         self.gradient = Gradient(self._forces, self._look)
         self._sums = np.zeros((self.blocks.blocks if self.blocks else 1, 2))
         self._divided = DividedSteps()
         self.holds.place(self.time)
+        fresh = self.kept is not None and tape is None  # with one it goes on from the state of another
+        self._given_start = Start(self.kept.projections, self.time) if self.kept and fresh else None
         self.evaluate()
         self._held = self._boundary()
 
@@ -103,7 +118,7 @@ class VariationalIntegrator(MotionStepper):
     @property
     def inputs(self) -> tuple[float, ...]:
         own = (self.potential, self.lagrangian, *([self.dissipation] if self.dissipation else []))
-        writes = [one.writes for one in own]
+        writes = [one.writes for one in own] + ([self.constraints.writes] if self.constraints else [])
         return *writes, sum(field.array.writes for field in self.moving) + self.holds.numbers.writes
 
     @property
@@ -124,6 +139,21 @@ class VariationalIntegrator(MotionStepper):
 
     def energy_function(self) -> float:
         return self.action.energy_function(self.time)
+
+    @property
+    def multipliers(self) -> np.ndarray | None:
+        """lambda (E,) of the constraints at the present coordinates and velocities."""
+        if self.kept is None:
+            return None
+        self.update()
+        return accelerations(self.action, self.holds, self.kept, self.time).multipliers
+
+    @property
+    def reactions(self) -> dict[str, np.ndarray]:
+        """The forces of supports by coordinate, in its shape; zero at free components."""
+        self.update()
+        found = accelerations(self.action, self.holds, self.kept, self.time).reactions
+        return self.components.parts(found, self.components.positions)
 
     @property
     def momenta(self) -> dict[str, np.ndarray]:
@@ -150,12 +180,13 @@ class VariationalIntegrator(MotionStepper):
         v = self.components.read(self.components.velocities)
         self.last = np.outer(self.action.galerkin.nodes[1:], self._dt * v)
         self._last_h = self._dt
+        self.impulses = np.zeros_like(self.impulses)
         if t is None or t == self.time:
             self.mark()
 
     def refuse_singular(self, t: float | None = None) -> None:
         """Raise `EnergyError` for a singular mass matrix at the present fields, at time t."""
-        matrix = self.action.blocks(self.time if t is None else t)["Pv"]
+        matrix = self.action.mass(self.time if t is None else t)
         refuse_singular(matrix, self.lagrangian, self.components)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -166,7 +197,8 @@ class VariationalIntegrator(MotionStepper):
     def _state(self) -> dict[str, np.ndarray]:
         own = {"momentum": self.p.copy(), "last": self.last.copy(), "last_h": np.array(self._last_h)}
         sums = {"flows": self._sums.copy(), "boundary": np.array(self._held)}
-        return own | sums | self._clock()
+        kept = {"impulses": self.impulses.copy()} if self.kept else {}
+        return own | kept | sums | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values that `state` returned; one made with another dt keeps its own, from that time."""
@@ -174,6 +206,7 @@ class VariationalIntegrator(MotionStepper):
         self.p, self.last = np.array(state["momentum"]), np.array(state["last"])
         self._last_h, self._held = float(state["last_h"]), float(state["boundary"])
         self._sums = np.array(state["flows"])
+        self.impulses = np.array(state["impulses"]) if self.kept else self.impulses
         self._restore_clock(state)
         self.mark()
 
@@ -256,22 +289,38 @@ class VariationalIntegrator(MotionStepper):
             return self._part_of_blocks(h, start, self.blocks)
         guess = g.continued(h / self._last_h) @ self.last
         speeds = self._held_path(guess)
-        u = self.steps.solve(guess)
+        if self.kept:
+            u, pushed = self.kept.solve(guess, self._impulses_at(h), end)
+        else:
+            u, pushed = self.steps.solve(guess), self.impulses
         slopes = action.slopes(u)
         p = self.p + action.impulse(slopes)
         work, lost = action.flows(u)
         if speeds is not None:
             held = np.where(self.components.free, 0.0, action.rows(slopes) * speeds)
             work -= ordered_sum(held)
-        solved = SolvedAction(h, start, action.q, self.p, u)
         q, v = action.q + u[-1], g.shape(1.0, 1)[1:] @ u / h
+        if self.kept:
+            pulled, driven = self.kept.pull(u, pushed, end, speeds)
+            p, work = p - pulled, work + driven
         action.put(q, v)
         self.holds.place(end)
         if not (np.isfinite(q).all() and np.isfinite(p).all()):
             raise NonFiniteError("the coordinates or momenta overflow")
+        solved = SolvedAction(h, start, action.q, self.p, u)
+        if self.kept:
+            v, p, last, driven = self.kept.tangent(
+                u, p, self.components.read(self.components.velocities), end
+            )
+            pushed, work = np.concatenate([pushed, last[None]]), work + driven
+            solved = SolvedAction(h, start, action.q, self.p, u, pushed, v, end)
         self._sums = self._sums + np.array([work, lost])
-        self.p, self.last, self._last_h = p, u, h
+        self.p, self.last, self._last_h, self.impulses = p, u, h, pushed
         return solved
+
+    def _impulses_at(self, h: float) -> np.ndarray:
+        """The impulses (s, E) with which the search for those of a step of length h begins: the last ones."""
+        return np.concatenate([self.impulses[-1:], self.impulses[1:-1]]) * (h / self._last_h)
 
     def _part_of_blocks(self, h: float, start: float, blocks: BlockSteps) -> SolvedAction:
         """A part of a step by the kernel over blocks."""
@@ -308,6 +357,9 @@ class VariationalIntegrator(MotionStepper):
     def _finish(self) -> None:
         """Velocities by the Legendre transform of the momenta; momenta of held components from them."""
         components, t = self.components, self.time
+        if self.kept:  # a step has computed them
+            self._of_held(t)
+            return
         if self.blocks:
             self._put(self.blocks)
             self.blocks.velocities(t)
@@ -378,9 +430,26 @@ class VariationalIntegrator(MotionStepper):
             self.substeps,
             tape,
             self.blocks is not None,
+            self.constraints,
         )
         one.kind = self.kind
         return one
+
+    def give_back_start(self) -> None:
+        """Be where the start was given, before it was moved onto constraints (`Start.give_back`)."""
+        if self._given_start:
+            self._given_start.give_back()
+
+    def project_start(self) -> list[TakenMove]:
+        """Move the start onto the constraints, positions and velocities; the projections, for derivatives.
+
+        Nothing without constraints. Raises `UnsolvedStepError` where there is no projection.
+        """
+        if self.kept is None:
+            return []
+        taken = projected_start(self.kept.projections, self.time)
+        self.evaluate()
+        return taken
 
     def begin_tape(self, first: int) -> None:
         """Begin the tape at the present fields, with step number `first`."""
