@@ -16,10 +16,12 @@ from minusgrad.adjoint.losses import Loss, ObservedStates
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.misfit import misfit
 from minusgrad.errors import EnergyError, UnsolvedStepError
-from minusgrad.steppers.constrained.projections import Projections
+from minusgrad.steppers.constrained.group_projections import GroupProjections
+from minusgrad.steppers.constrained.kernel_projections import KernelProjections
 from minusgrad.steppers.integrator import Integrator
 from tests.support.driven_chain import driven_chain
 from tests.support.rollouts import STENCIL, differences, drawn, moved, probes
+from tests.support.small_molecules import molecules
 from tests.support.tiers import sampled
 
 STEPS, LOOKS = 6, (0, 2, 6)
@@ -63,6 +65,16 @@ def test_gradient_against_differences(row: tuple) -> None:
     assert max(found.values()) < 1e-10, found
 
 
+def test_gradient_of_many_small_groups_against_differences() -> None:
+    """Each group is projected on its own; the way back is that of all constraints."""
+    one = molecules({"water": 16})
+    assert one._constrained
+    assert type(one._constrained.projections) is GroupProjections
+    found = errors(one, only=("x", "v", "m", "rod.length"))
+    assert len(found) == 4
+    assert max(found.values()) < 1e-10, found
+
+
 def tangents(one: Integrator) -> list[tuple[float, float]]:
     """<J d, s> and <d, J' s> for a direction in each name; all directions share the run."""
     rollout, every, seeds = run(one), drawn(one), probes(one, LOOKS)[1]
@@ -92,15 +104,15 @@ def test_tangents_and_adjoint_are_transposes(row: tuple) -> None:
 @pytest.fixture
 def stubborn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The third step is solved in four substeps only; the second of two fails, once the first was taken."""
-    real, failed = Projections.positions, list[float]()
+    real, failed = KernelProjections.positions, list[float]()
 
-    def positions(self: Projections, h: float, t: float, guess: np.ndarray) -> np.ndarray:
+    def positions(self: KernelProjections, h: float, t: float, guess: np.ndarray) -> np.ndarray:
         if h != 1.0 and 0.12 < t < 0.151 and h > 0.02:
             failed.append(h)
             raise UnsolvedStepError("not this time")
         return real(self, h, t, guess)
 
-    monkeypatch.setattr(Projections, "positions", positions)
+    monkeypatch.setattr(KernelProjections, "positions", positions)
     return failed
 
 

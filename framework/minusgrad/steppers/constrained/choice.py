@@ -1,4 +1,4 @@
-"""The choice of projections: by the sizes of the groups of equations that share nodes, and by nothing else.
+"""The choice of projections: by sizes and kinds of the groups of equations that share nodes, and no more.
 
 All classes have the methods `begin`, `positions`, `velocities` and `solve` of `Projections`; they differ in
 the kernels that compute them.
@@ -13,11 +13,14 @@ from ...energies.fields import Motion
 from ...engine import runtime
 from ...potential.constraints.constraints import Constraints
 from ..holds import Holds
+from .group_kinds import group_kinds
+from .group_projections import LARGEST, GroupProjections, fits
 from .incidence import groups
 from .kernel_projections import KernelProjections
 from .projections import Projections
 
-Kind = type[Projections]
+MANY = 16
+"""From how many groups on each is a system of its own."""
 
 
 def projections(
@@ -25,10 +28,10 @@ def projections(
 ) -> Projections:
     """The projections of these motions onto constraints."""
     equations = constraints.equations([m.position for m in motions])
-    kind = chosen(np.bincount(groups(equations, holds))) if runtime.arch() == "cpu" else Projections
-    return kind(constraints, motions, inertia, holds)
-
-
-def chosen(sizes: np.ndarray) -> Kind:
-    """The class for groups of so many equations each."""
-    return KernelProjections
+    labels, given = groups(equations, holds), (constraints, motions, inertia, holds)
+    sizes = np.bincount(labels)
+    if len(sizes) >= MANY and sizes.max() <= LARGEST:
+        kinds = group_kinds(equations, labels)
+        if fits(kinds, equations):
+            return GroupProjections(*given, kinds)
+    return (KernelProjections if runtime.arch() == "cpu" else Projections)(*given)

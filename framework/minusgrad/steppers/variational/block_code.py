@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.element_statements import ElementStatements, Leaf
+from ...codegen.small_systems import f64, solved
 from ...codegen.statements import indented
 from ...energies.fields import Field, Motion
 from ...engine import storage
@@ -35,11 +36,6 @@ class Component:
     place: int
     motion: Motion
     index: tuple[int, ...]
-
-
-def f64(number: float) -> str:
-    """A literal."""
-    return f"ti.f64({float(number)!r})"
 
 
 class BlockCode:
@@ -326,24 +322,3 @@ class BlockCode:
 
     def _real(self, field: str) -> str:
         return f"ti.{storage.ENGINE_DTYPES[self.fields[field].dtype.name]}"
-
-
-def solved(size: int) -> list[str]:
-    """Gaussian elimination with row exchanges: r becomes A^-1 r."""
-    lines = []
-    for k in range(size):
-        for row in range(k + 1, size):
-            swap = []
-            for name in [*(f"A_{{}}_{c}" for c in range(k, size)), "r_{}"]:
-                one, other = name.format(k), name.format(row)
-                swap += [f"kept = {one}", f"{one} = {other}", f"{other} = kept"]
-            lines += [f"if ti.abs(A_{row}_{k}) > ti.abs(A_{k}_{k}):", *indented(swap)]
-        lines.append(f"pivot = ti.f64(1.0) / A_{k}_{k}")
-        for row in range(k + 1, size):
-            lines.append(f"factor = A_{row}_{k} * pivot")
-            lines += [f"A_{row}_{c} -= factor * A_{k}_{c}" for c in range(k + 1, size)]
-            lines.append(f"r_{row} -= factor * r_{k}")
-    for k in reversed(range(size)):
-        lines += [f"r_{k} -= A_{k}_{c} * r_{c}" for c in range(k + 1, size)]
-        lines.append(f"r_{k} = r_{k} / A_{k}_{k}")
-    return lines
