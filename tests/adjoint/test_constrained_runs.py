@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from minusgrad import Potential, bind
+from minusgrad import Hold, Potential, Rotation, bind
 from minusgrad.adjoint.constrained.constrained_adjoint import ConstrainedAdjoint
 from minusgrad.adjoint.constrained.constrained_tangents import ConstrainedTangents
 from minusgrad.adjoint.losses import Loss, ObservedStates
@@ -20,6 +20,7 @@ from minusgrad.steppers.constrained.group_projections import GroupProjections
 from minusgrad.steppers.constrained.kernel_projections import KernelProjections
 from minusgrad.steppers.integrator import Integrator
 from tests.support.driven_chain import driven_chain
+from tests.support.held_motions import difference
 from tests.support.rollouts import STENCIL, differences, drawn, moved, probes
 from tests.support.small_molecules import molecules
 from tests.support.tiers import sampled
@@ -259,6 +260,42 @@ def test_a_start_that_no_projection_reaches() -> None:
     assert np.isnan(value)
     assert np.isnan(found["x"]).all()
     assert "Newton's method does not reach it" in rollout.trouble or "singular" in rollout.trouble
+
+
+AT_ONCE = Hold("pivot", "x", np.array([0]), displacement=(0.05, -0.1), velocity=(0.3, 0.2))
+TURNING = Hold("pivot", "x", np.array([0]), rotation=Rotation((0.4, -0.3), angle=0.5, rate=0.7), duration=0.4)
+MOVED = [
+    ("leapfrog", AT_ONCE, ("pivot.displacement", "pivot.velocity")),
+    ("yoshida4", TURNING, ("pivot.angle", "pivot.rate")),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "numbers"), MOVED, ids=["displaced", "turned"])
+def test_derivatives_by_the_numbers_of_holds(kind: str, path: Hold, numbers: tuple[str, ...]) -> None:
+    """Of a driven chain with friction on a pivot that moves: differences of sixth order, and tangents."""
+    one = driven_chain(kind, path=path)
+    rollout = run(one)
+    names = ["x", "rod.length", *numbers]
+    _, found = rollout.evaluate(names)
+    directions = [
+        {name: np.random.default_rng(seed).normal(size=found[name].shape)}
+        for seed, name in enumerate(numbers)
+    ]
+    for direction, name in zip(directions, numbers, strict=True):
+        expected = difference(rollout, name, direction[name])
+        assert abs(expected) > 1e-3
+        assert float((found[name] * direction[name]).sum()) == pytest.approx(expected, rel=1e-9), name
+    beside, seeds = rollout._derivation.tangents(names), probes(one, LOOKS)[1]
+    totals = np.zeros(len(directions))
+    with rollout._from_here():
+        rollout._derivation.begin()
+        beside.start(directions)
+        for row, stop in enumerate(LOOKS):
+            beside.advance(stop - one.step)
+            for name, rows in seeds.items():
+                totals += [float((along[name] * rows[row]).sum()) for along in beside.along]
+    for total, direction, name in zip(totals, directions, numbers, strict=True):
+        assert total == pytest.approx(float((found[name] * direction[name]).sum()), rel=1e-11)
 
 
 def test_multipliers_are_no_input() -> None:

@@ -70,8 +70,9 @@ def driven_chain(
     held: bool = True,
     seed: int = 0,
     dt: float = 0.05,
+    path: Hold | None = None,
 ) -> Integrator:
-    """Five bodies at a start that fulfils all constraints, with tangent velocities."""
+    """Five bodies at a start that fulfils all constraints, with tangent velocities; path: of the pivot."""
     rng = np.random.default_rng(seed)
     turn = np.linspace(0.0, 2.5, 5) + 0.3 * rng.normal(size=5)
     x = rng.normal(size=(5, d))
@@ -98,7 +99,8 @@ def driven_chain(
         terms.append(bind(drive, fields, bodies=[Body("end", [2])], parameters=phase))
         names.append("drive")
     motions = [Motion("x", "v", "m")]
-    path = Hold("pivot", "x", np.array([0]), velocity=tuple(0.2 * rng.normal(size=d)))
+    speed = tuple(0.2 * rng.normal(size=d))
+    path = path or Hold("pivot", "x", np.array([0]), velocity=speed)
     holds = Holds(fields, [path] if held else [], motions)
     return Integrator(
         Potential(fields, [bind(well, fields, parameters={"k": 1.3})]),

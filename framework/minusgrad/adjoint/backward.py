@@ -518,11 +518,6 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
             return potential
     numbers = stepper.holds.numbers
     if name in numbers:
-        if getattr(stepper, "constraints", None):
-            raise EnergyError(
-                f"'{name}': a run with constraints has no derivative by the numbers of its holds; leave the"
-                " constraints out, or hold by an energy with a parameter"
-            )
         if getattr(stepper, "lagrangian", None):
             raise EnergyError(
                 f"'{name}': a run of a Lagrangian has no derivative by the numbers of its holds; hold by an"

@@ -39,6 +39,12 @@ class ComponentAdjoint(RunAdjoint):
         found = super().found(name)
         return found.astype(self.stepper.potential.fields.dtype) if name in self.adjoints else found
 
+    def _leave(self, step: int) -> None:
+        """Pass to supports the adjoints that a loss gives to held components of the state at a step."""
+        if self.supports:
+            self.supports.pull(float(self.stepper.times(step)), self.adjoints)
+            self._parts.put(self.adjoints, *self._parts.taken(self.adjoints))
+
     def _owned(self, potential: Potential, moved: set[str]) -> list[str]:
         """The parameters of a potential, in terms that read moving fields."""
         terms = felt(potential, moved)

@@ -16,6 +16,7 @@ from ..steppers.implicit.moving_components import MovingComponents
 from ..steppers.stepper import DifferentiableStepper
 from .backward import owner
 from .stage_parts import StageParts
+from .supports.support_derivatives import SupportDerivatives
 from .tangents import shaped
 
 VECTORS = 24
@@ -38,6 +39,7 @@ class ComponentTangents:
         self.along = list[dict[str, np.ndarray]]()
         self._parameters: list[dict[str, np.ndarray]] = []
         self._parts = StageParts(components, fields)
+        self._supports = SupportDerivatives.of(stepper.holds, names)
 
     @property
     def size(self) -> int:
@@ -93,6 +95,31 @@ class ComponentTangents:
     def _put(self, x: np.ndarray, v: np.ndarray) -> None:
         for one, of_x, of_v in zip(self.along, x, v, strict=True):
             self._parts.put(one, of_x, of_v)
+
+    def _moved(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """The tangents (K, N) of the places and velocities of supports, zero at free components."""
+        found = np.zeros((2, len(self.along), len(self.components)))
+        names = self.components.positions, self.components.velocities
+        for k, numbers in enumerate(self._parameters if self._supports else ()):
+            assert self._supports
+            self._supports.start(numbers)
+            moved = self._supports.moved(t)
+            for part, some in zip(found, names, strict=True):
+                zeros = {n: np.zeros(s) for n, s in zip(some, self.components.shapes, strict=True)}
+                part[k] = self.components.joined(zeros | moved, some)
+        return found[0], found[1]
+
+    def _arrive(self, t: float) -> None:
+        """Give held components the tangents of their supports at a time, which losses may read."""
+        if not self._supports:
+            return
+        x, v = self._taken()
+        of_x, of_v = self._moved(t)
+        for one, of_one, its_speed in zip(self.along, x + of_x, v + of_v, strict=True):
+            parts = self.components.parts(of_one, self.components.positions)
+            parts |= self.components.parts(its_speed, self.components.velocities)
+            for name, part in parts.items():
+                one[name][...] = part
 
     def _weights(self) -> np.ndarray:
         """The tangents of the inertia (K, N) of each component."""

@@ -16,9 +16,10 @@ from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem
 from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
-from ..steppers.stability.loaded_body import Equilibrium, LoadedBody, dead_loads
+from ..steppers.stability.constrained_body import ConstrainedBody
+from ..steppers.stability.loaded_body import EQUAL, Equilibrium, LoadedBody, dead_loads
 from .run_options import Plugins
-from .saved_simulation import derivatives_in_double, refuse_constraints, saved_simulation
+from .saved_simulation import constraints_over, derivatives_in_double, saved_simulation
 
 NEAR = 1e-3
 """A state is an equilibrium if Newton's step from it is below this part of the displacement by the load."""
@@ -139,7 +140,6 @@ def buckling(
     load, where the state is no equilibrium, and where a body without load is not stable.
     """
     simulation, step = saved_simulation(path, at, plugins, "buckling")
-    refuse_constraints(path, simulation, "buckling loads")
     with blaming(simulation.registry):
         try:
             return _buckling(path, step, simulation, count, list(loads))
@@ -156,15 +156,25 @@ def _buckling(path: Path, step: int, simulation: Simulation, count: int, asked: 
         raise EnergyError("buckling: no field moves by Newton's law; give a state with positions")
     t = simulation.stepper.time
     loads = _loads(potential, names, t, asked)
-    body = LoadedBody(potential, names, simulation.holds, loads, t)
+    body = _body(simulation, potential, names, loads, t)
     saved = body.x
     resultant = {n: body.load_forces(n).sum(axis=0) for n in names}
-    rest = _unloaded(body, simulation)
+    rest = _unloaded(body, simulation, saved)
     loaded = _at_rest(body, saved, rest)
     factors, modes = linearised(rest, loaded, min(count, body.free.size))
     critical = critical_point(body, rest, float(factors[0]) if len(factors) else None)
     body.x = saved
     return RunBuckling(path, step, simulation, loads, body, resultant, factors, modes.T, critical)
+
+
+def _body(
+    simulation: Simulation, potential: Potential, names: Sequence[str], loads: Sequence[str], t: float
+) -> LoadedBody:
+    """The body under the load, with the constraints of the scene."""
+    if simulation.constraints is None:
+        return LoadedBody(potential, names, simulation.holds, loads, t)
+    kept = constraints_over(potential.fields, simulation.constraints)
+    return ConstrainedBody(potential, names, simulation.holds, loads, kept, t)
 
 
 def _loads(potential: Potential, names: Sequence[str], t: float, asked: list[str]) -> list[str]:
@@ -179,13 +189,17 @@ def _loads(potential: Potential, names: Sequence[str], t: float, asked: list[str
     )
 
 
-def _unloaded(body: LoadedBody, simulation: Simulation) -> Equilibrium:
-    """The stable equilibrium without the load, from the scene's first state."""
+def _unloaded(body: LoadedBody, simulation: Simulation, saved: np.ndarray) -> Equilibrium:
+    """The stable equilibrium without the load, from the first state or the saved one; supports stay."""
     started = simulation.state.fields
     start = body.free.vector({n: np.asarray(started[n]) for n in body.names})
-    found = body.equilibrium(0.0, start)
+    found = body.equilibrium(0.0, start) or body.equilibrium(0.0, saved)
     if found is None:
-        raise EnergyError("buckling: no equilibrium without the load was found; hold the body against it")
+        raise EnergyError(
+            "buckling: no equilibrium without the load was found near the first state of the scene, nor near"
+            " the saved one, with supports as they are there; hold what can move freely, or take a state"
+            " --at which supports have moved less"
+        )
     if not found.stable:
         raise EnergyError(
             "buckling: the body without the load is not stable, as one that can move freely; hold more of it"
@@ -199,9 +213,9 @@ def _at_rest(body: LoadedBody, saved: np.ndarray, rest: Equilibrium) -> Equilibr
     """The equilibrium at the saved state; refused where that is none."""
     found = body.equilibrium(1.0, saved)
     moved = np.abs(saved - rest.x).max()
-    if found is None or np.abs(found.x - saved).max() > NEAR * moved:
+    if found is None or np.abs(found.x - saved).max() > NEAR * moved + EQUAL * np.abs(saved).max():
         body.x = saved
-        force = float(np.abs(body.gradient(1.0)).max())
+        force = body.imbalance(1.0)
         raise EnergyError(
             f"buckling: the saved state is not in equilibrium: the largest |dU/dx| is {force:.3g}, by the"
             f" load {body.push:.3g}; minimise first: [stepper] kind = 'newton'"

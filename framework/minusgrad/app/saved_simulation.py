@@ -7,8 +7,9 @@ import numpy as np
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..check.single_precision import in_double, widened
+from ..energies.fields import Fields
 from ..energies.term import Term
-from ..errors import CheckpointError, EnergyError, RunFolderError
+from ..errors import CheckpointError, RunFolderError
 from ..files import checkpoint
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
@@ -65,14 +66,11 @@ def constraints_in_double(constraints: Constraints | None) -> Constraints | None
     """The constraints in f64."""
     if constraints is None or constraints.fields.dtype == np.float64:
         return constraints
-    fields = in_double(constraints.potential).fields
+    return constraints_over(in_double(constraints.potential).fields, constraints)
+
+
+def constraints_over(fields: Fields, constraints: Constraints) -> Constraints:
+    """The constraints over the fields of a potential, which may be a copy in f64."""
+    if constraints.fields is fields:
+        return constraints
     return Constraints(fields, [widened(term, fields) for term in constraints.terms.values()])
-
-
-def refuse_constraints(path: Path, simulation: Simulation, what: str) -> None:
-    """Raise `EnergyError` for a run with constraints, of which `what` knows nothing."""
-    if simulation.constraints is not None:
-        raise EnergyError(
-            f"{path}: has constraints, got {', '.join(simulation.constraints.terms)}; {what} are those of U"
-            " alone: replace the constraints by stiff springs, or use minusgrad modes"
-        )

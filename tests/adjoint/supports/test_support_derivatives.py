@@ -1,13 +1,11 @@
 """Derivatives by the numbers of holds, against differences of sixth order and against each other."""
 
 from collections.abc import Callable
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Hold, Node, Parameter, Potential, Rotation, bind, local_energy
-from minusgrad.adjoint.backward import owner
 from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
@@ -286,10 +284,3 @@ def test_a_stepper_notices_that_a_number_was_set() -> None:
     places = [some.potential.fields["x"].values[3] for some in (one, other)]
     assert np.array_equal(*places)
     assert not np.array_equal(one.potential.fields["x"].values[:2], other.potential.fields["x"].values[:2])
-
-
-def test_runs_with_constraints_are_refused() -> None:
-    one = swung("leapfrog")
-    one.__dict__["constraints"] = SimpleNamespace(potential=one.potential)
-    with pytest.raises(EnergyError, match=r"'turning\.angle': a run with constraints has no derivative"):
-        owner(one, "turning.angle")

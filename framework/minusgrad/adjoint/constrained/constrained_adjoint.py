@@ -52,6 +52,7 @@ class ConstrainedAdjoint(ProjectionAdjoint):
             TangentProjection: self._tangent,
             Forces: lambda taken: self._forces(taken.x, taken.time),
         }
+        self._leave(last)
         for step in reversed(range(last - steps, last)):
             for taken in reversed(self.tape.steps[step]):
                 rule(rules, taken.move, "adjoint")(taken)

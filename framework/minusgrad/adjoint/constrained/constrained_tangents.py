@@ -50,6 +50,7 @@ class ConstrainedTangents(ProjectionTangents):
         x, v = self.begun(moved, turned)
         self._evaluate(turned.x, turned.time, x, v)
         self._put(x, v)
+        self._arrive(moved.time)
         self.stepper.recall(after)
 
     def advance(self, steps: int) -> None:
@@ -68,9 +69,10 @@ class ConstrainedTangents(ProjectionTangents):
             after = recorded.memory()
             self._step(tape.steps.pop(step))
             one.recall(after)
+        self._arrive(one.time)
 
     def _step(self, moves: Sequence[TakenMove]) -> None:
-        x, v = self._taken()
+        x, v = self._placed(*self._taken(), moves[0].begun)
         rules: Mapping[type[Move], Callable[..., tuple[np.ndarray, np.ndarray]]] = {
             HalfFriction: self._half_friction,
             Kick: lambda taken, x, v: (x, v - taken.h * self._acceleration(self._pull, self._force)),

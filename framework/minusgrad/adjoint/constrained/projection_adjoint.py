@@ -19,7 +19,9 @@ and a projection of velocities
     lx <- lx - K(M) z + d(e.(G v + dg/dt))/dx,   lv <- b
     lp <- lp - z.d(G^T M)/dp + d(e.(G v + dg/dt))/dp,   lm <- lm + z.(G^T M) / m
 
-All are gradients of C = sum lambda_e g_e and its products along x = z, or along x = v, t = 1.
+All are gradients of C = sum lambda_e g_e and its products along x = z, or along x = v, t = 1. At held
+components G_1^T e / h and G^T e are derivatives by the places and velocities of supports, which their numbers
+take.
 """
 
 from collections.abc import Sequence
@@ -63,6 +65,7 @@ class ProjectionAdjoint(ComponentAdjoint):
         here, there = (places.jacobian(x, t) for x, t in ((taken.before, taken.begun), (taken.x, taken.time)))
         e = places.factors(there, here).solve(-(here @ (places.weights * w)), trans="T")
         b = w + there.T @ e
+        self._held(there.T @ e / h, self.components.positions, taken.time)
         self._slope(e / h, taken.time)  # the fields are at the end of the drift
         places.at(taken.before)
         return lx + there.T @ e / h + self._bent(here, taken.impulses, places.weights * b, taken.begun), b
@@ -73,11 +76,17 @@ class ProjectionAdjoint(ComponentAdjoint):
         here = places.jacobian(taken.x, taken.time)
         e = places.factors(here, here).solve(-(here @ (places.weights * lv)))
         b = lv + here.T @ e
+        self._held(here.T @ e, self.components.velocities, taken.time)
         lx = lx + self._bent(here, taken.impulses, places.weights * b, taken.time)
         places.constraints.set_multipliers(e)
         names = self.components.positions
         moving: dict[str, Any] = {**self._along(self._of_g, names, taken.v), "t": 1.0}
         return lx + self._product(self._of_g, moving, taken.time, names, 1.0), b
+
+    def _held(self, adjoint: np.ndarray, names: Sequence[str], t: float) -> None:
+        """Supports take what projections give to held components at a time, of places or velocities (N,)."""
+        if self.supports:
+            self.supports.pull(t, self.components.parts(adjoint, names))
 
     def _bent(self, here: Any, impulses: np.ndarray, z: np.ndarray, t: float) -> np.ndarray:
         """-K(L) z at the present positions; the parts of parameters and masses go to their adjoints."""

@@ -12,7 +12,8 @@ and a projection of velocities
     (G W G^T) M. = G u. + d(G v + dg/dt)/dx x. + d(G v + dg/dt)/dp p.
     v. <- u. - W G^T M.
 
-Vectors here are (K, N), a row for each direction, which share the factors.
+Vectors here are (K, N), a row for each direction, which share the factors; held components have the tangents
+of supports.
 """
 
 from collections.abc import Sequence
@@ -37,7 +38,7 @@ class ProjectionTangents(ComponentTangents):
 
     def begun(self, moved: TakenMove, turned: TakenMove) -> tuple[np.ndarray, np.ndarray]:
         """The tangents x and v (K, N) after the two projections of a start, from those before."""
-        x, v = self._taken()
+        x, v = self._placed(*self._taken(), moved.time)
         x, _ = self._drifted(moved, x, np.zeros_like(v))
         return x, self._projected(turned, x, v)
 
@@ -56,10 +57,18 @@ class ProjectionTangents(ComponentTangents):
         here = places.jacobian(taken.before, taken.begun)
         u = v - self._bent(here, taken.impulses, taken.begun, x)
         places.at(taken.x)
-        off = np.stack([self._off(k, taken.time, one) for k, one in enumerate(x + h * u)])
+        there_x, _ = self._placed(x + h * u, u, taken.time)
+        off = np.stack([self._off(k, taken.time, one) for k, one in enumerate(there_x)])
         impulses = places.factors(there, here).solve(off.T / h).T
         v = u - places.weights * (here.T @ impulses.T).T
-        return x + h * v, v
+        return self._placed(x + h * v, v, taken.time)
+
+    def _placed(self, x: np.ndarray, v: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """x and v (K, N) with the tangents of supports at a time at held components."""
+        if not self._supports:
+            return x, v
+        free, (of_x, of_v) = self.components.free, self._moved(t)
+        return np.where(free, x, of_x), np.where(free, v, of_v)
 
     def _projected(self, taken: TakenMove, x: np.ndarray, v: np.ndarray) -> np.ndarray:
         places = self.places

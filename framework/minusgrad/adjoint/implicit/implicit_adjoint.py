@@ -69,12 +69,6 @@ class ImplicitAdjoint(ComponentAdjoint):
         self._weigh(-z * self.tape.start[2])
         self._parts.put(self.adjoints, x, v)
 
-    def _leave(self, step: int) -> None:
-        """Pass to supports the adjoints that a loss gives to held components of the state at a step."""
-        if self.supports:
-            self.supports.pull(float(self.stepper.times(step)), self.adjoints)
-            self._parts.put(self.adjoints, *self._parts.taken(self.adjoints))
-
     def _stage(self, solved: SolvedStage) -> None:
         """From the adjoints after a stage to those before it."""
         one, components, stage = self.one, self.components, solved.stage

@@ -15,7 +15,6 @@ from ...steppers.implicit.inertia import Inertia
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V, combined
 from ...steppers.implicit.substep_tape import SolvedStage, SubstepTape
 from ..component_tangents import ComponentTangents
-from ..supports.support_derivatives import SupportDerivatives
 from .implicit_adjoint import PRECISE
 
 
@@ -31,7 +30,6 @@ class ImplicitTangents(ComponentTangents):
         super().__init__(stepper, stepper.components, names)
         self.one, self._inertia = stepper.incremental, stepper.incremental.inertia
         self._known: dict[str, np.ndarray] = {}
-        self._supports = SupportDerivatives.of(stepper.holds, names)
 
     def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Start at the stepper's present state with tangents for each direction; others are zero.
@@ -94,31 +92,6 @@ class ImplicitTangents(ComponentTangents):
         found = {MOVED: stage.reach * u, V_BEFORE: v, A: stage.weight * (u - y)}
         self._known = {name: np.where(free, found[name], 0.0) for name in self._known}
         self._put(x + stage.reach * u, stage.speed * u + combined(stage.carried, known))
-
-    def _moved(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """The tangents (K, N) of the places and velocities of supports, zero at free components."""
-        found = np.zeros((2, len(self.along), len(self.components)))
-        names = self.components.positions, self.components.velocities
-        for k, numbers in enumerate(self._parameters if self._supports else ()):
-            assert self._supports
-            self._supports.start(numbers)
-            moved = self._supports.moved(t)
-            for part, some in zip(found, names, strict=True):
-                zeros = {n: np.zeros(s) for n, s in zip(some, self.components.shapes, strict=True)}
-                part[k] = self.components.joined(zeros | moved, some)
-        return found[0], found[1]
-
-    def _arrive(self, t: float) -> None:
-        """Give held components the tangents of their supports at a time, which losses may read."""
-        if not self._supports:
-            return
-        x, v = self._taken()
-        of_x, of_v = self._moved(t)
-        for one, of_one, its_speed in zip(self.along, x + of_x, v + of_v, strict=True):
-            parts = self.components.parts(of_one, self.components.positions)
-            parts |= self.components.parts(its_speed, self.components.velocities)
-            for name, part in parts.items():
-                one[name][...] = part
 
     def _inertial(self, solved: SolvedStage, masses: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The changes of the force of inertia along tangents of y and of the inertia."""

@@ -8,7 +8,8 @@
 The first is the factor of textbooks (Bathe 1996, Finite Element Procedures, section 6.8.2), exact where K is
 linear in lambda; the second follows the path, and narrows an interval at whose lower end K is positive
 definite and at whose upper end it is not, or there is no equilibrium. Both count negative eigenvalues by the
-signs of factors (Sylvester), so that no factor below is missed. At a bifurcation the load does no work along
+signs of factors (Sylvester), so that no factor below is missed. Under constraints K is that of the Lagrangian
+on the kernel of dg/dx (`constrained_body`). At a bifurcation the load does no work along
 phi, at a limit point (snap-through) it does.
 """
 
@@ -16,12 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import RunFailedError
+from ...errors import EnergyError, RunFailedError
 from ...solvers.linear_solver import direct
 from .loaded_body import Equilibrium, LoadedBody
 
 DENSE = 400
 """Unknowns up to which the linearised problem is diagonalised."""
+ALONG = 3000
+"""The most unknowns under constraints: a basis of their kernel is dense."""
 ACCURACY = 1e-7
 """The width of the interval around the critical factor, relative to it."""
 CLOSE, TRIALS = 0.3 * ACCURACY, 300
@@ -55,8 +58,11 @@ class CriticalPoint:
 def linearised(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The `count` smallest positive factors, ascending, and their modes (N, k), of unit length.
 
-    There may be fewer, and none where the load stiffens. Raises `RunFailedError` where one is missed.
+    There may be fewer, and none where the load stiffens. Raises `RunFailedError` where one is missed, and
+    `EnergyError` for too many unknowns under constraints.
     """
+    if rest.jacobian is not None:
+        return _linearised_along(rest, loaded, count)
     change = (loaded.stiffness - rest.stiffness) / (loaded.factor - rest.factor)
     size = change.shape[0]
     if size <= DENSE or 2 * count >= size:
@@ -66,10 +72,38 @@ def linearised(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.n
         inverse, modes = inverse[::-1][:count], modes[:, ::-1][:, :count]
     else:
         inverse, modes = _largest(rest, change, count)
+    return _positive(rest, inverse, modes)
+
+
+def _positive(rest: Equilibrium, inverse: np.ndarray, modes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positive factors, and unit modes, from 1/lambda in descending order."""
     positive = inverse > SOFT * np.abs(inverse).max(initial=0.0)
     factors = rest.factor + 1.0 / inverse[positive]
     modes = modes[:, positive] / np.linalg.norm(modes[:, positive], axis=0)
     return factors, modes
+
+
+def _linearised_along(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """`linearised` along constraints, whose tangent space turns as the load grows.
+
+    In an orthonormal basis Z_0 of the kernel of G_0, and in the one of the kernel of G_1 that is nearest.
+    """
+    from scipy.linalg import eigh, null_space, polar
+
+    size = rest.stiffness.shape[0]
+    if size > ALONG:
+        raise EnergyError(
+            f"buckling: with constraints {ALONG:,} free components are the most, got {size:,}; divide the"
+            " body less finely"
+        )
+    assert rest.jacobian is not None
+    assert loaded.jacobian is not None
+    begun, ended = null_space(rest.jacobian.toarray()), null_space(loaded.jacobian.toarray())
+    there = ended @ polar(ended.T @ begun)[0]
+    first = begun.T @ (rest.stiffness @ begun)
+    change = (there.T @ (loaded.stiffness @ there) - first) / (loaded.factor - rest.factor)
+    inverse, modes = eigh(-0.5 * (change + change.T), 0.5 * (first + first.T))
+    return _positive(rest, inverse[::-1][:count], begun @ modes[:, ::-1][:, :count])
 
 
 def _largest(rest: Equilibrium, change, count: int) -> tuple[np.ndarray, np.ndarray]:

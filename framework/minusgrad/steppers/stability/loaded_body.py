@@ -9,7 +9,7 @@ stays on the path it comes from where that path is unstable beyond a point, whic
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from ...errors import EnergyError
 from ...potential.potential import Potential
 from ...solvers.linear_solver import direct
 from ...solvers.row_selection import RowSelection
-from ...solvers.sparse_factors import Pardiso, SuperLU
 from ..holds import Holds
 from .exact_hessian import exact_hessian
 from .free_components import FreeComponents
@@ -35,14 +34,28 @@ SAME_PATH, EQUAL = 0.5, 1e-9
 """How far the way to the next equilibrium may be from the path's tangents, by its length, and by |x|."""
 
 
+class Factors(Protocol):
+    """Factors of K, or of K along constraints."""
+
+    @property
+    def negative(self) -> int | None:
+        """The number of negative eigenvalues; None where it is not known."""
+
+    def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray: ...
+
+
 @dataclass(frozen=True)
 class Equilibrium:
-    """An equilibrium: the load's factor, the free components x (N,), K there, and its factors."""
+    """An equilibrium: the load's factor, the free components x (N,), K there, and its factors.
+
+    jacobian: G (E, N) of constraints; K is then that of the Lagrangian, and its factors are those along them.
+    """
 
     factor: float
     x: np.ndarray
     stiffness: "csr_matrix"
-    factors: SuperLU | Pardiso | None
+    factors: "Factors | None"
+    jacobian: "csr_matrix | None" = None
 
     @property
     def stable(self) -> bool:
@@ -98,6 +111,10 @@ class LoadedBody:
         """dU/dx (N,)."""
         rest = self.free.vector({n: self._rest.gradient(n, self.t) for n in self.names})
         return rest + factor * self.load_gradient()
+
+    def imbalance(self, factor: float) -> float:
+        """The largest force that is not balanced."""
+        return float(np.abs(self.gradient(factor)).max())
 
     def stiffness(self, factor: float) -> "csr_matrix":
         """K (N, N)."""
