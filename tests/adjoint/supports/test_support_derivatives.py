@@ -1,6 +1,6 @@
 """Derivatives by the numbers of holds, against differences of sixth order and against each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -12,12 +12,15 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.supports.support_derivatives import SupportDerivatives
 from minusgrad.energies.misfit import misfit
 from minusgrad.errors import EnergyError
+from minusgrad.plugin import Constraints
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.gradient_flow import GradientFlow
+from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.stepper import DifferentiableStepper
+from minusgrad_elastic.rods import rod
 from tests.support.held_motions import DT, NUMBERS, STEPS, difference, judged, swung
 from tests.support.implicit_runs import KINDS, swing
 from tests.support.tiers import sampled
@@ -185,8 +188,8 @@ def strut(x, k, rest):
     return 0.5 * k * s * s * (1.0 + 0.3 * s * s)
 
 
-def spanned() -> Equilibrium:
-    """A truss between a support that turns by an angle and one that is displaced."""
+def spanned(rigid: Sequence[int] = ()) -> Equilibrium:
+    """A truss between a support that turns by an angle and one that is displaced; rigid: rods."""
     points = np.array([[0.0, 0.0], [1.0, 0.1], [2.1, 0.0], [0.4, 1.0], [1.6, 0.9], [1.0, 1.9]])
     bars = [[0, 1], [1, 2], [0, 3], [1, 3], [1, 4], [2, 4], [3, 4], [3, 5], [4, 5]]
     fields = Fields({"x": points})
@@ -201,15 +204,23 @@ def spanned() -> Equilibrium:
             Hold("end", "x", np.array([2]), displacement=(0.2, -0.1)),
         ],
     )
-    search = Newton(potential, [Unknown("x")], Tolerances(force=1e-13), t=1.1, holds=holds)
+    kind, kept = Newton, {}
+    if rigid:
+        lengths = {
+            "length": np.linalg.norm(np.diff(points[np.array(bars)[list(rigid)]], axis=1)[:, 0], axis=1)
+        }
+        rods = bind(rod, fields, tuples=np.array(bars)[list(rigid)], data=lengths)
+        kind, kept = ConstrainedNewton, {"constraints": Constraints(fields, [rods], {"rod"})}
+    search = kind(potential, [Unknown("x")], Tolerances(force=1e-13), t=1.1, holds=holds, **kept)
     term = bind(
         misfit(fields["x"]), fields, name="seen", renamed={"x": "x"}, data={"target": np.ones((6, 2))}
     )
     return Equilibrium(search, [Loss(Potential(fields, [term]), (0,))], 60)
 
 
-def test_gradient_of_equilibria() -> None:
-    one = spanned()
+@pytest.mark.parametrize("rigid", [(), (5, 7)], ids=["springs", "rods"])
+def test_gradient_of_equilibria(rigid: tuple[int, ...]) -> None:
+    one = spanned(rigid)
     numbers, names = one.holds.numbers, ["grip.angle", "end.displacement", "strut.k"]
     _, found = one.evaluate(names)
     ways = [{"grip.angle": np.array(1.0)}, {"end.displacement": np.array([1.0, 0.0])}]
