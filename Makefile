@@ -76,6 +76,7 @@ pictures: $(VENV)/plot
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
 	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
+		$(BIN)/minusgrad run scenes/foucault.toml --out runs/pictures/foucault --force && \
 		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \
 		$(BIN)/minusgrad run scenes/swing_up.toml --fitted runs/pictures/swing_up-fit --out runs/pictures/swing_up --force && \
 		$(BIN)/python docs/pictures/mechanisms.py runs/pictures scenes/pictures

@@ -1,4 +1,4 @@
-"""Pictures of mechanisms: the way of a double pendulum, and a cart that swings up its pole.
+"""Pictures of mechanisms: ways of a double and of Foucault's pendulum, a cart that swings up its pole.
 
 python docs/pictures/mechanisms.py runs/pictures scenes/pictures
 """
@@ -36,6 +36,17 @@ def double_pendulum(run: Path, picture: Path) -> None:
     figure.savefig(picture)
 
 
+def foucault(run: Path, picture: Path) -> None:
+    """The way of the bob from above, north a thousand times larger than east."""
+    times, x = series(run, "particles/all/x")
+    figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="compressed")
+    axes.plot(x[:, 1, 0], 1e3 * x[:, 1, 1], color=COLOURS[0], linewidth=0.8)
+    axes.plot(*(x[[0, -1], 1, :2] * [1.0, 1e3]).T, "o", color=INK, markersize=5)
+    title = f"Foucault's pendulum, {times[-1]:.0f} s"
+    axes.set(xlabel="east [m]", ylabel="north [mm]", title=title)
+    figure.savefig(picture)
+
+
 def swing_up(run: Path, picture: Path) -> None:
     """The pole at every other step, from hanging to upright, above the place of the cart."""
     times, s = series(run, "particles/all/s")
@@ -59,4 +70,5 @@ if __name__ == "__main__":
     runs, pictures = map(Path, sys.argv[1:3])
     plt.rcParams.update(RC)
     double_pendulum(runs / "double_pendulum", pictures / "double_pendulum.png")
+    foucault(runs / "foucault", pictures / "foucault.png")
     swing_up(runs / "swing_up", pictures / "swing_up.png")

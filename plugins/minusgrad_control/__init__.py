@@ -43,7 +43,7 @@ def register_states():
 
 @hookimpl
 def register_lagrangians():
-    """A double pendulum; a cart with a pole."""
-    from .mechanisms import cart_pole, double_pendulum
+    """A double pendulum; a cart with a pole; a weight on turning ground."""
+    from .mechanisms import cart_pole, double_pendulum, turning_weight
 
-    return [double_pendulum, cart_pole]
+    return [double_pendulum, cart_pole, turning_weight]

@@ -1,4 +1,4 @@
-"""Mechanisms in angles and lengths, by their Lagrangians: a double pendulum, a cart with a pole.
+"""Mechanisms by their Lagrangians: a double pendulum, a cart with a pole, a weight on turning ground.
 
 Double pendulum of point masses m_1, m_2 on massless rods l_1, l_2; angles a, b from the vertical [rad]:
 
@@ -8,6 +8,10 @@ Double pendulum of point masses m_1, m_2 on massless rods l_1, l_2; angles a, b 
 Cart of mass M at place s with a pole, a point mass m at the length l; angle a from hanging down [rad]:
 
     L = (M + m) s'^2 / 2 + m l s' a' cos a + m l^2 a'^2 / 2 + m g l cos a
+
+A point mass m in the frame of ground that turns by the vector w, such as that of the Earth at some latitude:
+
+    L = m |v + w x x|^2 / 2 - m g z
 
 A motor pushes the cart with a force of sines, which a fit may seek:
 
@@ -62,6 +66,21 @@ def cart_pole(s, a, v_s, v_a, M, m, l, g):  # noqa: E741  (the letter of the equ
     turning = m * l * ti.cos(a[0])
     moving = 0.5 * (M + m) * v_s[0] * v_s[0] + turning * v_s[0] * v_a[0] + 0.5 * m * l * l * v_a[0] * v_a[0]
     return moving + g * turning
+
+
+@lagrangian(
+    "turning_weight",
+    over="nodes",
+    x=Node("m", (3,)),
+    v=Velocity("m/s", (3,)),
+    m=MASS,
+    w=Parameter("rad/s", (3,)),
+    g=GRAVITY,
+)
+def turning_weight(x, v, m, w, g):
+    """A point mass under gravity, seen from ground that turns: with Coriolis and centrifugal forces."""
+    u = v[0] + w.cross(x[0])
+    return 0.5 * m * u.dot(u) - m * g * x[0][2]
 
 
 @local_energy(

@@ -23,6 +23,19 @@ def test_double_pendulum(tmp_path):
 
 
 @pytest.mark.long
+def test_foucault(tmp_path):
+    run = minusgrad.run(SCENES / "foucault.toml", out=tmp_path / "run")
+    east, north, _ = run.simulation.fields["x"].values[1]
+    vertical = 2.0 * np.pi / 86164.0905 * np.sin(np.deg2rad(48.8462))
+    assert np.arctan2(north, east) / run.simulation.stepper.time == pytest.approx(-vertical, rel=1e-6)
+    assert np.hypot(east, north) == pytest.approx(3.0, abs=1e-7)
+    assert run.series("observables/violation").value.max() < 1e-15
+    assert np.abs(run.series("observables/drift").value).max() < 1e-8
+    pull = run.series("observables/reaction/hook").value  # at the ends of a swing m g cos(angle)
+    assert np.linalg.norm(pull[0]) == pytest.approx(28.0 * 9.81 * np.sqrt(1.0 - (3.0 / 67.0) ** 2), rel=1e-4)
+
+
+@pytest.mark.long
 def test_swing_up(tmp_path):
     """The whole fit: upright, at rest, above the start."""
     found = minusgrad.fit(SCENES / "swing_up.toml", out=tmp_path / "fit")

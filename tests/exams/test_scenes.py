@@ -37,6 +37,7 @@ CLAIMED = {
     "diffmpm": "exams/programs/test_diffmpm.py::test_diffmpm",
     "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",
     "double_pendulum": "exams/test_lagrangian_scenes.py::test_double_pendulum",
+    "foucault": "exams/test_lagrangian_scenes.py::test_foucault",
     "elastica": "exams/test_element_scenes.py::test_elastica",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "euler_column": "app/test_buckling.py::test_the_column",

@@ -387,7 +387,7 @@ MAGNETIC = {"uniform_field"}
 """Magnetic fields, which are no energies; `tests/steppers/magnetic` examines their steps and derivatives."""
 
 
-LAGRANGIANS = {"double_pendulum", "cart_pole"}
+LAGRANGIANS = {"double_pendulum", "cart_pole", "turning_weight"}
 """Functions of coordinates and rates; `tests/adjoint/variational` asks them what energies are asked."""
 
 

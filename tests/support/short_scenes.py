@@ -67,6 +67,7 @@ FLOWS: dict[str, dict[str, Any]] = {
 
 LAGRANGIAN: dict[str, dict[str, Any]] = {
     "double_pendulum": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4),
+    "foucault": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4, 4, 6),
     "swing_up": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4),
 }
 """What a Lagrangian moves."""

@@ -6,7 +6,7 @@ import pytest
 
 from minusgrad.adjoint.variational.lagrangian_check import of_lagrangian
 from minusgrad.plugin import ti
-from minusgrad_control.mechanisms import cart_pole, double_pendulum
+from minusgrad_control.mechanisms import cart_pole, double_pendulum, turning_weight
 from tests.support import lagrangians as books
 
 
@@ -21,10 +21,11 @@ def fall(q):
         (books.linked, set()),
         (double_pendulum, set()),
         (cart_pole, set()),
+        pytest.param(turning_weight, set(), marks=pytest.mark.long),
         (books.flat, {"mass"}),
         (replace(books.kepler, generators={"falling": fall}), {"momentum"}),
     ],
-    ids=["kepler", "linked", "double_pendulum", "cart_pole", "flat", "falling"],
+    ids=["kepler", "linked", "double_pendulum", "cart_pole", "turning_weight", "flat", "falling"],
 )
 def test_only_what_is_wrong_is_found(energy, failed) -> None:
     findings = [*of_lagrangian(energy)]
