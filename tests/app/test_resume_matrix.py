@@ -67,6 +67,8 @@ def cases() -> Iterator[Case]:
         for scene in CONSTRAINED:
             kinds = ("leapfrog", "yoshida4", "langevin")
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in kinds)
+        if precision == "f64":
+            yield Case("two_body", "gauss_radau", precision, run, moved("two_body", "gauss_radau"))
         for scene in STIFF:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in IMPLICIT)
         for scene, short in DRIVEN.items():

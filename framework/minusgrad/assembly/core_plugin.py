@@ -30,6 +30,7 @@ from ..steppers.minimisers.unknowns import Unknown
 from ..steppers.pressure.barostat import Barostat
 from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
+from ..steppers.radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
 from ..steppers.variational.variational_integrator import VariationalIntegrator
@@ -199,6 +200,28 @@ class NewmarkBlock(Implicit):
 
     def made_of(self) -> ImplicitScheme:
         return newmark(self.beta, self.gamma)
+
+
+class GaussRadauBlock(Record):
+    """Gauss-Radau steps of order 15 (IAS15): each step of `dt` in as many substeps as `tolerance` asks for.
+
+    tolerance: of the last term of a substep's accelerations, in parts of the largest one.
+    """
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    tolerance: Annotated[float, Limits(gt=0.0)] = TOLERANCE
+
+    def make(self, context: StepperContext) -> GaussRadau:
+        return GaussRadau(
+            context.potential,
+            context.motions,
+            quantities(self, context.units)["dt"],
+            tolerance=self.tolerance,
+            holds=context.holds,
+            dissipation=context.dissipation,
+            magnetic=context.magnetic,
+            constraints=context.constraints,
+        )
 
 
 class VariationalBlock(Record):
@@ -563,6 +586,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "bdf2": BDF2Block,
         "newmark": NewmarkBlock,
         "variational": VariationalBlock,
+        "gauss_radau": GaussRadauBlock,
         PROGRAM: EvolutionBlock,
         "gradient_flow": GradientFlowBlock,
         "gradient_descent": GradientDescentBlock,

@@ -1,0 +1,66 @@
+"""Gauss-Radau quadrature of order 15: nodes, weights, and the polynomials through accelerations at nodes.
+
+    0 = s_0 < s_1 < ... < s_7 < 1         0 and the zeros of (P_7(y) + P_8(y)) / (1 + y), y = 2 s - 1
+    int_0^1 f(s) ds = sum w_k f(s_k)      exact up to s^14
+    a(s) = a_0 + b_1 s + ... + b_7 s^7 = a_0 + g_1 s + g_2 s (s - s_1) + ... + g_7 s (s - s_1)...(s - s_6)
+
+The same polynomial by powers and by divided differences (Everhart 1985, in Dynamics of Comets, 185).
+"""
+
+import numpy as np
+from numpy.polynomial import Legendre, Polynomial
+
+STAGES = 7
+"""Nodes after the start of a step."""
+
+
+def _nodes() -> np.ndarray:
+    total = Legendre.basis(7) + Legendre.basis(8)
+    zeros = np.sort(total.roots().real)[1:]
+    for _ in range(3):  # Newton's method, to rounding
+        zeros = zeros - total(zeros) / total.deriv()(zeros)
+    return np.concatenate([[0.0], 0.5 * (1.0 + zeros)])
+
+
+def _to_powers() -> np.ndarray:
+    """The matrix (7, 7) of b = C g."""
+    found, product = np.zeros((STAGES, STAGES)), Polynomial([0.0, 1.0])
+    for k in range(STAGES):
+        found[: k + 1, k] = product.coef[1 : k + 2]
+        product = product * Polynomial([-NODES[k + 1], 1.0])
+    return found
+
+
+NODES = _nodes()
+"""s_0 to s_7."""
+TO_POWERS = _to_powers()
+TO_DIFFERENCES = np.linalg.inv(TO_POWERS)
+WEIGHTS = np.linalg.solve(np.vander(NODES, increasing=True).T, 1.0 / np.arange(1.0, 9.0))
+"""w_0 to w_7."""
+_POWERS = np.arange(1, STAGES + 1)
+VELOCITY = np.array([s ** (_POWERS + 1) / (_POWERS + 1) for s in (*NODES[1:], 1.0)])
+"""(8, 7): v(s) = v_0 + h (a_0 s + VELOCITY b) at s_1 to s_7, and at 1."""
+POSITION = np.array([s ** (_POWERS + 2) / ((_POWERS + 1) * (_POWERS + 2)) for s in (*NODES[1:], 1.0)])
+"""(8, 7): x(s) = x_0 + h s v_0 + h^2 (a_0 s^2 / 2 + POSITION b)."""
+
+
+def shifted(b: np.ndarray, ratio: float) -> np.ndarray:
+    """b (7, N) of a(s) continued into a next step, `ratio` times as long as this one."""
+    found = np.zeros_like(b)
+    for k in range(STAGES):
+        for j in range(k, STAGES):
+            found[k] += _BINOMIAL[j + 1, k + 1] * b[j]
+        found[k] *= ratio ** (k + 1)
+    return found
+
+
+def _binomial() -> np.ndarray:
+    table = np.zeros((STAGES + 1, STAGES + 1))
+    table[:, 0] = 1.0
+    for n in range(1, STAGES + 1):
+        for k in range(1, n + 1):
+            table[n, k] = table[n - 1, k - 1] + table[n - 1, k]
+    return table
+
+
+_BINOMIAL = _binomial()
