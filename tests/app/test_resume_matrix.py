@@ -140,7 +140,7 @@ def in_sample(case: Case) -> bool:
     if case.scene in LAGRANGIAN and case.do is run:
         return case.kind == "variational by order 4" and (case.scene, case.precision) == MECHANISM
     if case.kind in FEW_BODIES:
-        return case.kind in ("blanes_moan6", "gauss_radau")
+        return case.kind in ("blanes_moan6", "gauss_radau", "wisdom_holman")
     return own(case) or ((case.do, case.scene) in CHEAPEST and case.precision == "f64")
 
 

@@ -83,7 +83,7 @@ BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
 FEW_BODIES = ("yoshida8", "mclachlan8", "kahan_li8", "blanes_moan4", "blanes_moan6")
-FEW_BODIES += ("blanes_moan_rkn4", "blanes_moan_rkn6", "gauss_radau")
+FEW_BODIES += ("blanes_moan_rkn4", "blanes_moan_rkn6", "gauss_radau", "wisdom_holman")
 """Steppers of double precision, for two bodies."""
 IMPLICIT = ("implicit_euler", "implicit_midpoint", "bdf2", "newmark")
 STIFF = ("two_body", "cantilever_damped", "gravity_seed", "weigh_a_planet")

@@ -4,6 +4,7 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
     kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
     drift d   lv <- lv + d h lx
+    Kepler    the transpose of the flow's derivative; Hessians are less that of U_Kepler  (`few_bodies`)
     magnetic  (lx, lv) <- -W_(x, v),  lp <- lp - W_p,  lm <- lm - W_m   at xi = lx, eta = lv (`magnetic.flow`)
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
@@ -36,9 +37,20 @@ from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
 from ..steppers.moves import coefficients
-from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
+from ..steppers.step_sequence import (
+    Drift,
+    Forces,
+    HalfFriction,
+    InteractionKick,
+    KeplerDrift,
+    Kick,
+    MagneticDrift,
+    Move,
+    rule,
+)
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
+from ..steppers.timed.few_bodies.kepler_splitting import KeplerSplitting, Strength
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"
@@ -182,7 +194,9 @@ class Backward(RunAdjoint):
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: self._launch_kick,
+            InteractionKick: self._launch_kick,
             Drift: self._launch_drift,
+            KeplerDrift: self._launch_kepler_drift,
             MagneticDrift: self._launch_magnetic_drift,
             Forces: self._launch_forces,
         }
@@ -222,6 +236,32 @@ class Backward(RunAdjoint):
         self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
         self._run("take drift", self._take_drift, "h", h)
 
+    def _launch_kepler_drift(self, move: KeplerDrift, place: "_Place") -> None:
+        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
+        row = place.at * len(self.stepper.scheme.drifts) + move.number
+        self._depart(self._end(move, place))
+        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
+        self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
+        self._run("Kepler drift", self._kepler_drift, "h", h)
+
+    def _kepler_drift(self) -> Code:
+        kepler = self.stepper.moves.kepler
+        assert kepler
+        return kepler.drift_adjoint(self.adjoints, self._strength(kepler))
+
+    def _kepler_kick(self) -> Code:
+        """The part of U_Kepler leaves the products and the force of a kick; no code without it."""
+        kepler = self.stepper.moves.kepler
+        if kepler is None:
+            return Code("")
+        force = self.force[kepler.x] if self.heavy else None
+        return kepler.kick_adjoint(self.kicked[kepler.x], self.product, force, self._strength(kepler))
+
+    def _strength(self, kepler: KeplerSplitting) -> Strength:
+        """The adjoint of G; under one name in a kernel, since engines take two names for different memory."""
+        name = kepler.strength
+        return (self.place[name], self.parameters[name]) if name in self.parameters else None
+
     def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
         t = self.stepper.t0 + (place.step + move.number) * self.stepper.dt
         self._transposed_friction(
@@ -230,6 +270,7 @@ class Backward(RunAdjoint):
 
     def _transposed_kick(self, t: float) -> None:
         self._take(self.stepper.potential.sweep(self.pull, t).changes)
+        self._run("Kepler kick", self._kepler_kick)
         self._run("take", self._take_kick)
 
     def _transposed_friction(self, t: float, position: int, velocity: int) -> None:
@@ -265,6 +306,8 @@ class Backward(RunAdjoint):
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_friction_code,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
+            InteractionKick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
+            KeplerDrift: self._kepler_drift_code,
             Drift: lambda move, number: [
                 *self._departure(number),
                 Code(f"h = drifts[{number}] * dt\n"),
@@ -293,7 +336,18 @@ class Backward(RunAdjoint):
             self.tape.read_positions(f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number} + 1"),
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self._sweep(self.stepper.potential, self.pull, "term"),
+            self._kepler_kick(),
             self._take_kick(),
+        ]
+
+    def _kepler_drift_code(self, move: KeplerDrift, number: str) -> list[Code]:
+        row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
+        return [
+            *self._departure(number),
+            self.tape.read_positions(row),
+            self.tape.read_turned(row),
+            Code(f"h = drifts[{number}] * dt\n"),
+            self._kepler_drift(),
         ]
 
     def _magnetic_drift_code(self, move: MagneticDrift, number: str) -> list[Code]:

@@ -106,7 +106,8 @@ class OfSplitting:
         self.stepper = stepper
         one, self._fields = stepper, stepper.potential.fields
         self._drifts, self._friction = len(one.scheme.drifts), one.dissipation is not None
-        self._turned = [m.velocity for m in one.magnetic.motions.values()] if one.magnetic else []
+        turning = one.magnetic.motions.values() if one.magnetic else one.motions if one.moves.kepler else ()
+        self._turned = [m.velocity for m in turning]
         self.longest = Tape.longest(self._fields, one.motions, self._drifts)
 
     def begin(self) -> None: ...

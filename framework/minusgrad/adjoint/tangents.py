@@ -5,6 +5,7 @@ inertia,
 
     kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
     drift d   x. <- x. + d h v.
+    Kepler    the change of the flow along x., v., m., G.; kicks are less those of U_Kepler     (`few_bodies`)
     magnetic  (x., v.) <- the changes of (x', v') = -W_(xi, eta) along x., v., p., m.      (`magnetic.flow`)
     friction  the same with R_v at v0, and at v1, the velocity after half of it
 
@@ -26,8 +27,19 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.moves import STEPS, coefficients
-from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
+from ..steppers.step_sequence import (
+    Drift,
+    Forces,
+    HalfFriction,
+    InteractionKick,
+    KeplerDrift,
+    Kick,
+    MagneticDrift,
+    Move,
+    rule,
+)
 from ..steppers.stepper import SplittingStepper
+from ..steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
 from .backward import HALF, owner, potentials_of, zeros
 from .supports.support_derivatives import SupportDerivatives
 
@@ -82,6 +94,12 @@ class Sensitivity:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
         for potential in potentials_of(self.stepper):
             FusedCode(potential).put_tangents(self._own(potential))
+        self._put_strength()
+
+    def _put_strength(self) -> None:
+        """Copy the tangent of G to where drifts along Kepler orbits read it."""
+        if (kepler := self.stepper.moves.kepler) is not None:
+            kepler.put_tangent(self.parameters.get(kepler.strength))
 
     def advance(self, steps: int) -> None:
         """Advance the state and its tangent by `steps` steps."""
@@ -89,6 +107,7 @@ class Sensitivity:
             self._put_parameters()
             self._many(steps, float(self.stepper.step), self.stepper.t0, self.stepper.dt)
         else:
+            self._put_strength()
             for step in range(steps):
                 self._step(self.stepper.step + step)
         self.stepper.step += steps
@@ -128,7 +147,9 @@ class Sensitivity:
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
+            InteractionKick: self._launch_kick_of_the_rest,
             Drift: lambda move: self._launch_drift(move, step),
+            KeplerDrift: lambda move: self._launch_kepler_drift(move, step),
             MagneticDrift: lambda move: self._launch_magnetic_drift(move, step),
             Forces: self._launch_forces,
         }
@@ -148,6 +169,21 @@ class Sensitivity:
         one.magnetic.potential.sweep(self._flow, h)
         self._run("magnetic drift", self._turn, "h", h)
         self._arrive(move, step)
+
+    def _launch_kepler_drift(self, move: KeplerDrift, step: int) -> None:
+        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
+        self._run("Kepler drift", lambda: self._kepler.drift_tangent(self.tangents), "h", h)
+        self._arrive(move, step)
+
+    def _launch_kick_of_the_rest(self, move: InteractionKick) -> None:
+        h = self.stepper.scheme.kicks[move.number] * self.stepper.dt
+        self._run("kick", self._kick, "h", h)
+        self._run("kick of the rest", lambda: self._kepler.kick_tangent(self.tangents), "h", h)
+
+    @property
+    def _kepler(self) -> KeplerSplitting:
+        assert self.stepper.moves.kepler
+        return self.stepper.moves.kepler
 
     def _arrive(self, move: Drift, step: int) -> None:
         one = self.stepper
@@ -177,7 +213,15 @@ class Sensitivity:
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
+            InteractionKick: lambda move, number: [
+                Code(f"h = kicks[{number}] * dt\n"),
+                self._kick(),
+                self._kepler.kick_tangent(self.tangents),
+            ],
             Drift: lambda move, number: self._drift_code(number, self._drift()),
+            KeplerDrift: lambda move, number: self._drift_code(
+                number, self._kepler.drift_tangent(self.tangents)
+            ),
             MagneticDrift: lambda move, number: self._drift_code(number, self._magnetic_drift()),
             Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }

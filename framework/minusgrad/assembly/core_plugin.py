@@ -30,9 +30,11 @@ from ..steppers.minimisers.unknowns import Unknown
 from ..steppers.pressure.barostat import Barostat
 from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
-from ..steppers.radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
+from ..steppers.timed.few_bodies.central_mass import about
+from ..steppers.timed.few_bodies.gauss_radau import TOLERANCE, GaussRadau
+from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
@@ -200,6 +202,32 @@ class NewmarkBlock(Implicit):
 
     def made_of(self) -> ImplicitScheme:
         return newmark(self.beta, self.gamma)
+
+
+class WisdomHolmanBlock(Record):
+    """Wisdom and Holman's splitting about a dominant mass: exact Kepler orbits, and kicks by the rest of U.
+
+    central: the node of that mass. energy: the name of the energy -G m_i m_j / r, where several are. scheme:
+    of drifts and kicks; the last two are for high accuracy where the rest is small.
+    """
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    central: Annotated[int, Limits(ge=0)] = 0
+    energy: str | None = None
+    scheme: Literal["leapfrog", "aba_8_6_4", "aba_10_6_4"] = "leapfrog"
+
+    def make(self, context: StepperContext) -> Integrator:
+        return Integrator(
+            context.potential,
+            context.motions,
+            NEAR_INTEGRABLE[self.scheme],
+            quantities(self, context.units)["dt"],
+            holds=context.holds,
+            dissipation=context.dissipation,
+            magnetic=context.magnetic,
+            constraints=context.constraints,
+            kepler=about(context.potential, context.motions, self.central, self.energy),
+        )
 
 
 class GaussRadauBlock(Record):
@@ -587,6 +615,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "newmark": NewmarkBlock,
         "variational": VariationalBlock,
         "gauss_radau": GaussRadauBlock,
+        "wisdom_holman": WisdomHolmanBlock,
         PROGRAM: EvolutionBlock,
         "gradient_flow": GradientFlowBlock,
         "gradient_descent": GradientDescentBlock,

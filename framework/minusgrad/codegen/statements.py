@@ -110,6 +110,16 @@ class Statements:
         part[...] = values.reshape(part.shape) if values.size == part.size else values
         storage.store(self._arrays[kind + name], whole)
 
+    def parameter_place(self, argument: str) -> tuple[Any, int]:
+        """The array with the values of a parameter of one number, for other kernels, and their place in it.
+
+        Raises `EnergyError` for a parameter that has rows.
+        """
+        name, begin, size = self._own_place(argument)
+        if size != 1:
+            raise EnergyError(f"{self.term.name}.{argument}: has a value for each element; give one number")
+        return self._arrays[name], begin
+
     def _own_place(self, argument: str) -> tuple[str, int, int]:
         """The array with an argument's values; of `scalars` where they begin, and how many they are."""
         if argument in self.scalars:

@@ -27,6 +27,8 @@ energy of the cell is conserved, P V among it.
 With constraints g(x, t) = 0 drifts end on them and velocities are tangent (`constrained.projections`). A step
 whose projections fail is taken in 2, 4, ... substeps.
 
+About a dominant mass drifts follow Kepler orbits, and kicks the rest of U (`few_bodies.kepler_splitting`).
+
 In a magnetic field every drift turns the velocities of charges (`magnetic.flow`), exactly if the field is
 uniform. The force does no work. The state is x and v: the canonical momentum m v + q A is not used.
 
@@ -68,6 +70,7 @@ from .step_sequence import Forces
 from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
+from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024
@@ -86,7 +89,8 @@ class Integrator(MotionStepper):
     motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
     run's unit of time]; `dt` may be set between steps, and time goes on from where it is. holds: components
     with prescribed motion. dissipation: R(v, x, t) of friction. bath: a heat bath. magnetic: the magnetic
-    force on charges. barostat: it moves the field "box", the `cell`. constraints: g = 0. With a `tape`, the
+    force on charges. barostat: it moves the field "box", the `cell`. constraints: g = 0. kepler: the part
+    of U about a dominant mass that drifts follow. With a `tape`, the
     steps record what the adjoint needs. Raises `EnergyError` without motions, for an energy that reads a
     velocity, for an inertia of zero, for a dt by which the clock or the fields cannot move, and for holds, a
     dissipation, a magnetic force, a barostat or constraints that do not fit; `NonFiniteError` where a step
@@ -96,7 +100,7 @@ class Integrator(MotionStepper):
 
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-    ) | {"friction", "magnetic", "moves", "cell", "constraints"}
+    ) | {"friction", "magnetic", "moves", "cell", "constraints", "kepler"}
     conserves = True
 
     def __init__(
@@ -113,6 +117,7 @@ class Integrator(MotionStepper):
         magnetic: MagneticForce | None = None,
         barostat: Barostat | None = None,
         constraints: Constraints | None = None,
+        kepler: KeplerSplitting | None = None,
     ):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
@@ -122,6 +127,10 @@ class Integrator(MotionStepper):
             scheme = scheme.at_pressure()
         _refuse_approximate_parts(scheme, magnetic, constraints)
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
+        self.kepler = kepler
+        if kepler:
+            _refuse_about_a_mass(holds, bath, magnetic, barostat, constraints)
+            scheme = scheme.about_a_mass()
         if constraints:
             _refuse_with_constraints(barostat, magnetic)
             scheme = scheme.constrained()
@@ -155,6 +164,7 @@ class Integrator(MotionStepper):
             self.tape,
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
+            kepler,
         )
         self._constrained = self._constrained_moves()
         self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
@@ -195,6 +205,7 @@ class Integrator(MotionStepper):
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
         forces = FusedCode(self.potential).statements(self._forces) * evaluations
         drifts = len(self.scheme.drifts) * self.moves.magnetic.statements if self.moves.magnetic else 0
+        drifts += len(self.scheme.drifts) * 2 * self.kepler.statements if self.kepler else 0
         return forces + drifts + (4 * self.friction.statements if self.friction else 0)
 
     @property
@@ -227,6 +238,7 @@ class Integrator(MotionStepper):
             self.magnetic,
             self.cell.barostat if self.cell else None,
             self.constraints,
+            self.kepler,
         )
 
     # The stepper's interface
@@ -511,6 +523,21 @@ def _refuse_approximate_parts(
                 f"integrator: a scheme of order {scheme.order} that is no composition of leapfrogs has no"
                 f" rule for {what}, got both; use yoshida6 or kahan_li8"
             )
+
+
+def _refuse_about_a_mass(
+    holds: Holds | None,
+    bath: Bath | None,
+    magnetic: MagneticForce | None,
+    barostat: Barostat | None,
+    constraints: Constraints | None,
+) -> None:
+    """Raise `EnergyError` for what drifts along Kepler orbits have no rule for."""
+    held = holds is not None and holds.fields
+    named = {"held nodes": held, "a heat bath": bath, "a magnetic field": magnetic}
+    for what, given in (named | {"a box that moves": barostat, "constraints": constraints}).items():
+        if given:
+            raise EnergyError(f"wisdom_holman: has no rule for {what}, got some; use leapfrog or yoshida6")
 
 
 def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:

@@ -20,8 +20,20 @@ from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .schemes import Scheme
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, rule
+from .step_sequence import (
+    BathDrift,
+    Drift,
+    Forces,
+    HalfFriction,
+    InteractionKick,
+    KeplerDrift,
+    Kick,
+    MagneticDrift,
+    Move,
+    rule,
+)
 from .tape import Tape
+from .timed.few_bodies.kepler_splitting import KeplerSplitting
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
 """Header of the loop over steps, which is taken in order by one thread."""
@@ -46,9 +58,10 @@ class Moves:
         tape: Tape | None = None,
         bath: Bath | None = None,
         magnetic: MagneticDrifts | None = None,
+        kepler: KeplerSplitting | None = None,
     ):
         self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
-        self.magnetic = magnetic
+        self.magnetic, self.kepler = magnetic, kepler
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
         self.tape = tape
 
@@ -85,9 +98,11 @@ class Moves:
         rules = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
+            InteractionKick: self._kick_of_the_rest,
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
+            KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
             Forces: self._forces,
         }
         begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
@@ -121,6 +136,17 @@ class Moves:
         before = [self.tape.record_turned(row)] if self.tape else []
         drift = Code.joined([Code("t = h\n"), self.magnetic.code()])
         return [*before, *self._drift_and_place(number, scheme, drift)]
+
+    def _kepler_drift(self, number: str, scheme: Scheme) -> list[Code]:
+        """A drift along Kepler orbits; with a tape, the velocities before it are recorded, too."""
+        assert self.kepler
+        row = f"(at + sub) * {len(scheme.drifts)} + {number}"
+        before = [self.tape.record_turned(row)] if self.tape else []
+        return [*before, *self._drift_and_place(number, scheme, self.kepler.drift())]
+
+    def _kick_of_the_rest(self, move: Move, number: str) -> list[Code]:
+        assert self.kepler
+        return [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work(), self.kepler.kick()]
 
     def _forces(self, move: Forces, number: str) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]

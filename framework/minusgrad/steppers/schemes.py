@@ -19,6 +19,8 @@ from .step_sequence import (
     KICK_DRIFT_KICK,
     BathDrift,
     Drift,
+    InteractionKick,
+    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -75,6 +77,11 @@ class Scheme:
     def in_bath(self) -> "Scheme":
         """The same scheme, exchanging heat in the middle of every drift."""
         return replace(self, sequence=self.sequence.replacing(Drift, BathDrift))
+
+    def about_a_mass(self) -> "Scheme":
+        """The same scheme, with drifts along Kepler orbits, and kicks by the rest of the energies."""
+        kicks = self.sequence.replacing(Kick, InteractionKick)
+        return replace(self, sequence=kicks.replacing(Drift, KeplerDrift))
 
     def in_field(self) -> "Scheme":
         """The same scheme, with the rotation of a magnetic field in every drift.

@@ -24,6 +24,8 @@ from .step_sequence import (
     Drift,
     Forces,
     HalfFriction,
+    InteractionKick,
+    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -59,6 +61,8 @@ class SingleMoves:
         self._drift = _kernel(moves.drift(), "h") if plain else _kernel(_bath(moves), "h", "first")
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
+        self._kepler = _kernel(moves.kepler.drift(), "h") if moves.kepler else None
+        self._rest = _kernel(moves.kepler.kick(), "h") if moves.kepler else None
         self._friction = _friction(moves, constrained)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
         self.recorder: MoveRecorder | None = None
@@ -98,7 +102,9 @@ class SingleMoves:
             Kick: self._kick_and_work,
             Drift: self._drift_and_record,
             BathDrift: self._drift_and_record,
-            MagneticDrift: self._magnetic_drift_and_record,
+            MagneticDrift: self._turning_drift_and_record,
+            InteractionKick: self._kick_and_work,
+            KeplerDrift: self._turning_drift_and_record,
             PressureKick: self._kick_and_work,
             PressureDrift: self._drift_and_record,
             ConstrainedDrift: self.constrained_drift,
@@ -124,7 +130,8 @@ class SingleMoves:
         if self.tape:
             self.tape.positions(self._steps_on_tape * len(self.scheme.drifts) + move.number + 1)
 
-    def _magnetic_drift_and_record(self, move: MagneticDrift) -> None:
+    def _turning_drift_and_record(self, move: Drift) -> None:
+        """A drift that changes velocities, which a tape then has from before it."""
         if self.tape and self.tape.turned:
             self.tape.turned(self._steps_on_tape * len(self.scheme.drifts) + move.number)
         self._drift_and_record(move)
@@ -143,6 +150,8 @@ class SingleMoves:
         """v <- v - c dt (dU/dx) / inertia, and the kick of the cell; the work is not counted."""
         h = self.scheme.kicks[move.number] * self.dt
         self._kick(h)
+        if self._rest:
+            self._rest(h)
         if self.cell:
             self.cell.kick(h, self.moves.gradient)
 
@@ -153,6 +162,8 @@ class SingleMoves:
             self._pressure_drift(self.cell, h)
         elif isinstance(move, MagneticDrift):
             self._magnetic_drift(h)
+        elif self._kepler:
+            self._kepler(h)
         elif bath is None:
             self._drift(h)
         else:

@@ -62,6 +62,18 @@ class MagneticDrift(Drift):
     name = "drift in a magnetic field"
 
 
+class KeplerDrift(Drift):
+    """A drift along Kepler orbits about a dominant mass (`few_bodies.kepler_splitting`)."""
+
+    name = "drift along Kepler orbits"
+
+
+class InteractionKick(Kick):
+    """A kick by the energies, less the part that drifts along Kepler orbits follow."""
+
+    name = "kick of the interaction"
+
+
 class PressureKick(Kick):
     """A kick, and that of the cell by stress and pressure (`pressure.cell`)."""
 

@@ -12,6 +12,8 @@ from ..step_sequence import (
     Drift,
     Forces,
     HalfFriction,
+    InteractionKick,
+    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -39,6 +41,8 @@ class NonFiniteDiagnosis:
         rules: dict[type[Move], Callable[..., str | None]] = {
             HalfFriction: self._after_friction,
             Kick: self._around_kick,
+            InteractionKick: self._around_kick,
+            KeplerDrift: self._after_drift,
             Drift: self._after_drift,
             BathDrift: self._after_drift,
             MagneticDrift: self._after_magnetic_drift,

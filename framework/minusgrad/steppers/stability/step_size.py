@@ -60,10 +60,10 @@ def step_size(stepper: Stepper, steps: int) -> StepSize | None:
     """The step size of a run of so many steps, against its limit.
 
     None for a minimiser, for a run too short to be worth it, and where there are no second derivatives or
-    the scheme has a move whose linear stability is not known: a magnetic field may steady a vibration, and
-    constraints take some away.
+    the scheme has a move whose linear stability is not known: a magnetic field may steady a vibration,
+    constraints take some away, and drifts along Kepler orbits contain the fastest.
     """
-    if not isinstance(stepper, Integrator) or steps < WORTH or stepper.magnetic or stepper.constraints:
+    if not isinstance(stepper, Integrator) or steps < WORTH or _unknown(stepper):
         return None
     try:
         found, rate = vibrations(stepper), friction_rate(stepper)
@@ -73,6 +73,11 @@ def step_size(stepper: Stepper, steps: int) -> StepSize | None:
     except EnergyError:
         return None
     return StepSize(stepper.dt, limit, found.omega, found.growth, rate)
+
+
+def _unknown(stepper: Integrator) -> bool:
+    """True for moves whose linear stability is not known."""
+    return bool(stepper.magnetic or stepper.constraints or stepper.kepler)
 
 
 def stable_time(stepper: Integrator, omega: float, rate: float) -> float | None:

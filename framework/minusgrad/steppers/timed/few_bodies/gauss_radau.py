@@ -17,21 +17,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...energies.fields import Motion
-from ...engine import storage
-from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code, short_loops_serial, zeroed
-from ...errors import EnergyError, NonFiniteError, UnsolvedStepError
-from ...potential.constraints.constraints import Constraints
-from ...potential.fused_code import FusedCode
-from ...potential.potential import Potential
-from ...potential.velocity_terms import refuse_velocities
-from ..holds import Holds
-from ..implicit.moving_components import MovingComponents
-from ..integrator import SMALL, inertia
-from ..magnetic.force import MagneticForce
-from ..moves import refuse_idle
-from ..stepper import Gradient, refuse_time_steps, refuse_unlike
-from ..timed.motion_stepper import MotionStepper
+from ....energies.fields import Motion
+from ....engine import storage
+from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, short_loops_serial, zeroed
+from ....errors import EnergyError, NonFiniteError, UnsolvedStepError
+from ....potential.constraints.constraints import Constraints
+from ....potential.fused_code import FusedCode
+from ....potential.potential import Potential
+from ....potential.velocity_terms import refuse_velocities
+from ...holds import Holds
+from ...implicit.moving_components import MovingComponents
+from ...integrator import SMALL, inertia
+from ...magnetic.force import MagneticForce
+from ...moves import refuse_idle
+from ...stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..motion_stepper import MotionStepper
 from .quadrature import NODES, POSITION, STAGES, TO_DIFFERENCES, TO_POWERS, VELOCITY, WEIGHTS, shifted
 
 TOLERANCE = 1e-9

@@ -1,0 +1,1 @@
+"""Few bodies: Gauss-Radau steps of order 15, and drifts along Kepler orbits about a dominant mass."""

@@ -1,0 +1,82 @@
+"""The gravity of a scene about a dominant mass, recognised by its values: -G m_i m_j / r, and G by name."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....energies.fields import Motion
+from ....energies.term import Term
+from ....errors import EnergyError, choices
+from ....potential.potential import Potential
+from .kepler_splitting import KeplerSplitting
+
+KIND = "wisdom_holman"
+PARTS = (0.3, 1.0, 4.0)
+"""Distances at which the law is asked for, in parts of the present one."""
+
+
+def about(
+    potential: Potential, motions: Sequence[Motion], central: int, energy: str | None = None
+) -> KeplerSplitting:
+    """The Kepler part of U about the node `central`; energy: the term of gravity, if there are several.
+
+    Raises `EnergyError` for several motions, for bodies without masses of their own, for a central mass that
+    is not larger than all others together, and where no term is -G m_i m_j / r between all of them.
+    """
+    if len(motions) != 1 or not isinstance(motions[0].inertia, str):
+        raise EnergyError(f"{KIND}: needs one field that moves, with a field of masses; use gauss_radau")
+    motion = motions[0]
+    m = potential.fields[str(motion.inertia)].values.astype(np.float64)
+    if not -len(m) <= central < len(m):
+        raise EnergyError(f"{KIND}: `central` is a node from 0 to {len(m) - 1}, got {central}")
+    others = float(m.sum() - m[central])
+    if not m[central] > others:
+        raise EnergyError(
+            f"{KIND}: the central mass must be larger than all others together, got {m[central]:.6g} and"
+            f" {others:.6g}; use gauss_radau, or another `central`"
+        )
+    if energy is not None and energy not in potential.terms:
+        raise EnergyError(f"{KIND}: no energy is named '{energy}'{choices(energy, [*potential.terms])}")
+    named = [energy] if energy is not None else [*potential.terms]
+    found = [(name, p) for name in named if (p := _strength(potential.terms[name], motion, len(m), central))]
+    if len(found) == 1:
+        return KeplerSplitting(potential, motion, central % len(m), *found[0])
+    law = f"-G m_i m_j / r between all {len(m)} bodies"
+    if found:
+        several = " and ".join(f"'{name}'" for name, _ in found)
+        raise EnergyError(f"{KIND}: several energies are {law}, got {several}; name one by `energy`")
+    raise EnergyError(
+        f"{KIND}: no energy is {law}, got {' and '.join(repr(n) for n in named) or 'none'}; set its softening"
+        " to 0, or use gauss_radau"
+    )
+
+
+def _strength(term: Term, motion: Motion, n: int, central: int) -> str | None:
+    """The parameter G of a term that is -G m_i m_j / r between all nodes; None of another term."""
+    arguments = {field.name: a for a, field in getattr(term, "fields", {}).items()}
+    if motion.position not in arguments or motion.inertia not in arguments:
+        return None
+    if not (term.elements.unordered and term.elements.arity == 2 and term.elements.count == n * (n - 1) // 2):
+        return None
+    value = term.energy.evaluator()
+    other = (central + 1) % n
+    given = term.arguments(0, [central, other], 0.0)
+    x, m = arguments[motion.position], arguments[str(motion.inertia)]
+    away = np.asarray(given[x][1]) - np.asarray(given[x][0])
+    r, masses = float(np.linalg.norm(away)), float(given[m][0]) * float(given[m][1])
+
+    def strength(part: float, **changed: float) -> float:
+        """G from the energy at a distance."""
+        places = [given[x][0], given[x][0] + part * away]
+        return -float(value(given | {x: places} | changed)) * part * r / masses
+
+    found = [strength(part) for part in PARTS]
+    if not (found[0] > 0.0 and np.ptp(found) <= 1e-12 * found[0]):
+        return None
+    for name, parameter in term.parameters.items():
+        if parameter.rows.size == 1:
+            now = float(np.ravel(parameter.rows)[0])
+            doubled = strength(1.0, **{name: 2.0 * now})
+            if abs(now - found[0]) <= 1e-6 * found[0] and abs(doubled / found[0] - 2.0) <= 1e-12:
+                return name
+    return None

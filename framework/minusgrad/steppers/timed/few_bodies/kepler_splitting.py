@@ -1,0 +1,309 @@
+"""The Kepler part of the energy about a dominant mass, as code: its drift, and its share of the kicks.
+
+    U = U_Kepler + the rest,    U_Kepler = -sum_i G m_i M_{i-1} / |q_i|          q: Jacobi coordinates
+
+Drifts follow kinetic energy and U_Kepler together, each body on its ellipse or hyperbola
+(`universal_anomaly`); kicks take the rest: the gradient of all energies of the scene, less that of U_Kepler.
+So the sum is that of the scene, whatever its energies are, and errors are of the size of the rest times a
+power of dt (Wisdom & Holman 1991, AJ 102, 1528).
+
+Everything is computed in double precision, by one thread: work arrays have a row for each body.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ....energies.fields import Motion
+from ....engine import storage
+from ....engine.kernels import Code, real
+from ....potential.potential import Potential
+from .jacobi_coordinates import (
+    dot,
+    inward,
+    inward_adjoint,
+    loop,
+    masses_adjoint,
+    outward,
+    outward_adjoint,
+    vector,
+)
+from .universal_anomaly import SOLUTION, TANGENT
+
+Strength = tuple[str, Any] | None
+"""The adjoint of G, an array (1, 1), under the name that it has in the kernel; None: not asked for."""
+
+
+class KeplerSplitting:
+    """U_Kepler of a motion whose gravity has the strength G of a term, and the code that uses it.
+
+    central: the node of the dominant mass. term, strength: the term of gravity and its parameter G.
+    """
+
+    def __init__(self, potential: Potential, motion: Motion, central: int, term: str, strength: str):
+        self.potential, self.motion, self.central = potential, motion, central
+        self.term, self.strength = term, f"{term}.{strength}"
+        x = potential.fields[motion.position]
+        self.x, self.v, self.mass_field = motion.position, motion.velocity, str(motion.inertia)
+        n, self.d = x.values.shape
+        self.kind = real(x.dtype)
+        self._G, at = potential.kernels[term].emitter.parameter_place(strength)
+        self.G = f"ti.f64(kepler_G[{at}])"
+        order = np.array([central, *(k for k in range(n) if k != central)], np.int32)
+        self.arrays: dict[str, Any] = {"kepler_order": storage.allocate(order)}
+        for name in ("q", "u", "y", "s", "dq", "du", "ds", "lq", "lu", "ly"):
+            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros((n, self.d)))
+        for name in ("M", "dM", "lf", "lM", "lm"):
+            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(n))
+        self.arrays["kepler_dG"] = storage.allocate(np.zeros(1))
+        self.statements = 400.0 * n
+
+    # Forward
+
+    def drift(self) -> Code:
+        """(x, v) after a time `h` of kinetic energy and U_Kepler."""
+        pairs = self._state
+        body = inward(pairs, self._mass, self.d) + self._each(self._solved() + self._moved())
+        body += vector("kR{c} = kR{c} + h * kV{c}", self.d) + outward(pairs, self._mass, self.d, self.kind)
+        return self._code(body)
+
+    def kick(self) -> Code:
+        """v <- v + h (dU_Kepler/dx) / m"""
+        line = f"f_{self.v}[ki, {{c}}] = f_{self.v}[ki, {{c}}] + {self.kind}(h * kt{{c}} / {self._mass64})"
+        return self._code(self._gradient() + self._outpulled("s", vector(line, self.d)))
+
+    # Tangents
+
+    def put_tangent(self, strength: Any) -> None:
+        """Set the tangent of G; None: zero."""
+        value = 0.0 if strength is None else float(np.asarray(strength).reshape(-1)[0])
+        storage.store(self.arrays["kepler_dG"], np.array([value]))
+
+    def drift_tangent(self, tangents: Mapping[str, Any]) -> Code:
+        """`drift`, with the tangents w of x and v, of the masses, and of G in `kepler_dG`."""
+        pairs, dm = self._state, self._dm(tangents)
+        body = inward(pairs, self._mass, self.d, dm) + self._each(
+            self._solved() + self._moved_tangent() + self._moved()
+        )
+        body += vector("kdR{c} = kdR{c} + h * kdV{c}\nkR{c} = kR{c} + h * kV{c}", self.d)
+        body += outward(pairs, self._mass, self.d, self.kind, dm)
+        return self._code(body, self._along(tangents))
+
+    def kick_tangent(self, tangents: Mapping[str, Any]) -> Code:
+        """`kick`, with the tangents w."""
+        d, dm = self.d, self._dm(tangents)
+        q, dq = "kepler_q[kj, {c}]", "kepler_dq[kj, {c}]"
+        each = f"""\
+ki = kepler_order[kj]
+kr = ti.sqrt({dot(q, q, d)})
+kdr = {dot(q, dq, d)} / kr
+kbefore = kepler_M[kj] - {self._mass64}
+kk = {self.G} * {self._mass64} * kbefore / (kr * kr * kr)
+kdbefore = kepler_dM[kj] - ti.f64({dm})
+kdmm = ti.f64({dm}) * kbefore + {self._mass64} * kdbefore
+kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * kr) - 3.0 * kk * kdr / kr
+"""
+        each += vector("kepler_s[kj, {c}] = kk * kepler_q[kj, {c}]", d)
+        each += vector("kepler_ds[kj, {c}] = kk * kepler_dq[kj, {c}] + kdk * kepler_q[kj, {c}]", d)
+        body = inward(self._places, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
+        add = (
+            f"kchange = (kdt{{c}} - kt{{c}} * ti.f64({dm}) / {self._mass64}) / {self._mass64}\n"
+            f"w_{self.v}[ki, {{c}}] = w_{self.v}[ki, {{c}}] + {self.kind}(h * kchange)\n"
+            f"f_{self.v}[ki, {{c}}] = f_{self.v}[ki, {{c}}] + {self.kind}(h * kt{{c}} / {self._mass64})"
+        )
+        body += self._outpulled("s", vector(add, d), dm)
+        return self._code(body, self._along(tangents))
+
+    # Adjoints
+
+    def drift_adjoint(self, adjoints: Mapping[str, Any], strength: Strength = None) -> Code:
+        """The adjoints l of x and v before a drift, from those after it, at the state before it.
+
+        Those of the masses are added to, and that of G, if it is given.
+        """
+        d, pairs, masses = self.d, self._state, self.mass_field in adjoints
+        body = self._clear() + inward(pairs, self._mass, d)
+        # the state after the drift, which the way outward reads
+        each = self._solved() + vector("kepler_dq[kj, {c}] = kepler_q[kj, {c}]", d)
+        each += vector("kepler_du[kj, {c}] = kepler_u[kj, {c}]", d) + self._moved()
+        body += self._each(each) + outward_adjoint(pairs, self._mass, d, masses)
+        body += vector("klV{c} = klV{c} + h * klR{c}", d)
+        back = (
+            vector("kepler_q[kj, {c}] = kepler_dq[kj, {c}]\nkepler_u[kj, {c}] = kepler_du[kj, {c}]", d)
+            + self._solved()
+        )
+        body += self._each(back + self._pulled(masses or strength is not None))
+        to = [("R", f"l_{self.x}", "lq", "q"), ("V", f"l_{self.v}", "lu", "u")]
+        body += inward_adjoint(to, self._mass, d, masses, self.kind)
+        body += self._to_parameters(masses, strength, f"l_{self.mass_field}")
+        return self._code(body, self._adjoint_arrays(adjoints, strength))
+
+    def kick_adjoint(
+        self, kicked: Any, product: Mapping[str, Any], force: Any = None, strength: Strength = None
+    ) -> Code:
+        """Subtract U_Kepler's part from Hessian products along `kicked`, w: those by x, masses and G.
+
+        product: the products by field. force: the gradient, from which that of U_Kepler is subtracted.
+        strength: the adjoint of G, from which the product by G was subtracted.
+        """
+        d, masses = self.d, self.mass_field in product
+        q, y = "kepler_q[kj, {c}]", "kepler_y[kj, {c}]"
+        pairs = [("R", f"f_{self.x}", "q"), ("V", f"w_{self.x}", "y")]
+        each = f"""\
+ki = kepler_order[kj]
+kr = ti.sqrt({dot(q, q, d)})
+kbefore = kepler_M[kj] - {self._mass64}
+kcube = 1.0 / (kr * kr * kr)
+kk = {self.G} * {self._mass64} * kbefore * kcube
+kqy = {dot(q, y, d)}
+kepler_lm[kj] = {self.G} * kbefore * kqy * kcube - {self.G} * {self._mass64} * kqy * kcube
+kepler_lM[kj] = {self.G} * {self._mass64} * kqy * kcube
+kpull = kpull + {self._mass64} * kbefore * kqy * kcube
+"""
+        each += vector("kepler_lu[kj, {c}] = kk * kepler_q[kj, {c}]", d)
+        each += vector(
+            "kepler_lq[kj, {c}] = kk * (kepler_y[kj, {c}] - 3.0 * kqy / (kr * kr) * kepler_q[kj, {c}])", d
+        )
+        body = self._clear() + "kpull = ti.f64(0.0)\n" + inward(pairs, self._mass, d)
+        body += loop("kj", "1, kepler_order.shape[0]", each)
+        body += vector("klR{c} = ti.f64(0.0)\nklV{c} = ti.f64(0.0)", d)
+        to = [("R", "kepler_dq", "lq", "q"), ("V", "kepler_du", "lu", "y")]
+        body += inward_adjoint(to, self._mass, d, masses, "ti.f64")
+        lines = vector(
+            f"h_{self.x}[kn, {{c}}] = h_{self.x}[kn, {{c}}] - {self.kind}(kepler_dq[kn, {{c}}])", d
+        )
+        arrays = {f"w_{self.x}": kicked} | {f"h_{n}": a for n, a in product.items() if n == self.x}
+        if force is not None:
+            lines += vector(
+                f"g_{self.x}[kn, {{c}}] = g_{self.x}[kn, {{c}}] - {self.kind}(kepler_du[kn, {{c}}])", d
+            )
+            arrays |= {f"g_{self.x}": force}
+        body += loop("kn", "0, kepler_order.shape[0]", lines)
+        if masses:
+            body += masses_adjoint(self._mass, f"h_{self.mass_field}", "-").replace(
+                "- (k", f"- {self.kind}(k"
+            )
+            arrays |= {f"h_{self.mass_field}": product[self.mass_field]}
+        if strength is not None:
+            body += "{0}[0, 0] = {0}[0, 0] + kpull\n".format(strength[0])
+            arrays |= dict([strength])
+        return self._code(body, arrays)
+
+    # Pieces
+
+    @property
+    def _state(self) -> list[tuple[str, str, str]]:
+        return [("R", f"f_{self.x}", "q"), ("V", f"f_{self.v}", "u")]
+
+    @property
+    def _places(self) -> list[tuple[str, str, str]]:
+        return [("R", f"f_{self.x}", "q")]
+
+    @property
+    def _mass(self) -> str:
+        return f"f_{self.mass_field}[ki]"
+
+    @property
+    def _mass64(self) -> str:
+        return f"ti.f64({self._mass})"
+
+    def _dm(self, tangents: Mapping[str, Any]) -> str:
+        return f"w_{self.mass_field}[ki]" if self.mass_field in tangents else "0.0"
+
+    def _along(self, tangents: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"w_{n}": tangents[n] for n in (self.x, self.v, self.mass_field) if n in tangents}
+
+    def _adjoint_arrays(self, adjoints: Mapping[str, Any], strength: Strength) -> dict[str, Any]:
+        arrays = {f"l_{n}": adjoints[n] for n in (self.x, self.v, self.mass_field) if n in adjoints}
+        return arrays | (dict([strength]) if strength else {})
+
+    def _each(self, body: str) -> str:
+        return loop("kj", "1, kepler_order.shape[0]", body)
+
+    def _solved(self) -> str:
+        q, u = "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
+        numbers = f"k_qq = {dot(q, q, self.d)}\nk_qu = {dot(q, u, self.d)}\nk_uu = {dot(u, u, self.d)}\n"
+        return f"kmu = {self.G} * kepler_M[kj]\n{numbers}{SOLUTION}"
+
+    def _moved(self) -> str:
+        text = vector("kt{c} = kepler_q[kj, {c}]\nks{c} = kepler_u[kj, {c}]", self.d)
+        text += vector("kepler_q[kj, {c}] = kt{c} + (kF * kt{c} + kg * ks{c})", self.d)
+        return text + vector("kepler_u[kj, {c}] = ks{c} + (kFd * kt{c} + kGd * ks{c})", self.d)
+
+    def _moved_tangent(self) -> str:
+        d, q, u = self.d, "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
+        dq, du = "kepler_dq[kj, {c}]", "kepler_du[kj, {c}]"
+        text = (
+            f"t_r0 = {dot(q, dq, d)} / kr0\nt_qu = {dot(dq, u, d)} + {dot(q, du, d)}\nt_w = {dot(u, du, d)}\n"
+        )
+        text += f"t_mu = kepler_dG[0] * kepler_M[kj] + {self.G} * kepler_dM[kj]\n{TANGENT}"
+        text += vector(f"kt{{c}} = {dq}\nks{{c}} = {du}", d)
+        text += vector(f"{dq} = kt{{c}} + kF * kt{{c}} + t_F * {q} + kg * ks{{c}} + t_g * {u}", d)
+        return text + vector(f"{du} = ks{{c}} + kFd * kt{{c}} + t_Fd * {q} + kGd * ks{{c}} + t_Gd * {u}", d)
+
+    def _pulled(self, parameters: bool) -> str:
+        """l_q and l_u before a Kepler drift: the tangents along the four numbers, transposed."""
+        d, q, u = self.d, "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
+        lq, lu = "kepler_lq[kj, {c}]", "kepler_lu[kj, {c}]"
+        text = vector(f"kt{{c}} = {lq}\nks{{c}} = {lu}", d)
+        text += vector(f"{lq} = kt{{c}} + kF * kt{{c}} + kFd * ks{{c}}", d)
+        text += vector(f"{lu} = ks{{c}} + kg * kt{{c}} + kGd * ks{{c}}", d)
+        text += f"ka = {dot('kt{c}', q, d)}\nkb1 = {dot('kt{c}', u, d)}\n"
+        text += f"kc1 = {dot('ks{c}', q, d)}\nkd1 = {dot('ks{c}', u, d)}\n"
+        numbers = ("t_r0", "t_qu", "t_w", "t_mu")
+        takes = (
+            vector(f"{lq} = {lq} + ksum * {q} / kr0", d),
+            vector(f"{lq} = {lq} + ksum * {u}\n{lu} = {lu} + ksum * {q}", d),
+            vector(f"{lu} = {lu} + ksum * {u}", d),
+            f"kepler_lM[kj] = kepler_lM[kj] + {self.G} * ksum\nkpull = kpull + kepler_M[kj] * ksum\n",
+        )
+        chosen = list(zip(numbers, takes, strict=True))[: 4 if parameters else 3]
+        for number, take in chosen:
+            text += "".join(f"{n} = ti.f64({1.0 if n == number else 0.0})\n" for n in numbers)
+            text += TANGENT + "ksum = ka * t_F + kb1 * t_g + kc1 * t_Fd + kd1 * t_Gd\n" + take
+        return text
+
+    def _gradient(self) -> str:
+        """k q / r^3 in Jacobi coordinates, into `kepler_s`."""
+        q = "kepler_q[kj, {c}]"
+        each = f"""\
+ki = kepler_order[kj]
+kr = ti.sqrt({dot(q, q, self.d)})
+kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr)
+"""
+        each += vector("kepler_s[kj, {c}] = kk * kepler_q[kj, {c}]", self.d)
+        return inward(self._places, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
+
+    def _outpulled(self, s: str, use: str, dm: str = "") -> str:
+        """From a gradient in Jacobi coordinates to that in x: the locals kt (and kdt) for `use`."""
+        d = self.d
+        text = vector("klR{c} = ti.f64(0.0)" + ("\nkldR{c} = ti.f64(0.0)" if dm else ""), d)
+        body = (
+            f"kj = kepler_order.shape[0] - kback\nki = kepler_order[kj]\nkf = {self._mass64} / kepler_M[kj]\n"
+        )
+        if dm:
+            body += f"kdf = (ti.f64({dm}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"
+            body += vector(f"kdt{{c}} = kepler_d{s}[kj, {{c}}] + kf * kldR{{c}} + kdf * klR{{c}}", d)
+            body += vector("kldR{c} = kldR{c} - kdt{c}", d)
+        body += vector(f"kt{{c}} = kepler_{s}[kj, {{c}}] + kf * klR{{c}}", d)
+        body += vector("klR{c} = klR{c} - kt{c}", d) + use
+        text += loop("kback", "1, kepler_order.shape[0]", body) + "ki = kepler_order[0]\n"
+        last = vector("kt{c} = klR{c}" + ("\nkdt{c} = kldR{c}" if dm else ""), d)
+        return text + last + use
+
+    def _clear(self) -> str:
+        zero = "".join(f"kepler_{n}[kj] = 0.0\n" for n in ("lf", "lM", "lm"))
+        return loop("kj", "0, kepler_order.shape[0]", zero) + "kpull = ti.f64(0.0)\n"
+
+    def _to_parameters(self, masses: bool, strength: Strength, into: str) -> str:
+        text = masses_adjoint(self._mass, into).replace("+ (k", f"+ {self.kind}(k") if masses else ""
+        return text if strength is None else text + "{0}[0, 0] = {0}[0, 0] + kpull\n".format(strength[0])
+
+    def _code(self, body: str, more: Mapping[str, Any] | None = None) -> Code:
+        """One loop of one turn, on one thread, unless h is 0."""
+        fields = self.potential.fields
+        known = {f"f_{n}": fields[n].array for n in (self.x, self.v, self.mass_field)} | self.arrays
+        known |= {"kepler_G": self._G} | dict(more or {})
+        arrays = {name: array for name, array in known.items() if name + "[" in body or name + "." in body}
+        return Code(loop("kwhole", "1", body), arrays)

@@ -1,0 +1,84 @@
+"""The gravity about a dominant mass is recognised by its values; scenes without one are refused by name."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Motion, Potential, bind, build
+from minusgrad.errors import EnergyError, UserError
+from minusgrad.steppers.timed.few_bodies.central_mass import about
+from minusgrad_gravity.gravity import gravity
+from tests.support.command import SCENES
+
+SCENE = SCENES / "outer_solar_system.toml"
+MOTIONS = [Motion("x", "v", "m")]
+
+
+def bodies(*terms, m=(0.2, 5.0, 0.1)) -> Potential:
+    rng = np.random.default_rng(4)
+    fields = Fields({"x": rng.normal(size=(3, 2)), "v": np.zeros((3, 2)), "m": np.array(m)})
+    return Potential(fields, [term(fields) for term in terms])
+
+
+pull = partial(bind, gravity, parameters={"G": 2.0})
+soft = partial(bind, gravity, name="soft", parameters={"G": 2.0, "softening": 0.1})
+
+
+def test_gravity_is_found_beside_another_energy():
+    found = about(bodies(soft, pull), MOTIONS, 1)
+    assert (found.term, found.strength, found.central) == ("gravity", "gravity.G", 1)
+
+
+@pytest.mark.parametrize(
+    ("terms", "central", "energy", "said"),
+    [
+        (
+            [soft],
+            1,
+            None,
+            "wisdom_holman: no energy is -G m_i m_j / r between all 3 bodies, got 'soft'; set its softening"
+            " to 0, or use gauss_radau",
+        ),
+        (
+            [pull, partial(pull, name="more")],
+            1,
+            None,
+            "wisdom_holman: several energies are -G m_i m_j / r between all 3 bodies, got 'gravity' and"
+            " 'more'; name one by `energy`",
+        ),
+        (
+            [pull],
+            0,
+            None,
+            "wisdom_holman: the central mass must be larger than all others together, got 0.2 and 5.1; use"
+            " gauss_radau, or another `central`",
+        ),
+        ([pull], 3, None, "wisdom_holman: `central` is a node from 0 to 2, got 3"),
+        (
+            [pull],
+            1,
+            "gravty",
+            "wisdom_holman: no energy is named 'gravty'; did you mean 'gravity'? (there are: gravity)",
+        ),
+    ],
+)
+def test_refusals(terms, central, energy, said):
+    with pytest.raises(EnergyError) as caught:
+        about(bodies(*terms), MOTIONS, central, energy)
+    assert str(caught.value) == said
+
+
+def test_a_scene():
+    """A century of the outer solar system in 100 steps: 1e-9 AU of REBOUND's IAS15."""
+    stepper = {"kind": "wisdom_holman", "scheme": "aba_10_6_4", "dt": "365.25 day"}
+    one = build(SCENE, {"stepper": stepper})
+    one.stepper.advance(100)
+    path = SCENES / "data" / "outer_solar_system_100yr.csv"
+    theirs = np.loadtxt(path, delimiter=",", skiprows=2, usecols=(2, 3, 4))
+    assert np.abs(one.fields["x"].values - theirs).max() < 1e-9
+
+
+def test_a_scene_with_softening_is_refused():
+    with pytest.raises(UserError, match="no energy is -G m_i m_j / r"):
+        build(SCENE, {"stepper": {"kind": "wisdom_holman", "dt": "5 day"}, "energy.0.softening": "0.1 AU"})
