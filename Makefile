@@ -8,7 +8,8 @@ ON_QUADRANTS := engine exams/test_energies.py steppers/test_integrator.py steppe
 # A worker that crashes ends the run: with `loadfile`, tests of its file would be waited for without end.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CACHE := $(CURDIR)/.cache
-PYTEST := TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
+# Hundreds of tests start a process: each would compile all modules again where an image says to keep no bytecode.
+PYTEST := PYTHONDONTWRITEBYTECODE= TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
 	$(BIN)/python -m pytest $(WORKERS)
 QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST) $(ON_QUADRANTS:%=tests/%)
 FILES := tests/files tests/app

@@ -3,13 +3,15 @@
 Their errors still name a line, and their bits are those that they have with it.
 """
 
+import inspect
 from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
 
 from minusgrad import ti
-from minusgrad.engine import kernels, runtime
+from minusgrad.engine import kernels, random, runtime, source_texts, vector_functions
 from minusgrad.engine.kernels import GRAIN, BoundKernel, Code, short_loops_serial
 from tests.support.engine import restarted
 from tests.support.instances import CANONICAL
@@ -108,6 +110,27 @@ def test_an_emitted_kernel_reads_no_source_of_its_caller(monkeypatch: pytest.Mon
     assert asked == []
     ti.kernel(lambda: None)
     assert asked == [""]
+
+
+def test_the_text_of_an_emitted_kernel_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines that `inspect` finds, without its search for the file and for the end of the function."""
+    asked, searched = list[Any](), list[Any]()
+    written, block = source_texts.written, inspect.getblock
+    monkeypatch.setattr(source_texts, "written", lambda f: asked.append(f) or written(f))
+    monkeypatch.setattr(inspect, "getblock", lambda lines: searched.append(lines) or block(lines))
+    launch = kernel("x[n] = erf_f64(x[n]) + erfc_f64(x[n])")
+    launch()
+    np.testing.assert_allclose(launch.arrays[0], 1.0, rtol=1e-12)
+    assert searched == []
+    made = vector_functions.helpers(ti, "log_f64x8 exp_f32x16") | random.helpers(ti, "random_normal")
+    reader = runtime.part(runtime._READERS[runtime.engine_name()][0])
+    functions = [*{id(f): f for f in asked}.values(), *(inspect.unwrap(f) for f in made.values())]
+    assert len(functions) == 6
+    for function in functions:
+        lines, first = inspect.getsourcelines(function)
+        with runtime.texts_at_hand():
+            found = reader.getsourcelines(function)
+        assert ("".join(found[0]).rstrip(), found[1]) == ("".join(lines).rstrip(), first)
 
 
 @pytest.mark.parametrize("name", ["neo_hookean", "gravity", "angle"])

@@ -1,6 +1,7 @@
 """The engine: started in one place with the options that hold, changed from scene to scene, never leaking."""
 
 import gc
+import inspect
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from minusgrad import ti
 from minusgrad.app.runs import build, run
-from minusgrad.engine import kernels, runtime
+from minusgrad.engine import kernels, runtime, source_texts
 from minusgrad.engine.runtime import Options
 from minusgrad.errors import RuntimeUnavailableError, SceneError
 from minusgrad.files import trajectory
@@ -65,6 +66,32 @@ def test_the_options_that_hold() -> None:
         assert ti.lang.impl.current_cfg().arch == ti.cpu
         if options.threads:
             assert config().cpu_max_num_threads == options.threads
+
+
+def test_the_engines_decorators_need_no_search_for_their_callers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A third of the import of an engine; they see the same line, and so whether they are in a class."""
+    asked: list[Any] = []
+    search = inspect.getmodule
+    monkeypatch.setattr(inspect, "getmodule", lambda *of: asked.append(of) or search(*of))
+
+    def kinds() -> list[bool]:
+        @ti.data_oriented
+        class Class:
+            @ti.kernel
+            def kernel(self):
+                pass
+
+        @ti.kernel
+        def kernel():
+            pass
+
+        return [Class.__dict__["kernel"]._is_classkernel, kernel._is_classkernel]
+
+    with source_texts.lines_of_frames():
+        assert kinds() == [True, False]
+    assert asked == []
+    assert kinds() == [True, False]
+    assert asked
 
 
 def test_what_the_environment_says_changes_nothing() -> None:

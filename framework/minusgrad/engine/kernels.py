@@ -162,7 +162,7 @@ class BoundKernel:
         if self._bound is None or self._life is not _life():
             logger.debug("compiling kernels ...")
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
-            with vectors, runtime.short_positions(), runtime.no_flow_analysis():
+            with vectors, runtime.short_positions(), runtime.texts_at_hand(), runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             self._life = _life()

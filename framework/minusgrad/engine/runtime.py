@@ -19,7 +19,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import RuntimeUnavailableError, unknown
-from . import lane_blocks, memory
+from . import lane_blocks, memory, source_texts
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
@@ -50,6 +50,11 @@ _POSITIONS = {
     "quadrants": ("ASTTransformerFuncContext", "_build_pos_info"),
 }
 """Class and method that format the source position of a syntax node."""
+_READERS = {
+    "taichi": ("lang.kernel_impl", "lang.kernel_impl"),
+    "quadrants": ("lang._wrap_inspect", "lang._func_base"),
+}
+"""The modules that read the text of a function, and that set its lines."""
 _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 """An engine's variables that change no result: the folder of its cache, and its device."""
 
@@ -132,7 +137,7 @@ def _imported(name: str) -> ModuleType:
     if "HOME" not in os.environ:  # both engines end the process without it
         os.environ["HOME"] = os.path.expanduser("~") if _has_home() else tempfile.gettempdir()
     try:
-        with _muted():
+        with _muted(), source_texts.lines_of_frames():
             if name == "quadrants":
                 _refuse_small_address_space()  # its import ends the process there
                 import quadrants as module
@@ -145,6 +150,8 @@ def _imported(name: str) -> ModuleType:
         raise RuntimeUnavailableError(f"engine '{name}' is not installed; pip install '{package}'") from None
     if name == "taichi":
         _arrays_end_with_their_engine(module)
+    with source_texts.lines_of_frames(), suppress(ModuleNotFoundError):  # an engine imports it late
+        import_module(f"{name}.lang.matrix_ops")
     module.lang.impl.get_runtime().set_default_fp(module.f64)  # for types in files read before `start`
     module.set_logging_level(module.ERROR)  # a search for a driver warns
     return module
@@ -342,6 +349,11 @@ def short_positions() -> Iterator[None]:
         yield
     finally:
         setattr(context, name, formatted)
+
+
+def texts_at_hand() -> AbstractContextManager[None]:
+    """Context manager: kernels compiled inside, and written by the framework, are read from `linecache`."""
+    return source_texts.at_hand(*(part(name) for name in _READERS[engine_name()]))
 
 
 def _position(context: Any, node: Any) -> str:
