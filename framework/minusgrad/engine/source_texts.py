@@ -1,4 +1,4 @@
-"""Source text for an engine, without the searches of `inspect`: a third of its import, and much of a kernel's set-up."""
+"""Source text for an engine without the searches of `inspect`, which take a third of its import."""
 
 import inspect
 import linecache
