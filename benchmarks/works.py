@@ -16,6 +16,7 @@ WORKS = {
     "few_bodies": "leapfrog for 2 and 8 bodies",
     "double_pendula": "1,024 double pendula by a variational integrator",
     "liquid": "a Lennard-Jones liquid within a cutoff: velocity Verlet with lists of neighbours",
+    "rigid_water": "216 rigid waters: RATTLE with lists of neighbours",
     "laser_deposit": "one iteration of laser deposition on the butterfly",
     "evolution": "programs in time: value and gradient of a whole run",
     "first_call": "the cold first call",

@@ -7,9 +7,10 @@ The XML is that of `openmm.XmlSerializer.serialize(system)`. Units are OpenMM's:
     PeriodicTorsionForce    p1 p2 p3 p4, periodicity, phase, k
     NonbondedForce          of each particle q, sig, eps; exceptions p1 p2 with q (product), sig, eps
     CMMotionRemover         no energy; left out with a remark
+    Constraints             p1 p2, d: a distance that is kept
 
-Forces of one type are put together. Other forces, constraints, virtual sites and offsets of parameters are
-refused by name.
+Forces of one type are put together. Other forces, virtual sites and offsets of parameters are refused by
+name, and so are constraints that cannot be.
 """
 
 from collections.abc import Sequence
@@ -60,14 +61,16 @@ class Interactions:
 class System:
     """A parsed System, in OpenMM's units.
 
-    mass (n,); bonds, angles and torsions; nonbonded: q, sig and eps (n,); exceptions of pairs; box (3, 3),
-    its edge vectors as rows, None without periodic boundaries; remarks for the user.
+    mass (n,); bonds, angles and torsions; constraints of distances; nonbonded: q, sig and eps (n,);
+    exceptions of pairs; box (3, 3), its edge vectors as rows, None without periodic boundaries; remarks for
+    the user.
     """
 
     mass: np.ndarray
     bonds: Interactions
     angles: Interactions
     torsions: Interactions
+    constraints: Interactions
     nonbonded: dict[str, np.ndarray]
     exceptions: Interactions
     box: np.ndarray | None
@@ -80,6 +83,33 @@ def parse(file: str, data: bytes) -> System:
     Raises `UserError` for other files, for what has no counterpart here, and for atoms that do not exist.
     """
     return _Reader(file, data).system()
+
+
+def refuse_impossible(file: str, constraints: Interactions) -> None:
+    """Raise `UserError` for distances that no places of the atoms have: of a pair, and of a triangle."""
+    lengths: dict[tuple[int, int], float] = {}
+    others: dict[int, set[int]] = {}
+    for (i, j), d in zip(constraints.atoms.tolist(), constraints.numbers["d"].tolist(), strict=True):
+        if i == j or not d > 0.0:
+            raise UserError(
+                f"'{file}': Constraint must keep two atoms at a distance above 0, got atoms {i} and {j} at"
+                f" {d:g} nm; correct it"
+            )
+        if (pair := (min(i, j), max(i, j))) in lengths:
+            raise UserError(
+                f"'{file}': Constraint of atoms {i} and {j} must be there once, got two; leave one out"
+            )
+        lengths[pair] = d
+        others.setdefault(pair[0], set()).add(pair[1])
+    for (i, j), d in lengths.items():
+        for k in sorted(others[i] & others.get(j, set())):
+            sides = d, lengths[i, k], lengths[j, k]
+            if 2.0 * max(sides) > sum(sides):
+                raise UserError(
+                    f"'{file}': Constraints of atoms {i}, {j} and {k} must be the sides of a triangle, got"
+                    f" {', '.join(f'{side:g}' for side in sides)} nm, of which one is longer than the others"
+                    " together; correct them"
+                )
 
 
 class _Reader:
@@ -113,12 +143,15 @@ class _Reader:
                 f"'{self.file}': PeriodicTorsionForce: periodicity must be a whole number, got {broken[0]:g};"
                 " correct it"
             )
+        kept = self._listed("Constraint", "Constraints/Constraint", 2, ("d",), [self.root])
+        refuse_impossible(self.file, kept)
         removed = f"'{self.file}': CMMotionRemover is left out: steppers here keep the momentum"
         return System(
             mass=self._masses(),
             bonds=self._listed("HarmonicBondForce", "Bonds/Bond", 2, ("d", "k")),
             angles=self._listed("HarmonicAngleForce", "Angles/Angle", 3, ("a", "k")),
             torsions=torsions,
+            constraints=kept,
             nonbonded=nonbonded,
             exceptions=exceptions,
             box=self._box() if method in PERIODIC else None,
@@ -128,11 +161,6 @@ class _Reader:
     def _refuse_the_rest(self) -> None:
         if not self.n:
             raise UserError(f"'{self.file}': has no particles; write a System with some")
-        if constraints := self.root.findall("Constraints/Constraint"):
-            raise UserError(
-                f"'{self.file}': constraints are not supported, got {len(constraints)}; make the System with"
-                " constraints=None, rigidWater=False"
-            )
         if strange := [kind for kind in self.forces if kind not in KNOWN]:
             cure = CURES.get(strange[0], "remove it from the System, or write it as an energy of the scene")
             raise UserError(f"'{self.file}': {strange[0]} is not supported; {cure}")
@@ -166,8 +194,17 @@ class _Reader:
         found = [row for row in rows if row is not None]
         return np.stack([self._numbers(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1)
 
-    def _listed(self, kind: str, path: str, arity: int, names: Sequence[str]) -> Interactions:
-        found = [one for force in self.forces.get(kind, ()) for one in force.iterfind(path)]
+    def _listed(
+        self,
+        kind: str,
+        path: str,
+        arity: int,
+        names: Sequence[str],
+        within: Sequence[Element] | None = None,
+    ) -> Interactions:
+        """Tuples of atoms and their numbers in the elements `within`, by default the forces of that kind."""
+        places = self.forces.get(kind, []) if within is None else within
+        found = [one for place in places for one in place.iterfind(path)]
         what = f"'{self.file}': {kind}"
         columns = [self._numbers(found, f"p{k + 1}", kind) for k in range(arity)]
         atoms = np.stack(columns, axis=1).reshape(-1, arity)

@@ -14,6 +14,7 @@
     angles          (K, 3)      rest [rad], stiffness [J]                               harmonic_angle
     torsions        (K, 4)      multiplicity, phase [rad], stiffness [J]                periodic_torsion
     impropers       (K, 4)      the same, of atoms that are no chain                    periodic_torsion
+    constraints     (K, 2)      length [m] that is kept                                 (constraint) rod
     pairs14         (K, 2)      charge_product [C^2], sigma [m], epsilon [J]            of 1-4 pairs
     exclusions      (K, 2)      of pairs without nonbonded energies, or with those of a 1-4 pair
 
@@ -55,6 +56,8 @@ ARGUMENTS = {
 """By the attribute in the file: the argument of the energy, OpenMM's unit and that of the argument."""
 PER_LENGTH = {"k": ("stiffness", "1 kJ mol^-1 nm^-2", "N/m")}
 """Of bonds."""
+KEPT = {"d": ("length", "1 nm", "m")}
+"""Of constraints."""
 OF_PARTICLES = {
     "q": ("charge", "1.602176634e-19 C", "C"),
     "sig": ARGUMENTS["sig"],
@@ -85,8 +88,7 @@ class Molecule(Record):
         context.remarks += system.remarks
         lists = lists_of(system)
         data = {
-            name: _converted(one.numbers, ARGUMENTS | (PER_LENGTH if "d" in one.numbers else {}), units)
-            for name, one in lists.items()
+            name: _converted(one.numbers, _arguments(name, one.numbers), units) for name, one in lists.items()
         }
         fields = {"x": atoms.places * units.convert("1 angstrom", "m")} | {
             "m": system.mass * units.convert("1 u", "kg")
@@ -103,7 +105,7 @@ class Molecule(Record):
             tuples={name: one.atoms for name, one in lists.items()},
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
-            shown=("bonds",) if "bonds" in lists else (),
+            shown=tuple(name for name in ("bonds", "constraints") if name in lists),
         )
 
     def _velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
@@ -111,6 +113,11 @@ class Molecule(Record):
         heat *= quantities(self, context.units)["temperature"]
         v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
         return v - m @ v / m.sum()
+
+
+def _arguments(name: str, numbers: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str, str]]:
+    """What the numbers of a list are."""
+    return KEPT if name == "constraints" else ARGUMENTS | (PER_LENGTH if "d" in numbers else {})
 
 
 def _converted(

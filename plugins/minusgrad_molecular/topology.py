@@ -3,21 +3,23 @@
 A proper torsion is a chain of three bonds; the four atoms of an improper one are no such chain. A
 Urey-Bradley pair is a bond between the ends of an angle whose arms are bonds that end no angle themselves
 (all three sides of a ring of three are bonds). An exception of a NonbondedForce replaces the energies of
-its pair by its own: the pair is excluded, and where its own are not zero it is a 1-4 pair as well.
+its pair by its own: the pair is excluded, and where its own are not zero it is a 1-4 pair as well. A
+constraint of a pair is a bond of fixed length.
 """
 
 import numpy as np
 
 from .openmm_system import Interactions, System
 
-LISTS = ("bonds", "urey_bradley", "angles", "torsions", "impropers", "pairs14", "exclusions")
+LISTS = ("bonds", "urey_bradley", "angles", "torsions", "impropers", "constraints", "pairs14", "exclusions")
 
 
 def lists_of(system: System) -> dict[str, Interactions]:
     """The lists of a System by the names of LISTS, without those that are empty."""
     bonds, angles, torsions, pairs = system.bonds, system.angles, system.torsions, system.exceptions
-    across = _across(bonds.atoms, angles.atoms)
-    chains = _chains(bonds.atoms[~across], torsions.atoms)
+    across = _across(bonds.atoms, angles.atoms, system.constraints.atoms)
+    kept = np.concatenate([bonds.atoms[~across], system.constraints.atoms])
+    chains = _chains(kept, torsions.atoms)
     left = (pairs.numbers["q"] != 0.0) | (pairs.numbers["eps"] != 0.0)
     found = {
         "bonds": bonds.of(~across),
@@ -25,6 +27,7 @@ def lists_of(system: System) -> dict[str, Interactions]:
         "angles": angles,
         "torsions": torsions.of(chains),
         "impropers": torsions.of(~chains),
+        "constraints": system.constraints,
         "pairs14": pairs.of(left),
         "exclusions": Interactions(pairs.atoms, {}),
     }
@@ -35,9 +38,9 @@ def _pairs(rows: np.ndarray) -> list[frozenset[int]]:
     return [frozenset(row) for row in rows.tolist()]
 
 
-def _across(bonds: np.ndarray, angles: np.ndarray) -> np.ndarray:
+def _across(bonds: np.ndarray, angles: np.ndarray, constraints: np.ndarray) -> np.ndarray:
     """Of each bond, whether it is a Urey-Bradley pair."""
-    known, ends = set(_pairs(bonds)), set(_pairs(angles[:, [0, 2]]))
+    known, ends = {*_pairs(bonds), *_pairs(constraints)}, set(_pairs(angles[:, [0, 2]]))
     spanned = {
         frozenset((i, k))
         for i, j, k in angles.tolist()

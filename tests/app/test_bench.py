@@ -32,6 +32,7 @@ from benchmarks import (  # noqa: E402
     liquid_lists,
     liquid_product,
     neo_hookean,
+    rigid_water,
     statics,
     works,
 )
@@ -168,6 +169,16 @@ def test_our_double_pendula_keep_their_energy_as_scipys_do():
     assert case.expected
     for column in case.columns.values():
         assert cases.error(column.make()(), case.expected()) < case.tolerance
+
+
+def test_our_rigid_waters_are_those_of_openmm():
+    pytest.importorskip("openmm")
+    case = rigid_water.case("f64", 5)
+    assert case.expected
+    assert case.energy
+    call, energy = case.columns[OURS].make()
+    assert energy == pytest.approx(case.energy(), rel=1e-8)
+    assert cases.error(call(), case.expected()) < 1e-9
 
 
 @needs_gcc

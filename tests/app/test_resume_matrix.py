@@ -121,6 +121,7 @@ ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "laser_butt
 ALIKE += ("inflated_tube", "mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
 ALIKE += (
     "peptide_in_water",
+    "rigid_water",
     "spring_stiffness",
     "tennis_racket",
     "walker",

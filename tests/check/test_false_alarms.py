@@ -26,7 +26,7 @@ SHIPPED = Registry.load().energies()
 FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 LARGE = ("laser_butterfly", "rigid_body", "volume_renderer", "diffmpm", "liquid", "water_renderer")
-LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water")
+LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water", "rigid_water")
 LARGE += ("silicon_tersoff",)
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 DECISIONS = {"select", *(name for name, row in OPERATIONS.items() if row.rounding)}

@@ -29,6 +29,27 @@ def test_peptide_in_water(tmp_path: Path) -> None:
     assert info(run.folder)["time_unit"] == "ps"
 
 
+@pytest.mark.long
+def test_rigid_water(tmp_path: Path) -> None:
+    """For 4 ps, of which the claim has the first."""
+    run = minusgrad.run(SCENES / "rigid_water.toml", {"run.steps": 2000}, out=tmp_path / "run")
+    total, kinetic, kelvin, off = (
+        run.series(f"observables/{name}").value
+        for name in ("total", "kinetic", "temperature/kinetic", "violation")
+    )
+    assert total[0] - kinetic[0] == pytest.approx(-8636.07, abs=5e-3)
+    change = np.abs(total - total[0]) / kinetic.mean()
+    assert 1e-5 < change[:51].max() < 0.002
+    assert change.max() < 0.004
+    assert off.max() < 2e-15
+    assert kelvin == pytest.approx(kinetic / (0.5 * 6 * 216 * 8.31446261815324e-3), rel=1e-12)
+    assert kelvin.mean() == pytest.approx(300.0, abs=20.0)
+    x = run.series("particles/all/position").value.reshape(-1, 216, 3, 3)
+    lengths = np.linalg.norm(x[:, :, [0, 0, 1]] - x[:, :, [1, 2, 2]], axis=-1)
+    across = 2.0 * 0.9572 * np.sin(np.deg2rad(52.26))
+    np.testing.assert_allclose(lengths, np.broadcast_to([0.9572, 0.9572, across], lengths.shape), atol=1e-13)
+
+
 def test_argon_liquid(tmp_path: Path) -> None:
     run = minusgrad.run(SCENES / "argon_liquid.toml", out=tmp_path / "run")
     r, g, published = (

@@ -54,6 +54,7 @@ CLAIMED = {
     "quenched_bar": "plugins/heat/test_heat_scenes.py::test_the_quenched_bar",
     "ringing_bar": "exams/test_vibration_scenes.py::test_ringing_bar",
     "rigid_body": "exams/programs/test_rigid_body.py::test_the_robot_learns_to_walk",
+    "rigid_water": "exams/test_molecular_scenes.py::test_rigid_water",
     "rods_from_path": "exams/test_fit_scenes.py::test_rods_from_path",
     "smoke": "exams/programs/test_smoke.py::test_the_heart_appears",
     "silicon_tersoff": "exams/test_crystal_scenes.py::test_silicon_of_tersoff",

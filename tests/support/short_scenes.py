@@ -48,6 +48,7 @@ inside one kernel."""
 CONSTRAINED: dict[str, dict[str, Any]] = {
     "chain_of_rods": {"state.links": 5, "state.length": "25 cm", "run.steps": 30, "checkpoint.every": 10}
     | looking(5, 4, 6),
+    "rigid_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 2, 4, 4),
     "slider_crank": {"run.steps": 30, "checkpoint.every": 10} | looking(5, 4, 6),
     "tennis_racket": {"run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 4, 6),
 }

@@ -80,6 +80,18 @@ def test_a_ring_of_three_has_bonds_alone(tmp_path: Path) -> None:
     assert "urey_bradley" not in state.tuples
 
 
+def test_constraints_are_a_list_of_lengths_and_bonds_of_torsions(tmp_path: Path) -> None:
+    """A bond that is constrained in place of a spring still makes a chain of its torsion."""
+    rigid = PROPANONE.replace(
+        "<Constraints/>", '<Constraints><Constraint d=".12" p1="0" p2="1"/></Constraints>'
+    ).replace('<Bond d=".12" k="400000" p1="1" p2="0"/>', "")
+    state = made(tmp_path, rigid)
+    assert state.tuples["constraints"].tolist() == [[0, 1]]
+    assert state.data["constraints"]["length"] == pytest.approx([0.12])
+    assert state.tuples["torsions"].tolist() == [[0, 1, 2, 1]]
+    assert state.shown == ("bonds", "constraints")
+
+
 def test_a_system_in_vacuum_has_no_box(tmp_path: Path) -> None:
     assert "box" not in made(tmp_path, PROPANONE.replace('method="2"', 'method="0"')).fields
 
@@ -106,9 +118,19 @@ def test_velocities_of_a_temperature() -> None:
         (PROPANONE, "<!DOCTYPE a><System/>",
          "'a.xml': must have no document type declaration, got one; remove it"),
         (PROPANONE, "<System/>", "'a.xml': has no particles; write a System with some"),
-        ("<Constraints/>", '<Constraints><Constraint d="0.1" p1="0" p2="1"/></Constraints>',
-         "'a.xml': constraints are not supported, got 1; make the System with constraints=None,"
-         " rigidWater=False"),
+        ("<Constraints/>", '<Constraints><Constraint d="0.1" p1="1" p2="1"/></Constraints>',
+         "'a.xml': Constraint must keep two atoms at a distance above 0, got atoms 1 and 1 at 0.1 nm;"
+         " correct it"),
+        ("<Constraints/>", '<Constraints><Constraint d="0" p1="0" p2="1"/></Constraints>',
+         "'a.xml': Constraint must keep two atoms at a distance above 0, got atoms 0 and 1 at 0 nm;"
+         " correct it"),
+        ("<Constraints/>", '<Constraints><Constraint d=".1" p1="0" p2="1"/><Constraint d=".1" p1="1" p2="0"/>'
+         "</Constraints>",
+         "'a.xml': Constraint of atoms 1 and 0 must be there once, got two; leave one out"),
+        ("<Constraints/>", '<Constraints><Constraint d=".1" p1="0" p2="1"/><Constraint d=".1" p1="2" p2="0"/>'
+         '<Constraint d=".21" p1="1" p2="2"/></Constraints>',
+         "'a.xml': Constraints of atoms 0, 1 and 2 must be the sides of a triangle, got 0.1, 0.1, 0.21 nm, of"
+         " which one is longer than the others together; correct them"),
         ("<Forces>", '<Forces><Force type="CMAPTorsionForce"/>',
          "'a.xml': CMAPTorsionForce is not supported; take a force field without CMAP, such as"
          " amber14-all.xml"),

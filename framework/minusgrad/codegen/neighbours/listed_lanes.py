@@ -36,6 +36,8 @@ from .collected_products import CollectedProducts, is_difference
 
 MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
 """Most targets whose orders are exact numbers, by the bytes of a number."""
+LISTED_PART = 0.2
+"""From this part of `LEAST_TARGETS` on lanes pay for listed pairs: kernels make the lists of blocks."""
 PACKED = 128
 """Rows that are packed with the numbers that all of them read, such as the box, loaded once."""
 AXES = 3
@@ -53,7 +55,8 @@ def suits(term: Term) -> bool:
     elements = term.elements
     if not isinstance(elements, PairList) or not runtime.lanes(term.dtype):
         return False
-    many = lane_loops.LEAST_TARGETS <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
+    least = LISTED_PART * lane_loops.LEAST_TARGETS
+    many = least <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
     return many and serve(reduce(add, KEPT.of_term(term, "sum").values), 0 if term.outputs else MOST_BY_LANE)
 
 
