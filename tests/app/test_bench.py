@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -167,7 +168,9 @@ def test_c_laser_is_right(precision: str):
 def test_our_double_pendula_keep_their_energy_as_scipys_do():
     case = double_pendula.case(2)
     assert case.expected
-    for column in case.columns.values():
+    for name, column in case.columns.items():
+        if name == double_pendula.HEYOKA and find_spec("heyoka") is None:
+            continue
         assert cases.error(column.make()(), case.expected()) < case.tolerance
 
 
