@@ -2,14 +2,16 @@
 
     P = sum over terms of dU_e/dF / V         first Piola-Kirchhoff: force on the body per area at rest
     sigma = P F^T / J                         Cauchy: force per area as it is, J = det F
+    sigma = P                                 of the linear theory, where P is linear in F - I
     von Mises = sqrt(3/2 s : s),              s = sigma - tr sigma / 3 I
 
 F (3, 3) [1], V [m^3] the rest volume of a cell or of a quadrature point, all stresses [Pa]. An energy that
 depends on several F of one cell, as F-bar does, has the Kirchhoff stress sum_k dU_e/dF_k F_k^T / V. In
 plane strain the energy is asked in space, at F_33 = 1, so that sigma_33 is its own. In plane stress, where
-an energy is of the plane alone, sigma_33 = 0, and areas across are those of the thickness at rest. Of a
-cell with several points it is the mean by volume; of a node that of the cells around it. Where the rest
-shape is a field, F and V are those of the present one.
+an energy is of the plane alone, sigma_33 = 0, and F_33 is the stretch across (`stretch_across`); of energies
+of other plugins, whose stretch is not known, areas across are those of the thickness at rest. Of a cell with
+several points it is the mean by volume; of a node that of the cells around it. Where the rest shape is a
+field, F and V are those of the present one.
 
 von Mises 1913, Nachr. Ges. Wiss. Göttingen, 582.
 """
@@ -31,6 +33,7 @@ from minusgrad.plugin import (
 )
 
 from . import rest_shapes
+from .stretch_across import StretchAcross
 
 Measure = Literal["von_mises", "cauchy", "first_piola_kirchhoff"]
 LABELS: dict[Measure, str] = {
@@ -40,18 +43,33 @@ LABELS: dict[Measure, str] = {
 }
 SHORT = {1.0: "Pa", 1e3: "kPa", 1e6: "MPa", 1e9: "GPa"}
 SAME = 1e-6
-"""How far stresses in the plane and in space may differ, relative to the largest; in f32 1e-3."""
+"""How far stresses that are to be the same may differ, relative to the largest; in f32 1e-3."""
 PROBE = np.array([[1.05, 0.1, 0.0], [-0.02, 0.98, 0.0], [0.0, 0.0, 1.0]])
 """A deformation at which they are compared: at rest stresses are rounding alone."""
 
 
 class TermStress:
-    """dU_e/dF F^T of one term in space, at the rows of a list that it covers."""
+    """dU_e/dF F^T of one term in space, at the rows of a list that it covers.
+
+    `small`: it is of the linear theory, whose stress is P: dU_e/dF is linear in F - I.
+    """
 
     def __init__(self, context: ObserverContext, term: str, rows: np.ndarray):
         self.term, self.rows = context.stepper.potential.terms[term], rows
         self.flat = LinearDerivatives(self.term, rest_shapes.FIELD)
         self.in_space = self.flat if self.flat.d == 3 else self._in_space()
+        self.small = self._is_linear(context.stepper.time)
+        self._across = None if self.in_space is not None else StretchAcross.of(self.term)
+
+    def _is_linear(self, t: float) -> bool:
+        derivatives = self.in_space or self.flat
+        eye, probe = np.eye(derivatives.d), PROBE[: derivatives.d, : derivatives.d]
+        here, once, twice = (
+            np.sum([slope for _, slope in derivatives.at(t, F).values()], axis=0)
+            for F in (eye, probe, 2.0 * probe - eye)
+        )
+        allowed = SAME if self.term.dtype == np.float64 else 1e-3
+        return bool(np.abs(twice - 2.0 * once + here).max() <= allowed * np.abs(once).max())
 
     def _in_space(self) -> LinearDerivatives | None:
         """The energy at F_33 = 1; None of one for the plane alone."""
@@ -60,8 +78,8 @@ class TermStress:
             return LinearDerivatives(self.term, rest_shapes.FIELD, dimension=3)
         return None
 
-    def at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """F of the first argument, from the present rest shape, and the sum of dU_e/dF F^T over all.
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """F of the first argument, from the present rest shape, the sum of dU_e/dF F^T, and V sigma.
 
         Each is (E, 3, 3).
         """
@@ -71,12 +89,16 @@ class TermStress:
         F = derivatives.matrix(next(iter(derivatives.made)))
         if (rest := rest_shapes.deformation(self.in_space or self.flat)) is not None:
             F = F @ np.linalg.inv(rest)
+        slopes = np.sum([slope for _, slope in pairs], axis=0)
+        J = np.linalg.det(F) * (1.0 if self._across is None else self._across.at(F, t))
+        true = slopes if self.small else turned / J[:, None, None]
         if F.shape[1] == 3:
-            return F, turned
-        whole = np.zeros((2, len(F), 3, 3))
+            return F, turned, true
+        whole = np.zeros((3, len(F), 3, 3))
         whole[0] = np.eye(3)
-        whole[0, :, :2, :2], whole[1, :, :2, :2] = F, turned
-        return whole[0], whole[1]
+        for part, flat in zip(whole, (F, turned, true), strict=True):
+            part[:, :2, :2] = flat
+        return whole[0], whole[1], whole[2]
 
     def require_plane_strain(self, t: float) -> None:
         """Raise `UserError` for an energy written for any space that has another stress in the plane."""
@@ -137,16 +159,16 @@ class Stress(Observer):
     def stresses(self, t: float) -> dict[Measure, np.ndarray]:
         """Each measure of every cell: (E,), or (E, 3, 3)."""
         self.volume = self._made_with.astype(float)
-        turned, F = np.zeros((2, len(self.volume), 3, 3))
+        turned, true, F = np.zeros((3, len(self.volume), 3, 3))
         F[:] = np.eye(3)
         for part in self.parts:
-            F[part.rows], own = part.at(t)
+            F[part.rows], own, its_true = part.at(t)
             turned[part.rows] += own
+            true[part.rows] += its_true
             self.volume[part.rows] = self._made_with[part.rows] * rest_shapes.growth(part.term)
         turned /= self.volume[:, None, None]
-        J = np.linalg.det(F)[:, None, None]
-        kirchhoff = self._of_cells(turned / J)
-        found: dict[Measure, np.ndarray] = {"cauchy": kirchhoff, "von_mises": von_mises(kirchhoff)}
+        cauchy = self._of_cells(true / self.volume[:, None, None])
+        found: dict[Measure, np.ndarray] = {"cauchy": cauchy, "von_mises": von_mises(cauchy)}
         if "first_piola_kirchhoff" in self.measures:
             found["first_piola_kirchhoff"] = self._of_cells(turned @ np.linalg.inv(F).transpose(0, 2, 1))
         return {measure: found[measure] for measure in self.measures}
@@ -208,19 +230,19 @@ class StressBlock(Record):
     cells: str | None = None
 
     def make(self, context: ObserverContext) -> Observer:
-        solids = _solids(context)
-        name = self.cells or (next(iter(solids)) if len(solids) == 1 else "")
-        if name not in solids:
-            known = ", ".join(solids) or "none"
-            asked = f"'{name}' is no list of cells" if name else "say which `cells`" if solids else "no cells"
-            raise UserError(f"stress: {asked} with volumes and an energy of F, got lists: {known}")
+        known = solids(context)
+        name = self.cells or (next(iter(known)) if len(known) == 1 else "")
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            asked = f"'{name}' is no list of cells" if name else "say which `cells`" if known else "no cells"
+            raise UserError(f"stress: {asked} with volumes and an energy of F, got lists: {listed}")
         try:
-            return Stress(context, self.every, name, solids[name], self.measures, self.nodes)
+            return Stress(context, self.every, name, known[name], self.measures, self.nodes)
         except EnergyError as error:
             raise UserError(f"stress: {error}") from None
 
 
-def _solids(context: ObserverContext) -> dict[str, dict[str, np.ndarray]]:
+def solids(context: ObserverContext) -> dict[str, dict[str, np.ndarray]]:
     """Lists of cells with volumes; of each the terms of F over it, with the rows that they cover."""
     state, found = context.state, {}
     rows = {**state.tuples, **{name: points.nodes for name, points in state.quadratures.items()}}

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -32,25 +32,35 @@ class Role:
 
 @dataclass(frozen=True)
 class Bounded(Role):
-    """Values within `bounds`, inclusive unless `open`; `reason` ends the message of a violation."""
+    """Values within `bounds`, inclusive unless `open` (both, or "below": the lower one alone).
+
+    `reason` ends the message of a violation.
+    """
 
     bounds: tuple[float, float] = (-math.inf, math.inf)
-    open: bool = False
+    open: bool | Literal["below"] = False
     reason: str = ""
 
     def admits(self, values: np.ndarray) -> bool:
         """True if all values are finite and within the bounds."""
         return bool((self._inside(values) & np.isfinite(values)).all())
 
+    @property
+    def excluded(self) -> tuple[bool, bool]:
+        """Whether the lower and the upper bound are no values themselves."""
+        return bool(self.open), self.open is True
+
     def limits(self) -> str:
         """The bounds in words, with the reason."""
         low, high = self.bounds
-        text = f"({low:g}, {high:g})" if self.open else f"[{low:g}, {high:g}]"
+        left, right = self.excluded
+        text = f"{'(' if left else '['}{low:g}, {high:g}{')' if right else ']'}"
         return f"within {text}{self.reason and f'; {self.reason}'}"
 
     def _inside(self, values: np.ndarray) -> np.ndarray:
-        low, high = self.bounds
-        return (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
+        (low, high), (left, right) = self.bounds, self.excluded
+        above = low < values if left else low <= values
+        return above & (values < high if right else values <= high)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class LinearDerivatives:
     def at(self, t: float, F: np.ndarray | None = None) -> Mapping[str, Pair]:
         """F and dU_e/dF at the present fields and time t, by argument, in double precision.
 
-        F (d, d): from the nodes at rest, of all elements and arguments, in place of that of the fields.
+        F (d, d), or (E, d, d): from the nodes at rest, of all arguments, in place of that of the fields.
         """
         if self._writes != self.term.writes:
             self._writes, self._probe = self.term.writes, self._bound()
@@ -97,7 +97,7 @@ class LinearDerivatives:
         if F is None:
             return found
         rest = {made.weights: found[name] for name, made in linear.items() if made.field == REST}
-        every = np.tile(F, (self.term.elements.count, 1, 1))
+        every = np.broadcast_to(F, (self.term.elements.count, *F.shape[-2:]))
         of_rest = {name: rest.get(made.weights) for name, made in self.made.items()}
         return found | {name: every if G is None else every @ G for name, G in of_rest.items()}
 

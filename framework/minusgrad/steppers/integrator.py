@@ -404,40 +404,37 @@ class Integrator(MotionStepper):
         number = self.step + 1
         try:
             self._run(1)
-        except UnsolvedStepError as error:
-            self._run_divided(before, error)
+        except UnsolvedStepError:
+            self._run_divided(before)
         except (RunFailedError, UserError) as error:
             if self.cell is None:
                 raise
             self.recall(before)
             raise RunFailedError(f"step {number}: {error}") from error
 
-    def _run_divided(self, before: Memory, error: UnsolvedStepError) -> None:
+    def _run_divided(self, before: Memory) -> None:
         """A step in as few substeps as are solved; else the state `before` and an error."""
-        parts = 1
-        while parts < SUBSTEPS:
-            parts *= 2
-            self.recall(before)
-            t0, end = self.time, float(self.times(self.step + 1))
+        self.recall(before)
+        t0, end = self.time, float(self.times(self.step + 1))
+
+        def take(parts: int) -> None:
             if self._single.recorder:
                 self._single.recorder.begin_step(self.step)
-            try:
-                for part in range(parts):
-                    h = self.dt / parts
-                    last = end if part + 1 == parts else t0 + (part + 1) * h
-                    draws = APART + (self.step - self.since) * SUBSTEPS + part
-                    self._single.substep(t0 + part * h, h, last, draws)
-            except UnsolvedStepError as newer:
-                error = newer
-                continue
-            self.step += 1
-            self._divided.add(self.step, parts)
-            return
-        self.recall(before)
-        raise UnsolvedStepError(
+            h = self.dt / parts
+            for part in range(parts):
+                last = end if part + 1 == parts else t0 + (part + 1) * h
+                draws = APART + (self.step - self.since) * SUBSTEPS + part
+                self._single.substep(t0 + part * h, h, last, draws)
+
+        parts = self.in_parts([2**k for k in range(1, SUBSTEPS.bit_length())], take, self._unsolved)
+        self.step += 1
+        self._divided.add(self.step, parts)
+
+    def _unsolved(self, parts: int, error: RunFailedError) -> UnsolvedStepError:
+        return UnsolvedStepError(
             f"step {self.step + 1}: is not solved in {parts} substeps of {self.dt / parts:.6g}: {error}; a"
             " smaller dt may cure it"
-        ) from error
+        )
 
     @property
     def multipliers(self) -> np.ndarray | None:

@@ -21,7 +21,7 @@ against collapse).
 from minusgrad.plugin import biot_squares, local_energy, stretch_trace, ti
 
 from ..hyperelastic import SOLID, lame
-from .roles import PLANE_STRESS, plane_stress_lame
+from .roles import FLAT_STRAINS, PLANE_STRESS, plane_stress_lame
 
 
 @ti.func
@@ -38,7 +38,7 @@ def linear_corotated(F, volume, youngs_modulus, poissons_ratio):
     return volume * (mu * square + 0.5 * lam * grown * grown)
 
 
-@local_energy("linear_corotated_plane_stress", over="tuples", **PLANE_STRESS)
+@local_energy("linear_corotated_plane_stress", over="tuples", **FLAT_STRAINS)
 def linear_corotated_plane_stress(F, volume, youngs_modulus, poissons_ratio):
     """Corotated linear plate in plane stress, exact at all strains."""
     mu, lam = plane_stress_lame(youngs_modulus, poissons_ratio)

@@ -15,7 +15,7 @@ same moduli as for small strains describe metals and polymers).
 from minusgrad.plugin import local_energy, log_stretch_squares, ti
 
 from ..hyperelastic import SOLID, lame
-from .roles import PLANE_STRESS, plane_stress_lame
+from .roles import FLAT_STRAINS, plane_stress_lame
 
 
 @ti.func
@@ -32,7 +32,7 @@ def hencky(F, volume, youngs_modulus, poissons_ratio):
     return volume * logarithmic(F, mu, lam)
 
 
-@local_energy("hencky_plane_stress", over="tuples", **PLANE_STRESS)
+@local_energy("hencky_plane_stress", over="tuples", **FLAT_STRAINS)
 def hencky_plane_stress(F, volume, youngs_modulus, poissons_ratio):
     """Hencky's solid as a thin plate in plane stress, exact at all strains."""
     mu, lam = plane_stress_lame(youngs_modulus, poissons_ratio)

@@ -14,7 +14,7 @@ strain 1 - cos w: beyond some degrees take a corotated or hyperelastic solid.
 from minusgrad.plugin import local_energy, ti
 
 from ..hyperelastic import SOLID, lame
-from .roles import PLANE_STRESS, plane_stress_lame
+from .roles import FLAT_STRAINS, plane_stress_lame
 
 
 @ti.func
@@ -31,7 +31,7 @@ def linear(F, volume, youngs_modulus, poissons_ratio):
     return volume * hooke(F, mu, lam)
 
 
-@local_energy("linear_plane_stress", over="tuples", **PLANE_STRESS | {"symmetries": ("translation",)})
+@local_energy("linear_plane_stress", over="tuples", **FLAT_STRAINS | {"symmetries": ("translation",)})
 def linear_plane_stress(F, volume, youngs_modulus, poissons_ratio):
     """Linear elastic plate in plane stress: thin, loaded in its plane; small strains and rotations."""
     mu, lam = plane_stress_lame(youngs_modulus, poissons_ratio)

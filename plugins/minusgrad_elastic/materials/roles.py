@@ -16,6 +16,13 @@ PLANE_STRESS: dict[str, Any] = SOLID | {
 }
 """As of a solid, in the plane only. `volume` is area times thickness at rest."""
 
+FLAT_STRAINS: dict[str, Any] = PLANE_STRESS | {
+    "poissons_ratio": Parameter(
+        "1", scale=0.3, bounds=(-1.0, 0.5), open="below", reason="the bulk modulus is positive"
+    ),
+}
+"""Of plates that are linear in their strains, in which lambda* is finite for incompressible solids, too."""
+
 SOLID_CELLS: dict[str, Any] = {
     name: role for name, role in SOLID.items() if name not in ("youngs_modulus", "poissons_ratio")
 }

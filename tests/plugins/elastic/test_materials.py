@@ -278,6 +278,22 @@ def test_moduli_out_of_range_are_refused_with_the_reason(name: str, parameters: 
         Cell(ENERGIES[name], 3, **parameters)
 
 
+@pytest.mark.parametrize(
+    "name", ["linear_plane_stress", "linear_corotated_plane_stress", "hencky_plane_stress"]
+)
+def test_plates_that_are_linear_in_strains_may_be_incompressible(name: str) -> None:
+    """nu = 0.5: pulled along one axis, free along the other, the stress is E times the strain."""
+    body, s = Cell(ENERGIES[name], 2, youngs_modulus=3.0, poissons_ratio=0.5), 1.2
+    if name == "hencky_plane_stress":
+        along, across = 3.0 * np.log(s) / s, s**-0.5
+    else:
+        along, across = 3.0 * (s - 1.0), 1.0 - 0.5 * (s - 1.0)
+    P = body.deform(np.diag([s, across])).stress()
+    np.testing.assert_allclose(P, np.diag([along, 0.0]), atol=1e-13)
+    with pytest.raises(UserError, match=r"poissons_ratio.*\(-1, 0\.5\]"):
+        Cell(ENERGIES[name], 2, youngs_modulus=3.0, poissons_ratio=0.51)
+
+
 def test_plane_stress_is_refused_in_space() -> None:
     with pytest.raises(UserError, match="shape"):
         Cell(ENERGIES["linear_plane_stress"], 3, **stretch_energies.ELASTIC)

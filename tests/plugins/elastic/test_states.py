@@ -468,18 +468,19 @@ REFUSED = {
         " version_4.0.msh -save -format msh41 -o NEW.msh"),
     "the densities of no solid": (
         RECTANGLE, '[[energy]]\nkind = "spring"\nstiffness = 1.0\n' + SEEN,
-        "12:3: observe.0: no term covers a whole list of cells with volumes (there are: none)"),
+        "12:3: observe.0: energy_density: no cells with volumes and an energy of F, got lists: none"),
     "the densities of a term that is not there": (
         RECTANGLE, SOLID + SEEN + 'term = "neo"\n',
-        "13:3: observe.0: no term 'neo' covers a whole list of cells with volumes (there are: neo_hookean)"),
+        "13:3: observe.0: energy_density: no term 'neo' of cells with volumes and an energy of F, got lists:"
+        " cells (neo_hookean)"),
     "the densities of springs": (
         RECTANGLE, SOLID + '[[energy]]\nkind = "spring"\nstiffness = 1.0\n' + SEEN + 'term = "spring"\n',
-        "16:3: observe.0: no term 'spring' covers a whole list of cells with volumes (there are:"
-        " neo_hookean)"),
-    "the densities of one of two solids": (
-        RECTANGLE, SOLID + SOLID + 'name = "twice"\n' + SEEN,
-        "18:3: observe.0: say which `term` covers a whole list of cells with volumes (there are: neo_hookean,"
-        " twice)"),
+        "16:3: observe.0: energy_density: no term 'spring' of cells with volumes and an energy of F, got"
+        " lists: cells (neo_hookean)"),
+    "the densities of no list": (
+        RECTANGLE, SOLID + SEEN + 'cells = "edges"\n',
+        "13:3: observe.0: energy_density: 'edges' is no list of cells with volumes and an energy of F, got"
+        " lists: cells (neo_hookean)"),
 }  # fmt: skip
 
 

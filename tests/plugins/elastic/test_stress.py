@@ -8,13 +8,14 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from minusgrad import Datum, Fields, Linear, Node, Potential, bind, build, local_energy, resume, ti
 from minusgrad.assembly.simulation import Simulation
 from minusgrad.errors import MinusgradError
 from minusgrad.files import trajectory
 from minusgrad.plugin import LinearDerivatives
-from minusgrad_elastic.observers import EnergyDensity
+from minusgrad_elastic.observers import EnergyDensity, EnergyDensityBlock
 from minusgrad_elastic.stress import Stress, TermStress
 from tests.support import stretch_energies
 from tests.support.command import files, minusgrad
@@ -157,10 +158,65 @@ def test_stress_and_energy_density_of_a_body_whose_rest_shape_moved(tmp_path: Pa
 
 @pytest.mark.parametrize("body", PLANE)
 def test_in_plane_stress_there_is_none_across(tmp_path: Path, body: str) -> None:
+    """Areas have the present thickness, t = (det F)^(-nu / (1 - nu)) of Hencky's solid."""
     made = built(tmp_path, PLANE[body], block("hencky_plane_stress"))
     F, P = deformation(2), np.zeros((3, 3))
     P[:2, :2] = stretch_energies.stress(MATERIALS["hencky_plane_stress"], F)
-    assert_stresses(stressed(made, F), whole(F), P)
+    there, nu = whole(F), stretch_energies.ELASTIC["poissons_ratio"]
+    there[2, 2] = np.linalg.det(F) ** (-nu / (1.0 - nu))
+    assert_stresses(stressed(made, F), there, P)
+
+
+PLATES = {
+    "neo_hookean_plane_stress": {"youngs_modulus": 1.0, "poissons_ratio": 0.3},
+    "fixed_corotated_plane_stress": {"youngs_modulus": 1.0, "poissons_ratio": 0.3},
+    "ogden_plane_stress": {"shear_modulus": 1.0, "exponent": 2.0},
+}
+
+
+@pytest.mark.parametrize("name", PLATES)
+def test_plates_have_the_stress_on_their_present_thickness(tmp_path: Path, name: str) -> None:
+    """Pulled in two directions alike: sigma = d psi/ds s / (s^2 t) / 2 with t on paper."""
+    made = built(tmp_path, PLANE["quadrilaterals"], {"kind": name} | PLATES[name])
+    s = 1.3
+    found = stressed(made, np.diag([s, s]))
+    P, mu, lam = found["first_piola_kirchhoff"][:, 0, 0], 1.0 / 2.6, 0.3 / (1.3 * 0.4)
+    if name == "ogden_plane_stress":
+        t = s**-2
+    elif name == "fixed_corotated_plane_stress":
+        t = (2.0 * mu + lam * s**2) / (2.0 * mu + lam * s**4)
+    else:
+        t = brentq(lambda t: mu * (t - 1.0 / t) + lam * np.log(s * s * t) / t, 0.3, 1.0, xtol=1e-15)
+    assert found["cauchy"][:, 0, 0] == pytest.approx(P / (s * t), rel=1e-11)
+    assert np.abs(found["cauchy"][:, 2, 2]).max() == 0.0
+
+
+def test_stress_of_the_linear_theory(tmp_path: Path) -> None:
+    """Hooke's law, at any strain: the stress of a turned body is not turned."""
+    made = built(tmp_path, SPACE["hexahedra"], {"kind": "linear"} | stretch_energies.ELASTIC)
+    F = deformation(3)
+    e, nu = 0.5 * (F + F.T) - np.eye(3), stretch_energies.ELASTIC["poissons_ratio"]
+    mu = stretch_energies.ELASTIC["youngs_modulus"] / (2.0 + 2.0 * nu)
+    sigma = 2.0 * mu * (e + nu / (1.0 - 2.0 * nu) * np.trace(e) * np.eye(3))
+    found = stressed(made, F)
+    for measure in ("cauchy", "first_piola_kirchhoff"):
+        assert np.abs(found[measure] - sigma).max() < 1e-13 * np.abs(sigma).max()
+    assert np.abs(found["von_mises"] - von_mises(sigma)).max() < 1e-13 * np.abs(sigma).max()
+
+
+def test_energy_density_is_of_all_energies_of_a_cell(tmp_path: Path) -> None:
+    """Two materials over the same cells together, and one of them alone."""
+    both = [block("hencky"), block("mooney_rivlin")]
+    made = built(tmp_path, SPACE["tetrahedra"], *both)
+    F = deformation(3)
+    stressed(made, F)
+    context = SimpleNamespace(
+        stepper=made.stepper, recorder=made.recorder, state=made.state, units=made.units
+    )
+    each = [stretch_energies.energy(MATERIALS[name], F) for name in ("hencky", "mooney_rivlin")]
+    for term, expected in ((None, sum(each)), ("hencky", each[0])):
+        observer = EnergyDensityBlock(every=1, term=term).make(context)
+        assert observer.density(0.0) == pytest.approx(expected, rel=1e-12)
 
 
 def test_terms_over_the_same_cells_add_up(tmp_path: Path) -> None:

@@ -206,6 +206,25 @@ def test_a_saved_state_goes_on_with_the_same_bits() -> None:
         np.testing.assert_array_equal(a, b)
 
 
+def test_a_run_is_resumed_through_divided_steps() -> None:
+    """Every step is taken in four substeps; the resumed run has the bits of the one that was not cut."""
+    x, v = np.array([[0.0] * 3, [1.0, 0.0, 0.0]]), np.array([[0.0] * 3, [0.0, 30.0, 0.0]])
+    rods = [(rod, {"tuples": [[0, 1]], "data": {"length": 1.0}})]
+    whole, cut, other = (mechanism(x, v, np.ones(2), rods, 0.1, holds=[PIVOT]) for _ in range(3))
+    whole.advance(5)
+    cut.advance(2)
+    saved, places = cut.state(), state(cut)
+    for name, values in zip("xv", places, strict=True):
+        other.potential.fields[name].set(values)
+    other.restore(saved)
+    other.step = cut.step
+    other.advance(3)
+    assert other.events() == [{"event": "substeps", "steps": [[3, 4], [4, 4], [5, 4]]}]
+    for a, b in zip(state(whole), state(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(whole.state()["multipliers"], other.state()["multipliers"])
+
+
 def test_a_step_that_does_not_reach_the_constraint_is_divided() -> None:
     """A mass that flies 3 m along the tangent in a step, at a rod of 1 m."""
     x, v = np.array([[0.0] * 3, [1.0, 0.0, 0.0]]), np.array([[0.0] * 3, [0.0, 30.0, 0.0]])

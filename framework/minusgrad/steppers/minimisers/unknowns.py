@@ -251,9 +251,9 @@ def _within_roles(objective: Objective, unknown: Unknown) -> Unknown:
 def within_role(unknown: Unknown, what: str, role: Bounded) -> Unknown:
     """The unknown within the bounds of a role that it plays as argument `what`; raises `EnergyError`."""
     low, high = role.bounds
-    reach = ("lower", low, unknown.lower <= low), ("upper", high, unknown.upper >= high)
-    for side, bound, reached in reach:
-        if role.open and math.isfinite(bound) and reached:
+    sides = ("lower", low, unknown.lower <= low), ("upper", high, unknown.upper >= high)
+    for (side, bound, reached), excluded in zip(sides, role.excluded, strict=True):
+        if excluded and math.isfinite(bound) and reached:
             beyond = f"{'above' if side == 'lower' else 'below'} {bound:g}"
             raise EnergyError(
                 f"'{unknown.field}' could reach {bound:g}, and {what} is only defined"

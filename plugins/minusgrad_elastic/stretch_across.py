@@ -1,0 +1,80 @@
+"""The stretch across a plate in plane stress, t: the thickness as it is over that at rest.
+
+    P_33(F_3; t) = 0,   F_3 = [F 0; 0 t]        of the solid in space whose plate it is
+    t = 1 / det F                               of incompressible sheets
+
+F (E, 2, 2) [1] in the plane, t (E,) [1]. t is found by the secant method in ln t, from the plate at rest.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from minusgrad.plugin import LinearDerivatives
+
+from . import rest_shapes
+from .hyperelastic import neo_hookean, st_venant_kirchhoff
+from .materials.corotated import fixed_corotated, linear_corotated
+from .materials.hencky import hencky
+from .materials.rubber import mooney_rivlin, ogden, stable_neo_hookean
+
+SOLIDS: dict[str, Any] = {
+    "hencky_plane_stress": hencky,
+    "linear_corotated_plane_stress": linear_corotated,
+    "fixed_corotated_plane_stress": fixed_corotated,
+    "neo_hookean_plane_stress": neo_hookean,
+    "stable_neo_hookean_plane_stress": stable_neo_hookean,
+    "st_venant_kirchhoff_plane_stress": st_venant_kirchhoff,
+    "compressible_mooney_rivlin_plane_stress": mooney_rivlin,
+    "compressible_ogden_plane_stress": ogden,
+}
+"""The solid in space of each plate, with arguments of the same names."""
+SHEETS = ("mooney_rivlin_plane_stress", "ogden_plane_stress")
+"""Incompressible."""
+ROUNDS, ALMOST = 60, 1e-13
+"""Steps of the secant method, and the change of ln t at which it ends (in f32 1e-6)."""
+
+
+class StretchAcross:
+    """t of the elements of a term; `of` gives None of energies whose t is not known."""
+
+    def __init__(self, term: Any):
+        self._solid: LinearDerivatives | None = None
+        self._exact = term.dtype == np.float64
+        if (solid := SOLIDS.get(term.energy.name)) is not None:
+            own = {
+                part: {a: v for a, v in getattr(term, part).items() if a in solid.roles}
+                for part in ("fields", "data", "parameters")
+            }
+            self._solid = LinearDerivatives(replace(term, energy=solid, **own), rest_shapes.FIELD, 3)
+
+    @staticmethod
+    def of(term: Any) -> "StretchAcross | None":
+        return StretchAcross(term) if term.energy.name in (*SOLIDS, *SHEETS) else None
+
+    def at(self, F: np.ndarray, t: float) -> np.ndarray:
+        """The stretch across (E,) at F (E, 2, 2) and time t; NaN where none was found."""
+        if self._solid is None:
+            return 1.0 / np.linalg.det(F)
+        whole = np.zeros((len(F), 3, 3))
+        whole[:, :2, :2] = F
+        last, s = np.zeros(len(F)), np.where(np.linalg.det(F) > 1.0, -0.01, 0.01)
+        before, here = self._pull(whole, last, t), self._pull(whole, s, t)
+        enough = ALMOST if self._exact else 1e-6
+        for _ in range(ROUNDS):
+            with np.errstate(all="ignore"):
+                step = np.clip(-here * (s - last) / (here - before), -0.5, 0.5)
+            step = np.where((here == 0.0) | (here == before), 0.0, step)
+            if np.abs(step).max(initial=0.0) <= enough:
+                return np.exp(s + step)
+            last, s, before = s, s + step, here
+            here = self._pull(whole, s, t)
+        return np.where(np.abs(step) <= 1e-6, np.exp(s), np.nan)
+
+    def _pull(self, whole: np.ndarray, s: np.ndarray, t: float) -> np.ndarray:
+        """P_33, in units of the element, at t = exp s."""
+        assert self._solid is not None
+        whole[:, 2, 2] = np.exp(s)
+        ((_, slope),) = self._solid.at(t, whole).values()
+        return slope[:, 2, 2]
