@@ -24,6 +24,8 @@ images = true                         and several images of a node count, where 
 exclude = "bonded 1-3"                pairs that do not interact: connected by at most two of the state's
                                       `bonds`, or a list of the state, or the rows themselves
 scale = { pairs_14 = 0.5 }            lists of pairs that interact at any distance, with this factor
+far = { error = 1e-3 }                over all pairs: those of distant nodes by expansions in a tree, to this
+                                      relative error of the forces; or opening_angle = 0.6
 project_start = true                  of a constraint: a start that violates it is moved onto it
 copies = 16                           of a map: equal blocks of nodes that share the values of elements
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
@@ -96,8 +98,20 @@ Switch = Annotated[
 Rows = tuple[tuple[int, ...], ...]
 
 
+class FarBlock(Record):
+    """How far pairs are computed: to a relative rms error of the forces, or with an opening angle."""
+
+    error: float | None = None
+    opening_angle: float | None = None
+    order: int | None = None
+    skin: float = 0.0
+
+
 class PairBlock(EnergyBlock):
-    """An energy over pairs, directed pairs or triples may be limited to those within a cutoff."""
+    """An energy over pairs, directed pairs or triples may be limited to those within a cutoff.
+
+    far: that of all pairs may be computed by a tree.
+    """
 
     cutoff: Distance | None = None
     switch: Switch | None = None
@@ -105,6 +119,7 @@ class PairBlock(EnergyBlock):
     images: bool = False
     exclude: Annotated[str | Rows, ByForm(one_or_each, ("one", "each"))] | None = None
     scale: dict[str, float] = {}  # noqa: RUF012  (pydantic copies it)
+    far: FarBlock | None = None
 
 
 class SetBlock(TupleBlock):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.kept_traces import KEPT
+from ..elements.trees.near_pairs import NearPairs
 from ..energies.declaration import identifier
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
 from ..energies.local_map import LocalMap
@@ -43,6 +44,7 @@ from ..files.h5md import Raster
 from ..files.node_ranges import ranges
 from ..files.trajectory import Recorder
 from ..potential.constraints.constraints import Constraints
+from ..potential.far_pairs.force_error import force_error
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.slope import Slope
@@ -437,6 +439,8 @@ class Simulation:
         terms = block.bound(self.fields)
         if height := jump(terms[-1]):
             self.starting.remarks.append(self._of_jump(terms[-1], height))
+        if isinstance(terms[-1].elements, NearPairs):
+            self.starting.remarks.append(force_error(terms[-1]).remark)
         if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms

@@ -11,6 +11,7 @@ from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.pairs.cutoff import Cutoff
+from ..energies.pairs.far import Far
 from ..energies.pairs.scaled_pairs import with_scaled_pairs
 from ..energies.repeated_maps import sweeps
 from ..energies.roles import Datum, Table
@@ -116,6 +117,7 @@ class TermBlock:
             edges=getattr(model, "edges", None),
             outside=getattr(model, "outside", None),
             cutoff=self._cutoff(),
+            far=Far(**far.model_dump()) if (far := getattr(model, "far", None)) else None,
             exclude=excluded(self.state, getattr(model, "exclude", None)),
             scaled=scaled(self.state, getattr(model, "scale", {})),
             units=self.units,

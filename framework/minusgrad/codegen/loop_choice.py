@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from math import inf
 
 from ..elements.loops import Loop
+from ..elements.trees.near_pairs import NearPairs
 from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
@@ -17,6 +18,7 @@ from .lane_loops import Lanes
 from .lane_statements import serve
 from .map_loops import MapLoops
 from .neighbours import listed_lanes
+from .neighbours.leaf_lanes import LeafLanes
 from .neighbours.listed_lanes import ListedLanes
 from .neighbours.listed_map_lanes import ListedMapLanes
 from .node_lane_loops import NodeLanes, one_of_each
@@ -31,7 +33,7 @@ from .windows.scatter_loops import WindowLoops
 def loops_of_energy(term: Term) -> Emitter:
     """The loops of an energy."""
     if listed_lanes.suits(term):
-        return ListedLanes(term)
+        return LeafLanes(term) if isinstance(term.elements, NearPairs) else ListedLanes(term)
     if not runtime.lanes(term.dtype) or term.elements.rows < _least_rows(term.elements.loop):
         return Emitter(term)
     single = term.arity == 1

@@ -29,7 +29,7 @@ class ListReference:
     """Positions (n, d) and box (1, d, d), or None, for which the lists of neighbours of fields are built.
 
     `periodic`: by axis. `margins`: cutoff and reach of each list; `lists`: those that terms share, by what
-    they list.
+    they list. `trees`: those among them that say themselves at which positions they serve.
     """
 
     def __init__(self, positions: np.ndarray, box: np.ndarray | None, periodic: tuple[bool, ...] = ()):
@@ -39,6 +39,7 @@ class ListReference:
         self._displacements: Displacements | None = None
         self.margins: set[tuple[float, float]] = set()
         self.lists: dict[Any, Any] = {}
+        self.trees: list[Any] = []
 
     def twin(self, dtype: np.dtype) -> "ListReference":
         """The same positions and box in memory of their own and of this type, without lists."""
@@ -55,8 +56,12 @@ class ListReference:
 
         x: the array of a field. Nothing happens where positions or box are not finite: no list can be built.
         """
-        if self._serves(x, box) is False:
+        if (self.margins and self._serves(x, box) is False) or not self._trees_serve(storage.host(x)):
             self.move(storage.host(x), box)
+
+    def _trees_serve(self, x: np.ndarray) -> bool:
+        """True if all trees are used at these positions, or none can be built there."""
+        return all(tree.serves(x) for tree in self.trees) or not np.isfinite(x).all()
 
     def move(self, x: Any, box: Any) -> None:
         """Overwrite the reference: all lists are rebuilt before they are used again."""

@@ -21,6 +21,7 @@ from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
 from .pairs.cutoff import Cutoff
+from .pairs.far import Far
 from .pairs.periodic_images import among_images
 from .roles import Box, Datum, Image, Parameter, Table, Time, concrete
 from .term_spec import TermSpec
@@ -405,6 +406,7 @@ def bind(
     outside: str | None = None,
     changing: bool = False,
     cutoff: Cutoff | None = None,
+    far: Far | None = None,
     exclude: Sequence | np.ndarray | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
@@ -433,6 +435,7 @@ def bind(
                 error; default: cut, in a program (`Evolution`) refuse, unless the map has edges
     changing    the tuples, which may be none, change later: `Term.set_tuples`
     cutoff      limit an energy or a map over pairs to a distance (`Cutoff`)
+    far         compute far pairs of an energy over pairs by expansions (`Far`)
     exclude     with a cutoff: pairs that do not interact, (n, 2)
     units       the run's units, in which defaults are taken; default: SI
 
@@ -458,6 +461,7 @@ def bind(
         outside=outside,
         changing=changing,
         cutoff=cutoff,
+        far=far,
         exclude=None if exclude is None else np.asarray(exclude),
         units=units,
     )

@@ -19,6 +19,7 @@ from .fields import Body, Field, Grid
 from .local_energy import INSIDE, WINDOW, LocalEnergy
 from .local_map import OUTSIDE, Cell, LocalMap
 from .pairs.cutoff import Cutoff
+from .pairs.far import Far
 from .roles import Datum, Node, Parameter, Table
 
 
@@ -46,6 +47,7 @@ class TermSpec:
     edges: str | Sequence[str] | None = None
     outside: str | None = None
     cutoff: Cutoff | None = None
+    far: Far | None = None
     exclude: np.ndarray | None = None
     scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
     units: UnitSystem | None = None

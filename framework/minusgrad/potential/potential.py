@@ -17,12 +17,14 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_statements import Vectors
 from ..codegen.loop_choice import loops_of_energy
+from ..elements.trees.near_pairs import NearPairs
 from ..energies.constraint import Constraint
 from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError
+from .far_pairs.tree_kernels import TreeKernels
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
@@ -129,7 +131,8 @@ class Potential:
             known = self.kernels.get(part.name)
             if isinstance(known, TermKernels) and known.serves(part):
                 return known
-        return TermKernels(part, self.chain.loops.get(part.name) or loops_of_energy(part))
+        made = TreeKernels if isinstance(part.elements, NearPairs) else TermKernels
+        return made(part, self.chain.loops.get(part.name) or loops_of_energy(part))
 
     def _refuse_orphans(self) -> None:
         """Refuse a map output without its map: it would keep the values of another potential."""

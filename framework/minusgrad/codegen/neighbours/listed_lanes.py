@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...elements.neighbours.pair_list import PairList
+from ...elements.trees.near_pairs import NearPairs
 from ...energies.roles import Image
 from ...energies.term import Term
 from ...engine import lane_blocks, runtime
@@ -53,7 +54,7 @@ def suits(term: Term) -> bool:
     them beyond the cutoff, so that scalar loops are as fast.
     """
     elements = term.elements
-    if not isinstance(elements, PairList) or not runtime.lanes(term.dtype):
+    if not isinstance(elements, (PairList, NearPairs)) or not runtime.lanes(term.dtype):
         return False
     least = LISTED_PART * lane_loops.LEAST_TARGETS
     many = least <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
@@ -64,8 +65,8 @@ class ListedLanes(Lanes):
     """The loops of a term over pairs within a cutoff, a block of targets at a time."""
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
-        assert isinstance(term.elements, PairList)
-        self.blocks = term.elements.in_blocks(lane_blocks.lanes(term.dtype))
+        assert isinstance(term.elements, (PairList, NearPairs))
+        self.blocks: Any = term.elements.in_blocks(lane_blocks.lanes(term.dtype))
         super().__init__(term, {**(arrays or {}), **self.blocks.arrays()})
 
     def _of_elements(self) -> dict[str, Any]:
@@ -114,7 +115,7 @@ class ListedLanes(Lanes):
 
         `once`: of the numbers that are of the pair, and are counted at one of its targets.
         """
-        p, wide, numbers = self.prefix, self.wide, range(len(wanted))
+        wide, numbers = self.wide, range(len(wanted))
         wanted = _chosen_once(CollectedProducts(wanted, self.term.dtype == np.float32).numbers())
         pack, fetch, names = self._packed_rows(wanted, any(once))
         leaves = [leaf for leaf in inputs(wanted) if leaf.value[1] != 1]
@@ -130,7 +131,6 @@ class ListedLanes(Lanes):
             ]
             return [*fetch, *lines, *(f"a{k} += {chosen[k]}" for k in numbers)]
 
-        part = f"range(begin + part * {STRETCH}, ti.min(begin + (part + 1) * {STRETCH}, begin + count))"
         targets = [self._load(leaf) for leaf in leaves]
         block = [
             f"base = block * {wide}",
@@ -140,18 +140,26 @@ class ListedLanes(Lanes):
             *early,
             *self._own_order(any(once)),
             *(f"s{k} = {self._to_all('ti.f64(0.0)') if once[k] else zeros[k]}" for k in numbers),
-            f"begin = block * ({p}block_sources.shape[0] // {p}block_lengths.shape[0])",
-            f"count = {p}block_lengths[block]",
-            f"for part in range((count + {STRETCH - 1}) // {STRETCH}):",
-            *indented([*begin, f"for q in {part}:"]),
-            *indented(indented([f"j = {p}block_sources[q]", *summed("")])),
-            *indented(end),
+            *self._sources_of_block(begin, summed(""), end),
             *begin,
             *(self._masked(summed) if self.blocks.excluded else self._own_rows(summed)),
             *end,
             *kept,
         ]
         return [*pack, *dealt_in_groups("block", self._blocks, block)]
+
+    def _sources_of_block(self, begin: list[str], summed: list[str], end: list[str]) -> list[str]:
+        """A loop over the listed sources of a block, in stretches; each begins and ends a partial sum."""
+        p = self.prefix
+        part = f"range(begin + part * {STRETCH}, ti.min(begin + (part + 1) * {STRETCH}, begin + count))"
+        return [
+            f"begin = block * ({p}block_sources.shape[0] // {p}block_lengths.shape[0])",
+            f"count = {p}block_lengths[block]",
+            f"for part in range((count + {STRETCH - 1}) // {STRETCH}):",
+            *indented([*begin, f"for q in {part}:"]),
+            *indented(indented([f"j = {p}block_sources[q]", *summed])),
+            *indented(end),
+        ]
 
     def _added_to_targets(self, places: Sequence[Place]) -> list[str]:
         """Sums of lanes to the nodes of targets: all are read before the first is written."""

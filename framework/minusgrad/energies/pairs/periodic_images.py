@@ -17,12 +17,16 @@ from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
 from ...elements.neighbours.pair_list import PairChoice, PairList
 from ...elements.neighbours.pair_tuples import PairTuples
 from ...elements.neighbours.triple_list import TripleList
+from ...elements.trees.near_pairs import NearPairs, TreeChoice
+from ...engine import runtime
 from ...errors import EnergyError
 from ..fields import POSITIONS, Field, Fields
 from ..local_energy import IMAGE_BOX, IMAGES
+from ..local_map import LocalMap
 from ..roles import Box, Datum, Image
 from ..term_spec import TermSpec
 from .cutoff import Cutoff
+from .far import Far
 
 LISTED: dict[str, type[PairTuples]] = {
     "triples": TripleList,
@@ -45,6 +49,8 @@ def among_images(
     positions = tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
     kind = energy.element_kind
     plain = (kind.several and not kind.directed) or kind.cells or spec.grid is not None
+    if spec.far is not None:
+        return spec, _in_tree(spec, spec.far, elements, positions, fields)
     if spec.cutoff is not None:
         return _within(spec, spec.cutoff, elements, positions, fields)
     if not any(fields.periodic) or plain or not positions or elements.arity < 2:
@@ -69,6 +75,39 @@ def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) ->
         raise EnergyError(f"{spec.label}.exclude: needs a list of neighbours, got no cutoff; give a `cutoff`")
     if spec.cutoff is not None and not (spec.energy.element_kind.limited and spec.elements is None):
         raise EnergyError(f"{spec.label}.cutoff: is of pairs, got other elements; leave `cutoff` out")
+
+
+def _in_tree(
+    spec: TermSpec, far: Far, elements: Elements, positions: tuple[str, ...], fields: Fields
+) -> NearPairs:
+    """The near pairs of a tree. Raises `EnergyError` where there is none."""
+    name = spec.label
+    if spec.cutoff is not None:
+        raise EnergyError(f"{name}.far: is of pairs at any distance, got a cutoff; leave one of them out")
+    if not (spec.energy.element_kind.unordered and spec.elements is None) or isinstance(
+        spec.energy, LocalMap
+    ):
+        raise EnergyError(f"{name}.far: is of energies over pairs, got another kind; leave `far` out")
+    if any(fields.periodic):
+        raise EnergyError(
+            f"{name}.far: needs space without a periodic box, got one; sums over all images of a pair energy"
+            " are not computed by a tree: use electrostatics, or a cutoff"
+        )
+    if len(positions) != 1:
+        raise EnergyError(
+            f"{name}.far: needs the positions of nodes, got {len(positions)} arguments bound to"
+            f" '{POSITIONS}'; leave `far` out"
+        )
+    if fields[POSITIONS].shape[1] not in (2, 3):
+        raise EnergyError(
+            f"{name}.far: needs the plane or space, got {fields[POSITIONS].shape[1]} dimensions; leave `far`"
+            " out"
+        )
+    if not runtime.lanes(fields.dtype):
+        raise EnergyError(f"{name}.far: needs the CPU, got arch = '{runtime.arch()}'; leave `far` out")
+    order, theta = far.chosen
+    choice = TreeChoice(np.unique(elements.nodes), theta, order, far.skin, name, far.error)
+    return NearPairs.shared(choice, fields.lists)
 
 
 def _within(

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...codegen.hessians.semidefinite import PROJECTIONS
 from ...codegen.term_loops import Emitter
+from ...elements.trees.near_pairs import NearPairs
 from ...energies.fields import BOX, Field
 from ...energies.term import Term
 from ...errors import EnergyError, unknown
@@ -74,8 +75,16 @@ class PotentialHessians:
             raise EnergyError(f"{term} does not read {' or '.join(names)}: its elements have no Hessian")
         return self.of_term(term, names).full(t, project)
 
+    def _refuse_trees(self, term: str) -> None:
+        """Refuse far pairs: no sum over elements has their Hessian, which is dense."""
+        if isinstance(getattr(self._parts[term], "elements", None), NearPairs):
+            raise EnergyError(
+                f"{term}.far: has no Hessian matrix, got a request for one; use products, or leave `far` out"
+            )
+
     def of_term(self, term: str, names: tuple[str, ...]) -> "ElementHessians":
         """The Hessians of a term's present elements."""
+        self._refuse_trees(term)
         known = self._elements.get((term, names))
         if known is None or not known.follow():
             emitter = self._emitters[term]

@@ -1,0 +1,38 @@
+"""Lanes over near leaves of a tree: a block of targets of one leaf, whose sources are whole leaves.
+
+    for each block            a target in each lane
+    for each near leaf        all of its nodes, broadcast to all lanes
+    for the block's own leaf  each lane leaves out its own
+
+Nodes of a leaf follow one another in the order of the tree, so lists have one entry for each leaf.
+"""
+
+from collections.abc import Callable
+
+from ...elements.trees.kd_tree import LEAF
+from ..statements import indented
+from .listed_lanes import ListedLanes
+
+
+class LeafLanes(ListedLanes):
+    """The loops of a term over near pairs of a tree, a block of targets at a time."""
+
+    def _sources_of_block(self, begin: list[str], summed: list[str], end: list[str]) -> list[str]:
+        p, own = self.prefix, f"block // {LEAF // self.wide}"
+        return [
+            f"for place in range({p}near_begin[{own}], {p}near_begin[{own} + 1]):",
+            *indented([f"leaf = {p}near_leaves[place] * {LEAF}", *begin]),
+            f"    for j in range(leaf, ti.min(leaf + {LEAF}, {p}nodes.shape[0])):",
+            *indented(indented(summed)),
+            *indented(end),
+        ]
+
+    def _own_rows(self, summed: Callable[..., list[str]]) -> list[str]:
+        p, blocks = self.prefix, LEAF // self.wide
+        first = self._to_all(f"{self.type}(block % {blocks} * {self.wide})")
+        return [
+            f"own = {self._lanes()} + {first}",
+            f"leaf = block // {blocks} * {LEAF}",
+            f"for j in range(leaf, ti.min(leaf + {LEAF}, {p}nodes.shape[0])):",
+            *indented([f"other = {self._to_all(f'{self.type}(j - leaf)')}", *summed("own != other")]),
+        ]

@@ -1,0 +1,197 @@
+"""Which cells of a tree interact: a dual traversal from the pair of the root with itself.
+
+    accepted     r_A + r_B < theta_AB |z_A - z_B|     the cells are far: one interaction of expansions
+    two leaves   that are not accepted are near: node by node
+    otherwise    the cell with the larger radius is replaced by its children
+
+z are centres, r radii. The opening angle of all nodes is `theta`; if the larger of both cells has fewer
+nodes, n of N, it is wider, so that errors of the sum are alike: with expansions of order p
+
+    theta_AB^(p + 2) / (1 - theta_AB)^2 = theta^(p + 2) / (1 - theta)^2 (n / N)^(-1/3)
+
+(Dehnen 2002, J. Comput. Phys. 179, 27, with numbers of nodes in place of masses). Every pair of nodes is in
+exactly one pair of cells. The criterion is symmetric, so each pair of cells is listed once here, and for both
+of its cells in the lists by target.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...engine import storage
+from ...engine.kernels import BoundKernel, Code, dealt_in_groups
+from .kd_tree import KdTree
+
+STARTS = 4096
+"""Pairs that the traversal is begun with in parallel."""
+SPARE = 1.25
+
+
+class CellPairs:
+    """The lists of far cells and of near leaves of a tree, by target, for `theta` and expansions of an order.
+
+    far_begin, far      by cell: the cells that are far, int32, each list filled to a multiple of `wide` with
+                        the number of cells, which is a cell that adds nothing
+    near_begin, near    by leaf: the leaves that are near, without the leaf itself
+    """
+
+    def __init__(self, tree: KdTree, theta: float, order: int, wide: int):
+        self.tree, self.theta, self.order, self.wide = tree, theta, order, wide
+        self._angle = np.zeros(tree.cells)
+        self.far_begin = np.zeros(tree.cells + 1, np.int32)
+        self.near_begin = np.zeros(len(tree.leaves) + 1, np.int32)
+        self.far, self.near = (storage.ArraySlot(np.zeros(1, np.int32)) for _ in range(2))
+        self._starts = np.zeros((STARTS * 4, 2), np.int32)
+        self._begins = np.zeros((STARTS * 4 + 1, 2), np.int64)
+        self._stacks = storage.ArraySlot(np.zeros((1, 1, 2), np.int32))
+        self._counts = np.zeros(1, np.int32)
+        self._fixed: dict[str, Any] = {
+            "child": tree.child,
+            "leaf": tree.leaf,
+            "centre": tree.centre,
+            "radius": tree.radius,
+            "angle": self._angle,
+            "starts": self._starts,
+            "begins": self._begins,
+            "stacks": self._stacks,
+            "counts": self._counts,
+        }
+        self._count = BoundKernel(Code(_walk(tree.d, fill=False), self._fixed))
+
+    def build(self) -> None:
+        """List the pairs for the tree as it is. Arrays with too little room are replaced."""
+        many, which = np.unique(self.tree.end - self.tree.begin, return_inverse=True)
+        self._angle[:] = opening_angles(self.theta, self.order, many / self.tree.count)[which]
+        self._begin()
+        deep = 4 * len(self.tree.levels) + 4  # each level of both cells leaves two pairs for later
+        if self._stacks.shape[1] < deep:
+            self._stacks.replace(np.zeros((len(self._starts), 2 * deep, 2), np.int32))
+        self._count()
+        totals = np.cumsum(self._begins[1:], axis=0)
+        self._begins[1:] = totals
+        far, near = int(totals[-1, 0]), int(totals[-1, 1])
+        pairs = {
+            "far_pairs": np.zeros((max(far, 1), 2), np.int32),
+            "near_pairs": np.zeros((max(near, 1), 2), np.int32),
+        }
+        BoundKernel(Code(_walk(self.tree.d, fill=True), {**self._fixed, **pairs}))()
+        tree = self.tree
+        _list_by_target(pairs["far_pairs"][:far], self.far_begin, self.far, self.wide, tree.cells)
+        _list_by_target(tree.leaf[pairs["near_pairs"][:near]], self.near_begin, self.near, 1, 0)
+
+    @property
+    def near_now(self) -> np.ndarray:
+        """The list of near leaves without spare room."""
+        return self.near.own[: self.near_begin[-1]]
+
+    def _begin(self) -> None:
+        """The first pairs: those of the traversal, level by level, until there are enough."""
+        tree = self.tree
+        pairs = np.zeros((1, 2), np.int32)
+        while len(pairs) < STARTS:
+            split = self._split(pairs)
+            if not (split >= 0).any():
+                break
+            pairs = _children(pairs, split, tree.child)
+        self._starts[: len(pairs)] = pairs
+        self._begins[:] = 0
+        self._counts[0] = len(pairs)
+
+    def _split(self, pairs: np.ndarray) -> np.ndarray:
+        """What becomes of pairs: -1 stays, 0 or 1 that cell is split, 2 a cell with itself."""
+        tree, (a, b) = self.tree, pairs.T
+        apart = np.linalg.norm(tree.centre[a] - tree.centre[b], axis=1)
+        angle = np.minimum(self._angle[a], self._angle[b])
+        stays = (tree.radius[a] + tree.radius[b] < angle * apart) | (
+            (tree.child[a] < 0) & (tree.child[b] < 0)
+        )
+        first = (tree.child[b] < 0) | ((tree.child[a] >= 0) & (tree.radius[a] >= tree.radius[b]))
+        return np.where(stays, -1, np.where(a == b, 2, np.where(first, 0, 1)))
+
+
+def opening_angles(theta: float, order: int, shares: np.ndarray) -> np.ndarray:
+    """theta_AB of cells with these shares of all nodes, found by halving intervals."""
+    goal = (order + 2) * np.log(theta) - 2.0 * np.log1p(-theta) - np.log(shares) / 3.0
+    low, high = np.full(len(shares), theta), np.ones(len(shares))
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        wider = (order + 2) * np.log(middle) - 2.0 * np.log1p(-middle) < goal
+        low, high = np.where(wider, middle, low), np.where(wider, high, middle)
+    return low
+
+
+def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.ndarray:
+    """The pairs that follow, in order."""
+    a, b = pairs.T
+    rows = []
+    for code, made in (
+        (-1, [(a, b)]),
+        (0, [(child[a], b), (child[a] + 1, b)]),
+        (1, [(a, child[b]), (a, child[b] + 1)]),
+        (2, [(child[a], child[a]), (child[a], child[a] + 1), (child[a] + 1, child[a] + 1)]),
+    ):
+        chosen = split == code
+        rows += [np.stack([one[chosen], other[chosen]], axis=1) for one, other in made]
+    return np.concatenate(rows).astype(np.int32)
+
+
+def _list_by_target(
+    pairs: np.ndarray, begin: np.ndarray, partners: storage.ArraySlot, wide: int, filler: int
+) -> None:
+    """Overwrite `begin`, in units of `wide`, and the partners of each target, sorted, then `filler`."""
+    from scipy.sparse import coo_matrix
+
+    count = len(begin) - 1
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    matrix = coo_matrix((np.ones(len(both), np.int8), (both[:, 0], both[:, 1])), (count, count)).tocsr()
+    many = np.diff(matrix.indptr)
+    begin[1:] = np.cumsum(-(-many // wide))
+    if len(partners) < (need := int(begin[-1]) * wide):
+        partners.replace(np.zeros(int(SPARE * need) // wide * wide + wide, np.int32))
+    partners.own[:need] = filler
+    start = np.repeat(begin[:-1] * wide - matrix.indptr[:-1], many)
+    partners.own[np.arange(len(matrix.indices)) + start] = matrix.indices
+
+
+def _walk(d: int, fill: bool) -> str:
+    """The loop over the first pairs, each with a stack: counts the pairs, or writes them."""
+    far = " + ".join(
+        f"(centre[a, {k}] - centre[b, {k}]) * (centre[a, {k}] - centre[b, {k}])" for k in range(d)
+    )
+
+    def put(kind: str) -> list[str]:
+        return [f"{kind}_pairs[{kind}_at, 0] = a", f"{kind}_pairs[{kind}_at, 1] = b"] if fill else []
+
+    def push(one: str, other: str) -> list[str]:
+        return [f"stacks[job, top, 0] = {one}", f"stacks[job, top, 1] = {other}", "top += 1"]
+
+    both = [*push("child[a]", "child[a]"), *push("child[a]", "child[a] + 1")]
+    both += push("child[a] + 1", "child[a] + 1")
+    lines = [
+        "far_at = begins[job, 0]",
+        "near_at = begins[job, 1]",
+        "stacks[job, 0, 0] = starts[job, 0]",
+        "stacks[job, 0, 1] = starts[job, 1]",
+        "top = 1",
+        "while top > 0:",
+        "    top -= 1",
+        "    a = stacks[job, top, 0]",
+        "    b = stacks[job, top, 1]",
+        "    if a == b:",
+        "        if child[a] >= 0:",
+        *(f"            {line}" for line in both),
+        "    else:",
+        "        reach = (radius[a] + radius[b]) / ti.min(angle[a], angle[b])",
+        f"        if reach * reach < {far}:",
+        *(f"            {line}" for line in (*put("far"), "far_at += 1")),
+        "        elif child[a] < 0 and child[b] < 0:",
+        *(f"            {line}" for line in (*put("near"), "near_at += 1")),
+        "        elif child[b] < 0 or (child[a] >= 0 and radius[a] >= radius[b]):",
+        *(f"            {line}" for line in (*push("child[a]", "b"), *push("child[a] + 1", "b"))),
+        "        else:",
+        *(f"            {line}" for line in (*push("a", "child[b]"), *push("a", "child[b] + 1"))),
+    ]
+    if not fill:
+        lines += ["begins[job + 1, 0] = far_at", "begins[job + 1, 1] = near_at"]
+        lines[:2] = ["far_at = ti.i64(0)", "near_at = ti.i64(0)"]
+    return "\n".join(dealt_in_groups("job", "counts[0]", lines)) + "\n"

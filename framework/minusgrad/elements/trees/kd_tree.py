@@ -1,0 +1,164 @@
+"""A k-d tree whose leaves are full: the nodes in an order in which those of a cell follow one another.
+
+A cell is a range of places in the order of the tree. It is cut across the longest side of the box around its
+nodes, at the multiple of the size of a leaf that is nearest to the middle of that side. All leaves but the
+last are full, as vector lanes want them, and there are as many cells for whatever positions. (Cut at the
+median instead, cells that reach from the core of a cluster to its outskirts would be far from nothing.) The
+order follows from the positions alone: it is found from the order of the nodes each time, so a tree of saved
+positions is the same tree.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...engine.kernels import BoundKernel, Code, dealt
+
+LEAF = 32
+"""Nodes of a leaf: a multiple of the lanes of f32 and of f64."""
+
+
+class KdTree:
+    """The cells over `nodes`, level by level, for the positions that were built last.
+
+    begin, end      the places of a cell's nodes, int32 (cells,)
+    child           the first of its two children, which follow one another; -1 of leaves
+    leaf            the number of a leaf, by place; -1 of other cells
+    leaves          the cell of each leaf
+    levels          the range of cells of each level
+    order, place    the node at each place, and the place of each, int32 (count,), as rows of `nodes`
+    centre, radius  the mean position of a cell's nodes, f64 (cells + 1, d), and the distance of the furthest
+
+    The last row of `centre` is a place outside, for lists that need an entry that adds nothing. `source`: the
+    array with the positions.
+    """
+
+    def __init__(self, nodes: np.ndarray, d: int, source: Any):
+        self.nodes, self.d, self.count = nodes, d, len(nodes)
+        leaves = -(-self.count // LEAF)
+        self.cells = 2 * leaves - 1
+        self.begin, self.end, self.child, self.leaf, self._cut = np.zeros((5, self.cells), np.int32)
+        self.leaves = np.zeros(leaves, np.int32)
+        self.order, self.place = np.zeros((2, self.count), np.int32)
+        self.centre, self.radius = np.zeros((self.cells + 1, d)), np.zeros(self.cells)
+        self.levels: list[tuple[int, int]] = []
+        self._places, self._level, self._source = np.zeros((self.count, d)), np.zeros(2, np.int32), source
+        self._copied, self._divided = self._kernels()
+
+    def build(self) -> None:
+        """Put the nodes in order for the positions of the source."""
+        self._copied()
+        self.end[0], low, high, self.levels = self.count, 0, 1, []
+        while low < high:
+            self.levels.append((low, high))
+            self._level[:] = low, high
+            self._divided()
+            of_level = np.arange(low, high)
+            split = of_level[self.end[low:high] - self.begin[low:high] > LEAF]
+            low, high = high, high + 2 * len(split)
+            self.child[of_level] = -1
+            self.child[split] = np.arange(low, high, 2)
+            self.begin[low:high:2], self.end[low:high:2] = self.begin[split], self._cut[split]
+            self.begin[low + 1 : high : 2], self.end[low + 1 : high : 2] = self._cut[split], self.end[split]
+        leaves = np.flatnonzero(self.child < 0)
+        self.leaf[:] = -1
+        self.leaf[leaves] = self.begin[leaves] // LEAF
+        self.leaves[self.leaf[leaves]] = leaves
+        self.place[self.order] = np.arange(self.count, dtype=np.int32)
+        self.centre[-1] = self.centre[0] + 8.0 * self.radius[0] + 1.0
+
+    @property
+    def leaf_radius(self) -> np.ndarray:
+        """The radius of each node's leaf, by row of `nodes`."""
+        return self.radius[self.leaves][self.place // LEAF]
+
+    def _kernels(self) -> tuple[BoundKernel, BoundKernel]:
+        """Kernels that copy the positions, and that divide the cells of a level."""
+        arrays: dict[str, Any] = {"places": self._places, "order": self.order}
+        rows = [f"places[i, {a}] = ti.f64(source[nodes[i], {a}])" for a in range(self.d)]
+        lines = [f"for i in range({self.count}):", *(f"    {row}" for row in ("order[i] = i", *rows)), ""]
+        copied = Code("\n".join(lines), {**arrays, "nodes": self.nodes, "source": self._source})
+        cells: dict[str, Any] = {"begin": self.begin, "end": self.end, "cut": self._cut, "level": self._level}
+        cells |= {"centre": self.centre, "radius": self.radius}
+        text = "\n".join(dealt("job", "level[1] - level[0]", _partition(self.d))) + "\n"
+        return BoundKernel(copied), BoundKernel(Code(text, arrays | cells))
+
+
+def _partition(d: int) -> list[str]:
+    """Statements of one cell: the mean and the extent of its nodes, then those before the cut in front.
+
+    The cut is found by Hoare's selection (1961, CACM 4, 321).
+    """
+    axes = range(d)
+    squared = " + ".join(f"(places[i, {a}] - c{a}) * (places[i, {a}] - c{a})" for a in axes)
+    swaps = [
+        line
+        for a in axes
+        for line in (f"p = places[i, {a}]", f"places[i, {a}] = places[j, {a}]", f"places[j, {a}] = p")
+    ]
+    return [
+        "c = level[0] + job",
+        "first = begin[c]",
+        "last = end[c]",
+        *(f"low{a} = places[first, {a}]" for a in axes),
+        *(f"high{a} = places[first, {a}]" for a in axes),
+        *(f"s{a} = ti.f64(0.0)" for a in axes),
+        "for i in range(first, last):",
+        *(f"    low{a} = ti.min(low{a}, places[i, {a}])" for a in axes),
+        *(f"    high{a} = ti.max(high{a}, places[i, {a}])" for a in axes),
+        *(f"    s{a} += places[i, {a}]" for a in axes),
+        *(f"c{a} = s{a} / ti.f64(last - first)" for a in axes),
+        "far = ti.f64(0.0)",
+        "for i in range(first, last):",
+        f"    far = ti.max(far, {squared})",
+        *(f"centre[c, {a}] = c{a}" for a in axes),
+        "radius[c] = ti.sqrt(far)",
+        f"if last - first > {LEAF}:",
+        "    axis = 0",
+        "    widest = high0 - low0",
+        *(
+            line
+            for a in axes[1:]
+            for line in (
+                f"    if high{a} - low{a} > widest:",
+                f"        axis = {a}",
+                f"        widest = high{a} - low{a}",
+            )
+        ),
+        "    half = low0 + high0",
+        *(line for a in axes[1:] for line in (f"    if axis == {a}:", f"        half = low{a} + high{a}")),
+        "    below = 0",
+        "    for i in range(first, last):",
+        "        if 2.0 * places[i, axis] < half:",
+        "            below += 1",
+        f"    below = ti.min(ti.max((below + {LEAF // 2}) // {LEAF}, 1), (last - first - 1) // {LEAF})",
+        f"    goal = first + below * {LEAF}",
+        "    cut[c] = goal",
+        "    left = first",
+        "    right = last - 1",
+        "    while left < right:",
+        "        a = places[left, axis]",
+        "        b = places[(left + right) // 2, axis]",
+        "        e = places[right, axis]",
+        "        pivot = ti.max(ti.min(a, b), ti.min(ti.max(a, b), e))",
+        "        i = left",
+        "        j = right",
+        "        while i <= j:",
+        "            while places[i, axis] < pivot:",
+        "                i += 1",
+        "            while places[j, axis] > pivot:",
+        "                j -= 1",
+        "            if i <= j:",
+        *(f"                {line}" for line in swaps),
+        "                o = order[i]",
+        "                order[i] = order[j]",
+        "                order[j] = o",
+        "                i += 1",
+        "                j -= 1",
+        "        if goal <= j:",
+        "            right = j",
+        "        elif goal >= i:",
+        "            left = i",
+        "        else:",
+        "            left = right",
+    ]

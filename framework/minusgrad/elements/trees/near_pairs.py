@@ -1,0 +1,203 @@
+"""Unordered pairs of nodes in near leaves of a tree; pairs of far cells are left to expansions.
+
+    U = sum over near pairs of u(i, j)  +  sum over far pairs of cells of expansions      (`potential.far`)
+
+The tree is built for a reference of positions, as lists of neighbours are. While it stays, U is one smooth
+function of the positions. It serves until a node has moved from its reference by more than `skin` times the
+radius of its leaf; with skin = 0, the default, it is that of the present positions.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...engine import lane_blocks, storage
+from ..all_pairs import AllPairs
+from ..elements import Elements
+from ..list_reference import ListReference
+from ..loops import Loop
+from ..neighbours.pair_list import LISTED
+from .cell_pairs import CellPairs
+from .kd_tree import LEAF, KdTree
+
+
+@dataclass(frozen=True, eq=False)
+class TreeChoice:
+    """Which pairs are near: of `nodes`, int32 (n,) in increasing order, in cells that are not far.
+
+    theta, order: the opening angle of all nodes, and the order of expansions (`cell_pairs`). skin: see above.
+    what: the name of the term, which begins messages. error: the relative error that was asked for, or None.
+    """
+
+    nodes: np.ndarray
+    theta: float
+    order: int
+    skin: float = 0.0
+    what: str = "pairs"
+    error: float | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Equal keys are equal trees and lists."""
+        return "tree", self.nodes.tobytes(), self.theta, self.order, self.skin
+
+
+class NearPairs(Elements):
+    """All unordered pairs of some nodes that are in one leaf of a tree, or in leaves that are not far."""
+
+    unordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
+
+    def __init__(self, choice: TreeChoice, reference: ListReference):
+        self.choice, self.reference, self.nodes = choice, reference, choice.nodes
+        self.d = reference.positions.shape[1]
+        self.wide = lane_blocks.lanes(np.dtype(np.float64))
+        self.tree = KdTree(self.nodes, self.d, reference.positions)
+        self.cells = CellPairs(self.tree, choice.theta, choice.order, self.wide)
+        self.version = -1
+        self._slots: dict[str, storage.ArraySlot] = {}
+        self._blocks: dict[int, LeafBlocks] = {}
+        reference.trees.append(self)
+        self.rebuild({})
+
+    @classmethod
+    def shared(cls, choice: TreeChoice, reference: ListReference) -> "NearPairs":
+        """The tree that all terms over some fields share."""
+        if choice.key not in reference.lists:
+            reference.lists[choice.key] = cls(choice, reference)
+        return reference.lists[choice.key]
+
+    @property
+    def arity(self) -> int:
+        return 2
+
+    @property
+    def loop(self) -> Loop:
+        return LISTED
+
+    def serves(self, x: np.ndarray) -> bool:
+        """True if the tree of the reference is used at these positions, (n, d)."""
+        moved = np.asarray(x, np.float64)[self.nodes] - storage.host(self.reference.positions)[self.nodes]
+        if self.choice.skin == 0.0:
+            return not moved.any()
+        squared = np.einsum("id,id->i", moved, moved)
+        return bool((squared <= (self.choice.skin * self.tree.leaf_radius) ** 2).all())
+
+    def rebuild(self, fields: Mapping[str, np.ndarray]) -> "NearPairs":
+        """Itself, with the tree and the lists of the reference as it is."""
+        if self.version != self.reference.version:
+            self.tree.build()
+            self.cells.build()
+            for blocks in self._blocks.values():
+                blocks.build()
+            if self._slots:
+                self._list()
+            self.version = self.reference.version
+        return self
+
+    def following(self, reference: ListReference | None) -> "NearPairs":
+        assert reference is not None
+        return NearPairs.shared(self.choice, reference)
+
+    def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple[Elements, None]:
+        """All pairs of a few nodes: the energy without its expansions."""
+        return AllPairs(np.sort(rng.permutation(self.nodes)[:targets])), None
+
+    # Lists of nodes, for loops without lanes and for messages
+
+    def arrays(self) -> dict[str, Any]:
+        if not self._slots:
+            self._list()
+        return {"nodes": self.nodes, **self._slots}
+
+    @property
+    def count(self) -> int:
+        """The near pairs."""
+        tree, cells = self.tree, self.cells
+        size = (tree.end - tree.begin)[tree.leaves].astype(np.int64)
+        begin, near = cells.near_begin, cells.near_now
+        between = np.repeat(size, np.diff(begin)) @ size[near] // 2
+        return int(between + (size * (size - 1) // 2).sum())
+
+    def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        place = int(self.tree.place[row])
+        places = self._sources(place // LEAF)
+        places = places[places != place]
+        sources = self.nodes[self.tree.order[places]]
+        return np.stack([np.full_like(sources, self.nodes[row]), sources], axis=1), places < place
+
+    def tuples(self) -> np.ndarray:
+        rows = [pairs[counted] for pairs, counted in map(self.of_row, range(len(self.nodes)))]
+        return np.concatenate(rows) if rows else np.zeros((0, 2), np.int32)
+
+    def _sources(self, leaf: int) -> np.ndarray:
+        """The places of a leaf and of those near it, in increasing order."""
+        near = self.cells.near_now[self.cells.near_begin[leaf] : self.cells.near_begin[leaf + 1]]
+        leaves = np.sort(np.append(near, leaf))
+        places = (leaves[:, None] * LEAF + np.arange(LEAF)).ravel()
+        return places[places < len(self.nodes)]
+
+    def _list(self) -> None:
+        """The places of the sources of every node."""
+        tree = self.tree
+        of_leaf = [self._sources(leaf) for leaf in range(len(tree.leaves))]
+        each = [(own := of_leaf[place // LEAF])[own != place] for place in tree.place]
+        before = [np.searchsorted(some, place) for some, place in zip(each, tree.place, strict=True)]
+        begin = np.concatenate([[0], np.cumsum([len(some) for some in each])])
+        found = {
+            "pairs_begin": begin,
+            "pairs_middle": begin[:-1] + before,
+            "pairs_source": np.append(np.concatenate(each), 0),
+            "row_nodes": self.nodes[tree.order],
+        }
+        for name, values in found.items():
+            rows = np.ascontiguousarray(values, np.int32)
+            if name not in self._slots:
+                self._slots[name] = storage.ArraySlot(storage.allocate(rows))
+            else:
+                self._slots[name].replace(rows)
+
+    # Lists of leaves, for kernels with a target in each lane
+
+    def in_blocks(self, wide: int) -> "LeafBlocks":
+        """The targets in blocks of `wide`, in the order of the tree."""
+        if wide not in self._blocks:
+            self._blocks[wide] = LeafBlocks(self, wide)
+        return self._blocks[wide]
+
+
+class LeafBlocks:
+    """Arrays of a tree for loops over blocks of targets, whose sources are whole leaves."""
+
+    excluded: ClassVar[None] = None
+
+    def __init__(self, near: NearPairs, wide: int):
+        assert LEAF % wide == 0
+        count = len(near.nodes)
+        places = np.minimum(np.arange(-(-count // wide) * wide), count - 1).astype(np.int32)
+        self._near, self._places = near, places
+        self._arrays: dict[str, Any] = {
+            "row_counts": np.array([count, 0, 0, 0], np.int32),
+            "row_order": np.arange(count, dtype=np.int32),
+            "block_rows": places,
+            "block_order": places.copy(),
+            "row_nodes": np.zeros(count, np.int32),
+            "block_nodes": np.zeros(len(places), np.int32),
+            "lane_of": near.tree.place,
+            "near_begin": near.cells.near_begin,
+            "near_leaves": near.cells.near,
+        }
+        self.build()
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays that loops over blocks name."""
+        return self._arrays
+
+    def build(self) -> None:
+        """Overwrite them for the tree as it is."""
+        near = self._near
+        self._arrays["row_nodes"][:] = near.nodes[near.tree.order]
+        self._arrays["block_nodes"][:] = self._arrays["row_nodes"][self._places]

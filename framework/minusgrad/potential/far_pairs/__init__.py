@@ -1,0 +1,1 @@
+"""Far pairs of an energy over pairs, whose near pairs are those of a tree."""

@@ -1,0 +1,193 @@
+"""The kernels of a term over a tree: near pairs one by one, far ones by expansions.
+
+    U = sum over near pairs of u + 1/2 sum over i, t of a_t(i) Phi_t(i)
+    Phi_t(i) = sum over far j of b_t(j) K_t(|x_i - x_j|^2)
+
+With u(i, j) = u(j, i), the force on node i, and the derivative by its fields, is that of its own factor a:
+those of b are of other nodes. All is derived of this one function, with the tree as it is.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ...codegen.derivative_request import DerivativeRequest, Derivatives
+from ...codegen.expansions.radial_factors import RadialFactors, position_of
+from ...codegen.term_loops import Emitter
+from ...energies.fields import ordered_sum
+from ...energies.term import Term
+from ...engine import storage
+from ...symbolic import differentiation
+from ...symbolic.graph import inputs
+from ...symbolic.numpy_values import numbers
+from ...symbolic.scalar import Scalar
+from ..term_kernels import TermKernels
+from .expansions import Expansions
+
+
+class FarPairs:
+    """The energy of the far pairs of a term, and its derivatives."""
+
+    def __init__(self, term: Term):
+        self.term, self.position = term, position_of(term)
+        self.factors = RadialFactors.of(term)
+        self.expansions = Expansions(term, self.factors)
+        self.nodes = self.expansions.near.nodes
+
+    def by_node(self, t: float) -> np.ndarray:
+        """Half of a(i) Phi(i) for each node, (n,): they add up to the energy."""
+        found = np.zeros(len(self.nodes))
+        for k, one in enumerate(self.factors.products):
+            moments = self.expansions.moments(f"b{k}", self._of_nodes(one.b))
+            local = self.expansions.local(f"phi{k}", [(one.kernel, moments)], t)
+            found += 0.5 * self._of_nodes(one.a) * self.expansions.at_nodes(local)[0]
+        return found
+
+    def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
+        """The derivatives of a request; adds to its arrays."""
+        tangents = wanted.tangents
+        for argument, values in tangents.items():
+            if argument not in self.term.read:
+                self.expansions.loops.set_tangent(argument, values)
+        total = Derivatives()
+        for k in range(len(self.factors.products)):
+            self._add(k, wanted, t, total)
+        return total
+
+    def _add(self, k: int, wanted: DerivativeRequest, t: float, total: Derivatives) -> None:
+        """Add the derivatives of product k."""
+        one, ex, term = self.factors.products[k], self.expansions, self.term
+        moving = wanted.tangents.get(self.position)
+        weights, a = self._of_nodes(one.b), self._of_nodes(one.a)
+        moments = ex.moments(f"b{k}", weights)
+        phi, slope, turned = ex.at_nodes(ex.local(f"phi{k}", [(one.kernel, moments)], t), moving)
+        if wanted.value:
+            total.value += 0.5 * ordered_sum(a * phi)
+        for argument, into in wanted.gradient.items():
+            if argument == self.position:
+                self._add_to(into, a[:, None] * slope)
+            else:
+                for leaf, by in self._by_field(one.a, argument):
+                    self._add_to(into, self._of_nodes(by) * phi, leaf.value[2])
+        for argument in wanted.slopes:
+            total.slopes[argument] = total.slopes.get(argument, 0.0) + self._by_argument(
+                argument,
+                lambda kernel, leaf: (
+                    0.5 * ordered_sum(a * ex.at_nodes(ex.local(f"psi{k}", [(kernel, moments)], t))[0])
+                ),
+                one.kernel,
+            )
+        if not (wanted.product or wanted.changes):
+            return
+        nodal = {n: v for n, v in wanted.tangents.items() if n in term.fields and n != self.position}
+        da, db = self._change(one.a, nodal), self._change(one.b, nodal)
+        changed = ex.change_of_moments(f"db{k}", db, weights, moving)
+        dot = self._kernel_change(one.kernel, wanted.tangents)
+        parts = [(one.kernel, changed), *([(dot, moments)] if dot is not None else [])]
+        dphi, dslope, _ = ex.at_nodes(ex.local(f"dphi{k}", parts, t))
+        if moving is not None:
+            moved = np.asarray(storage.host(moving), np.float64)[self.nodes]
+            dphi, dslope = dphi + np.einsum("ni,ni->n", slope, moved), dslope + turned
+        for argument, into in wanted.product.items():
+            if argument == self.position:
+                self._add_to(into, da[:, None] * slope + a[:, None] * dslope)
+            else:
+                for leaf, by in self._by_field(one.a, argument):
+                    change = self._change(by, nodal) * phi + self._of_nodes(by) * dphi
+                    self._add_to(into, change, leaf.value[2])
+
+        def changes(kernel: Scalar, leaf: Scalar) -> float:
+            second = self._kernel_change(kernel, wanted.tangents)
+            psi, by_x, _ = ex.at_nodes(ex.local(f"psi{k}", [(kernel, moments)], t))
+            both = [(kernel, changed), *([(second, moments)] if second is not None else [])]
+            dpsi = ex.at_nodes(ex.local(f"dpsi{k}", both, t))[0]
+            if moving is not None:
+                dpsi = dpsi + np.einsum("ni,ni->n", by_x, moved)
+            return 0.5 * ordered_sum(da * psi + a * dpsi)
+
+        for argument in wanted.changes:
+            total.changes[argument] = total.changes.get(argument, 0.0) + self._by_argument(
+                argument, changes, one.kernel
+            )
+
+    # Numbers of nodes
+
+    def _of_nodes(self, graph: Scalar) -> np.ndarray:
+        """A number that depends on the fields of one node, at every node."""
+        leaves = {}
+        for leaf in inputs([graph]):
+            values = storage.host(self.term.fields[leaf.value[0]].array)[self.nodes]
+            leaves[leaf.serial] = values[(slice(None), *leaf.value[2])].astype(np.float64)
+        found = numbers([graph], leaves, self.term.tables)[0]
+        return np.broadcast_to(np.asarray(found, np.float64), self.nodes.shape)
+
+    def _change(self, graph: Scalar, tangents: Mapping[str, Any]) -> np.ndarray:
+        """The change of such a number along tangents of fields."""
+        found = np.zeros(len(self.nodes))
+        for leaf in inputs([graph]):
+            if leaf.value[0] in tangents:
+                (by,) = differentiation.gradient(graph, [leaf])
+                along = storage.host(tangents[leaf.value[0]])[self.nodes]
+                found += self._of_nodes(by) * along[(slice(None), *leaf.value[2])].astype(np.float64)
+        return found
+
+    def _by_field(self, graph: Scalar, argument: str) -> list[tuple[Scalar, Scalar]]:
+        """The leaves of a field, and the derivatives by them."""
+        leaves = [leaf for leaf in inputs([graph]) if leaf.value[0] == argument]
+        return [(leaf, differentiation.gradient(graph, [leaf])[0]) for leaf in leaves]
+
+    def _add_to(self, into: Any, values: np.ndarray, component: tuple[int, ...] = ()) -> None:
+        array: Any = storage.host(into)
+        array[(self.nodes, *component)] += values.astype(array.dtype)
+        if isinstance(into, storage.ArraySlot):
+            into.writes += 1
+
+    # Functions of the distance
+
+    def _by_argument(self, argument: str, number: Any, kernel: Scalar) -> np.ndarray:
+        """A derivative with respect to an argument of K, component by component."""
+        found = np.zeros(self.term.shape(argument))
+        for leaf in self.factors.traced.inputs[argument][0]:
+            (by,) = differentiation.gradient(kernel, [leaf])
+            if by.number != 0.0:
+                found[leaf.value[2]] = number(by, leaf)
+        return found
+
+    def _kernel_change(self, kernel: Scalar, tangents: Mapping[str, Any]) -> Scalar | None:
+        """The change of K along tangents of its arguments; None if it does not change."""
+        graph = kernel.graph
+        along = {
+            leaf.serial: graph.input(*leaf.value, "dot")
+            for leaf in inputs([kernel])
+            if leaf is not self.factors.squared and leaf.value[0] in tangents
+        }
+        (found,) = differentiation.tangent([kernel], along)
+        return None if found.number == 0.0 else found
+
+
+class TreeKernels(TermKernels):
+    """Value and derivatives of a term over the near pairs of a tree, with those of its far pairs."""
+
+    def __init__(self, term: Term, emitter: Emitter):
+        super().__init__(term, emitter)
+        self.far = FarPairs(term)
+
+    def value(self, t: float) -> float:
+        return super().value(t) + ordered_sum(self.far.by_node(t))
+
+    def by_element(self, t: float) -> np.ndarray:
+        """The energy of each target: near pairs that it counts, and half of its far ones."""
+        return super().by_element(t) + self.far.by_node(t)
+
+    def magnitude(self, t: float) -> float:
+        return super().magnitude(t) + ordered_sum(np.abs(self.far.by_node(t)))
+
+    def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
+        near, far = super().sweep(wanted, t), self.far.sweep(wanted, t)
+        slopes = {a: values + far.slopes[a] for a, values in near.slopes.items()}
+        changes = {a: values + far.changes[a] for a, values in near.changes.items()}
+        return Derivatives(near.value + far.value, slopes, changes)
+
+    def arrays(self, wanted: DerivativeRequest) -> set[int]:
+        return super().arrays(wanted) | {id(field.array) for field in self.term.fields.values()}

@@ -1,0 +1,81 @@
+"""Trees over nodes: every pair of nodes is in exactly one pair of cells, and threads do not matter."""
+
+import numpy as np
+import pytest
+
+from minusgrad.elements.list_reference import ListReference
+from minusgrad.elements.trees.kd_tree import LEAF
+from minusgrad.elements.trees.near_pairs import NearPairs, TreeChoice
+
+
+def made(x: np.ndarray, theta: float = 0.7, skin: float = 0.0) -> NearPairs:
+    """The tree of all nodes at these positions."""
+    nodes = np.arange(len(x), dtype=np.int32)
+    return NearPairs(TreeChoice(nodes, theta, 4, skin), ListReference(x, None))
+
+
+def cluster(n: int, d: int = 3) -> np.ndarray:
+    """Positions that are dense in the middle."""
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, d)) * rng.uniform(0.3, 1.0, (n, 1))
+
+
+def visits(near: NearPairs) -> np.ndarray:
+    """How often the lists have each ordered pair of places."""
+    tree, cells, wide = near.tree, near.cells, near.wide
+    found = np.zeros((tree.count, tree.count), int)
+    for c in range(tree.cells):
+        for other in cells.far.own[cells.far_begin[c] * wide : cells.far_begin[c + 1] * wide]:
+            if other < tree.cells:
+                found[tree.begin[c] : tree.end[c], tree.begin[other] : tree.end[other]] += 1
+    for k, c in enumerate(tree.leaves):
+        for other in (k, *cells.near_now[cells.near_begin[k] : cells.near_begin[k + 1]]):
+            of = tree.leaves[other]
+            found[tree.begin[c] : tree.end[c], tree.begin[of] : tree.end[of]] += 1
+    return found
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (LEAF, 3), (LEAF + 1, 3), (700, 2), (1300, 3)])
+def test_every_pair_of_nodes_is_in_one_pair_of_cells(n, d):
+    near = made(cluster(n, d))
+    assert (visits(near) == 1).all()
+    if n == 1300:
+        assert near.cells.far_begin[-1] > 0
+        assert near.count < n * (n - 1) // 2
+
+
+def test_cells_contain_their_nodes():
+    x = cluster(1300)
+    tree = made(x).tree
+    for c in range(tree.cells):
+        own = x[tree.order[tree.begin[c] : tree.end[c]]]
+        assert tree.centre[c] == pytest.approx(own.mean(axis=0), abs=1e-12)
+        assert tree.radius[c] == pytest.approx(np.linalg.norm(own - own.mean(axis=0), axis=1).max())
+    assert np.array_equal(np.sort(tree.order), np.arange(1300))
+
+
+def test_nodes_at_one_place_are_divided():
+    near = made(np.zeros((5 * LEAF, 3)))
+    assert (visits(near) == 1).all()
+    assert near.count == 5 * LEAF * (5 * LEAF - 1) // 2
+
+
+def test_the_order_of_the_positions_alone_decides():
+    x = cluster(500)
+    one, other = made(cluster(500)[::-1].copy()), made(x)
+    other.reference.move(x[::-1].copy(), None)
+    other.rebuild({})
+    assert np.array_equal(one.tree.order, other.tree.order)
+    assert np.array_equal(one.cells.near_now, other.cells.near_now)
+
+
+def test_a_skin_keeps_the_tree_until_a_node_leaves_it():
+    x = cluster(500)
+    near = made(x, skin=0.1)
+    radius = near.tree.leaf_radius
+    moved = x.copy()
+    moved[7, 0] += 0.09 * radius[7]
+    assert near.serves(moved)
+    moved[7, 0] += 0.02 * radius[7]
+    assert not near.serves(moved)
+    assert not made(x).serves(moved)

@@ -1,0 +1,265 @@
+"""Energies whose far pairs are computed by a tree, against direct sums in NumPy and their own differences."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
+from minusgrad.elements.trees.near_pairs import NearPairs
+from minusgrad.energies.pairs.far import Far
+from minusgrad.engine import runtime
+from minusgrad.errors import EnergyError
+from minusgrad.plugin import ti
+from minusgrad.potential.far_pairs.force_error import force_error
+
+X, CHARGE = Node("m", ("d",)), Node("1")
+
+
+@local_energy("attraction", over="pairs", x=X, m=Node("kg"), G=Parameter("1"), softening=Parameter("m"))
+def attraction(x, m, G, softening):
+    """Softened gravity."""
+    r = x[0] - x[1]
+    return -G * m[0] * m[1] / ti.sqrt(r.dot(r) + softening * softening)
+
+
+@local_energy("yukawa", over="pairs", x=X, q=CHARGE, strength=Parameter("J"), length=Parameter("m"))
+def yukawa(x, q, strength, length):
+    """A screened charge."""
+    r = (x[0] - x[1]).norm()
+    return strength * q[0] * q[1] * ti.exp(-r / length) / r
+
+
+@local_energy("vortices", over="pairs", x=X, q=CHARGE, core=Parameter("m"))
+def vortices(x, q, core):
+    """A softened logarithm, with a constant part and squares of charges."""
+    r = x[0] - x[1]
+    return (q[0] * q[1] + 0.1 * q[0] ** 2 * q[1] ** 2) * ti.log(r.dot(r) + core * core) + 0.0 * core
+
+
+def slope_of_attraction(s: np.ndarray, one: float, other: np.ndarray) -> np.ndarray:
+    """2 du/ds of G = 1.3, softening 0.05."""
+    return 1.3 * one * other * (s + 0.05**2) ** -1.5
+
+
+def slope_of_yukawa(s: np.ndarray, one: float, other: np.ndarray) -> np.ndarray:
+    r = np.sqrt(s)
+    return -0.7 * one * other * np.exp(-r / 0.6) * (1.0 / r + 1.0 / 0.6) / s
+
+
+def slope_of_vortices(s: np.ndarray, one: float, other: np.ndarray) -> np.ndarray:
+    return 2.0 * (one * other + 0.1 * (one * other) ** 2) / (s + 0.1**2)
+
+
+CASES = {
+    "gravity": (attraction, "m", {"G": 1.3, "softening": 0.05}, slope_of_attraction),
+    "yukawa": (yukawa, "q", {"strength": 0.7, "length": 0.6}, slope_of_yukawa),
+    "logarithm": (vortices, "q", {"core": 0.1}, slope_of_vortices),
+}
+FAR = Far(opening_angle=0.5, order=4)
+
+
+def state(n: int = 1500, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of a cluster, and weights."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(n, d)) * rng.uniform(0.1, 1.0, (n, 1))
+    return x, rng.uniform(0.2, 1.0, n)
+
+
+def potential(
+    name: str, far: Far | None = FAR, d: int = 3, n: int = 1500, precision: str = "f64"
+) -> Potential:
+    energy, weight, parameters, _ = CASES[name]
+    x, w = state(n, d)
+    fields = Fields({"x": x, weight: w}, precision=precision)
+    return Potential(fields, [bind(energy, fields, parameters=parameters, far=far)])
+
+
+def direct(slope: Callable[..., np.ndarray], x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The gradient by all pairs."""
+    found = np.zeros_like(x)
+    for i in range(len(x)):
+        apart = np.delete(x[i] - x, i, axis=0)
+        found[i] = slope((apart**2).sum(axis=1), w[i], np.delete(w, i)) @ apart
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "precision"),
+    [
+        ("gravity", 3, "f64"),
+        pytest.param("gravity", 3, "f32", marks=pytest.mark.long),
+        pytest.param("yukawa", 3, "f64", marks=pytest.mark.long),
+        pytest.param("logarithm", 2, "f64", marks=pytest.mark.long),
+    ],
+)
+def test_forces_are_those_of_direct_sums(name, d, precision):
+    tree, (x, w) = potential(name, d=d, precision=precision), state(d=d)
+    exact, found = direct(CASES[name][3], x, w), tree.gradient("x").astype(np.float64)
+    off, size = np.linalg.norm(found - exact, axis=1), np.linalg.norm(exact, axis=1)
+    rms = np.sqrt((off**2).mean() / (size**2).mean())
+    assert 1e-6 < rms < 2e-3  # it has far pairs
+    assert np.quantile(off / size, 0.99) < 2e-2
+    eps = {"f64": 1e-13, "f32": 1e-4}[precision]
+    assert np.abs(found.sum(axis=0)).max() < eps * size.sum()  # momentum is conserved
+    term = tree.terms[CASES[name][0].name]
+    measured = force_error(term)
+    assert 0.3 * rms < measured.rms < 3.0 * rms
+    assert "relative rms error" in measured.remark
+
+
+@pytest.mark.parametrize(
+    ("name", "d", "order"),
+    [("gravity", 2, 2), *(pytest.param(name, 3, 3, marks=pytest.mark.long) for name in CASES)],
+)
+def test_value_gradient_and_product_are_of_one_function(name, d, order):
+    """Central differences of U and of its gradient, with the tree of one reference."""
+    tree = potential(name, Far(opening_angle=0.6, order=order, skin=1.0), d, n=500)
+    weight, rng = CASES[name][1], np.random.default_rng(3)
+    parameter = f"{CASES[name][0].name}.{next(iter(CASES[name][2]))}"
+    x, w = (tree.fields[n].values.copy() for n in ("x", weight))
+    p = tree.parameter(parameter)
+    along = {"x": rng.normal(size=x.shape), weight: rng.normal(size=w.shape), parameter: 0.8}
+    names, h = [*along], 1e-6
+    gradient = {n: tree.gradient(n) for n in names}
+    products = {n: tree.product(along, n) for n in names}
+    elements = tree.terms[CASES[name][0].name].elements
+    version = elements.version
+
+    def at(step: float) -> tuple[float, dict[str, np.ndarray]]:
+        tree.fields["x"].set(x + step * along["x"])
+        tree.fields[weight].set(w + step * along[weight])
+        tree.set_parameter(parameter, p + step * along[parameter])
+        return tree.value(), {n: tree.gradient(n) for n in names}
+
+    (above, after), (below, before) = at(h), at(-h)
+    assert elements.version == version
+    change = sum(np.sum(gradient[n] * along[n]) for n in names)
+    assert (above - below) / (2 * h) == pytest.approx(change, rel=1e-6)
+    for n in names:
+        difference = (after[n] - before[n]) / (2 * h)
+        assert np.abs(products[n] - difference).max() < 1e-5 * np.abs(difference).max(), n
+
+
+@pytest.mark.long
+def test_the_product_is_symmetric():
+    tree, rng = potential("gravity", n=500), np.random.default_rng(4)
+    one, other = rng.normal(size=(2, 500, 3))
+    masses = rng.normal(size=500)
+    assert np.sum(other * tree.product({"x": one}, "x")) == pytest.approx(
+        np.sum(one * tree.product({"x": other}, "x")), rel=1e-12
+    )
+    assert np.sum(masses * tree.product({"x": one}, "m")) == pytest.approx(
+        np.sum(one * tree.product({"m": masses}, "x")), rel=1e-12
+    )
+
+
+@pytest.mark.long
+def test_masses_and_constants_have_the_gradients_of_direct_sums():
+    tree, exact = potential("gravity"), potential("gravity", None)
+    for name in ("m", "attraction.G", "attraction.softening"):
+        found, right = tree.gradient(name), exact.gradient(name)
+        assert np.abs(found - right).max() < 1e-3 * np.abs(right).max(), name
+    assert tree.value() == pytest.approx(exact.value(), rel=1e-4)
+    assert tree.by_element("attraction").sum() == pytest.approx(tree.value(), rel=1e-12)
+
+
+@pytest.mark.long
+def test_the_tree_follows_the_positions():
+    tree = potential("gravity", n=500)
+    x, _ = state(500)
+    tree.gradient("x")
+    tree.fields["x"].set(x[::-1].copy())
+    moved = tree.gradient("x")
+    fields = Fields({"x": x[::-1].copy(), "m": tree.fields["m"].values})
+    again = Potential(fields, [bind(attraction, fields, parameters=CASES["gravity"][2], far=FAR)])
+    assert np.array_equal(moved, again.gradient("x"))
+    assert isinstance(tree.terms["attraction"].elements, NearPairs)
+
+
+@local_energy("mixed", over="pairs", x=X, q=CHARGE)
+def mixed(x, q):
+    """Charges that do not factor."""
+    r = x[0] - x[1]
+    return ti.sqrt(1.0 + q[0] * q[1] + r.dot(r))
+
+
+@local_energy("kinked", over="pairs", x=X, q=CHARGE)
+def kinked(x, q):
+    """An energy with a kink."""
+    return q[0] * q[1] * ti.max((x[0] - x[1]).norm() - 1.0, 0.0)
+
+
+@local_energy("slanted", over="pairs", x=X, q=CHARGE)
+def slanted(x, q):
+    """An energy that depends on the direction."""
+    r = x[0] - x[1]
+    return q[0] * q[1] * (r[0] * r[0] + 2.0 * r[1] * r[1])
+
+
+@pytest.mark.parametrize(
+    ("energy", "message"),
+    [
+        (
+            mixed,
+            "mixed.far: needs an energy that is a sum of products a(i) b(j) K(r), got the operation 'sqrt'",
+        ),
+        (kinked, "kinked.far: needs an energy that is smooth in the distance, got the operation 'max'"),
+        (slanted, "slanted.far: needs an energy that depends on positions by their distance alone, got"),
+    ],
+)
+def test_other_energies_are_refused(energy, message):
+    x, q = state(50)
+    fields = Fields({"x": x, "q": q})
+    with pytest.raises(EnergyError, match=re.escape(message)):
+        Potential(fields, [bind(energy, fields, far=FAR)])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "far: needs an error or an opening_angle, got none"),
+        ({"error": 1e-3, "opening_angle": 0.5}, "far: needs an error or an opening_angle, got both"),
+        ({"error": 1e-9}, "far.error: must be from"),
+        ({"opening_angle": 1.5}, "far.opening_angle: must be above 0"),
+        ({"error": 1e-3, "order": 1}, "far.order: must be from 2"),
+        ({"error": 1e-3, "skin": 2.0}, "far.skin: must be from 0 to 1"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(given, message):
+    with pytest.raises(EnergyError, match=re.escape(message)):
+        Far(**given)
+
+
+def test_hessian_matrices_are_refused():
+    with pytest.raises(EnergyError, match=r"attraction\.far: has no Hessian matrix"):
+        potential("gravity", n=50).hessian("x")
+
+
+def test_a_periodic_box_is_refused():
+    x, m = state(50)
+    fields = Fields({"x": x, "m": m, "box": np.eye(3)[None] * 10.0})
+    with pytest.raises(EnergyError, match=r"far: needs space without a periodic box"):
+        bind(attraction, fields, parameters=CASES["gravity"][2], far=FAR)
+
+
+@pytest.fixture
+def any_threads():
+    """Leaves the engine as it was."""
+    before = runtime._Running.options
+    yield
+    runtime.start(before)
+
+
+@pytest.mark.long
+def test_bits_do_not_depend_on_threads(any_threads):
+    """Last in this file: the engine starts anew, and forgets its kernels."""
+    found = []
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        tree = potential("gravity")
+        along = np.random.default_rng(5).normal(size=(1500, 3))
+        found.append((tree.gradient("x"), tree.product({"x": along}, "x"), tree.value()))
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
