@@ -175,13 +175,14 @@ def test_our_double_pendula_keep_their_energy_as_scipys_do():
 
 
 def test_our_rigid_waters_are_those_of_openmm():
+    """OpenMM keeps distances in single precision: 5e-8 angstrom of 18.6 are 3e-9."""
     pytest.importorskip("openmm")
     case = rigid_water.case("f64", 5)
     assert case.expected
     assert case.energy
     call, energy = case.columns[OURS].make()
     assert energy == pytest.approx(case.energy(), rel=1e-8)
-    assert cases.error(call(), case.expected()) < 1e-9
+    assert cases.error(call(), case.expected()) < 1e-8
 
 
 @needs_gcc

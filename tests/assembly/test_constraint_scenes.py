@@ -88,6 +88,29 @@ def test_the_temperature_counts_the_degrees_of_freedom(scene: Path) -> None:
     assert recorded["temperature/kinetic"] == pytest.approx((m[:, None] * v**2).sum() / 3.0, rel=1e-12)
 
 
+def test_a_temperature_without_the_centre_of_mass(scene: Path) -> None:
+    """Four free nodes of the plane, less three rods and two components of the centre, which moves: 3."""
+    asked = [{"kind": "temperatures", "every": 1, "centre_of_mass": False}]
+    changes = {"units.system": "dimensionless", "hold": [], "state.spin": [2.0], "observe": asked}
+    simulation = build(scene, changes)
+    simulation.step(20)
+    (observer,) = simulation.observers
+    v, m = simulation.fields["v"].values, simulation.fields["m"].values[:, None]
+    within = v - (m * v).sum(axis=0) / m.sum()
+    assert np.abs(v - within).max() > 0.1
+    recorded: dict[str, float] = {}
+    observer.recorder.record_observables = lambda step, time, values: recorded.update(values)  # type: ignore[method-assign]
+    observer.observe()
+    assert recorded["temperature/kinetic"] == pytest.approx((m * within**2).sum() / 3.0, rel=1e-9)
+    assert recorded["temperature/kinetic"] > 0.1
+
+
+def test_a_held_body_has_no_temperature_without_its_centre(scene: Path) -> None:
+    asked = [{"kind": "temperatures", "every": 1, "centre_of_mass": False}]
+    with pytest.raises(SceneError, match="centre_of_mass: cannot be left out where supports hold nodes, got"):
+        build(scene, {"units.system": "dimensionless", "observe": asked})
+
+
 def test_bodies_limit_the_elements(scene: Path) -> None:
     simulation = build(scene, {"constraint.0.body": "near"})
     assert simulation.constraints is not None

@@ -524,9 +524,13 @@ def _refuse_lagrangian(observer: str, context: ObserverContext) -> None:
 
 
 class TemperaturesBlock(Looks):
-    """The kinetic temperature; with `configurational` also that of the forces."""
+    """The kinetic temperature; with `configurational` also that of the forces.
+
+    `centre_of_mass`: false leaves out its motion, since its momentum is kept without a bath.
+    """
 
     configurational: bool = False
+    centre_of_mass: bool = True
 
     def make(self, context: ObserverContext) -> Observer:
         _refuse_lagrangian("temperatures", context)
@@ -534,9 +538,8 @@ class TemperaturesBlock(Looks):
         if self.configurational:
             context.recorder.unit("temperature/configurational", *_kelvin(context.units))
         context.recorder.unit("temperature/kinetic", *_kelvin(context.units))
-        return Temperatures(
-            context.stepper, context.recorder, self.every, context.holds, k, self.configurational
-        )
+        asked = self.configurational, self.centre_of_mass
+        return Temperatures(context.stepper, context.recorder, self.every, context.holds, k, *asked)
 
 
 class PressureBlock(Looks):

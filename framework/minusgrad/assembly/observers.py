@@ -141,7 +141,8 @@ def boltzmann(units: UnitSystem) -> float:
 class Temperatures(Observer):
     """Records temperature/kinetic, and temperature/configurational where asked.
 
-    kinetic            2 K / (k_B n), n the number of free components less that of constraints
+    kinetic            2 K / (k_B n), n the number of free components less that of constraints; without the
+                       `centre` of mass, the energy of its motion and its components are left out of both
     configurational    sum |dU/dx|^2 / (k_B sum d^2U/dx^2) over the free components (Rugh 1997, Phys. Rev.
                        Lett. 78, 772); of long runs take the means of both sums, which are recorded as
                        force_squared and laplacian
@@ -155,9 +156,14 @@ class Temperatures(Observer):
         holds: Holds,
         k: float,
         configurational: bool = False,
+        centre: bool = True,
     ):
         super().__init__(stepper, recorder, every)
-        self.holds, self.k, self.configurational = holds, k, configurational
+        self.holds, self.k, self.configurational, self.centre = holds, k, configurational, centre
+        if not centre and holds.fields:
+            raise EnergyError(
+                "centre_of_mass: cannot be left out where supports hold nodes, got false; leave out the key"
+            )
         if not stepper.motions:
             raise EnergyError("nothing moves in time, so that it has no temperature")
         if configurational and stepper.constraints:
@@ -174,6 +180,10 @@ class Temperatures(Observer):
             free = self.holds.free(motion.position)
             double += ordered_sum((by_node(self._inertia(motion), v) * v**2)[free])
             count += int(free.sum())
+            if not self.centre:
+                p, inertia = momentum(self.fields, motion, self._inertia(motion)), self._inertia(motion)
+                double -= float(np.sum(p * p)) / ordered_sum(np.broadcast_to(inertia, (len(v),)))
+                count -= p.size
             if self.configurational:
                 gradient = storage.host(self.stepper.gradient[motion.position]).astype(np.float64)
                 squares += ordered_sum(gradient[free] ** 2)
