@@ -42,6 +42,7 @@ from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.programs.evolution import Evolution
+from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .runs import build
 
 MOST_CURL = 1e-7
@@ -313,7 +314,8 @@ def _steps(simulation: Simulation) -> Iterator[Finding]:
         yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
     yield from _constraints(simulation)
-    if isinstance(search, Integrator) and search.constraints and not search.bath:
+    in_bath = isinstance(search, Integrator) and search.bath is not None
+    if isinstance(search, Integrator | VariationalIntegrator) and search.constraints and not in_bath:
         yield from step_check.of_constrained(search)
     if simulation.lagrangian is not None:
         yield from lagrangian_check.of_lagrangians(simulation.lagrangian, simulation.stepper.time)

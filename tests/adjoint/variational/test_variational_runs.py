@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from minusgrad.adjoint.constrained.step_check import of_constrained
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.adjoint.variational.impulse_adjoint import ImpulseAdjoint
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.energies.misfit import misfit
 from minusgrad.energies.term import bind
@@ -125,6 +127,17 @@ def test_gradient_against_differences(case: str) -> None:
         expected = differences(run, name, direction)
         assert abs(expected) > 1e-4
         assert float(np.sum(found[name] * direction)) == pytest.approx(expected, rel=1e-10), name
+
+
+@pytest.mark.long
+def test_check_asks_the_first_step_under_constraints_and_sees_its_damage(monkeypatch) -> None:
+    found = [*of_constrained(hung(4, True))]
+    assert all(f.passed for f in found), [f for f in found if not f.passed]
+    assert [f.argument for f in found if f.question == "taylor"] == list(HUNG)
+    real = ImpulseAdjoint._bent_by
+    monkeypatch.setattr(ImpulseAdjoint, "_bent_by", lambda *given: 1.001 * real(*given))
+    bad = {(f.question, f.argument) for f in of_constrained(hung(4, True)) if not f.passed}
+    assert {("transpose", ""), ("taylor", "x")} <= bad
 
 
 def test_numbers_of_holds_are_refused() -> None:

@@ -234,6 +234,34 @@ def test_momenta_begin_afresh_where_velocities_are_written() -> None:
     np.testing.assert_array_equal(state(one), state(other))
 
 
+def test_numbers_of_holds_that_are_written_between_steps_count() -> None:
+    """As if the hold had begun with them: the cart is moved by 0.7 in place of 0.4."""
+    motions, values = (
+        [Motion("s", "v_s"), Motion("a", "v_a")],
+        {"s": [0.0], "v_s": [0.0], "a": [0.5], "v_a": [0.2]},
+    )
+    one, other = (
+        made(
+            values,
+            [(books.cart, {"parameters": {"M": 2.0}})],
+            0.02,
+            2,
+            motions,
+            holds=[Hold("drive", "s", np.array([0]), displacement=(far,), duration=0.1)],
+        )
+        for far in (0.4, 0.7)
+    )
+    one.holds.numbers.set_parameter("drive.displacement", np.array([0.7]))
+    for run in (one, other):
+        run.advance(3)
+    np.testing.assert_array_equal(state(one), state(other))
+    one.holds.numbers.set_parameter("drive.displacement", np.array([0.4]))
+    one.advance(1)
+    assert one.potential.fields["s"].values[0] == pytest.approx(
+        0.4 * 0.8**3 * (10.0 - 12.0 + 6.0 * 0.64), rel=1e-14
+    )
+
+
 def test_what_does_not_fit_is_refused_by_name() -> None:
     values = {"q": [[0.0, 1.0]] * 3, "v": [[0.0, 0.0]] * 3}
     flat = r"lagrangian 'flat', element 0: its mass matrix d2L/dv2 is singular at node 0 of 'q'"

@@ -18,6 +18,7 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
+from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..backward import arguments, owner, potentials_of
 from ..losses import ObservedStates
 from ..rollout import Rollout
@@ -30,7 +31,7 @@ STEP = 1e-2
 Values = Mapping[str, np.ndarray]
 
 
-def of_constrained(stepper: Integrator, seed: int = 0) -> Iterator[Finding]:
+def of_constrained(stepper: Integrator | VariationalIntegrator, seed: int = 0) -> Iterator[Finding]:
     """Check the first step from the present fields. Restores fields, parameters and data."""
     rng = np.random.default_rng(seed)
     step = ConstrainedStep(stepper, rng)
@@ -46,7 +47,7 @@ def of_constrained(stepper: Integrator, seed: int = 0) -> Iterator[Finding]:
 class ConstrainedStep:
     """L = (l, y) of the state y after the first step, with random l, as a subject of questions."""
 
-    def __init__(self, stepper: Integrator, rng: np.random.Generator):
+    def __init__(self, stepper: Integrator | VariationalIntegrator, rng: np.random.Generator):
         self.stepper, self._fields = stepper, stepper.potential.fields
         moving = [field.name for field in stepper.moving]
         fields = [*moving, *sorted(stepper.weights)]
