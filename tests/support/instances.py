@@ -25,6 +25,7 @@ from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS
+from minusgrad_gravity import about_a_mass, drags
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
 from minusgrad_heat import boundaries as surfaces
@@ -289,6 +290,11 @@ def _solid(material: LocalEnergy) -> Instance:
 
 CANONICAL: dict[str, Instance] = {
     "gravity": Instance(gravity),
+    "oblateness": Instance(about_a_mass.oblateness),
+    "post_newtonian": Instance(about_a_mass.post_newtonian),
+    "radiation_pressure": Instance(about_a_mass.radiation_pressure),
+    "poynting_robertson": Instance(drags.poynting_robertson),
+    "gas_drag": Instance(drags.gas_drag),
     "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
     "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
     **{material.name: _solid(material) for material in MATERIALS},

@@ -1,0 +1,157 @@
+"""Bodies on Keplerian orbits about a central mass: a state, and observers of elements and encounters."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import inf
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.plugin import (
+    Observer,
+    ObserverContext,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UserError,
+    quantities,
+)
+
+from .orbital_elements import Elements, refuse_mismatch
+from .states import GravitationalConstant, Mass, point_masses
+
+Angle = Annotated[float | str, Quantity("rad")]
+ELEMENTS = ("semi_major_axis", "eccentricity", "inclination", "node", "pericentre", "mean_anomaly")
+
+
+class CentralBody(Record):
+    """The body that the orbits are about."""
+
+    name: str = "central"
+    mass: Mass
+
+
+class OrbitingBody(Record):
+    """A body by its Keplerian elements about the central one, with mu = G (M + m); angles in rad or "7 deg".
+
+    A hyperbola has a negative semi-major axis.
+    """
+
+    name: str
+    mass: Mass
+    semi_major_axis: Annotated[float | str, Quantity("m")]
+    eccentricity: Annotated[float, Field(ge=0.0)] = 0.0
+    inclination: Angle = 0.0
+    node: Angle = 0.0
+    pericentre: Angle = 0.0
+    mean_anomaly: Angle = 0.0
+
+
+class Orbits(Record):
+    """A central body and others on Keplerian orbits about it, in space, in the centre-of-mass frame."""
+
+    central: CentralBody
+    bodies: list[OrbitingBody] = Field(min_length=1)
+    G: GravitationalConstant
+
+    def make(self, context: StateContext) -> State:
+        G = quantities(self, context.units)["G"]
+        M = quantities(self.central, context.units)["mass"]
+        x, v, m = [np.zeros(3)], [np.zeros(3)], [M]
+        for body in self.bodies:
+            given = quantities(body, context.units)
+            elements = Elements(*(float(given[name]) for name in ELEMENTS))
+            refuse_mismatch(body.name, elements)
+            place, speed = elements.state(G * (M + given["mass"]))
+            x.append(place)
+            v.append(speed)
+            m.append(given["mass"])
+        names = (self.central.name, *(body.name for body in self.bodies))
+        if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+            raise UserError(f"bodies: a second body is named '{twice[0]}'; rename one")
+        places, speeds, masses = np.array(x), np.array(v), np.array(m)
+        places, speeds = (part - masses @ part / masses.sum() for part in (places, speeds))
+        return point_masses(places, speeds, masses, names)
+
+
+class OrbitalElements(Observer):
+    """Records orbit/NAME of each body: its osculating elements about the central one, as `ELEMENTS`."""
+
+    def __init__(self, context: ObserverContext, every: int, central: int, G: float, names: list[str]):
+        super().__init__(context.stepper, context.recorder, every)
+        self.central, self.G, self.names = central, G, names
+        for name in (n for k, n in enumerate(names) if k != central):
+            context.recorder.unit(f"orbit/{name}", "1", 1.0)
+
+    def observe(self) -> None:
+        x, v, m = (self.fields[n].values.astype(np.float64) for n in "xvm")
+        c, found = self.central, {}
+        for k, name in enumerate(self.names):
+            if k != c:
+                one = Elements.of(x[k] - x[c], v[k] - v[c], self.G * (m[c] + m[k]))
+                found[f"orbit/{name}"] = np.array([getattr(one, element) for element in ELEMENTS])
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, found)
+
+
+class OrbitalElementsBlock(Record):
+    """Osculating elements of every body about the node `central`: a, e, i, node, pericentre, mean anomaly."""
+
+    every: Annotated[int, Field(ge=1)]
+    central: Annotated[int, Field(ge=0)] = 0
+    G: GravitationalConstant
+
+    def make(self, context: ObserverContext) -> Observer:
+        n = _bodies(context, "orbital_elements")
+        if self.central >= n:
+            raise UserError(f"orbital_elements: `central` is a node from 0 to {n - 1}, got {self.central}")
+        names = [*context.state.names] or [str(k) for k in range(n)]
+        G = quantities(self, context.units)["G"]
+        return OrbitalElements(context, self.every, self.central, G, names)
+
+
+class ClosestApproach(Observer):
+    """Records closest_approach, the least distance of two bodies in the states seen, and closest_pair."""
+
+    def __init__(self, context: ObserverContext, every: int):
+        super().__init__(context.stepper, context.recorder, every)
+        self.least, self.pair = inf, (0, 0)
+
+    def observe(self) -> None:
+        x = self.fields["x"].values.astype(np.float64)
+        for i, j in combinations(range(len(x)), 2):
+            if (r := float(np.linalg.norm(x[i] - x[j]))) < self.least:
+                self.least, self.pair = r, (i, j)
+        values = {"closest_approach": self.least, "closest_pair": np.array(self.pair, np.float64)}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The least distance until now, and its pair."""
+        return {"least": np.array(self.least), "pair": np.array(self.pair, np.float64)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set what `state` returned."""
+        self.least = float(state["least"])
+        self.pair = (int(state["pair"][0]), int(state["pair"][1]))
+
+
+class ClosestApproachBlock(Record):
+    """The least distance between two bodies, of all states that were looked at."""
+
+    every: Annotated[int, Field(ge=1)]
+
+    def make(self, context: ObserverContext) -> Observer:
+        _bodies(context, "closest_approach")
+        return ClosestApproach(context, self.every)
+
+
+def _bodies(context: ObserverContext, kind: str) -> int:
+    """The number of bodies. Raises `UserError` for a state that is no set of point masses."""
+    fields: Any = context.stepper.potential.fields
+    if missing := [name for name in "xvm" if name not in fields]:
+        raise UserError(f"{kind}: the state has no field '{missing[0]}'; take a state of point masses")
+    return len(fields["x"].values)
+
+
+OBSERVERS = {"orbital_elements": OrbitalElementsBlock, "closest_approach": ClosestApproachBlock}
