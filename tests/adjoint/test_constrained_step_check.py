@@ -23,7 +23,7 @@ def test_a_step_with_constraints_and_its_damage(monkeypatch: pytest.MonkeyPatch)
     found = list(of_constrained(one))
     assert all(finding.passed for finding in found), [f for f in found if not f.passed]
     names = [f.argument for f in found if f.question == "taylor"]
-    assert names == ["x", "v", "m", "well.k", "rod.length", "drive.rate", "drive.phase"]
+    assert names == ["x", "v", "m", "well.k", "rod.length", "drive.rate", "drive.phase", "pivot.velocity"]
     assert found[0].question == "transpose"
     np.testing.assert_array_equal(one.potential.fields["x"].values, x)
     np.testing.assert_array_equal(rod.data["length"], lengths)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import torch
+from minusgrad.adjoint.equilibria.equilibrium_check import of_equilibrium
+from minusgrad.adjoint.supports.support_derivatives import SupportDerivatives
 from minusgrad.app.runs import build, fit, resume, run
 from minusgrad.errors import InterruptedRunError, TensorError, UserError
 from minusgrad.torch import Layer, equilibrium, rollout
@@ -111,6 +113,19 @@ def test_numbers_of_supports_are_found_from_the_motion_of_others(kind: str, here
         assert found[name].values.ravel() == pytest.approx(np.ravel(values), rel=1e-7)
     again = run("net.toml", stepper, "again", fitted="fit")
     np.testing.assert_allclose(again.simulation.fields["x"].values, true.fields["x"].values, atol=1e-7)
+
+
+def test_check_asks_for_the_number_of_a_hold_that_is_fitted(here: Path) -> None:
+    """Its Taylor test fails where its derivative is wrong."""
+    one = build("net.toml", EQUILIBRIUM)
+    found = list(of_equilibrium(one.stepper, ["grip.displacement"], 60))
+    assert [(f.argument, f.question, f.passed) for f in found] == [
+        ("", "transpose", True),
+        ("grip.displacement", "taylor", True),
+    ]
+    with pytest.MonkeyPatch.context() as damage:
+        damage.setattr(SupportDerivatives, "found", lambda self, name: np.ones(2))
+        assert not all(f.passed for f in of_equilibrium(one.stepper, ["grip.displacement"], 60))
 
 
 def test_half_a_fit_and_half(here: Path) -> None:

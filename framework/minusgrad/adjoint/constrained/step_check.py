@@ -3,7 +3,8 @@
     taylor       L = (l, y) of the state y after the first step falls short of its slope as h^2
     transpose    (l, J w) = (J' l, w) for random l and w, over all fields and parameters together
 
-J is the Jacobian of the first step by the start, masses, parameters and data; the start is projected first.
+J is the Jacobian of the first step by the start, masses, parameters, data and numbers of holds; the start is
+projected first.
 """
 
 import math
@@ -32,7 +33,7 @@ Values = Mapping[str, np.ndarray]
 
 
 def of_constrained(stepper: Integrator | VariationalIntegrator, seed: int = 0) -> Iterator[Finding]:
-    """Check the first step from the present fields. Restores fields, parameters and data."""
+    """Check the first step from the present fields. Restores fields, parameters, data and holds."""
     rng = np.random.default_rng(seed)
     step = ConstrainedStep(stepper, rng)
     start = {name: step.values(name) for name in step.names}
@@ -51,13 +52,18 @@ class ConstrainedStep:
         self.stepper, self._fields = stepper, stepper.potential.fields
         moving = [field.name for field in stepper.moving]
         fields = [*moving, *sorted(stepper.weights)]
-        self.names = [*fields, *(n for p in potentials_of(stepper) for n in arguments(p))]
+        self._numbers = stepper.holds.numbers
+        given = (n for p in potentials_of(stepper) for n in arguments(p))
+        numbers = [] if stepper.lagrangian else self._numbers.names  # of which L has no derivative
+        self.names = [*fields, *given, *numbers]
         self._seen = ObservedStates(self._fields, moving, [1])
         self._run = Rollout(stepper, [self._seen], 1)
         self._weights = {n: rng.normal(size=self._fields[n].shape) for n in moving}
 
     def values(self, name: str) -> np.ndarray:
-        """The present values of a field, parameter or datum, in f64."""
+        """The present values of a field, parameter, datum or number of a hold, in f64."""
+        if name in self._numbers:
+            return self._numbers.parameter(name)
         potential = owner(self.stepper, name)
         found = (
             argument_values(potential, name)
@@ -67,9 +73,11 @@ class ConstrainedStep:
         return np.array(found, np.float64)
 
     def put(self, name: str, values: np.ndarray) -> None:
-        """Set a field, parameter or datum."""
+        """Set a field, parameter, datum or number of a hold."""
         potential = owner(self.stepper, name)
-        if isinstance(potential, Potential):
+        if name in self._numbers:
+            self._numbers.set_parameter(name, values)
+        elif isinstance(potential, Potential):
             set_argument_values(potential, name, values)
         else:
             self._fields[name].set(values)

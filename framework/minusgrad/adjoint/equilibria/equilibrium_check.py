@@ -110,7 +110,8 @@ class EquilibriumSubject:
     def transpose(self, way: Mapping[str, np.ndarray]) -> Finding:
         """(l, J w) = (J' l, w)."""
         way = {n: w * self.inputs(n) for n, w in way.items()}
-        moved, back = self.one.tangent(way), self.one.pulled_back(self._weights, list(way))
+        tangent, back = self.one.tangent(way), self.one.pulled_back(self._weights, list(way))
+        moved = {n: tangent[n] for n in self._weights}  # and no velocities of supports
         return self.finding("", "transpose", *transposed(self._weights, moved, back, way, TRANSPOSE))
 
 
