@@ -1,6 +1,7 @@
 """Small groups of constraints, each projected in a kernel: against projections of the whole system."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from minusgrad.steppers.constrained.group_code import GroupCode
 from minusgrad.steppers.constrained.group_projections import GroupProjections
 from minusgrad.steppers.constrained.projections import Projections
 from tests.support.mechanisms import energy, state, violation
-from tests.support.small_molecules import molecules
+from tests.support.small_molecules import driven_beads_and_pendula, molecules
 
 MIXED = {"water": 12, "methyl": 5}
 
@@ -27,10 +28,10 @@ def projecting(one: Integrator) -> Projections:
 def whole(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Integrator]]:
     """Integrators whose constraints are projected as one system."""
 
-    def made(*given, **more) -> Integrator:
+    def made(make: Callable[..., Integrator], *given, **more) -> Integrator:
         with monkeypatch.context() as patch:
             patch.setattr(integrator, "projections", Projections)
-            return molecules(*given, **more)
+            return make(*given, **more)
 
     return made
 
@@ -47,7 +48,7 @@ def test_kinds_of_groups() -> None:
 
 @pytest.mark.parametrize(("precision", "near"), [("f64", 1e-12), ("f32", 2e-4)])
 def test_motion_is_that_of_the_whole_system(whole: Callable, precision: str, near: float) -> None:
-    one, other = (make(MIXED, precision=precision) for make in (molecules, whole))
+    one, other = (f(MIXED, precision=precision) for f in (molecules, partial(whole, molecules)))
     assert type(projecting(other)) is Projections
     for each in (one, other):
         each.advance(30)
@@ -59,10 +60,23 @@ def test_motion_is_that_of_the_whole_system(whole: Callable, precision: str, nea
     np.testing.assert_allclose(saved, right, atol=100.0 * near)
 
 
+def test_driven_groups_and_groups_at_one_support(whole: Callable) -> None:
+    """Pendula share a held pivot, and are groups of their own; the work of the drive is counted."""
+    one, other = driven_beads_and_pendula(), whole(driven_beads_and_pendula)
+    assert type(projecting(one)) is GroupProjections
+    assert len(projecting(one).kinds) == 2
+    for each in (one, other):
+        each.advance(20)
+    for mine, right in zip(state(one), state(other), strict=True):
+        np.testing.assert_allclose(mine, right, atol=1e-12)
+    assert abs(other.work) > 1.0
+    assert one.work == pytest.approx(other.work, rel=1e-11)
+
+
 @pytest.mark.long
 def test_molecules_with_more_rods(whole: Callable) -> None:
     given = {"ammonia": 6, "water": 6, "methyl": 4}
-    one, other = (make(given) for make in (molecules, whole))
+    one, other = molecules(given), whole(molecules, given)
     for each in (one, other):
         each.advance(20)
     for mine, right in zip(state(one), state(other), strict=True):

@@ -55,6 +55,11 @@ BAD: list[tuple[Any, dict, str]] = [
         "constraint 'rod', element 1 (nodes 1, 1): its gradient is zero at the start, so that no force can",
     ),
     (
+        rods((0, 1), (1, 2), length=1.0),
+        {"x": LINE[[0, 0, 1]], "projected": ["rod"]},  # atoms at one place have no direction
+        f"{FIRST}: its gradient is zero at the start, so that no force can keep it; write g with a gradient",
+    ),
+    (
         rods((0, 1), length=1.0),
         {"v": LINE},
         f"{FIRST}: velocities violate it at the start, got dg/dt = 2; correct the start, or move it",
