@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from minusgrad.app.runs import build, run
+from minusgrad.app.run_options import RunOptions
+from minusgrad.app.runs import run
 from minusgrad.errors import InterruptedRunError
 from minusgrad.scene.document import load
 from tests.support.command import SCENES, last_saved
@@ -225,5 +226,6 @@ def cut(out: Path, scene: Path | str, overrides: dict, step: int, do: Callable =
     options = "".join(f" --plugin {path}" for path in more.get("plugins", ()))
     assert str(end.value).endswith(f"continue with: minusgrad resume {out}{options}")
     if do is run:
-        assert step <= last_saved(out) < build(scene, overrides, more.get("plugins", ())).scene.run.steps
+        whole = RunOptions(scene, overrides, plugins=more.get("plugins", ())).validated()
+        assert step <= last_saved(out) < whole.scene.run.steps
     return out
