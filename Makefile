@@ -8,8 +8,7 @@ ON_QUADRANTS := engine exams/test_energies.py steppers/test_integrator.py steppe
 # A worker that crashes ends the run: with `loadfile`, tests of its file would be waited for without end.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CACHE := $(CURDIR)/.cache
-# Hundreds of tests start a process: each would compile all modules again where an image says to keep no bytecode.
-PYTEST := PYTHONDONTWRITEBYTECODE= TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
+PYTEST := TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
 	$(BIN)/python -m pytest $(WORKERS)
 QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST) $(ON_QUADRANTS:%=tests/%)
 FILES := tests/files tests/app
@@ -21,7 +20,7 @@ SCENES := two_body outer_solar_system stretch laser_butterfly
 LONG := long-files long-check long-exams long-rest long-quadrants
 MINUTES = "make $@: $$(( ($$(date +%s) - began) / 60 )) min $$(( ($$(date +%s) - began) % 60 )) s"
 
-.PHONY: help demo test unit long $(LONG) lint bench pictures clean
+.PHONY: help demo test unit long $(LONG) lint bench pictures clean bytecode
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
@@ -38,16 +37,16 @@ demo: $(VENV)/plot
 	done
 	@echo "results: $(DEMO)/*/trajectory.h5 (H5MD)   pictures: $(DEMO)/*/pictures/*.png"
 
-test: $(VENV)/test
+test: bytecode
 	@began=$$(date +%s); $(PYTEST) -m "not long" && $(QUADRANTS) -m "not long"; status=$$?; \
 	echo $(MINUTES); exit $$status
 
-unit: $(VENV)/test
+unit: bytecode
 	@began=$$(date +%s); $(PYTEST) -m "unit and not exam and not long"; status=$$?; echo $(MINUTES); exit $$status
 
 long: $(LONG)
 
-long-files long-check long-exams long-rest long-quadrants: $(VENV)/test
+long-files long-check long-exams long-rest long-quadrants: bytecode
 	@began=$$(date +%s); $(RUN); status=$$?; echo $(MINUTES); exit $$status
 
 long-files: RUN = $(PYTEST) $(FILES)
@@ -63,6 +62,10 @@ lint: $(VENV)/test
 
 bench: $(VENV)/test
 	$(BIN)/minusgrad bench
+
+# Hundreds of tests start a process, which would compile all modules again where PYTHONDONTWRITEBYTECODE is set.
+bytecode: $(VENV)/test
+	@$(BIN)/python -m compileall -q framework plugins tests/support
 
 # The pictures that the README shows; of robots, of those that a fit has trained (the seed is that of the first weights).
 pictures: $(VENV)/plot
