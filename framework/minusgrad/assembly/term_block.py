@@ -117,12 +117,17 @@ class TermBlock:
             edges=getattr(model, "edges", None),
             outside=getattr(model, "outside", None),
             cutoff=self._cutoff(),
-            far=Far(**far.model_dump()) if (far := getattr(model, "far", None)) else None,
+            far=self._far(),
             exclude=excluded(self.state, getattr(model, "exclude", None)),
             scaled=scaled(self.state, getattr(model, "scale", {})),
             units=self.units,
             cells=cells,
         )
+
+    def _far(self) -> Far | None:
+        """How far pairs are expanded; an argument of that name is a parameter of its energy."""
+        table = None if "far" in self.energy.roles else getattr(self.model, "far", None)
+        return Far(**table.model_dump()) if table else None
 
     def _at_points(self, cells: np.ndarray | None) -> dict[str, Any]:
         """The data that the block gives; values of cells for each of their points."""
