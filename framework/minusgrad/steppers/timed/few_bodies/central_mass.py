@@ -1,6 +1,7 @@
 """The gravity of a scene about a dominant mass, recognised by its values: -G m_i m_j / r, and G by name."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +52,11 @@ def about(
     )
 
 
-def _strength(term: Term, motion: Motion, n: int, central: int) -> str | None:
+def _strength(term: Any, motion: Motion, n: int, central: int) -> str | None:
     """The parameter G of a term that is -G m_i m_j / r between all nodes; None of another term."""
-    arguments = {field.name: a for a, field in getattr(term, "fields", {}).items()}
+    if not isinstance(term, Term):
+        return None
+    arguments = {field.name: a for a, field in term.fields.items()}
     if motion.position not in arguments or motion.inertia not in arguments:
         return None
     if not (term.elements.unordered and term.elements.arity == 2 and term.elements.count == n * (n - 1) // 2):
