@@ -6,7 +6,8 @@ Each row of L follows from the rows before it (the up-looking factorisation: Dav
 Softw. 31, 587). Pattern, order and sums are fixed, so that equal matrices have equal factors, bit for bit, at
 any number of threads. Rows that no path of entries connects are independent groups, which threads share.
 
-The order is that of the rows themselves, or SuperLU's minimum degree where that has fewer entries.
+The order is that of the rows themselves, or SuperLU's minimum degree where that has fewer entries; long paths
+are eliminated from both ends (`paths`).
 """
 
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 
 from ..engine import storage
 from ..engine.kernels import GRAIN, BoundKernel, Code, on_one_thread, words
+from . import paths
+from .paths import order_of_paths
 
 FACTOR = """for group in range(begin.shape[0] - 1):
     for i in range(begin[group], begin[group + 1]):
@@ -65,7 +68,10 @@ class KernelFactors:
         group = _groups(size, rows, columns)
         plain = _Symbolic(size, rows, columns, _sorted(np.arange(size), group))
         self.symbolic = plain
-        if plain.fill > len(rows) - size:
+        along = order_of_paths(size, rows, columns, group)
+        if along is not None:
+            self.symbolic = _Symbolic(size, rows, columns, along)
+        elif plain.fill > len(rows) - size:
             other = _Symbolic(size, rows, columns, _sorted(_minimum_degree(size, rows, columns), group))
             self.symbolic = other if other.fill < plain.fill else plain
         self.entries = self.symbolic.entries
@@ -81,7 +87,8 @@ class KernelFactors:
         self.a, self.b, self.x, self._pivot = (arrays[n] for n in ("a", "b", "x", "pivot"))
         self.arrays = arrays
         most = GRAIN if len(self.begin) <= GRAIN else 0
-        self.codes = {"factor": _code(FACTOR, arrays), "solve": _code(SOLVE, arrays)}
+        factor, solve = (FACTOR, SOLVE) if along is None else (paths.FACTOR, paths.SOLVE)
+        self.codes = {"factor": _code(factor, arrays), "solve": _code(solve, arrays)}
         self._factor, self._solve = (
             BoundKernel(on_one_thread(code, len(self.begin), most)) for code in self.codes.values()
         )

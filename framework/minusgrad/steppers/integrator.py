@@ -38,6 +38,7 @@ do not depend on how many steps a call takes; the choice depends on the size of 
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,7 @@ class Integrator(MotionStepper):
             magnetic.refuse_partly_held(self.holds)
         self.friction = Friction.of(dissipation, motions) if dissipation else None
         self._work = storage.allocate(np.zeros(1))
+        self._constrained = self._constrained_moves()
         self.moves = Moves(
             potential,
             self.motions,
@@ -165,8 +167,8 @@ class Integrator(MotionStepper):
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
             kepler,
+            self._constrained,
         )
-        self._constrained = self._constrained_moves()
         self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
         if self._constrained and self.move_tape:
             self._single.recorder = MoveRecorder(
@@ -174,8 +176,8 @@ class Integrator(MotionStepper):
             )
             self._constrained.recorded = True
         self._divided = DividedSteps()
-        small = self.cell is None and self._constrained is None and self._statements <= SMALL
-        self._steps = self._kernel_of_steps() if small else None
+        whole = self.cell is None and (not self._constrained or self._constrained.steps_in_kernels())
+        self._steps = self._kernel_of_steps() if whole and self._statements <= SMALL else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
@@ -206,6 +208,8 @@ class Integrator(MotionStepper):
         forces = FusedCode(self.potential).statements(self._forces) * evaluations
         drifts = len(self.scheme.drifts) * self.moves.magnetic.statements if self.moves.magnetic else 0
         drifts += len(self.scheme.drifts) * 2 * self.kepler.statements if self.kepler else 0
+        if self._constrained and (loops := self._constrained.projections.loops):
+            drifts += len(self.scheme.drifts) * loops.statements
         return forces + drifts + (4 * self.friction.statements if self.friction else 0)
 
     @property
@@ -334,15 +338,20 @@ class Integrator(MotionStepper):
         anything is missing or does not fit.
         """
         refuse_unlike({"since": np.array(0), **state}, self._state())
+        self._put(state)
+        self._restore_clock(state)
+        if self._constrained:
+            self._begin(self.time)
+        self.mark()
+
+    def _put(self, state: dict[str, np.ndarray]) -> None:
+        """Overwrite the arrays of a state, without the clock."""
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
         for name, array in self._sums.items():
             storage.store(array, state[name])
-        self._restore_clock(state)
         if self._constrained:
-            self._constrained.multipliers[...] = state["multipliers"]
-            self._constrained.projections.begin(self.time)
-        self.mark()
+            self._constrained.put(state["multipliers"])
 
     def advance(self, n: int) -> None:
         """Move the fields n steps.
@@ -370,6 +379,7 @@ class Integrator(MotionStepper):
                 trouble = diagnosis.first(self.step - self.since, self.t0, self.dt) or overflow
                 self.recall(before)
                 raise NonFiniteError(f"step {self.step + 1}: {trouble}")
+        self._note()
 
     @property
     def _sums(self) -> dict[str, Any]:
@@ -390,7 +400,7 @@ class Integrator(MotionStepper):
         first = self.step - self.since
         if self._steps is not None:
             row = (self.step - self.tape.first,) if self.tape else ()
-            self._steps(n, float(first), self.t0, self.dt, *row)
+            self._launch(n, float(first), self.t0, self.dt, float(self.times(self.step + n)), *row)
             self.step += n
             return
         for _ in range(n):
@@ -414,6 +424,7 @@ class Integrator(MotionStepper):
 
     def _run_divided(self, before: Memory) -> None:
         """A step in as few substeps as are solved; else the state `before` and an error."""
+        first = 1 if self._steps is None else 0  # launches have more ways than a kernel of steps
         self.recall(before)
         t0, end = self.time, float(self.times(self.step + 1))
 
@@ -426,9 +437,13 @@ class Integrator(MotionStepper):
                 draws = APART + (self.step - self.since) * SUBSTEPS + part
                 self._single.substep(t0 + part * h, h, last, draws)
 
-        parts = self.in_parts([2**k for k in range(1, SUBSTEPS.bit_length())], take, self._unsolved)
+        parts = self.in_parts([2**k for k in range(first, SUBSTEPS.bit_length())], take, self._unsolved)
         self.step += 1
-        self._divided.add(self.step, parts)
+        if parts > 1:
+            self._divided.add(self.step, parts)
+        if self._steps:
+            self._begin(self.time)
+            self.mark()
 
     def _unsolved(self, parts: int, error: RunFailedError) -> UnsolvedStepError:
         return UnsolvedStepError(
@@ -471,7 +486,7 @@ class Integrator(MotionStepper):
     def _evaluate(self, t: float) -> None:
         if self._constrained:
             self._constrained.projections.weigh()
-            self._constrained.projections.begin(t)
+            self._begin(t)
         if self._steps is None or self.tape:
             self.potential.gradient_into(self._forces, t)
             return
@@ -496,13 +511,35 @@ class Integrator(MotionStepper):
 
     def _step_of_no_length(self, t: float) -> None:
         """The forces by a step with dt = 0: these have the bits that steps give them."""
-        assert self._steps
         before, fields = self.memory()
         for array in self._forces.values():
             array.fill(0)
-        self._steps(1, 0.0, t, 0.0)
-        forces = {n: values for n, values in self._state().items() if n.startswith("gradient/")}
-        self.recall((before | forces, fields))
+        try:
+            self._launch(1, 0.0, t, 0.0, t)
+        finally:
+            forces = {n: values for n, values in self._state().items() if n.startswith("gradient/")}
+            for field, values in zip(self._remembered, fields, strict=True):
+                field.set(values)
+            self._put(before | forces)
+
+    def _begin(self, t: float) -> None:
+        """The Jacobian of constraints and its factors, with the bits that steps give them."""
+        assert self._constrained
+        if self._steps is None:
+            self._constrained.projections.begin(t)
+            return
+        before = self._state()
+        self._step_of_no_length(t)
+        self._put(before)
+
+    def _launch(self, n: int, first: float, t0: float, dt: float, end: float, *row: int) -> None:
+        """Take n steps in one kernel, until the time `end`. Raises `UnsolvedStepError`."""
+        assert self._steps
+        steps = partial(self._steps, n, first, t0, dt, *row)
+        if self._constrained is None:
+            steps()
+        else:
+            self._constrained.projections.launched(steps, end, dt)
 
     # The last finite state
 

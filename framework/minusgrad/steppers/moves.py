@@ -16,12 +16,14 @@ from ..engine.kernels import Code, at_each, real, zeroed
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from .constrained.constrained_moves import ConstrainedMoves
 from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .schemes import Scheme
 from .step_sequence import (
     BathDrift,
+    ConstrainedDrift,
     Drift,
     Forces,
     HalfFriction,
@@ -30,6 +32,7 @@ from .step_sequence import (
     Kick,
     MagneticDrift,
     Move,
+    TangentProjection,
     rule,
 )
 from .tape import Tape
@@ -59,9 +62,10 @@ class Moves:
         bath: Bath | None = None,
         magnetic: MagneticDrifts | None = None,
         kepler: KeplerSplitting | None = None,
+        constrained: ConstrainedMoves | None = None,
     ):
         self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
-        self.magnetic, self.kepler = magnetic, kepler
+        self.magnetic, self.kepler, self.constrained = magnetic, kepler, constrained
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
         self.tape = tape
 
@@ -103,11 +107,14 @@ class Moves:
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
             KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
+            ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
+            TangentProjection: lambda move, number: [self._tangents()],
             Forces: self._forces,
         }
         begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
         step = scheme.sequence.code(lambda move, number: rule(rules, move, "integrator")(move, number))
-        loop = Code.joined([begin, step]).inside(STEPS)
+        whole = Code.joined([begin, step])
+        loop = (self.constrained.while_solved(whole) if self.constrained else whole).inside(STEPS)
         return loop.naming(**coefficients(scheme))
 
     def _drift_and_place(self, number: str, scheme: Scheme, drift: Code) -> list[Code]:
@@ -120,6 +127,15 @@ class Moves:
             self.holds.code(),
             self.tape.record_positions(row) if self.tape else Code(""),
         ]
+
+    def _drift_onto(self, number: str, scheme: Scheme) -> list[Code]:
+        """A drift and its projection onto constraints."""
+        assert self.constrained
+        return [*self._drift_and_place(number, scheme, self.drift()), self.constrained.onto(number)]
+
+    def _tangents(self) -> Code:
+        """Velocities tangent to constraints, if there are some."""
+        return self.constrained.tangents() if self.constrained else Code("")
 
     def _around_bath(self) -> Code:
         """A drift in the heat bath; in a magnetic field between two halves of its flow."""
@@ -166,7 +182,7 @@ class Moves:
         pieces = [self.tape.record_velocities(f"(at + sub) * 2 + {number}")] if self.tape else []
         if not self.friction:
             return pieces
-        pieces += [Code("h = ti.f64(0.5) * dt\n"), self.apply_friction()]
+        pieces += [Code("h = ti.f64(0.5) * dt\n"), self.apply_friction(self._tangents())]
         sums = {"dissipated": self.friction.dissipated}
         for motion in self.motions:
             pieces.append(self._lost(motion).naming(**sums))
@@ -178,11 +194,14 @@ class Moves:
 
     # Friction
 
-    def apply_friction(self) -> Code:
-        """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t."""
-        return Code.joined(
-            [self.remembered(), *self.friction_stage("ti.f64(0.5) * h"), *self.friction_stage("h")]
-        )
+    def apply_friction(self, projected: Code | None = None) -> Code:
+        """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t.
+
+        projected: loops after each of its two stages.
+        """
+        after = [projected] if projected else []
+        half, whole = self.friction_stage("ti.f64(0.5) * h"), self.friction_stage("h")
+        return Code.joined([self.remembered(), *half, *after, *whole, *after])
 
     def remembered(self) -> Code:
         """Copies of the velocities before friction."""

@@ -1,8 +1,8 @@
 """Moves of a constrained step: drifts onto constraints, tangent velocities, the work of driven constraints.
 
-`multipliers` (2, projections of a step, E) are those of the last two steps, from which those that the next
-one begins with are extrapolated; in a heat bath, which pushes at random, the last ones are taken as they
-are. They are state: from them and the fields, a resumed run computes the same bits.
+`multipliers` (4, projections of a step, E) are those of the last four steps, the newest first. Those that the
+next one begins with are their extrapolation by a polynomial; in a heat bath, which pushes at random, the last
+ones are taken as they are. They are state: from them and the fields, a resumed run computes the same bits.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 
 from ...engine import storage
+from ...engine.kernels import Code
 from ..holds import Holds
 from .projections import Projections
+
+EXTRAPOLATED = ((1.0, 0.0, 0.0, 0.0), (2.0, -1.0, 0.0, 0.0), (4.0, -6.0, 4.0, -1.0))
+"""Weights of the multipliers before: constant, linear, and cubic where four steps are known."""
 
 
 class ConstrainedMoves:
@@ -24,10 +28,19 @@ class ConstrainedMoves:
 
     def __init__(self, projections: Projections, holds: Holds, work: Any, count: int, smooth: bool = True):
         self.projections, self.holds, self.work, self.smooth = projections, holds, work, smooth
-        self.multipliers = np.zeros((2, count, projections.count))
+        self._kept = storage.allocate(np.zeros((len(EXTRAPOLATED[0]), count, projections.count)))
         self.projected: list[tuple[np.ndarray, np.ndarray]] = []
         """Velocities (N,) and impulses (E,) of projections of velocities, for a tape that empties it."""
         self.recorded = False
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """Those of the last steps, (4, projections of a step, E)."""
+        return storage.host(self._kept)
+
+    def put(self, multipliers: np.ndarray | float) -> None:
+        """Overwrite the multipliers of the last steps."""
+        storage.store(self._kept, np.broadcast_to(multipliers, self._kept.shape))
 
     def drift(self, number: int, h: float, end: float, drift: Callable[[float], None]) -> None:
         """A drift of length h, the projection onto g = 0 at the time `end`, and the Jacobian there.
@@ -36,12 +49,60 @@ class ConstrainedMoves:
         """
         drift(h)
         self.holds.place(end)
-        last, before = self.multipliers[:, number].copy()
-        guess = 2.0 * last - before if self.smooth and before.any() else last
+        known = self.multipliers[:, number]
+        order = 0 if not self.smooth else 2 if known[3].any() else 1 if known[1].any() else 0
+        guess = sum(c * one for c, one in zip(EXTRAPOLATED[order], known, strict=True) if c)
         found = self.projections.positions(h, end, guess)
-        self.multipliers[:, number] = found, last
+        kept = self.multipliers.copy()
+        kept[:, number] = found, *known[:-1]
+        self.put(kept)
         self._count(self.projections.work(self.projections.impulses))
         self.projections.begin(end, loaded=True)
+
+    # For kernels of whole steps
+
+    def steps_in_kernels(self) -> bool:
+        """True if a kernel can take whole steps: nothing drives constraints, and no tape or bath is there."""
+        whole = self.projections.loops is not None and not self.projections.drives
+        return whole and self.smooth and not self.recorded
+
+    def onto(self, number: str) -> Code:
+        """The projection of the drift of this number, and the Jacobian there; locals h and t."""
+        loops = self.projections.loops
+        assert loops
+        few, all_known = (f"ti.abs(multipliers[{k}, {number}, e])" for k in (1, 3))
+        weights = ", ".join(f"w{k}" for k in range(4))
+        constant, linear, cubic = (", ".join(f"ti.f64({c})" for c in row) for row in EXTRAPOLATED)
+        guess = " + ".join(f"w{k} * multipliers[{k}, {number}, e]" for k in range(4))
+        shifted = "".join(
+            f"    multipliers[{k}, {number}, e] = multipliers[{k - 1}, {number}, e]\n" for k in (3, 2, 1)
+        )
+        before = (
+            "few, full = ti.f64(0.0), ti.f64(0.0)\nfor e in range(found.shape[0]):\n"
+            f"    few += {few}\n    full += {all_known}\n"
+            f"{weights} = {constant}\nif full > 0.0:\n    {weights} = {cubic}\n"
+            f"elif few > 0.0:\n    {weights} = {linear}\n"
+            f"for e in range(found.shape[0]):\n    found[e] = h * ({guess})\n"
+        )
+        after = (
+            f"rest = ti.f64(1.0) / h\nfor e in range(impulses.shape[0]):\n{shifted}"
+            f"    multipliers[0, {number}, e] = rest * impulses[e]\n"
+        )
+        guessed, kept = (loops.code(text).naming(multipliers=self._kept) for text in (before, after))
+        return Code.joined([guessed, loops.onto(), kept, loops.rows()])
+
+    def tangents(self) -> Code:
+        """Tangent velocities."""
+        assert self.projections.loops
+        return self.projections.loops.tangent()
+
+    def while_solved(self, step: Code) -> Code:
+        """A step that is taken unless one before it failed."""
+        assert self.projections.loops
+        test = self.projections.loops.code("if failed[0] < 0:")
+        return step.inside(test.text).naming(**test.arrays)
+
+    # By launches
 
     def tangent(self) -> float:
         """Make velocities tangent; returns the kinetic energy that driven constraints took by it."""

@@ -58,6 +58,13 @@ class ConstraintLoops:
             for k, part in enumerate(equations.parts.values())
         ]
 
+    @property
+    def statements(self) -> float:
+        """About how many statements a projection and the factors after it execute."""
+        lines = sum(code.text.count("\n") for code in (self.rows(), self.onto(), self.onto()))
+        fill = np.diff(self._gram.factors.symbolic.begin).astype(float)
+        return lines * self.equations.count + 10.0 * float((fill * fill).sum())
+
     def rows(self) -> Code:
         """The Jacobian at the present positions, A and its factors; `failed` where A is singular."""
         pieces, start = [], 0
@@ -91,8 +98,8 @@ class ConstraintLoops:
 
     def onto(self) -> Code:
         """From a drift's end onto g = 0, beginning with the impulses in `found`."""
-        kept = self._code("for e in range(impulses.shape[0]):\n    impulses[e] = found[e]\n")
-        added = self._code("for e in range(impulses.shape[0]):\n    impulses[e] = impulses[e] + found[e]\n")
+        kept = self.code("for e in range(impulses.shape[0]):\n    impulses[e] = found[e]\n")
+        added = self.code("for e in range(impulses.shape[0]):\n    impulses[e] = impulses[e] + found[e]\n")
         move = self._named(self._impulses.codes["move"])
         extent = Code.joined([Code("far = ti.f64(0.0)\n"), *self._extents()])
         begin = (
@@ -101,7 +108,7 @@ class ConstraintLoops:
             "going, turns, before = ti.select(h == 0.0, 0, 1), 0, ti.f64(1e300)\n"
         )
         solve = self._named(self._gram.factors.codes["solve"])
-        counted = self._code("before = worst\nturns += 1\niterations[0] = iterations[0] + 1\n")
+        counted = self.code("before = worst\nturns += 1\niterations[0] = iterations[0] + 1\n")
         moved = Code.joined([solve, added, move, counted]).inside("if going == 1:")
         turn = Code.joined([self._values(), self._judged(), moved])
         return Code.joined([kept, move, extent, Code(begin), turn.inside("while going == 1:")])
@@ -109,35 +116,10 @@ class ConstraintLoops:
     def tangent(self) -> Code:
         """Tangent velocities; the impulses are in `found`."""
         rates = "rates[e]" if "rates" in self._arrays else "ti.f64(0.0)"
-        begin = self._code(f"for e in range(right.shape[0]):\n    right[e] = {rates}\n")
+        begin = self.code(f"for e in range(right.shape[0]):\n    right[e] = {rates}\n")
         solve = self._gram.factors.codes["solve"]
         rest = (self._impulses.codes["rate"], solve, self._impulses.codes["kick"])
         return Code.joined([begin, *map(self._named, rest)])
-
-    def guessed(self, multipliers: Any, number: str, smooth: bool) -> Code:
-        """The impulses in `found` that the drift of this number begins with, as in `ConstrainedMoves`."""
-        last, before = (f"multipliers[{k}, {number}, e]" for k in (0, 1))
-        text = (
-            f"some = ti.f64(0.0)\nfor e in range(found.shape[0]):\n    some += ti.abs({before})\n"
-            f"more = ti.select(some > 0.0, {1.0 if smooth else 0.0}, 0.0)\n"
-            "for e in range(found.shape[0]):\n"
-            f"    found[e] = h * ({last} + more * ({last} - {before}))\n"
-        )
-        return self._code(text).naming(multipliers=multipliers)
-
-    def kept(self, multipliers: Any, number: str) -> Code:
-        """The multipliers of a projection, for those that come."""
-        last, before = (f"multipliers[{k}, {number}, e]" for k in (0, 1))
-        text = f"for e in range(impulses.shape[0]):\n    {before} = {last}\n    {last} = impulses[e] / h\n"
-        return self._code(text).naming(multipliers=multipliers)
-
-    def work(self, of: str, **totals: Any) -> Code:
-        """Adds the work of the impulses `of` by driven constraints and supports to sums of one number."""
-        if "driven" not in self._arrays:
-            return Code("")
-        text = f"done = ti.f64(0.0)\nfor e in range(driven.shape[0]):\n    done += {of}[e] * driven[e]\n"
-        adds = "".join(f"{name}[0] = {name}[0] + done\n" for name in totals)
-        return Code.joined([self._code(text), Code(adds, totals)])
 
     # Parts of the loops
 
@@ -174,7 +156,7 @@ class ConstraintLoops:
     def _judged(self) -> Code:
         """Whether iterations go on."""
         eps = self._eps
-        return self._code(
+        return self.code(
             "worst = worst / far\n"
             f"if {NOT_FINITE.format('whole')}:\n    going, failed[0] = 0, {BAD}\n"
             f"elif worst <= {SOLVED * eps!r} or (worst <= {ROUNDED * eps!r} and worst > 0.5 * before):\n"
@@ -204,10 +186,10 @@ class ConstraintLoops:
         nodes = f"{emitter.prefix}nodes"
         inner = [*(f"n{s} = {nodes}[e, {s}]" for s in range(part.term.arity)), *lines]
         text = "\n".join([f"for e in range({nodes}.shape[0]):", *indented(inner), ""])
-        code = self._code(text)
+        code = self.code(text)
         return Code(code.text, {**code.arrays, **emitter.arrays_of(text.splitlines())})
 
-    def _code(self, text: str) -> Code:
+    def code(self, text: str) -> Code:
         """A text with the arrays that it names."""
         used = {*re.findall(r"\w+", text)}
         return self._named(Code(text, {n: array for n, array in self._arrays.items() if n in used}))

@@ -5,7 +5,7 @@ without a return to the host. Where an iteration leaves so much that the factors
 on from there, as `Projections` does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ...energies.fields import Motion
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code
+from ...errors import UnsolvedStepError
 from ...potential.constraints.constraints import Constraints
 from ..holds import Holds
 from .constraint_loops import ConstraintLoops
@@ -25,7 +26,7 @@ ONCE = "ti.loop_config(serialize=True)\nfor once in range(1):"
 class KernelProjections(Projections):
     """`Projections` whose `begin`, `positions` and `velocities` launch a kernel each.
 
-    `loops`: the same for kernels of whole steps. `failed`: an array of one number, see `ConstraintLoops`.
+    `failed`: an array of one number (`ConstraintLoops`).
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class KernelProjections(Projections):
         masks = {n: holds.mask(n) for n in self.names if holds.mask(n) is not None}
         parts = self.equations, self._entries, self.gram, self._kernels
         self._arrays = made
-        self.loops = ConstraintLoops(*parts, made, self._velocities, masks)
-        self._begin = _once(self.loops.rows(), "t")
-        self._onto = _once(self.loops.onto(), "h", "t")
-        self._tangent = _once(self.loops.tangent())
+        self.loops = loops = ConstraintLoops(*parts, made, self._velocities, masks)
+        self._begin = _once(loops.rows(), "t")
+        self._onto = _once(loops.onto(), "h", "t")
+        self._tangent = _once(loops.tangent())
 
     @property
     def _vectors(self) -> list[str]:
@@ -59,11 +60,17 @@ class KernelProjections(Projections):
         self._begin(t)
         if storage.host(self.failed)[0] >= 0:
             super().begin(t)  # which names the equation
-        self.begun()
-
-    def begun(self) -> None:
-        """Take what a kernel computed of the Jacobian."""
         self.driven = storage.host(self._arrays["driven"]) if self.drives else None
+
+    def launched(self, steps: Callable[[], None], t: float, h: float) -> None:
+        self.failed.fill(-1)
+        steps()
+        self.time = t
+        if storage.host(self.failed)[0] < 0:
+            return
+        if h != 0.0:
+            raise UnsolvedStepError("the constraints are not reached by the factors of one place")
+        super().begin(t)  # which names the equation
 
     def positions(self, h: float, t: float, guess: np.ndarray) -> np.ndarray:
         storage.store(self.gram.factors.x, guess * h)

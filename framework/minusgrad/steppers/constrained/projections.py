@@ -13,7 +13,7 @@ bodies so far that this converges slowly, with the matrix at the present positio
 to the rounding of the positions. They begin at the impulses of the step before, which are state.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,9 @@ from .incidence import entries
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-SOLVED, ROUNDED = 4.0, 64.0
+    from .constraint_loops import ConstraintLoops
+
+SOLVED, ROUNDED = 2.0, 64.0
 """A violation of so many eps ends iterations; and so does one of so many that no longer falls by half."""
 MOST = 40
 """The most iterations of a projection."""
@@ -74,6 +76,8 @@ class Projections:
         self.sizes = np.zeros(self.equations.count)
         self.impulses = np.zeros(self.equations.count)
         self.driven: np.ndarray | None = None
+        self.loops: ConstraintLoops | None = None
+        """The loops of these projections for kernels of whole steps, if there are such."""
         self._eps = float(np.finfo(fields.dtype).eps)
 
     def weigh(self) -> None:
@@ -235,6 +239,13 @@ class Projections:
         columns = self.equations.columns
         parts = np.split(storage.host(self.rows), np.cumsum([c.size for c in columns])[:-1])
         return self.equations.matrix([p.reshape(c.shape) for p, c in zip(parts, columns, strict=True)])
+
+    def launched(self, steps: Callable[[], None], t: float, h: float) -> None:
+        """Launch a kernel of steps of length h until time t, made with `loops`; for h = 0 it is `begin`.
+
+        Raises `UnsolvedStepError` where the steps do not reach the constraints.
+        """
+        raise NotImplementedError
 
     # Velocities
 
