@@ -15,6 +15,7 @@ WORKS = {
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
     "double_pendula": "1,024 double pendula by a variational integrator",
+    "chain_of_rods": "a chain of 10,000 rods by RATTLE, and the same of springs",
     "liquid": "a Lennard-Jones liquid within a cutoff: velocity Verlet with lists of neighbours",
     "rigid_water": "216 rigid waters: RATTLE with lists of neighbours",
     "laser_deposit": "one iteration of laser deposition on the butterfly",

@@ -16,6 +16,7 @@ from minusgrad.adjoint.losses import Loss, ObservedStates
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.misfit import misfit
 from minusgrad.errors import EnergyError, UnsolvedStepError
+from minusgrad.steppers.constrained.constrained_moves import ConstrainedMoves
 from minusgrad.steppers.constrained.group_projections import GroupProjections
 from minusgrad.steppers.constrained.kernel_projections import KernelProjections
 from minusgrad.steppers.integrator import Integrator
@@ -114,6 +115,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         return real(self, h, t, guess)
 
     monkeypatch.setattr(KernelProjections, "positions", positions)
+    monkeypatch.setattr(ConstrainedMoves, "steps_in_kernels", lambda self: False)
     return failed
 
 

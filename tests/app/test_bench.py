@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
+    chain_of_rods,
     double_pendula,
     energies,
     few_bodies,
@@ -183,6 +184,13 @@ def test_our_rigid_waters_are_those_of_openmm():
     call, energy = case.columns[OURS].make()
     assert energy == pytest.approx(case.energy(), rel=1e-8)
     assert cases.error(call(), case.expected()) < 1e-8
+
+
+def test_our_chains_fall_and_rods_keep_their_lengths():
+    case = chain_of_rods.case(40)
+    for column in case.columns.values():
+        assert (expected := column.expected or case.expected)
+        assert cases.error(column.make()(), expected()) < case.tolerance
 
 
 @needs_gcc

@@ -1,10 +1,9 @@
 """Factors of matrices whose graph is a path, such as those of a chain of rods: elimination from both ends.
 
-    rows in the order 0, n - 1, 1, n - 2, ... of the path: L has two diagonals, l_i at (i, i - 2), and an entry at
-    (n - 1, n - 2) where both ends meet
+    rows in the order 0, n - 1, 1, n - 2, ... of the path: L has entries (i, i - 2), and (n - 1, n - 2)
 
-Neither half waits for the other, so that a processor works on both at once, and the numbers of the rows before
-stay in registers. The loops are those of `kernel_factors` for this pattern, group by group.
+Neither half waits for the other, so that a processor works on both at once, and the numbers of the rows
+before stay in registers. The loops are those of `kernel_factors` for this pattern, group by group.
 """
 
 import numpy as np

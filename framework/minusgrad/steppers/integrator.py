@@ -290,7 +290,7 @@ class Integrator(MotionStepper):
         """
         assert self._constrained
         taken = projected_start(self._constrained.projections, self.time)
-        self._constrained.multipliers.fill(0.0)
+        self._constrained.put(0.0)
         self.evaluate()
         return taken
 

@@ -70,7 +70,6 @@ class ConstrainedMoves:
         """The projection of the drift of this number, and the Jacobian there; locals h and t."""
         loops = self.projections.loops
         assert loops
-        few, all_known = (f"ti.abs(multipliers[{k}, {number}, e])" for k in (1, 3))
         weights = ", ".join(f"w{k}" for k in range(4))
         constant, linear, cubic = (", ".join(f"ti.f64({c})" for c in row) for row in EXTRAPOLATED)
         guess = " + ".join(f"w{k} * multipliers[{k}, {number}, e]" for k in range(4))
@@ -78,8 +77,7 @@ class ConstrainedMoves:
             f"    multipliers[{k}, {number}, e] = multipliers[{k - 1}, {number}, e]\n" for k in (3, 2, 1)
         )
         before = (
-            "few, full = ti.f64(0.0), ti.f64(0.0)\nfor e in range(found.shape[0]):\n"
-            f"    few += {few}\n    full += {all_known}\n"
+            f"{_sought('few', 1, number)}{_sought('full', 3, number)}"
             f"{weights} = {constant}\nif full > 0.0:\n    {weights} = {cubic}\n"
             f"elif few > 0.0:\n    {weights} = {linear}\n"
             f"for e in range(found.shape[0]):\n    found[e] = h * ({guess})\n"
@@ -122,3 +120,12 @@ class ConstrainedMoves:
     def _count(self, work: float) -> None:
         if work:
             storage.store(self.work, storage.host(self.work) + work)
+
+
+def _sought(name: str, kept: int, number: str) -> str:
+    """Lines after which the local is not zero if one of the multipliers of a step before is not."""
+    one = f"ti.abs(multipliers[{kept}, {number}, at_{name}])"
+    return (
+        f"{name}, at_{name} = ti.f64(0.0), 0\nwhile at_{name} < found.shape[0] and {name} == 0.0:\n"
+        f"    {name} = {one}\n    at_{name} += 1\n"
+    )

@@ -17,6 +17,7 @@ import numpy as np
 from ...codegen.element_statements import ElementStatements, Leaf
 from ...codegen.statements import indented
 from ...energies.fields import Field
+from ...engine import storage
 from ...engine.kernels import Code
 from ...potential.constraints.element_equations import ElementEquations
 from ...potential.constraints.equations import Equations
@@ -51,6 +52,10 @@ class ConstraintLoops:
         self._arrays = {**arrays, "right": gram.factors.b, "found": gram.factors.x}
         self._velocities = {e.field.name: v for e, v in zip(every, velocities, strict=True)}
         self._masks, self._names = dict(masks), dict[int, str]()
+        self._apart = all(_slots_apart(part) for part in equations.parts.values())
+        if self._apart:  # then entries of the diagonal of A are sums over one element
+            made = storage.allocate(gram.diagonals.astype(np.int32))
+            self._arrays |= {"a": gram.factors.a, "diagonals": made}
         dtype = equations.fields.dtype
         self._eps, self._singular = float(np.finfo(dtype).eps), SINGULAR[dtype.name]
         self._emitters = [
@@ -72,9 +77,11 @@ class ConstraintLoops:
             leaves, length = _leaves(part), part.columns.shape[1]
             timed = "rates" in self._arrays and part.term.uses_time
             found = emitter.derived(leaves, {}, range(length), rate=timed)
-            lines = [f"p = {start} + e * {length}", "s = ti.f64(0.0)"]
-            for c in range(length):
+            lines = [f"p = {start} + e * {length}", "s, y = ti.f64(0.0), ti.f64(0.0)"]
+            for c, leaf in enumerate(leaves):
                 lines += [f"g = ti.f64({found.first.get(c, '0.0')})", f"rows[p + {c}] = g", "s += g * g"]
+                lines += [f"y += {self._weight(part, leaf)} * g * g"] * self._apart
+            lines += [f"a[diagonals[{first} + e]] = y"] * self._apart
             lines.append(f"scale[{first} + e] = ti.f64(1.0) / ti.sqrt(s)")
             if timed:
                 lines.append(f"rates[{first} + e] = ti.f64({found.rate or '0.0'})")
@@ -94,7 +101,8 @@ class ConstraintLoops:
         )
         named = {n: factors.arrays[n] for n in ("pivot", "a", "of_row")}
         code = Code(judged, {**named, "failed": self._arrays["failed"]})
-        return Code.joined([*pieces, *map(self._named, (self._gram.code, factors.codes["factor"], code))])
+        gram = self._gram.couplings if self._apart else self._gram.code
+        return Code.joined([*pieces, *map(self._named, (gram, factors.codes["factor"], code))])
 
     def onto(self) -> Code:
         """From a drift's end onto g = 0, beginning with the impulses in `found`."""
@@ -108,10 +116,12 @@ class ConstraintLoops:
             "going, turns, before = ti.select(h == 0.0, 0, 1), 0, ti.f64(1e300)\n"
         )
         solve = self._named(self._gram.factors.codes["solve"])
-        counted = self.code("before = worst\nturns += 1\niterations[0] = iterations[0] + 1\n")
-        moved = Code.joined([solve, added, move, counted]).inside("if going == 1:")
+        counted = self.code(
+            "before = worst\ngoing = 2 - going\nturns += 1\niterations[0] = iterations[0] + 1\n"
+        )
+        moved = Code.joined([solve, added, move, counted]).inside("if going > 0:")
         turn = Code.joined([self._values(), self._judged(), moved])
-        return Code.joined([kept, move, extent, Code(begin), turn.inside("while going == 1:")])
+        return Code.joined([kept, move, extent, Code(begin), turn.inside("while going > 0:")])
 
     def tangent(self) -> Code:
         """Tangent velocities; the impulses are in `found`."""
@@ -130,6 +140,14 @@ class ConstraintLoops:
             if name in self._masks:
                 at, v = f"[n{slot}{''.join(f', {k}' for k in component)}]", self._velocities[name].name
                 yield f"s += rows[p + {c}] * (ti.f64(1.0) - ti.f64(free_{name}{at})) * ti.f64(f_{v}{at})"
+
+    def _weight(self, part: ElementEquations, leaf: Leaf) -> str:
+        """The inverse mass of a number of an element."""
+        argument, slot, component = leaf
+        field = part.term.fields[argument]
+        entries = next(e for e in self._every if e.field is field)
+        place = int(np.ravel_multi_index(component, field.shape[1:])) if component else 0
+        return f"weights[{entries.first + place} + n{slot} * {entries.width}]"
 
     def _held(self, part: ElementEquations) -> dict[str, Any]:
         """The arrays that `_by_supports` names."""
@@ -154,7 +172,10 @@ class ConstraintLoops:
         return Code.joined(pieces)
 
     def _judged(self) -> Code:
-        """Whether iterations go on."""
+        """Whether iterations go on: `going` is 1, or 2 before one that need not be judged.
+
+        The violation after it would be worst^2 / before, as iterations converge linearly.
+        """
         eps = self._eps
         return self.code(
             "worst = worst / far\n"
@@ -163,6 +184,7 @@ class ConstraintLoops:
             "    going = 0\n"
             f"elif turns >= {MOST} or (worst > {SLOW!r} * before and worst > {ROUNDED * eps!r}):\n"
             f"    going, failed[0] = 0, {LATE}\n"
+            f"elif turns > 0 and worst * worst <= {0.5 * SOLVED * eps!r} * before:\n    going = 2\n"
         )
 
     def _extents(self) -> Iterator[Code]:
@@ -204,6 +226,15 @@ class ConstraintLoops:
         if name.startswith("f_"):
             return name
         return self._names.setdefault(id(array), f"c{len(self._names)}_{name}")
+
+
+def _slots_apart(part: ElementEquations) -> bool:
+    """True if no element has a node of one field twice."""
+    by_field: dict[str, list[np.ndarray]] = {}
+    for argument in part.arguments:
+        by_field.setdefault(part.term.fields[argument].name, []).append(part.nodes[argument])
+    every = (np.sort(np.concatenate(nodes, axis=1), axis=1) for nodes in by_field.values())
+    return all((nodes[:, 1:] > nodes[:, :-1]).all() for nodes in every)
 
 
 def _leaves(part: ElementEquations) -> list[Leaf]:

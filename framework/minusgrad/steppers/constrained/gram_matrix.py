@@ -19,7 +19,8 @@ from .incidence import Entries
 class GramMatrix:
     """A, from the rows of G in an array `rows` and inverse masses in `weights`, and its factors.
 
-    `code`: the loops that compute A, for larger kernels.
+    For larger kernels: `code`, the loops that compute A, and `couplings`, those of its entries off the
+    diagonal alone. `diagonals` (E,): the places of the diagonal in `factors.a`.
     """
 
     def __init__(self, count: int, every: Sequence[Entries], rows: Any, weights: Any):
@@ -43,13 +44,23 @@ class GramMatrix:
         arrays = {"begin": begin} | {n: np.concatenate(parts)[order] for n, parts in numbers.items()}
         made = {n: storage.allocate(a.astype(np.int32)) for n, a in arrays.items()}
         widths = {e.width for e in every if len(e.node)}
-        text = _sums(widths.pop() if len(widths) == 1 else None)
+        width = widths.pop() if len(widths) == 1 else None
+        text = _sums(width, "for k in range(begin.shape[0] - 1):\n")
         if "width[" not in text:
             del made["width"]
         self.code = Code(text, {**made, "rows": rows, "weights": weights, "a": self.factors.a})
         work = sum(len(p[0]) * e.width for e, p in zip(every, pairs, strict=True))
+        high = np.repeat(np.arange(count), np.diff(self.factors.symbolic.of_row))
+        off = np.flatnonzero(high != self.factors.symbolic.column)
+        head = "for m in range(off.shape[0]):\n    k = off[m]\n"
+        arrays_off = {"off": storage.allocate(off.astype(np.int32))} if len(off) else {}
+        self.couplings = (
+            Code(_sums(width, head), {**self.code.arrays, **arrays_off}) if len(off) else Code("")
+        )
         self._fill = BoundKernel(on_one_thread(self.code, work))
         self._diagonal = self.factors.symbolic.of_row[1:] - 1
+        self.diagonals = np.empty(count, np.int64)
+        self.diagonals[self.factors.order] = self._diagonal
 
     def factor(self, damping: float = 0.0) -> None:
         """Compute A + damping diag A and its factors."""
@@ -74,14 +85,11 @@ class GramMatrix:
         return storage.host(self.factors.x)
 
 
-def _sums(width: int | None) -> str:
+def _sums(width: int | None, head: str) -> str:
     """The loop over entries of A; components unrolled where all nodes have as many."""
     product = "rows[one[q] + {u}] * weights[component[q] + {u}] * rows[other[q] + {u}]"
     if width is None:
         inner = f"        for u in range(width[q]):\n            s += {product.format(u='u')}\n"
     else:
         inner = "".join(f"        s += {product.format(u=u)}\n" for u in range(width))
-    return (
-        "for k in range(begin.shape[0] - 1):\n    s = ti.f64(0.0)\n"
-        f"    for q in range(begin[k], begin[k + 1]):\n{inner}    a[k] = s\n"
-    )
+    return f"{head}    s = ti.f64(0.0)\n    for q in range(begin[k], begin[k + 1]):\n{inner}    a[k] = s\n"

@@ -39,7 +39,7 @@ class KernelProjections(Projections):
         super().__init__(constraints, motions, inertia, holds)
         made = {n: storage.allocate(np.zeros(self.count)) for n in self._vectors}
         self.failed = storage.allocate(np.full(1, -1, np.int32))
-        made |= {"rows": self.rows, "failed": self.failed, "iterations": self._turns}
+        made |= {"rows": self.rows, "weights": self.weights, "failed": self.failed, "iterations": self._turns}
         masks = {n: holds.mask(n) for n in self.names if holds.mask(n) is not None}
         parts = self.equations, self._entries, self.gram, self._kernels
         self._arrays = made
