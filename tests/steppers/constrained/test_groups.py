@@ -138,5 +138,5 @@ def test_a_kernel_that_computes_another_jacobian_is_refused(monkeypatch: pytest.
         return [*real(self), "d_0_0 = d_0_0 * ti.f64(1.01)"]
 
     monkeypatch.setattr(GroupCode, "_evaluated", damaged)
-    with pytest.raises(MiscompiledError, match="the kernel of groups of constraints has a Jacobian that is"):
+    with pytest.raises(MiscompiledError, match="the kernel of constraints has a Jacobian that is"):
         molecules({"water": 16})

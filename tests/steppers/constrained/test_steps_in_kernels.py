@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from minusgrad.engine.kernels import Code
+from minusgrad.errors import MiscompiledError
 from minusgrad.plugin import Integrator
 from minusgrad.steppers.constrained.constrained_moves import ConstrainedMoves
+from minusgrad.steppers.constrained.constraint_loops import ConstraintLoops
 from minusgrad_elastic.rods import rod
 from tests.support.mechanisms import PIVOT, mechanism, state, violation, weight
 
@@ -67,3 +70,15 @@ def test_a_run_goes_on_after_a_divided_step_with_the_same_bits() -> None:
     again.advance(6)
     np.testing.assert_array_equal(state(one), state(again))
     assert violation(one) < 1e-15
+
+
+def test_a_kernel_that_computes_another_jacobian_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ConstraintLoops.rows
+
+    def damaged(self: ConstraintLoops) -> Code:
+        code = real(self)
+        return Code(code.text.replace(" = g\n", " = g * ti.f64(1.01)\n", 1), code.arrays)
+
+    monkeypatch.setattr(ConstraintLoops, "rows", damaged)
+    with pytest.raises(MiscompiledError, match="the kernel of constraints has a Jacobian that is"):
+        chain()

@@ -34,4 +34,6 @@ def projections(
         kinds = group_kinds(equations, labels)
         if fits(kinds, equations):
             return GroupProjections(*given, kinds)
-    return (KernelProjections if runtime.arch() == "cpu" else Projections)(*given)
+    if runtime.arch() == "cpu" and (whole := KernelProjections(*given)).fits:
+        return whole
+    return Projections(*given)

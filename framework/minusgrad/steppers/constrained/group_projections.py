@@ -13,7 +13,7 @@ import numpy as np
 from ...energies.fields import Motion
 from ...engine import storage
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
-from ...errors import MiscompiledError, UnsolvedStepError
+from ...errors import UnsolvedStepError
 from ...potential.constraints.constraints import Constraints
 from ...potential.constraints.equations import Equations
 from ..holds import Holds
@@ -25,8 +25,6 @@ LARGEST = 10
 """The most equations of a group: its system is written out."""
 KINDS = 16
 """The most kinds of groups: each has a loop of its own."""
-AGREES = 1e6
-"""How far numbers of two kernels may be apart, in roundings."""
 
 
 class GroupProjections(Projections):
@@ -68,7 +66,8 @@ class GroupProjections(Projections):
         self.time, self._factored = t, False
         self._jacobian(t)
         if not self._compared:
-            self._compare_rows(t)
+            self.compare_rows(t)
+            self._compared = True
         if any(storage.host(marks)[:, 0].any() for marks in self._marks):
             super().begin(t)
             self._factored = True
@@ -124,18 +123,6 @@ class GroupProjections(Projections):
         if not self._factored:
             self.factor()
         return super().solve(right)
-
-    def _compare_rows(self, t: float) -> None:
-        """Compare the rows of the kernel with those of the constraints. Raises `MiscompiledError`."""
-        self._compared = True
-        self.equations.load(t)
-        right = np.concatenate([part.ravel() for part in self.equations.rows()])
-        off, size = np.abs(storage.host(self.rows) - right), float(np.abs(right).max())
-        if not (off <= min(AGREES * self._eps, 0.01) * size).all():
-            raise MiscompiledError(
-                f"the kernel of groups of constraints has a Jacobian that is {off.max():.3g} off, where its"
-                f" numbers are up to {size:.3g}; report it, with the constraint"
-            )
 
 
 def fits(kinds: Sequence[GroupKind], equations: Equations) -> bool:

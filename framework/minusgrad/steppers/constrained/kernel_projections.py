@@ -12,7 +12,7 @@ import numpy as np
 
 from ...energies.fields import Motion
 from ...engine import storage
-from ...engine.kernels import BoundKernel, Code
+from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 from ...errors import UnsolvedStepError
 from ...potential.constraints.constraints import Constraints
 from ..holds import Holds
@@ -26,7 +26,8 @@ ONCE = "ti.loop_config(serialize=True)\nfor once in range(1):"
 class KernelProjections(Projections):
     """`Projections` whose `begin`, `positions` and `velocities` launch a kernel each.
 
-    `failed`: an array of one number (`ConstraintLoops`).
+    `failed`: an array of one number (`ConstraintLoops`). `fits`: kernels have room for the arrays of all
+    constraints; otherwise there are none.
     """
 
     def __init__(
@@ -44,9 +45,12 @@ class KernelProjections(Projections):
         parts = self.equations, self._entries, self.gram, self._kernels
         self._arrays = made
         self.loops = loops = ConstraintLoops(*parts, made, self._velocities, masks)
-        self._begin = _once(loops.rows(), "t")
-        self._onto = _once(loops.onto(), "h", "t")
-        self._tangent = _once(loops.tangent())
+        rows, onto, tangent = loops.rows(), loops.onto(), loops.tangent()
+        self.fits = all(len(code.arrays) <= MOST_ARRAYS for code in (rows, onto, tangent))
+        self._compared = dict.fromkeys(("begin", "steps"), False)
+        if self.fits:
+            self._begin = _once(rows, "t")
+            self._onto, self._tangent = _once(onto, "h", "t"), _once(tangent)
 
     @property
     def _vectors(self) -> list[str]:
@@ -58,6 +62,7 @@ class KernelProjections(Projections):
         self.time = t
         self.failed.fill(-1)
         self._begin(t)
+        self._compare("begin", t)
         if storage.host(self.failed)[0] >= 0:
             super().begin(t)  # which names the equation
         self.driven = storage.host(self._arrays["driven"]) if self.drives else None
@@ -66,11 +71,19 @@ class KernelProjections(Projections):
         self.failed.fill(-1)
         steps()
         self.time = t
+        if h == 0.0:
+            self._compare("steps", t)
         if storage.host(self.failed)[0] < 0:
             return
         if h != 0.0:
             raise UnsolvedStepError("the constraints are not reached by the factors of one place")
         super().begin(t)  # which names the equation
+
+    def _compare(self, kernel: str, t: float) -> None:
+        """Compare the rows of a kernel with others after its first launch."""
+        if not self._compared[kernel]:
+            self._compared[kernel] = True
+            self.compare_rows(t)
 
     def positions(self, h: float, t: float, guess: np.ndarray) -> np.ndarray:
         storage.store(self.gram.factors.x, guess * h)

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...energies.fields import Motion, ordered_sum
 from ...engine import storage
-from ...errors import UnsolvedStepError
+from ...errors import MiscompiledError, UnsolvedStepError
 from ...potential.constraints.constraints import Constraints
 from ..holds import Holds
 from .gram_matrix import GramMatrix
@@ -38,6 +38,8 @@ MOST = 40
 """The most iterations of a projection."""
 SLOW = 0.3
 """Iterations that leave more than this part of the violation go on with the present matrix."""
+AGREES = 1e6
+"""The largest difference of rows of G by two kernels, in roundings of the largest of their numbers."""
 SINGULAR = {"float64": 1e-13, "float32": 1e-6}
 """The least pivot of A, relative to its diagonal."""
 
@@ -139,6 +141,20 @@ class Projections:
         v = np.concatenate(parts)
         columns = zip(rows, self.equations.columns, strict=True)
         return self.equations.rates() + np.concatenate([(part * v[c]).sum(axis=1) for part, c in columns])
+
+    def compare_rows(self, t: float) -> None:
+        """Compare the rows that a kernel of its own computed with those of the constraints.
+
+        Raises `MiscompiledError`.
+        """
+        self.equations.load(t)
+        right = _joined([part.ravel() for part in self.equations.rows()])
+        off, size = np.abs(storage.host(self.rows) - right), float(np.abs(right).max())
+        if np.isfinite(size) and not (off <= min(AGREES * self._eps, 0.01) * size).all():
+            raise MiscompiledError(
+                f"the kernel of constraints has a Jacobian that is {off.max():.3g} off, where its numbers are"
+                f" up to {size:.3g}; report it, with the constraint"
+            )
 
     def factor(self) -> None:
         """Compute G W G^T and its factors."""
