@@ -24,7 +24,7 @@ from ...potential.constraints.equations import Equations
 from .gram_matrix import GramMatrix
 from .impulses import Impulses
 from .incidence import Entries
-from .projections import MOST, ROUNDED, SINGULAR, SLOW, SOLVED
+from .limits import MOST, ROUNDED, SINGULAR, SLOW, SOLVED
 
 BAD, LATE, DEPENDENT = 0, 1, 2
 """Why a projection failed: numbers that are not finite, slow iterations, singular pivots."""

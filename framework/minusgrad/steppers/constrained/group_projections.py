@@ -19,7 +19,8 @@ from ...potential.constraints.equations import Equations
 from ..holds import Holds
 from .group_code import GroupCode
 from .group_kinds import GroupKind
-from .projections import MOST, ROUNDED, SINGULAR, SOLVED, Projections
+from .limits import MOST, ROUNDED, SINGULAR, SOLVED
+from .projections import Projections
 
 LARGEST = 10
 """The most equations of a group: its system is written out."""
