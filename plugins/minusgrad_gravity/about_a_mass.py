@@ -15,12 +15,13 @@ Celestial Mechanics and Astrometry, 105): phases along an orbit are not those of
 """
 
 from math import inf
+from typing import Any
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 SYMMETRIES = ("translation", "rotation")
 G = Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf))
-PAIR = {"x": Node("m", ("d",)), "m": Node("kg")}
+PAIR: dict[str, Any] = {"x": Node("m", ("d",)), "m": Node("kg")}
 
 
 @local_energy(

@@ -10,12 +10,17 @@ Prog. Theor. Phys. 56, 1756).
 """
 
 from math import inf
+from typing import Any
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 from .about_a_mass import G
 
-MOVING = {"x": Node("m", ("d",)), "v": Node("m s^-1", ("d",)), "m": Node("kg", bounds=(0.0, inf))}
+MOVING: dict[str, Any] = {
+    "x": Node("m", ("d",)),
+    "v": Node("m s^-1", ("d",)),
+    "m": Node("kg", bounds=(0.0, inf)),
+}
 
 
 @local_energy(

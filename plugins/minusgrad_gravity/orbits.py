@@ -87,7 +87,8 @@ class OrbitalElements(Observer):
 
     def observe(self) -> None:
         x, v, m = (self.fields[n].values.astype(np.float64) for n in "xvm")
-        c, found = self.central, {}
+        c = self.central
+        found: dict[str, float | np.ndarray] = {}
         for k, name in enumerate(self.names):
             if k != c:
                 one = Elements.of(x[k] - x[c], v[k] - v[c], self.G * (m[c] + m[k]))
@@ -123,7 +124,10 @@ class ClosestApproach(Observer):
         for i, j in combinations(range(len(x)), 2):
             if (r := float(np.linalg.norm(x[i] - x[j]))) < self.least:
                 self.least, self.pair = r, (i, j)
-        values = {"closest_approach": self.least, "closest_pair": np.array(self.pair, np.float64)}
+        values: dict[str, float | np.ndarray] = {
+            "closest_approach": self.least,
+            "closest_pair": np.array(self.pair, np.float64),
+        }
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
     def state(self) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from minusgrad.errors import EnergyError, UserError
 from minusgrad.steppers.timed.few_bodies.central_mass import about
 from minusgrad_gravity.gravity import gravity
 from tests.support.command import SCENES
+from tests.support.laws import energy
 
 SCENE = SCENES / "outer_solar_system.toml"
 MOTIONS = [Motion("x", "v", "m")]
@@ -77,6 +78,15 @@ def test_a_scene():
     path = SCENES / "data" / "outer_solar_system_100yr.csv"
     theirs = np.loadtxt(path, delimiter=",", skiprows=2, usecols=(2, 3, 4))
     assert np.abs(one.fields["x"].values - theirs).max() < 1e-9
+
+
+def test_energy_for_10_000_years():
+    """The relative energy error stays below 1e-13, in steps of a quarter of a year."""
+    stepper = {"kind": "wisdom_holman", "scheme": "aba_10_6_4", "dt": "91.3125 day"}
+    one = build(SCENE, {"stepper": stepper})
+    start = energy(one.stepper)
+    one.stepper.advance(40_000)
+    assert abs(energy(one.stepper) / start - 1.0) < 1e-13
 
 
 def test_a_scene_with_softening_is_refused():

@@ -89,8 +89,9 @@ class GaussRadau(MotionStepper):
         self._masses = self.components.masses(self.inertia)
         self._pull = self._one_kernel()
         self.substeps, self._work, self._lost = 0, 0.0, 0.0
-        self._kept = {"b": np.zeros((STAGES, n)), "predicted": np.zeros((STAGES, n))}
-        self._rest = {"x": np.zeros(n), "v": np.zeros(n)}
+        nothing = np.zeros((STAGES, n))
+        self._kept: dict[str, np.ndarray] = {"b": nothing, "predicted": nothing.copy()}
+        self._rest: dict[str, np.ndarray] = {"x": np.zeros(n), "v": np.zeros(n)}
         self._wanted = self._last = 0.0
         self._flows = np.zeros((STAGES + 1, 2))
         self.evaluate()
