@@ -42,7 +42,8 @@ class EnergyDensity(Observer):
             energies[rows] += self.potential.by_element(term, t)
             volumes[rows] = self.volume[rows] * growth(self.potential.terms[term])
         if self.points is not None:
-            energies, volumes = (np.bincount(self.points.cell, weights=v) for v in (energies, volumes))
+            cell = self.points.cell
+            return np.bincount(cell, weights=energies) / np.bincount(cell, weights=volumes)
         return energies / volumes
 
 
