@@ -175,6 +175,7 @@ def test_our_double_pendula_keep_their_energy_as_scipys_do():
         assert cases.error(column.make()(), case.expected()) < case.tolerance
 
 
+@pytest.mark.long
 def test_our_rigid_waters_are_those_of_openmm():
     """OpenMM keeps distances in single precision: 5e-8 angstrom of 18.6 are 3e-9."""
     pytest.importorskip("openmm")

@@ -83,6 +83,7 @@ def test_molecules_with_more_rods(whole: Callable) -> None:
         np.testing.assert_allclose(mine, right, atol=1e-12)
 
 
+@pytest.mark.long
 def test_energy_is_kept_at_the_order_of_the_scheme() -> None:
     drifts = []
     for dt in (0.01, 0.005):
