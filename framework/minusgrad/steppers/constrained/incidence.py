@@ -83,7 +83,7 @@ def groups(equations: Equations, holds: Holds) -> np.ndarray:
 
     first, pairs = equations.count, list[np.ndarray]()
     for entry in entries(equations, equations.names):
-        free = holds.free(entry.field.name).reshape(-1, entry.width).any(axis=1)[entry.node]
+        free = np.asarray(holds.free(entry.field.name).reshape(-1, entry.width).any(axis=1))[entry.node]
         pairs.append(np.stack([entry.equation, first + entry.node])[:, free])
         first += len(entry.field)
     one, other = np.concatenate(pairs, axis=1)
