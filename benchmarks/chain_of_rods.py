@@ -18,7 +18,7 @@ from minusgrad_elastic.springs import spring
 from .harness import session
 from .harness.cases import OURS, Call, Case, Column, Goal
 
-DT, STEPS, LINK, MASS, STIFFNESS = 5e-4, 20, 0.05, 0.01, 1e4
+DT, STEPS, LINK, MASS, STIFFNESS = 5e-4, 50, 0.05, 0.01, 1e4
 FALL = np.array([0.0, 0.0, -9.81])
 SPRINGS = "springs"
 
