@@ -17,6 +17,7 @@ import numpy as np
 from ..engine import storage
 from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError, UnsolvedStepError
+from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..steppers.holds import Holds
@@ -46,6 +47,7 @@ class Rollout:
         budget: int = 1 << 30,
     ):
         self.stepper = stepper.differentiable()
+        refuse_kept_trees(self.stepper.potential.parts.values())
         self._derivation = derivation(self.stepper)
         self.losses, self.steps, self.budget = list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})

@@ -6,13 +6,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
+from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy
+from minusgrad.adjoint.losses import Loss
+from minusgrad.adjoint.rollout import Rollout
 from minusgrad.elements.trees.near_pairs import NearPairs
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import ti
 from minusgrad.potential.far_pairs.force_error import force_error
+from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.schemes import SCHEMES
 
 X, CHARGE = Node("m", ("d",)), Node("1")
 
@@ -176,6 +180,38 @@ def test_the_tree_follows_the_positions():
     again = Potential(fields, [bind(attraction, fields, parameters=CASES["gravity"][2], far=FAR)])
     assert np.array_equal(moved, again.gradient("x"))
     assert isinstance(tree.terms["attraction"].elements, NearPairs)
+
+
+@local_energy("aim", over="nodes", x=X)
+def aim(x):
+    """A loss of the last state."""
+    return x[0].dot(x[0]) ** 2
+
+
+def rollout(far: Far | None) -> Rollout:
+    """6 steps of a small cluster, and a loss of where they end."""
+    x, m = state(1200)
+    fields = Fields({"x": x, "v": 0.3 * x[::-1].copy(), "m": m / 1200})
+    of_pairs = bind(attraction, fields, parameters={"G": 1.0, "softening": 0.2}, far=far)
+    stepper = Integrator(Potential(fields, [of_pairs]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.05)
+    return Rollout(stepper, [Loss(Potential(fields, [bind(aim, fields)]), (6,))], 6)
+
+
+@pytest.mark.long
+def test_runs_have_the_derivatives_of_direct_sums():
+    names = ["x", "v", "m", "attraction.G", "attraction.softening"]
+    (value, slopes), (right, exact) = (
+        rollout(far).evaluate(names) for far in (Far(opening_angle=0.8, order=3), None)
+    )
+    assert value == pytest.approx(right, rel=1e-3)
+    assert value != right
+    for name in names:
+        assert np.abs(slopes[name] - exact[name]).max() < 1e-2 * np.abs(exact[name]).max(), name
+
+
+def test_derivatives_of_runs_with_kept_trees_are_refused():
+    with pytest.raises(EnergyError, match=r"attraction\.far\.skin: derivatives of runs need the tree"):
+        rollout(Far(opening_angle=0.4, order=3, skin=0.1))
 
 
 @local_energy("mixed", over="pairs", x=X, q=CHARGE)

@@ -7,7 +7,7 @@ With u(i, j) = u(j, i), the force on node i, and the derivative by its fields, i
 those of b are of other nodes. All is derived of this one function, with the tree as it is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest, Derivatives
 from ...codegen.expansions.radial_factors import RadialFactors, position_of
 from ...codegen.term_loops import Emitter
+from ...elements.trees.near_pairs import NearPairs
 from ...energies.fields import ordered_sum
 from ...energies.term import Term
 from ...engine import storage
+from ...errors import EnergyError
 from ...symbolic import differentiation
 from ...symbolic.graph import inputs
 from ...symbolic.numpy_values import numbers
@@ -164,6 +166,20 @@ class FarPairs:
         }
         (found,) = differentiation.tangent([kernel], along)
         return None if found.number == 0.0 else found
+
+
+def refuse_kept_trees(terms: Iterable[Any]) -> None:
+    """Refuse trees that stay for several steps: the way back through a run would not meet the same ones.
+
+    Raises `EnergyError`.
+    """
+    for term in terms:
+        elements = getattr(term, "elements", None)
+        if isinstance(elements, NearPairs) and elements.choice.skin > 0.0:
+            raise EnergyError(
+                f"{term.name}.far.skin: derivatives of runs need the tree of each step's positions, got a"
+                f" skin of {elements.choice.skin:g}; leave `skin` out"
+            )
 
 
 class TreeKernels(TermKernels):
