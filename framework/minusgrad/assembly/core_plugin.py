@@ -11,6 +11,7 @@ from pydantic import Field as Limits
 from ..energies.fields import Field
 from ..energies.magnetic_field import MagneticField, uniform_field
 from ..errors import EnergyError
+from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
@@ -42,6 +43,7 @@ from .observers import (
     ConjugateMomenta,
     ConstraintForces,
     Energies,
+    ForceErrors,
     Frames,
     Momenta,
     Observer,
@@ -565,6 +567,18 @@ def _kelvin(units: UnitSystem) -> tuple[str, float]:
     return units.symbol("K"), units.in_si("K")
 
 
+class ForceErrorsBlock(Looks):
+    """Errors of forces by a tree (`far`), against direct sums at a sample of nodes."""
+
+    def make(self, context: ObserverContext) -> Observer:
+        if not any(isinstance(k, TreeKernels) for k in context.stepper.potential.kernels.values()):
+            raise EnergyError(
+                "force_errors: are of energies with far pairs, got none; give an energy `far`, or leave the"
+                " observer out"
+            )
+        return ForceErrors(context.stepper, context.recorder, self.every)
+
+
 class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
@@ -634,6 +648,7 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
     return {
         "energies": EnergiesBlock,
         "momenta": MomentaBlock,
+        "force_errors": ForceErrorsBlock,
         "reactions": ReactionsBlock,
         "constraints": ConstraintsBlock,
         "temperatures": TemperaturesBlock,

@@ -22,6 +22,8 @@ from ..energies.written.momentum_map import MOMENTUM, bound_map
 from ..engine import storage
 from ..errors import EnergyError
 from ..files.trajectory import Recorder
+from ..potential.far_pairs.force_error import force_error
+from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
@@ -244,6 +246,21 @@ class Momenta(Observer):
             if spin is not None:
                 values[f"angular_momentum{suffix}"] = spin
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class ForceErrors(Observer):
+    """Records force_error/TERM of terms with far pairs: rms error over rms force, at a sample of nodes; and
+    force_error_99/TERM, the relative error that 1 % of them exceed."""
+
+    def observe(self) -> None:
+        step, time, potential = self.stepper.step, self.stepper.time, self.stepper.potential
+        potential.refresh(time)
+        values: dict[str, float | np.ndarray] = {}
+        for name, kernels in potential.kernels.items():
+            if isinstance(kernels, TreeKernels):
+                found = force_error(potential.terms[name], time, kernels)
+                values |= {f"force_error/{name}": found.rms, f"force_error_99/{name}": found.most}
+        self.recorder.record_observables(step, time, values)
 
 
 class ConjugateMomenta(Observer):
