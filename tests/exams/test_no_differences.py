@@ -21,6 +21,7 @@ PLATES = (
     *("compressible_mooney_rivlin", "compressible_ogden"),
 )
 ALLOWED = {
+    "self._acceleration": "accelerations at two times, through which Gauss-Radau steps put a polynomial",
     "_recorded": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
     "mean_gradients": "their means over cells",

@@ -32,7 +32,7 @@ from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..motion_stepper import MotionStepper
-from .quadrature import NODES, POSITION, STAGES, TO_DIFFERENCES, TO_POWERS, VELOCITY, WEIGHTS, shifted
+from .quadrature import APART, NODES, POSITION, STAGES, TO_DIFFERENCES, TO_POWERS, VELOCITY, WEIGHTS, shifted
 
 TOLERANCE = 1e-9
 """|b_7| in parts of |a|: the error of positions is then about 1e-16 of them (Rein & Spiegel 2015)."""
@@ -253,9 +253,9 @@ class GaussRadau(MotionStepper):
                 a = self._acceleration(t + h * s)
                 if flowing:
                     self._flows[k + 1] = self._powers(t + h * s)
-                difference = (a - a0) / s
+                difference = APART[k, 0] * (a - a0)
                 for j in range(k):
-                    difference = (difference - g[j]) / (s - NODES[j + 1])
+                    difference = APART[k, j + 1] * (difference - g[j])
                 b[: k + 1] += np.outer(TO_POWERS[: k + 1, k], difference - g[k])
                 g[k] = difference
             size = float(np.abs(a).max(initial=0.0))

@@ -33,6 +33,10 @@ def _to_powers() -> np.ndarray:
 
 NODES = _nodes()
 """s_0 to s_7."""
+APART = np.array(
+    [[1.0 / (NODES[k + 1] - s) if j <= k else 0.0 for j, s in enumerate(NODES)] for k in range(7)]
+)
+"""(7, 8): 1 / (s_(k+1) - s_j) for j up to k, for divided differences."""
 TO_POWERS = _to_powers()
 TO_DIFFERENCES = np.linalg.inv(TO_POWERS)
 WEIGHTS = np.linalg.solve(np.vander(NODES, increasing=True).T, 1.0 / np.arange(1.0, 9.0))
