@@ -268,7 +268,7 @@ AT_ONCE = Hold("pivot", "x", np.array([0]), displacement=(0.05, -0.1), velocity=
 TURNING = Hold("pivot", "x", np.array([0]), rotation=Rotation((0.4, -0.3), angle=0.5, rate=0.7), duration=0.4)
 MOVED = [
     ("leapfrog", AT_ONCE, ("pivot.displacement", "pivot.velocity")),
-    ("yoshida4", TURNING, ("pivot.angle", "pivot.rate")),
+    pytest.param("yoshida4", TURNING, ("pivot.angle", "pivot.rate"), marks=pytest.mark.long),
 ]
 
 

@@ -66,7 +66,8 @@ def test_a_strut_of_rods_and_torsion_springs(count: int) -> None:
     assert abs(across @ wave) == pytest.approx(np.linalg.norm(wave) * np.linalg.norm(found.shape), rel=1e-6)
 
 
-@pytest.mark.parametrize("lean", [0.1])
+@pytest.mark.long
+@pytest.mark.parametrize("lean", [0.01, 0.1])
 def test_a_rigid_bar_that_leans_reaches_a_limit_point(lean: float) -> None:
     """P = (1 - sin lean / sin a) cos a is largest where sin^3 a = sin lean: (1 - sin^(2/3) lean)^(3/2)."""
     of = Fields({"x": np.array([[0.0, 0.0], [np.sin(lean), np.cos(lean)]])})

@@ -171,6 +171,7 @@ def test_a_restored_search_goes_on_bit_for_bit(kind: type[Minimiser]) -> None:
     np.testing.assert_array_equal(whole.multipliers, other.multipliers)
 
 
+@pytest.mark.long
 def test_a_search_that_begins_with_rods_too_long() -> None:
     """By a sixth of the line's length: no step of Newton's method alone leads onto the rods."""
     search = chain(64, lengths=np.full(64, 2.3 / 64))
