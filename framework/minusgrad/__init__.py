@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .errors import UserError
     from .interpreter.case import checked
     from .potential.potential import Potential
-    from .potential.staged_binding import bind_staged
+    from .potential.staged.staged_binding import bind_staged
     from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
         biot_squares,
@@ -71,7 +71,7 @@ _HOMES = {
     "errors": "UserError",
     "interpreter.case": "checked",
     "potential.potential": "Potential",
-    "potential.staged_binding": "bind_staged",
+    "potential.staged.staged_binding": "bind_staged",
     "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }

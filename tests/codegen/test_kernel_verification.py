@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
-from minusgrad.codegen import kernel_verification
+from minusgrad.codegen.verification import kernel_verification
 from minusgrad.errors import MiscompiledError, RangeError
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.support.instances import CANONICAL

@@ -37,7 +37,7 @@ STAGED = ("minusgrad_rendering/marching.py",)
 
 
 OWNERS = {
-    "potential/staged_term.py": "drives Taichi's reverse mode",
+    "potential/staged/staged_term.py": "drives Taichi's reverse mode",
     "interpreter/recorded_launches.py": "drives it for other people's kernels, to judge it",
     "engine/runtime.py": "forgets arrays of an engine that ends",
 }

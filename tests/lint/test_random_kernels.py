@@ -10,8 +10,8 @@ import pytest
 from minusgrad import Fields, Node
 from minusgrad.energies.staged_energy import Stage, staged_energy
 from minusgrad.errors import EnergyError
-from minusgrad.potential.staged_binding import bind_staged
-from minusgrad.potential.staged_term import StagedTerm
+from minusgrad.potential.staged.staged_binding import bind_staged
+from minusgrad.potential.staged.staged_term import StagedTerm
 from tests.support.random_kernels import Kernels
 
 START = np.array([0.31, 0.87, 1.22, 0.55])

@@ -15,8 +15,8 @@ from minusgrad.energies.staged_energy import Stage, staged_energy
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
 from minusgrad.lint.stack_depth import pushed
-from minusgrad.potential.staged_binding import bind_staged
-from minusgrad.potential.staged_term import StagedTerm
+from minusgrad.potential.staged.staged_binding import bind_staged
+from minusgrad.potential.staged.staged_term import StagedTerm
 from minusgrad.torch import kernel
 
 FORTY = 40

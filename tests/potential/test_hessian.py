@@ -21,7 +21,7 @@ from minusgrad.engine import memory, runtime, storage
 from minusgrad.engine.kernels import compiled
 from minusgrad.errors import EnergyError
 from minusgrad.potential.hessians import element_hessians
-from minusgrad.potential.staged_binding import bind_staged
+from minusgrad.potential.staged.staged_binding import bind_staged
 from minusgrad_elastic.hyperelastic import st_venant_kirchhoff
 from minusgrad_elastic.springs import spring
 from minusgrad_gravity.gravity import gravity

@@ -31,7 +31,7 @@ from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.engine import storage
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution, Slope
-from minusgrad.potential.staged_term import StagedTerm
+from minusgrad.potential.staged.staged_term import StagedTerm
 from tests.support import programs
 from tests.support.programs import DT, UPDATES, chain, steps_in_numpy
 

@@ -24,7 +24,7 @@ from minusgrad import (
 )
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
-from minusgrad.potential.staged_term import Staged, StagedTerm
+from minusgrad.potential.staged.staged_term import Staged, StagedTerm
 from minusgrad.scene.units import UnitSystem
 from tests.support.clumping import CELLS, CLUMPING, clumping, cubes, deposit
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from minusgrad import Between, Datum, Fields, Node, Parameter, Stage, Time, bind_staged, staged_energy, ti
-from minusgrad.potential.staged_term import StagedTerm
+from minusgrad.potential.staged.staged_term import StagedTerm
 
 A = ti.types.ndarray
 

@@ -13,7 +13,7 @@ from ..errors import UserError, printable
 from ..files.trajectory import Recorder
 from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from ..scene import input_files
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds

@@ -48,8 +48,8 @@ from ..potential.far_pairs.force_error import force_error
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.slope import Slope
-from ..potential.staged_binding import bind_staged
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_binding import bind_staged
+from ..potential.staged.staged_term import StagedTerm
 from ..potential.velocity_terms import refuse_velocities
 from ..scene.document import PROGRAM, Block, HoldTable, SlopeTable
 from ..scene.records import quantities

@@ -7,7 +7,7 @@ from ..energies.term import Term
 from ..errors import EnergyError, choices, unknown
 from ..potential.potential import Potential
 from ..potential.slope import Slope
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from ..scene.document import SlopeTable
 from ..scene.units import UnitSystem, base_units, parse_quantity
 

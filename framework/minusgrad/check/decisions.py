@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
+from ..codegen.verification.element_samples import Sample
 from ..energies.term import Term
 from ..symbolic.graph import reachable
 from ..symbolic.operations import OPERATIONS

@@ -15,7 +15,7 @@ from ..energies.local_map import LocalMap, numbers_of
 from ..energies.roles import Node
 from ..energies.term import Term, bind
 from ..potential.potential import Potential
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 
 EDGE = 1e-6
 """The tolerance of values just outside a window, relative to the largest value inside."""

@@ -24,7 +24,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..errors import MiscompiledError, RangeError
 from ..potential.potential import Potential
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from .map_probe import probed
 from .questions import Finding, spread
 from .random_states import random_state_near

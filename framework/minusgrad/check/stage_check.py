@@ -14,7 +14,7 @@ from ..errors import TraceError
 from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, launch_log
 from ..interpreter.replay import WRONG, off, replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from .questions import Finding
 
 

@@ -25,8 +25,8 @@ from itertools import chain, islice
 
 import numpy as np
 
-from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
+from ..codegen.verification.element_samples import Sample
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import LocalEnergy
 from ..energies.pairs.cutoff_jump import jump
@@ -40,7 +40,7 @@ from ..interpreter.interpreter import ends, rounded
 from ..lint.kernel_remarks import in_words
 from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from .decisions import Switches
 from .map_probe import EDGE, cut_off, pieces, probed
 from .questions import (

@@ -10,7 +10,7 @@ from ..energies.roles import Linear
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from .questions import Finding
 from .term_subject import TermSubject, part
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.element_samples import Sample
+from ..codegen.verification.element_samples import Sample
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..energies.fields import Field
@@ -15,7 +15,7 @@ from ..energies.roles import Datum, Node
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_term import StagedTerm
 from .decisions import Switches
 from .questions import EPS, Finding
 

@@ -31,11 +31,11 @@ from ..errors import EnergyError
 from ..symbolic import differentiation, ties
 from ..symbolic.scalar import Scalar
 from .derivative_request import WHOLE, DerivativeRequest, Place, adjoint_of, tangents
-from .element_samples import Number
 from .statements import subscript
-from .sweep_verification import relaunched, verify_map
 from .term_loops import Emitter, gathered
 from .tracing import Trace
+from .verification.element_samples import Number
+from .verification.sweep_verification import relaunched, verify_map
 
 
 class MapLoops(Emitter):

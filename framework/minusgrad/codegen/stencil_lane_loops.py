@@ -27,14 +27,14 @@ from ..engine.kernels import Code, dealt
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest, Place, Sweep, outputs
-from .element_samples import Number, Places, Sample, rows_of
-from .kernel_verification import compare
 from .lane_statements import SMALL, AllVectors, serve
 from .map_loops import MapLoops, given
 from .statements import DOT, indented, is_tangent, leaf_name, subscript
-from .sweep_verification import relaunched, verify_map, verify_sweep
 from .term_loops import Emitter
 from .tracing import Trace, of_term
+from .verification.element_samples import Number, Places, Sample, rows_of
+from .verification.kernel_verification import compare
+from .verification.sweep_verification import relaunched, verify_map, verify_sweep
 from .windows.scatter_loops import OfCell
 
 LEAST_CELLS = 16_384

@@ -30,8 +30,8 @@ from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
 from .kept_traces import KEPT
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
-from .sweep_verification import verify_sweep
 from .tracing import Trace, of_term
+from .verification.sweep_verification import verify_sweep
 
 BLOCK = 64
 """Elements whose energies are summed together: the order of the sum does not depend on the threads."""

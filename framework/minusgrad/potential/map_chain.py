@@ -17,8 +17,8 @@ from ..errors import EnergyError, TermError
 from .non_finite import non_finite_field
 from .requests.term_request import map_request, slope_request, tangents_of
 from .slope import Slope, SlopeKernels
-from .staged_map_kernels import StagedMapKernels
-from .staged_term import StagedTerm
+from .staged.staged_map_kernels import StagedMapKernels
+from .staged.staged_term import StagedTerm
 from .term_kernels import MapKernels
 
 

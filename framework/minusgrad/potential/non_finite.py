@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.element_samples import Sample
 from ..codegen.kept_traces import KEPT
+from ..codegen.verification.element_samples import Sample
 from ..energies.fields import POSITIONS, Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError
 from ..symbolic.graph import reachable
 from .requests.term_request import targets_of
-from .staged_map_kernels import StagedMapKernels
-from .staged_term import StagedTerm
+from .staged.staged_map_kernels import StagedMapKernels
+from .staged.staged_term import StagedTerm
 from .term_kernels import TermKernels
 
 TOUCHING = 1e-12

@@ -32,7 +32,7 @@ from .requests.request_plan import RequestPlan
 from .requests.request_validation import RequestValidation
 from .requests.term_request import add_answer, owner
 from .slope import Slope
-from .staged_term import StagedTerm
+from .staged.staged_term import StagedTerm
 from .term_kernels import TermKernels
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..energies.staged_map import StagedMap
 from ..energies.term import bind
 from ..errors import EnergyError, TraceError
 from .potential import Potential
-from .staged_binding import bind_staged
+from .staged.staged_binding import bind_staged
 
 CANVAS = (32, 40, 36)
 """The grid, along as many axes as its windows have, for a map that is checked without a scene."""

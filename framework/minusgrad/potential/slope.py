@@ -21,7 +21,7 @@ from ..energies.fields import Field, Fields
 from ..engine.kernels import BoundKernel, Code, at_each, real, short_loops_serial
 from ..errors import EnergyError, choices
 from ..scene.units import ONE, base_units, parse_unit
-from .staged_term import StagedTerm
+from .staged.staged_term import StagedTerm
 
 
 class Energy(Protocol):

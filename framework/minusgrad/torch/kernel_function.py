@@ -20,8 +20,8 @@ from ..energies.roles import Datum, Node, Parameter, Time
 from ..energies.staged_energy import Between, Stage, Staged, arguments, staged_energy
 from ..engine import runtime
 from ..errors import TensorError
-from ..potential.staged_binding import bind_staged
-from ..potential.staged_term import StagedTerm
+from ..potential.staged.staged_binding import bind_staged
+from ..potential.staged.staged_term import StagedTerm
 from . import tensors as guests
 from .energy_function import ENGINE, Last, applied
 from .tensors import PRECISIONS

@@ -24,7 +24,7 @@ from minusgrad import (
 )
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
-from minusgrad.potential.staged_term import StagedTerm
+from minusgrad.potential.staged.staged_term import StagedTerm
 from tests.exams.seeds.reverse_mode import MANY, ONE, array, order, reverse
 
 X = np.array([0.4, 1.0, 2.0, -0.7])

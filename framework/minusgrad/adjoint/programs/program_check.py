@@ -16,7 +16,7 @@ from ...check.variables import Variable
 from ...energies.fields import ordered_sum
 from ...engine import storage
 from ...errors import NonFiniteError, OutsideError
-from ...potential.staged_term import StagedTerm
+from ...potential.staged.staged_term import StagedTerm
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.state_tape import StateTape
 from ..backward import arguments

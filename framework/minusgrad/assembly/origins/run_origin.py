@@ -26,7 +26,7 @@ from ...energies.fields import State
 from ...energies.local_map import LocalMap
 from ...energies.term import Term
 from ...engine import storage
-from ...potential.staged_term import StagedTerm
+from ...potential.staged.staged_term import StagedTerm
 from ...scene.toml_positions import KeyPath
 from ..installed_plugins import OURS, Plugin
 from ..registry import Registry

@@ -20,11 +20,11 @@ from ...engine.kernels import Code
 from ...symbolic import differentiation, ties
 from ...symbolic.graph import inputs, reachable
 from ...symbolic.scalar import Scalar
-from ..element_samples import Number, at_rows
-from ..kernel_verification import compare
 from ..lane_loops import Lanes
 from ..statements import indented, subscript
 from ..term_loops import Emitter
+from ..verification.element_samples import Number, at_rows
+from ..verification.kernel_verification import compare
 from .linear_forms import FormLoops, LinearForm, halves
 
 MOST_MODULI = 9

@@ -20,11 +20,11 @@ from ...engine.kernels import Code
 from ...symbolic.graph import inputs
 from ...symbolic.scalar import Scalar
 from ..derivative_request import DerivativeRequest, Place, Sweep, outputs
-from ..element_samples import Number
 from ..map_loops import MapLoops, given
 from ..statements import indented, subscript
-from ..sweep_verification import relaunched
 from ..tracing import Trace
+from ..verification.element_samples import Number
+from ..verification.sweep_verification import relaunched
 from .scatter_loops import LOST, OfCell, Read, WindowLoops, with_tangents
 from .verification import Windows, verify_cells, verify_sums, verify_windows
 

@@ -33,9 +33,9 @@ from ...symbolic.scalar import Scalar
 from ..derivative_request import DerivativeRequest, Place, adjoint_of, outputs, weights_of
 from ..map_loops import MapLoops, given
 from ..statements import WHOLE_TYPE, filled, indented, leaf_name, subscript, within
-from ..sweep_verification import relaunched
 from ..term_loops import Emitter
 from ..tracing import Trace
+from ..verification.sweep_verification import relaunched
 from .verification import Windows, verify_cells, verify_windows
 
 Meets = Sequence[tuple[Scalar, Scalar]]

@@ -20,10 +20,10 @@ from ...engine import storage
 from ...engine.kernels import Code
 from ...symbolic.scalar import Scalar
 from ..derivative_request import Sweep, outputs, weights_of
-from ..element_samples import Number, Places, Sample, rows_of
-from ..kernel_verification import compare
 from ..statements import is_tangent
-from ..sweep_verification import Swept, numbers_found
+from ..verification.element_samples import Number, Places, Sample, rows_of
+from ..verification.kernel_verification import compare
+from ..verification.sweep_verification import Swept, numbers_found
 
 
 @dataclass(frozen=True)

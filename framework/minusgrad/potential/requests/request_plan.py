@@ -11,8 +11,8 @@ from ...codegen.derivative_request import DerivativeRequest
 from ...energies.term import Term
 from ..map_chain import MapChain
 from ..slope import SlopeKernels
-from ..staged_map_kernels import StagedMapKernels
-from ..staged_term import StagedTerm
+from ..staged.staged_map_kernels import StagedMapKernels
+from ..staged.staged_term import StagedTerm
 from ..term_kernels import TermKernels
 from .term_request import term_request
 

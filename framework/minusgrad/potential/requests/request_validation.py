@@ -10,7 +10,7 @@ from ...energies.fields import BOX, Fields
 from ...energies.term import Term
 from ...errors import EnergyError, choices, unknown
 from ..map_chain import MapChain
-from ..staged_term import StagedTerm
+from ..staged.staged_term import StagedTerm
 from ..term_kernels import TermKernels
 
 

@@ -14,7 +14,7 @@ from ...energies.roles import Box, Time
 from ...energies.term import Term
 from ...errors import EnergyError
 from ..slope import Slope
-from ..staged_term import StagedTerm
+from ..staged.staged_term import StagedTerm
 
 
 def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:

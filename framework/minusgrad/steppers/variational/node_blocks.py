@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...potential.potential import Potential
-from ...potential.staged_term import StagedTerm
+from ...potential.staged.staged_term import StagedTerm
 
 if TYPE_CHECKING:
     from ...energies.term import Term

@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..energies.term import Term
-from ..engine import runtime, storage
-from ..engine.kernels import BoundKernel, Code
-from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, Place, Sweep, outputs
+from ...energies.term import Term
+from ...engine import runtime, storage
+from ...engine.kernels import BoundKernel, Code
+from ...symbolic.scalar import Scalar
+from ..derivative_request import TOTAL, Place, Sweep, outputs
+from ..tracing import Trace
 from .element_samples import Number, Places, at_rows, in_blocks_of
 from .kernel_verification import compare, compare_plainly
-from .tracing import Trace
 
 
 class Swept(Protocol):

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest, Derivatives
-from ..energies.fields import Field
-from ..engine import storage
-from ..errors import EnergyError
+from ...codegen.derivative_request import DerivativeRequest, Derivatives
+from ...energies.fields import Field
+from ...engine import storage
+from ...errors import EnergyError
 from .staged_term import StagedTerm
 
 TINY = float(np.finfo(np.float32).tiny)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from ..energies.staged_energy import Stage
-from ..errors import EnergyError
-from ..lint.stage_rules import NEITHER, check_stacks
+from ...energies.staged_energy import Stage
+from ...errors import EnergyError
+from ...lint.stage_rules import NEITHER, check_stacks
 from .staged_arrays import StagedArrays, labelled
 
 

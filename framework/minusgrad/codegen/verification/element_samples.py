@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.local_energy import IMAGES
-from ..energies.roles import Box, Datum, Image, Node, Time
-from ..energies.term import Term
-from ..engine import storage
-from ..symbolic.graph import inputs
-from ..symbolic.numpy_values import After, numbers
-from ..symbolic.scalar import Scalar
-from .derivative_request import Place
-from .statements import is_tangent
+from ...energies.local_energy import IMAGES
+from ...energies.roles import Box, Datum, Image, Node, Time
+from ...energies.term import Term
+from ...engine import storage
+from ...symbolic.graph import inputs
+from ...symbolic.numpy_values import After, numbers
+from ...symbolic.scalar import Scalar
+from ..derivative_request import Place
+from ..statements import is_tangent
 
 SAMPLES = 8
 """How many elements are compared; of a loop over targets two targets with all their sources."""

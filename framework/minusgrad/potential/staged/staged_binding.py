@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.declaration import identifier
-from ..energies.fields import Field, Fields, Grid
-from ..energies.node_fields import check_unit
-from ..energies.roles import Datum, Node, Parameter, Role, Shape, Time, TimeStep
-from ..energies.staged_energy import Staged
-from ..energies.staged_map import StagedMap
-from ..energies.term_spec import output_names, refuse_strange
-from ..energies.values.parameter_values import default_of
-from ..errors import EnergyError
-from ..scene.units import UnitSystem
+from ...energies.declaration import identifier
+from ...energies.fields import Field, Fields, Grid
+from ...energies.node_fields import check_unit
+from ...energies.roles import Datum, Node, Parameter, Role, Shape, Time, TimeStep
+from ...energies.staged_energy import Staged
+from ...energies.staged_map import StagedMap
+from ...energies.term_spec import output_names, refuse_strange
+from ...energies.values.parameter_values import default_of
+from ...errors import EnergyError
+from ...scene.units import UnitSystem
 from .staged_term import StagedTerm
 
 

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.local_map import numbers_of
-from ..engine import runtime, storage
-from ..errors import MiscompiledError, RangeError
-from ..symbolic.formulas import formula, operation
-from ..symbolic.scalar import Scalar
+from ...energies.local_map import numbers_of
+from ...engine import runtime, storage
+from ...errors import MiscompiledError, RangeError
+from ...symbolic.formulas import formula, operation
+from ...symbolic.scalar import Scalar
+from ..tracing import Trace
 from .element_samples import Number, Places
-from .tracing import Trace
 
 ROOM = {"float32": 1e-2, "float64": 1e-6}
 """Tolerance relative to the largest numbers; a wrong kernel is off by about all of them."""

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.staged_energy import Stage, Staged
-from ..engine import runtime, storage
-from ..errors import EnergyError
+from ...energies.fields import Field
+from ...energies.staged_energy import Stage, Staged
+from ...engine import runtime, storage
+from ...errors import EnergyError
 
 REALS, INTEGERS = ("f32", "f64"), ("i32",)
 

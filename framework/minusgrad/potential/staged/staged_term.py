@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest, Derivatives
-from ..energies.fields import Field, Fields, Grid, ordered_sum
-from ..energies.roles import Parameter, Time
-from ..energies.staged_energy import Stage, Staged, arguments
-from ..energies.staged_map import StagedMap
-from ..engine import runtime, storage
-from ..errors import EnergyError, choices
+from ...codegen.derivative_request import DerivativeRequest, Derivatives
+from ...energies.fields import Field, Fields, Grid, ordered_sum
+from ...energies.roles import Parameter, Time
+from ...energies.staged_energy import Stage, Staged, arguments
+from ...energies.staged_map import StagedMap
+from ...engine import runtime, storage
+from ...errors import EnergyError, choices
 from .stage_probe import StageProbe
 from .staged_arrays import StagedArrays, clear, fill, labelled
 
