@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -411,11 +411,12 @@ def run_some(folder: str) -> None:
 
 
 def sample(folder: Path) -> list[Path]:
-    """As many of each quick scene."""
-    chance, found = random.Random(3), []
-    for name in QUICK:
-        found += chance.sample(sorted(folder.glob(f"{name}-*.toml")), BUILT // len(QUICK))
-    return found
+    """One of each quick scene in turn, until there are enough."""
+    chance, files = random.Random(3), [sorted(folder.glob(f"{name}-*.toml")) for name in QUICK]
+    for paths in files:
+        chance.shuffle(paths)
+    turns = [path for turn in zip_longest(*files) for path in turn if path]
+    return turns[:BUILT]
 
 
 def test_mutants_that_pass_are_run_or_refused_at_their_place(judged: Path) -> None:
@@ -491,8 +492,8 @@ def free(key: Key) -> str:
             return "the name of a field or of a map: they are known when the slope is built"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
-        case ("state", "bodies" | "velocities" | "tables"):
-            return "a name of a body or of a table: the scene gives it"
+        case ("state", "bodies" | "velocities" | "tables" | "coordinates"):
+            return "a name of a body, of a table or of a coordinate: the scene gives it"
         case ("energy", "force") | ("magnetic", "charge") | ("map", "w" | "b"):
             return "a body's name: the state gives it"
         case ("map" | "energy", "fields" | "sizes") | ("fit", "loss", "fields"):
@@ -577,11 +578,13 @@ def test_every_misspelt_key_is_named_at_its_line(scene: Path, repeated: bool, tm
     shared = lambda cls, names=None, files=(): provided(cls, names and tuple(names))  # noqa: E731
     monkeypatch.setattr(Registry, "load", classmethod(shared))
     path, count = tmp_path / scene.name, 0
+    everything = list(keys(scene.read_text()))
     for key, wrong, text in misspellings(scene.read_text(), repeated):
         path.write_text(text)
         there = [p for p in complaints(path) if p.line == key.line and p.key.split(".")[-1] == wrong]
         assert len(there) == 1, (key, wrong, complaints(path))
-        wanted = f"no key '{wrong}'; did you mean '{key.name}'?"
+        right = {k.name for k in everything if k.table == key.table and wrong in spellings(k.name)}
+        wanted = tuple(f"no key '{wrong}'; did you mean '{name}'?" for name in right)  # m is of m1 and m2
         assert there[0].message.startswith(wanted), (key, there[0].message)
         column = key.start - text.rfind("\n", 0, key.start)
         assert there[0].column == column
@@ -600,6 +603,9 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *((name, "x") for name in ("cantilever", "elastica", "euler_column", "ringing_bar", "stretch")),
         ("inflated_tube", "x"),
         ("quenched_bar", "T"),
+        ("double_pendulum", "q"),
+        ("foucault", "x"),
+        *(("swing_up", name) for name in ("a", "s")),
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
         *(("crossed_fields", name) for name in ("electron", "proton")),
