@@ -132,7 +132,7 @@ def test_modes_are_those_along_the_rods(scene: Path, precision: str) -> None:
     found = modes(scene.parent / "run")
     assert (found.found.total, found.found.zero.any(), found.found.unstable.any()) == (2, False, False)
     assert "along the constraints" in "\n".join(found.remarks())
-    with pytest.raises(EnergyError, match="has constraints, got rod; buckling loads are those of U alone"):
+    with pytest.raises(EnergyError, match="can move freely"):  # without its weight a chain is slack
         buckling(scene.parent / "run")
 
 

@@ -102,7 +102,7 @@ class Line:
         return total
 
 
-@pytest.mark.parametrize("case", sampled(CASES, {*alternating(CASES), *KINDS}))
+@pytest.mark.parametrize("case", sampled(CASES, {*alternating(CASES)[::2], *KINDS}))
 @pytest.mark.parametrize("seed", sampled(SEEDS, SEEDS[:1]))
 def test_products_are_how_gradients_change(seed: int, case: str) -> None:
     instance, d = CASES[case]

@@ -328,7 +328,7 @@ def derivatives(u: Potential, w: dict[str, np.ndarray]) -> tuple[dict[str, Any],
 CASES = {f"{subject}-{edges}": (subject, edges) for subject in SUBJECTS for edges in EDGES}
 
 
-@pytest.mark.parametrize("name", sampled(CASES, [*CASES][::2]))
+@pytest.mark.parametrize("name", sampled(CASES, [*CASES][::4]))
 def test_values_gradients_and_products(name: str) -> None:
     subject, edges = CASES[name]
     make, reference, names = SUBJECTS[subject]

@@ -129,7 +129,7 @@ def test_value_and_gradients_against_the_references(instance: Instance, d: int, 
             assert error(gradient, reverse[argument]) < 1e-12, argument
 
 
-@pytest.mark.parametrize(("instance", "d"), sampled(CASES, ROWS))
+@pytest.mark.parametrize(("instance", "d"), sampled(CASES, ROWS[::2]))
 def test_every_gradient_is_somewhere_not_zero(instance: Instance, d: int) -> None:
     largest: dict[str, float] = {}
     for seed in SEEDS:
@@ -138,7 +138,7 @@ def test_every_gradient_is_somewhere_not_zero(instance: Instance, d: int) -> Non
     assert all(size > 0.0 for size in largest.values()), largest
 
 
-@pytest.mark.parametrize(("instance", "d"), sampled(CASES, ROWS))
+@pytest.mark.parametrize(("instance", "d"), sampled(CASES, ROWS[::2]))
 def test_the_taylor_remainder_is_of_second_order(instance: Instance, d: int) -> None:
     """|U(x + h w) - U(x) - h grad U . w| ~ h^2 in all fields, parameters and the time at once."""
     for seed in SEEDS:
