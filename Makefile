@@ -3,14 +3,15 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
-ON_QUADRANTS := engine exams/test_energies.py steppers/test_integrator.py steppers/test_heat_bath.py \
+SHORT_ON_QUADRANTS := engine exams/test_energies.py steppers/test_heat_bath.py
+ON_QUADRANTS := $(SHORT_ON_QUADRANTS) steppers/test_integrator.py \
 	potential/test_potential.py potential/test_staged_term.py torch/test_kernel.py torch/test_rollout.py
 # A worker that crashes ends the run: with `loadfile`, tests of its file would be waited for without end.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CACHE := $(CURDIR)/.cache
 PYTEST := TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
 	$(BIN)/python -m pytest $(WORKERS)
-QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST) $(ON_QUADRANTS:%=tests/%)
+QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST)
 FILES := tests/files tests/app
 CHECK := tests/check tests/lint
 EXAMS := tests/exams tests/scene tests/project
@@ -38,7 +39,7 @@ demo: $(VENV)/plot
 	@echo "results: $(DEMO)/*/trajectory.h5 (H5MD)   pictures: $(DEMO)/*/pictures/*.png"
 
 test: bytecode
-	@began=$$(date +%s); $(PYTEST) -m "not long" && $(QUADRANTS) -m "not long"; status=$$?; \
+	@began=$$(date +%s); $(PYTEST) -m "not long" && $(QUADRANTS) $(SHORT_ON_QUADRANTS:%=tests/%) -m "not long"; status=$$?; \
 	echo $(MINUTES); exit $$status
 
 unit: bytecode
@@ -53,7 +54,7 @@ long-files: RUN = $(PYTEST) $(FILES)
 long-check: RUN = $(PYTEST) $(CHECK)
 long-exams: RUN = $(PYTEST) $(EXAMS)
 long-rest: RUN = $(PYTEST) $(patsubst %,--ignore=%,$(FILES) $(CHECK) $(EXAMS))
-long-quadrants: RUN = $(QUADRANTS)
+long-quadrants: RUN = $(QUADRANTS) $(ON_QUADRANTS:%=tests/%)
 
 lint: $(VENV)/test
 	$(BIN)/ruff check

@@ -9,7 +9,7 @@ import pytest
 from minusgrad.app import cli
 from minusgrad.engine import runtime
 from tests.support.command import complaints
-from tests.support.tiers import is_alike
+from tests.support.tiers import COSTLY, is_alike
 
 HERE = Path(__file__).parent
 FIRST = (
@@ -38,6 +38,8 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         row = getattr(item, "callspec", None)
         if row is not None and is_alike(row.id) and "plugins" not in item.path.parts:
+            item.add_marker("long")
+        if item.nodeid.removeprefix("tests/") in COSTLY:
             item.add_marker("long")
         if not any(mark.name in TIERS for mark in item.iter_markers()):
             item.add_marker("exam")

@@ -4,6 +4,7 @@ The sample is part of the test, so it is the same in every run. `tests/README.md
 """
 
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ ALIKE = (
 )
 """Energies of cells that differ from `linear` and `linear_corotated` by their function alone: their rows in
 tables of all energies are long. Stresses and tangents of each are in `plugins/elastic/test_materials`."""
+
+COSTLY = frozenset(Path(__file__).with_name("costly_rows.txt").read_text().splitlines())
+"""Names of single tests that are long: FILE::TEST[ROW], below `tests/`."""
 
 
 def alternating(cases: Iterable[str]) -> list[str]:
