@@ -99,7 +99,7 @@ class Turn(Move):
 
 
 TURNING = replace(SCHEMES["leapfrog"], sequence=replace(KICK_DRIFT_KICK, closing=(Turn(0), HalfFriction(1))))
-KNOWN = "use a scheme of these moves: half friction, kick, (kick of the interaction, )?drift"
+KNOWN = "use a scheme of these moves: half friction, kick, drift"
 
 
 def refusal(interpreter: str) -> str:

@@ -194,10 +194,10 @@ class Backward(RunAdjoint):
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: self._launch_kick,
-            InteractionKick: self._launch_kick,
             Drift: self._launch_drift,
-            KeplerDrift: self._launch_kepler_drift,
             MagneticDrift: self._launch_magnetic_drift,
+            InteractionKick: self._launch_kick,
+            KeplerDrift: self._launch_kepler_drift,
             Forces: self._launch_forces,
         }
         for move in reversed(self.stepper.scheme.moves):
@@ -305,15 +305,15 @@ class Backward(RunAdjoint):
         """
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_friction_code,
-            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
-            InteractionKick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
-            KeplerDrift: self._kepler_drift_code,
+            Kick: self._kick_code,
             Drift: lambda move, number: [
                 *self._departure(number),
                 Code(f"h = drifts[{number}] * dt\n"),
                 self._drift(),
             ],
             MagneticDrift: self._magnetic_drift_code,
+            InteractionKick: self._kick_code,
+            KeplerDrift: self._kepler_drift_code,
             Forces: self._forces_code,
         }
         s = self.stepper.scheme
@@ -330,6 +330,9 @@ class Backward(RunAdjoint):
             return [self._hold()]
         time = Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n")
         return [time, self.supports.pull_code(self.adjoints), self._hold()]
+
+    def _kick_code(self, move: Kick, number: str) -> list[Code]:
+        return [Code(f"h = kicks[{number}] * dt\n"), self._pull()]
 
     def _forces_code(self, move: Forces, number: str) -> list[Code]:
         return [

@@ -147,10 +147,10 @@ class Sensitivity:
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
-            InteractionKick: self._launch_kick_of_the_rest,
             Drift: lambda move: self._launch_drift(move, step),
-            KeplerDrift: lambda move: self._launch_kepler_drift(move, step),
             MagneticDrift: lambda move: self._launch_magnetic_drift(move, step),
+            InteractionKick: self._launch_kick_of_the_rest,
+            KeplerDrift: lambda move: self._launch_kepler_drift(move, step),
             Forces: self._launch_forces,
         }
         self._time = one.t0 + step * one.dt
@@ -213,16 +213,16 @@ class Sensitivity:
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
+            Drift: lambda move, number: self._drift_code(number, self._drift()),
+            MagneticDrift: lambda move, number: self._drift_code(number, self._magnetic_drift()),
             InteractionKick: lambda move, number: [
                 Code(f"h = kicks[{number}] * dt\n"),
                 self._kick(),
                 self._kepler.kick_tangent(self.tangents),
             ],
-            Drift: lambda move, number: self._drift_code(number, self._drift()),
             KeplerDrift: lambda move, number: self._drift_code(
                 number, self._kepler.drift_tangent(self.tangents)
             ),
-            MagneticDrift: lambda move, number: self._drift_code(number, self._magnetic_drift()),
             Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }
         s = self.stepper.scheme

@@ -102,10 +102,10 @@ class Moves:
         rules = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
-            InteractionKick: self._kick_of_the_rest,
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
+            InteractionKick: self._kick_of_the_rest,
             KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
             ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
             TangentProjection: lambda move, number: [self._tangents()],

@@ -292,7 +292,7 @@ def any_threads():
 
 @pytest.mark.long
 def test_bits_do_not_depend_on_threads(any_threads):
-    """Last in this file: the engine starts anew, and forgets its kernels."""
+    """Last in this file: the engine is restarted and forgets its kernels."""
     found = []
     for threads in (1, 2):
         runtime.start(runtime.Options(threads=threads))

@@ -41,11 +41,11 @@ class NonFiniteDiagnosis:
         rules: dict[type[Move], Callable[..., str | None]] = {
             HalfFriction: self._after_friction,
             Kick: self._around_kick,
-            InteractionKick: self._around_kick,
-            KeplerDrift: self._after_drift,
             Drift: self._after_drift,
             BathDrift: self._after_drift,
             MagneticDrift: self._after_magnetic_drift,
+            InteractionKick: self._around_kick,
+            KeplerDrift: self._after_drift,
             PressureKick: self._around_kick,
             PressureDrift: self._after_drift,
             ConstrainedDrift: self._after_constrained_drift,
