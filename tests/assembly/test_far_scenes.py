@@ -22,7 +22,7 @@ G = 1.0
 kind = "gravity"
 G = 1.0
 softening = 0.05
-far = { opening_angle = 0.7, order = 2, skin = 0.1 }
+far = { opening_angle = 0.6, order = 2, skin = 0.1 }
 [stepper]
 kind = "leapfrog"
 dt = 0.05
@@ -60,6 +60,6 @@ def test_errors_are_recorded_and_kept_trees_are_resumed(tmp_path):
 
 
 def test_an_observer_without_far_pairs_is_refused(tmp_path):
-    text = SCENE.replace("far = { opening_angle = 0.7, order = 2, skin = 0.1 }", "").replace("1500", "5")
+    text = SCENE.replace("far = { opening_angle = 0.6, order = 2, skin = 0.1 }", "").replace("1500", "5")
     with pytest.raises(UserError, match="force_errors: are of energies with far pairs, got none"):
         minusgrad.run(written(tmp_path, text), out=tmp_path / "run")

@@ -25,11 +25,11 @@ def visits(near: NearPairs) -> np.ndarray:
     tree, cells, wide = near.tree, near.cells, near.wide
     found = np.zeros((tree.count, tree.count), int)
     for c in range(tree.cells):
-        for other in cells.far.own[cells.far_begin[c] * wide : cells.far_begin[c + 1] * wide]:
+        for other in cells.far.now[cells.far.begin[c] * wide : cells.far.begin[c + 1] * wide]:
             if other < tree.cells:
                 found[tree.begin[c] : tree.end[c], tree.begin[other] : tree.end[other]] += 1
     for k, c in enumerate(tree.leaves):
-        for other in (k, *cells.near_now[cells.near_begin[k] : cells.near_begin[k + 1]]):
+        for other in (k, *cells.near.now[cells.near.begin[k] : cells.near.begin[k + 1]]):
             of = tree.leaves[other]
             found[tree.begin[c] : tree.end[c], tree.begin[of] : tree.end[of]] += 1
     return found
@@ -40,7 +40,7 @@ def test_every_pair_of_nodes_is_in_one_pair_of_cells(n, d):
     near = made(cluster(n, d))
     assert (visits(near) == 1).all()
     if n == 1300:
-        assert near.cells.far_begin[-1] > 0
+        assert near.cells.far.begin[-1] > 0
         assert near.count < n * (n - 1) // 2
 
 
@@ -66,7 +66,7 @@ def test_the_order_of_the_positions_alone_decides():
     other.reference.move(x[::-1].copy(), None)
     other.rebuild({})
     assert np.array_equal(one.tree.order, other.tree.order)
-    assert np.array_equal(one.cells.near_now, other.cells.near_now)
+    assert np.array_equal(one.cells.near.now, other.cells.near.now)
 
 
 def test_a_skin_keeps_the_tree_until_a_node_leaves_it():

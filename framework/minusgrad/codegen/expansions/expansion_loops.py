@@ -14,9 +14,10 @@ as D^a K = T^0_a (McMurchie & Davidson 1978, J. Comput. Phys. 26, 218). Several 
 to a lane. All numbers are f64: powers of lengths would leave the range of f32.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...elements.trees.kd_tree import LEAF
 from ...energies.term import Term
 from ...engine.kernels import Code, dealt_in_groups, words
 from ...symbolic.graph import inputs
@@ -58,38 +59,56 @@ class ExpansionLoops(AllVectors):
         x (N, d): positions. weights (n,): b by row of the tree's nodes, of the change those of its tangent;
         moving: (b, the tangent of x). along: b where the positions move.
         """
-        axes = range(self.d)
+        axes, each_lane = range(self.d), range(self.wide)
         adds = [f"s{k} += w * m{k}" for k in range(self.size)]
         if moving is not None:
             for k, a in enumerate(self.indices):
                 parts = [f"v{i} * m{self.at[low]}" for i in axes if (low := lower(a, i)) is not None]
                 if parts:
-                    adds.append(f"s{k} -= u * ({' + '.join(parts)})")
+                    adds.append(f"s{k} += u * ({' + '.join(parts)})")
         each = [
-            "row = order[i]",
-            "node = nodes[row]",
-            *(f"e{i} = z{i} - ti.f64(x[node, {i}])" for i in axes),
-            "w = weights[row]",
+            *self._nodes_of_lanes(lambda lane: f"ti.min(begin[c{lane}] + i, end[c{lane}] - 1)"),
             *(
-                ["u = along[row]", *(f"v{i} = ti.f64(moving[node, {i}])" for i in axes)]
-                if moving is not None
-                else []
+                f"e{i} = {self._by_lane(f'centre[c{{lane}}, {i}] - ti.f64(x[node{{lane}}, {i}])')}"
+                for i in axes
             ),
-            *monomials(self.d, self.order, "e", "m"),
-            *adds,
+            f"w = {self._weights('weights')}",
         ]
+        if moving is not None:
+            each += [f"u = {self._weights('-along')}", *self._tangents()]  # `-=` of vectors ends the process
+        each += [*self._monomials(), *adds]
         job = [
-            "c = leaves[job]",
-            *(f"z{i} = centre[c, {i}]" for i in axes),
-            *(f"s{k} = ti.f64(0.0)" for k in range(self.size)),
-            "for i in range(begin[c], end[c]):",
+            *(
+                f"c{lane} = leaves[ti.min(block * {self.wide} + {lane}, leaves.shape[0] - 1)]"
+                for lane in each_lane
+            ),
+            *(f"s{k} = {self._to_all('ti.f64(0.0)')}" for k in range(self.size)),
+            f"for i in range({LEAF}):",
             *indented(each),
-            *(f"moments[c, {k}] = s{k}" for k in range(self.size)),
+            *(f"moments[c{lane}, {k}] = s{k}[{lane}]" for lane in each_lane for k in range(self.size)),
         ]
         given = {"along": along, "moving": moving} if moving is not None else {}
+        blocks = f"(leaves.shape[0] + {self.wide - 1}) // {self.wide}"
         return self._coded(
-            dealt_in_groups("job", "leaves.shape[0]", job), x=x, weights=weights, moments=moments, **given
+            dealt_in_groups("block", blocks, job), x=x, weights=weights, moments=moments, **given
         )
+
+    def _nodes_of_lanes(self, place: Callable[[int], str]) -> list[str]:
+        """The row and the node of each lane, at its place in the tree."""
+        rows = [f"row{lane} = order[{place(lane)}]" for lane in range(self.wide)]
+        return [*rows, *(f"node{lane} = nodes[row{lane}]" for lane in range(self.wide))]
+
+    def _weights(self, array: str) -> str:
+        """A number of a node of each lane, zero behind the last node of a leaf."""
+        there = "begin[c{lane}] + i < end[c{lane}]"
+        return self._by_lane(f"ti.select({there}, {array}[row{{lane}}], ti.f64(0.0))")
+
+    def _tangents(self) -> list[str]:
+        return [f"v{i} = {self._by_lane(f'ti.f64(moving[node{{lane}}, {i}])')}" for i in range(self.d)]
+
+    def _monomials(self) -> list[str]:
+        """The monomials of the displacement e in all lanes."""
+        return monomials(self.d, self.order, "e", "m", lambda number: self._to_all(f"ti.f64({number!r})"))
 
     def gathered(self, moments: Any) -> Code:
         """Moments of the cells of a level from those of their children."""
@@ -191,36 +210,39 @@ class ExpansionLoops(AllVectors):
     def evaluated(self, x: Any, local: Any, values: Any, moving: Any | None, turned: Any | None) -> Code:
         """Phi and its gradient at the nodes, values (n, 1 + d); turned (n, d): the Hessian times `moving`."""
         axes, d = range(self.d), self.d
-        sums = {"values[row, 0]": self._derivative((0,) * d)}
-        sums |= {f"values[row, {1 + i}]": self._derivative(unit(d, i)) for i in axes}
+        found = [self._derivative(along) for along in ((0,) * d, *(unit(d, i) for i in axes))]
         each = [
-            "row = order[i]",
-            "node = nodes[row]",
-            *(f"e{i} = ti.f64(x[node, {i}]) - z{i}" for i in axes),
-            *monomials(d, self.order, "e", "m"),
-            *(f"{place} = {text}" for place, text in sums.items()),
+            *self._nodes_of_lanes(lambda lane: f"ti.min(i + {lane}, end[c] - 1)"),
+            *(f"e{i} = {self._by_lane(f'ti.f64(x[node{{lane}}, {i}])')} - z{i}" for i in axes),
+            *self._monomials(),
+            *(f"p{k} = {text}" for k, text in enumerate(found)),
+            *self._put_in_rows("values", "p", len(found)),
         ]
         given = {}
         if moving is not None:
             given = {"moving": moving, "turned": turned}
-            each += [f"v{i} = ti.f64(moving[node, {i}])" for i in axes]
+            each += self._tangents()
             for i in axes:
                 for j in range(i, d):
                     each.append(f"h{i}{j} = {self._derivative(added(unit(d, i), unit(d, j)))}")
-            each += [
-                f"turned[row, {i}] = {' + '.join(f'h{min(i, j)}{max(i, j)} * v{j}' for j in axes)}"
-                for i in axes
-            ]
+            for i in axes:
+                each.append(f"w{i} = {' + '.join(f'h{min(i, j)}{max(i, j)} * v{j}' for j in axes)}")
+            each += self._put_in_rows("turned", "w", d)
         job = [
             "c = leaves[job]",
-            *(f"z{i} = centre[c, {i}]" for i in axes),
-            *(f"l{k} = local[c, {k}]" for k in range(self.size)),
-            "for i in range(begin[c], end[c]):",
-            *indented(each),
+            *(f"z{i} = {self._to_all(f'centre[c, {i}]')}" for i in axes),
+            *(f"l{k} = {self._to_all(f'local[c, {k}]')}" for k in range(self.size)),
+            f"for block in range((end[c] - begin[c] + {self.wide - 1}) // {self.wide}):",
+            *indented([f"i = begin[c] + block * {self.wide}", *each]),
         ]
         return self._coded(
             dealt_in_groups("job", "leaves.shape[0]", job), x=x, local=local, values=values, **given
         )
+
+    def _put_in_rows(self, array: str, name: str, numbers: int) -> list[str]:
+        """Store vectors in the rows of lanes. (Behind the last node that row is written again.)"""
+        each = [(lane, k) for lane in range(self.wide) for k in range(numbers)]
+        return [f"{array}[row{lane}, {k}] = {name}{k}[{lane}]" for lane, k in each]
 
     def _derivative(self, along: Index) -> str:
         """The text of a derivative of Phi at a node."""

@@ -3,6 +3,7 @@
 x^alpha / alpha! is a monomial, and D^alpha a partial derivative. The order of indices is that of |alpha|.
 """
 
+from collections.abc import Callable
 from functools import cache
 from itertools import product
 
@@ -35,13 +36,18 @@ def unit(d: int, axis: int) -> Index:
     return tuple([int(k == axis) for k in range(d)])
 
 
-def monomials(d: int, order: int, x: str, name: str) -> list[str]:
-    """Statements that compute x^alpha / alpha! as {name}{place}, from the components {x}0, {x}1, ..."""
+def monomials(
+    d: int, order: int, x: str, name: str, number: Callable[[float], str] = "ti.f64({!r})".format
+) -> list[str]:
+    """Statements that compute x^alpha / alpha! as {name}{place}, from the components {x}0, {x}1, ...
+
+    number: the text of a constant.
+    """
     lines, at = [], places(d, order)
     for a in up_to(d, order)[1:]:
         axis = next(k for k in range(d) if a[k])
         below = lower(a, axis)
         assert below is not None
-        factor = f"{x}{axis}" if a[axis] == 1 else f"{x}{axis} * ti.f64({1.0 / a[axis]!r})"
+        factor = f"{x}{axis}" if a[axis] == 1 else f"{x}{axis} * {number(1.0 / a[axis])}"
         lines.append(f"{name}{at[a]} = {factor}" + (f" * {name}{at[below]}" if sum(below) else ""))
-    return [f"{name}0 = ti.f64(1.0)", *lines]
+    return [f"{name}0 = {number(1.0)}", *lines]

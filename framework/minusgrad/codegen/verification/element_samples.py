@@ -6,8 +6,8 @@ every argument and the result of every operation off by an eps (Monte Carlo arit
 digits cancel, numbers move by as much as they are.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ DRAWS = (1, 16) * 6
 MOST = 16_384
 """Numbers of one node that are computed together; with more elements, few perturbations are drawn."""
 FEW = 4
+LONG = 1 << 16
+"""Elements whose perturbations, `FACTORS` sets of them, are in memory together."""
 FACTORS = 61
 """Different sets of perturbations: node n has set n modulo this prime."""
 WIDER: Mapping[str, Any] = {"float32": np.float64, "float64": np.longdouble}
@@ -130,6 +132,11 @@ class Sample:
         Signs are random, and the largest of several draws counts, because one draw may miss a tie. The moves
         by larger perturbations are divided by their size.
         """
+        if len(self.rows) > LONG:
+            parts = [part.rounded(graphs) for part in self._in_parts()]
+            return np.concatenate([e for e, _ in parts], axis=1), np.concatenate(
+                [m for _, m in parts], axis=1
+            )
         dtype = self.term.dtype
         rng, wide, eps = np.random.default_rng(0), WIDER[dtype.name], float(np.finfo(dtype).eps)
         leaves = {leaf.serial: (self.leaf(leaf), leaf.integer) for leaf in inputs(list(graphs))}
@@ -146,6 +153,15 @@ class Sample:
             off = np.abs(found - exact[:, None]) / np.maximum(part, 1.0)
             moved = np.maximum(moved, off.max(axis=1, initial=0.0))
         return exact, moved
+
+    def _in_parts(self) -> Iterator["Sample"]:
+        """The same elements, in samples of at most `LONG`."""
+        for begin in range(0, len(self.rows), LONG):
+            part = slice(begin, begin + LONG)
+            images = None if self.images is None else self.images[part]
+            counted = None if self.counted is None else self.counted[part]
+            nodes = [of_slot[part] for of_slot in self.nodes]
+            yield replace(self, rows=self.rows[part], nodes=nodes, counted=counted, images=images)
 
     def _drawn(
         self,

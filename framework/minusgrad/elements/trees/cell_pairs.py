@@ -21,31 +21,32 @@ import numpy as np
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code, dealt_in_groups
 from .kd_tree import KdTree
+from .partner_lists import PartnerLists
 
 STARTS = 4096
-"""Pairs that the traversal is begun with in parallel."""
-SPARE = 1.25
+"""Pairs that the traversal is begun with in parallel, or a few more."""
+LARGE = 1 / 512
+"""Such a part of all nodes in both of two cells is much work for one thread: the pair is divided before."""
 
 
 class CellPairs:
     """The lists of far cells and of near leaves of a tree, by target, for `theta` and expansions of an order.
 
-    far_begin, far      by cell: the cells that are far, int32, each list filled to a multiple of `wide` with
-                        the number of cells, which is a cell that adds nothing
-    near_begin, near    by leaf: the leaves that are near, without the leaf itself
+    far     by cell: the cells that are far; each list is filled to a multiple of `wide` with the number of
+            cells, which is a cell that adds nothing
+    near    by leaf: the leaves that are near, without the leaf itself
     """
 
     def __init__(self, tree: KdTree, theta: float, order: int, wide: int):
-        self.tree, self.theta, self.order, self.wide = tree, theta, order, wide
+        self.tree, self.theta, self.order = tree, theta, order
         self._angle = np.zeros(tree.cells)
-        self.far_begin = np.zeros(tree.cells + 1, np.int32)
-        self.near_begin = np.zeros(len(tree.leaves) + 1, np.int32)
-        self.far, self.near = (storage.ArraySlot(np.zeros(1, np.int32)) for _ in range(2))
+        self.far = PartnerLists(tree.cells, wide, tree.cells)
+        self.near = PartnerLists(len(tree.leaves), 1, 0)
         self._starts = np.zeros((STARTS * 4, 2), np.int32)
         self._begins = np.zeros((STARTS * 4 + 1, 2), np.int64)
         self._stacks = storage.ArraySlot(np.zeros((1, 1, 2), np.int32))
         self._counts = np.zeros(1, np.int32)
-        self._fixed: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             "child": tree.child,
             "leaf": tree.leaf,
             "centre": tree.centre,
@@ -56,7 +57,9 @@ class CellPairs:
             "stacks": self._stacks,
             "counts": self._counts,
         }
-        self._count = BoundKernel(Code(_walk(tree.d, fill=False), self._fixed))
+        self._count = BoundKernel(Code(_walk(tree.d, fill=False), arrays))
+        arrays |= {"far_pairs": self.far.pairs, "near_pairs": self.near.pairs}
+        self._write = BoundKernel(Code(_walk(tree.d, fill=True), arrays))
 
     def build(self) -> None:
         """List the pairs for the tree as it is. Arrays with too little room are replaced."""
@@ -69,27 +72,18 @@ class CellPairs:
         self._count()
         totals = np.cumsum(self._begins[1:], axis=0)
         self._begins[1:] = totals
-        far, near = int(totals[-1, 0]), int(totals[-1, 1])
-        pairs = {
-            "far_pairs": np.zeros((max(far, 1), 2), np.int32),
-            "near_pairs": np.zeros((max(near, 1), 2), np.int32),
-        }
-        BoundKernel(Code(_walk(self.tree.d, fill=True), {**self._fixed, **pairs}))()
-        tree = self.tree
-        _list_by_target(pairs["far_pairs"][:far], self.far_begin, self.far, self.wide, tree.cells)
-        _list_by_target(tree.leaf[pairs["near_pairs"][:near]], self.near_begin, self.near, 1, 0)
-
-    @property
-    def near_now(self) -> np.ndarray:
-        """The list of near leaves without spare room."""
-        return self.near.own[: self.near_begin[-1]]
+        for lists, count in zip((self.far, self.near), totals[-1], strict=True):
+            lists.room(int(count))
+        self._write()
+        for lists, count in zip((self.far, self.near), totals[-1], strict=True):
+            lists.build(int(count))
 
     def _begin(self) -> None:
-        """The first pairs: those of the traversal, level by level, until there are enough."""
+        """The first pairs: those of the traversal, the large ones divided, until there are enough."""
         tree = self.tree
-        pairs = np.zeros((1, 2), np.int32)
+        size, pairs = tree.end - tree.begin, np.zeros((1, 2), np.int32)
         while len(pairs) < STARTS:
-            split = self._split(pairs)
+            split = np.where(size[pairs].min(axis=1) > LARGE * tree.count, self._split(pairs), -1)
             if not (split >= 0).any():
                 break
             pairs = _children(pairs, split, tree.child)
@@ -135,32 +129,14 @@ def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.nda
     return np.concatenate(rows).astype(np.int32)
 
 
-def _list_by_target(
-    pairs: np.ndarray, begin: np.ndarray, partners: storage.ArraySlot, wide: int, filler: int
-) -> None:
-    """Overwrite `begin`, in units of `wide`, and the partners of each target, sorted, then `filler`."""
-    from scipy.sparse import coo_matrix
-
-    count = len(begin) - 1
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    matrix = coo_matrix((np.ones(len(both), np.int8), (both[:, 0], both[:, 1])), (count, count)).tocsr()
-    many = np.diff(matrix.indptr)
-    begin[1:] = np.cumsum(-(-many // wide))
-    if len(partners) < (need := int(begin[-1]) * wide):
-        partners.replace(np.zeros(int(SPARE * need) // wide * wide + wide, np.int32))
-    partners.own[:need] = filler
-    start = np.repeat(begin[:-1] * wide - matrix.indptr[:-1], many)
-    partners.own[np.arange(len(matrix.indices)) + start] = matrix.indices
-
-
 def _walk(d: int, fill: bool) -> str:
     """The loop over the first pairs, each with a stack: counts the pairs, or writes them."""
     far = " + ".join(
         f"(centre[a, {k}] - centre[b, {k}]) * (centre[a, {k}] - centre[b, {k}])" for k in range(d)
     )
 
-    def put(kind: str) -> list[str]:
-        return [f"{kind}_pairs[{kind}_at, 0] = a", f"{kind}_pairs[{kind}_at, 1] = b"] if fill else []
+    def put(kind: str, a: str, b: str) -> list[str]:
+        return [f"{kind}_pairs[{kind}_at, 0] = {a}", f"{kind}_pairs[{kind}_at, 1] = {b}"] if fill else []
 
     def push(one: str, other: str) -> list[str]:
         return [f"stacks[job, top, 0] = {one}", f"stacks[job, top, 1] = {other}", "top += 1"]
@@ -183,9 +159,9 @@ def _walk(d: int, fill: bool) -> str:
         "    else:",
         "        reach = (radius[a] + radius[b]) / ti.min(angle[a], angle[b])",
         f"        if reach * reach < {far}:",
-        *(f"            {line}" for line in (*put("far"), "far_at += 1")),
+        *(f"            {line}" for line in (*put("far", "a", "b"), "far_at += 1")),
         "        elif child[a] < 0 and child[b] < 0:",
-        *(f"            {line}" for line in (*put("near"), "near_at += 1")),
+        *(f"            {line}" for line in (*put("near", "leaf[a]", "leaf[b]"), "near_at += 1")),
         "        elif child[b] < 0 or (child[a] >= 0 and radius[a] >= radius[b]):",
         *(f"            {line}" for line in (*push("child[a]", "b"), *push("child[a] + 1", "b"))),
         "        else:",

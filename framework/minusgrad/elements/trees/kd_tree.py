@@ -14,7 +14,7 @@ import numpy as np
 
 from ...engine.kernels import BoundKernel, Code, dealt
 
-LEAF = 32
+LEAF = 16
 """Nodes of a leaf: a multiple of the lanes of f32 and of f64."""
 
 
@@ -42,7 +42,7 @@ class KdTree:
         self.order, self.place = np.zeros((2, self.count), np.int32)
         self.centre, self.radius = np.zeros((self.cells + 1, d)), np.zeros(self.cells)
         self.levels: list[tuple[int, int]] = []
-        self._places, self._level, self._source = np.zeros((self.count, d)), np.zeros(2, np.int32), source
+        self._places, self._level, self._source = np.zeros((d, self.count)), np.zeros(2, np.int32), source
         self._copied, self._divided = self._kernels()
 
     def build(self) -> None:
@@ -75,7 +75,7 @@ class KdTree:
     def _kernels(self) -> tuple[BoundKernel, BoundKernel]:
         """Kernels that copy the positions, and that divide the cells of a level."""
         arrays: dict[str, Any] = {"places": self._places, "order": self.order}
-        rows = [f"places[i, {a}] = ti.f64(source[nodes[i], {a}])" for a in range(self.d)]
+        rows = [f"places[{a}, i] = ti.f64(source[nodes[i], {a}])" for a in range(self.d)]
         lines = [f"for i in range({self.count}):", *(f"    {row}" for row in ("order[i] = i", *rows)), ""]
         copied = Code("\n".join(lines), {**arrays, "nodes": self.nodes, "source": self._source})
         cells: dict[str, Any] = {"begin": self.begin, "end": self.end, "cut": self._cut, "level": self._level}
@@ -85,80 +85,98 @@ class KdTree:
 
 
 def _partition(d: int) -> list[str]:
-    """Statements of one cell: the mean and the extent of its nodes, then those before the cut in front.
-
-    The cut is found by Hoare's selection (1961, CACM 4, 321).
-    """
+    """Statements of one cell: the mean and the extent of its nodes, then those before the cut in front."""
     axes = range(d)
-    squared = " + ".join(f"(places[i, {a}] - c{a}) * (places[i, {a}] - c{a})" for a in axes)
-    swaps = [
-        line
-        for a in axes
-        for line in (f"p = places[i, {a}]", f"places[i, {a}] = places[j, {a}]", f"places[j, {a}] = p")
-    ]
+    squared = " + ".join(f"(places[{a}, i] - c{a}) * (places[{a}, i] - c{a})" for a in axes)
     return [
         "c = level[0] + job",
         "first = begin[c]",
         "last = end[c]",
-        *(f"low{a} = places[first, {a}]" for a in axes),
-        *(f"high{a} = places[first, {a}]" for a in axes),
+        *(f"low{a} = places[{a}, first]" for a in axes),
+        *(f"high{a} = places[{a}, first]" for a in axes),
         *(f"s{a} = ti.f64(0.0)" for a in axes),
-        "for i in range(first, last):",
-        *(f"    low{a} = ti.min(low{a}, places[i, {a}])" for a in axes),
-        *(f"    high{a} = ti.max(high{a}, places[i, {a}])" for a in axes),
-        *(f"    s{a} += places[i, {a}]" for a in axes),
+        *_inside("for i in range(first, last):", [line for a in axes for line in _extended(a)]),
         *(f"c{a} = s{a} / ti.f64(last - first)" for a in axes),
         "far = ti.f64(0.0)",
-        "for i in range(first, last):",
-        f"    far = ti.max(far, {squared})",
+        *_inside("for i in range(first, last):", [f"s = {squared}", "far = ti.select(s > far, s, far)"]),
         *(f"centre[c, {a}] = c{a}" for a in axes),
         "radius[c] = ti.sqrt(far)",
-        f"if last - first > {LEAF}:",
-        "    axis = 0",
-        "    widest = high0 - low0",
-        *(
-            line
-            for a in axes[1:]
-            for line in (
-                f"    if high{a} - low{a} > widest:",
-                f"        axis = {a}",
-                f"        widest = high{a} - low{a}",
-            )
+        *_inside(f"if last - first > {LEAF}:", _cut(d)),
+    ]
+
+
+def _extended(a: int) -> list[str]:
+    """Statements that add node i to sum and extent along an axis. (`ti.min` is slow: it minds NaN.)"""
+    return [
+        f"p{a} = places[{a}, i]",
+        f"s{a} += p{a}",
+        f"low{a} = ti.select(p{a} < low{a}, p{a}, low{a})",
+        f"high{a} = ti.select(p{a} > high{a}, p{a}, high{a})",
+    ]
+
+
+def _cut(d: int) -> list[str]:
+    """Statements that put the nodes below the middle of the longest side in front, to a multiple of `LEAF`.
+
+    The partition has no branches (Lomuto's): which side a node is on cannot be predicted. Then the few nodes
+    that are nearest to the middle change sides.
+    """
+    axes = range(d)
+    wider = [
+        line
+        for a in axes[1:]
+        for line in (f"if high{a} - low{a} > widest:", f"    axis = {a}", f"    widest = high{a} - low{a}")
+    ]
+    halves = [line for a in axes[1:] for line in (f"if axis == {a}:", f"    half = low{a} + high{a}")]
+    return [
+        "axis = 0",
+        "widest = high0 - low0",
+        *wider,
+        "half = low0 + high0",
+        *halves,
+        "middle = first",
+        *_inside(
+            "for i in range(first, last):",
+            [
+                "below = ti.select(2.0 * places[axis, i] < half, 1, 0)",
+                *_swap(d, "i", "middle"),
+                "middle += below",
+            ],
         ),
-        "    half = low0 + high0",
-        *(line for a in axes[1:] for line in (f"    if axis == {a}:", f"        half = low{a} + high{a}")),
-        "    below = 0",
-        "    for i in range(first, last):",
-        "        if 2.0 * places[i, axis] < half:",
-        "            below += 1",
-        f"    below = ti.min(ti.max((below + {LEAF // 2}) // {LEAF}, 1), (last - first - 1) // {LEAF})",
-        f"    goal = first + below * {LEAF}",
-        "    cut[c] = goal",
-        "    left = first",
-        "    right = last - 1",
-        "    while left < right:",
-        "        a = places[left, axis]",
-        "        b = places[(left + right) // 2, axis]",
-        "        e = places[right, axis]",
-        "        pivot = ti.max(ti.min(a, b), ti.min(ti.max(a, b), e))",
-        "        i = left",
-        "        j = right",
-        "        while i <= j:",
-        "            while places[i, axis] < pivot:",
-        "                i += 1",
-        "            while places[j, axis] > pivot:",
-        "                j -= 1",
-        "            if i <= j:",
-        *(f"                {line}" for line in swaps),
-        "                o = order[i]",
-        "                order[i] = order[j]",
-        "                order[j] = o",
-        "                i += 1",
-        "                j -= 1",
-        "        if goal <= j:",
-        "            right = j",
-        "        elif goal >= i:",
-        "            left = i",
-        "        else:",
-        "            left = right",
+        f"leaves = (middle - first + {LEAF // 2}) // {LEAF}",
+        f"goal = first + ti.min(ti.max(leaves, 1), (last - first - 1) // {LEAF}) * {LEAF}",
+        "cut[c] = goal",
+        *_moved_across(d, "lowest", "middle", "goal", "range(goal, last)"),
+        *_moved_across(d, "highest", "goal", "middle", "range(first, goal)"),
+    ]
+
+
+def _moved_across(d: int, which: str, begin: str, end: str, others: str) -> list[str]:
+    """Statements that fill some places with the lowest or the highest nodes of these and others."""
+    sign = "" if which == "lowest" else "-"
+    further = f"if {sign}places[axis, k] > {sign}places[axis, worst]:"
+    worst = [
+        f"worst = {begin}",
+        *_inside(f"for k in range({begin}, {end}):", _inside(further, ["worst = k"])),
+    ]
+    nearer = f"if {sign}places[axis, i] < {sign}places[axis, worst]:"
+    exchange = _inside(nearer, [*_swap(d, "i", "worst"), *worst])
+    return _inside(f"if {begin} < {end}:", [*worst, *_inside(f"for i in {others}:", exchange)])
+
+
+def _inside(header: str, lines: list[str]) -> list[str]:
+    return [header, *(f"    {line}" for line in lines)]
+
+
+def _swap(d: int, one: str, other: str) -> list[str]:
+    """Statements that exchange the nodes of two places."""
+    entries = [*(("p", f"places[{a}, {{}}]") for a in range(d)), ("o", "order[{}]")]
+    return [
+        line
+        for held, entry in entries
+        for line in (
+            f"{held} = {entry.format(one)}",
+            f"{entry.format(one)} = {entry.format(other)}",
+            f"{entry.format(other)} = {held}",
+        )
     ]

@@ -118,7 +118,7 @@ class NearPairs(Elements):
         """The near pairs."""
         tree, cells = self.tree, self.cells
         size = (tree.end - tree.begin)[tree.leaves].astype(np.int64)
-        begin, near = cells.near_begin, cells.near_now
+        begin, near = cells.near.begin, cells.near.now
         between = np.repeat(size, np.diff(begin)) @ size[near] // 2
         return int(between + (size * (size - 1) // 2).sum())
 
@@ -135,8 +135,8 @@ class NearPairs(Elements):
 
     def _sources(self, leaf: int) -> np.ndarray:
         """The places of a leaf and of those near it, in increasing order."""
-        near = self.cells.near_now[self.cells.near_begin[leaf] : self.cells.near_begin[leaf + 1]]
-        leaves = np.sort(np.append(near, leaf))
+        begin, near = self.cells.near.begin, self.cells.near.now
+        leaves = np.sort(np.append(near[begin[leaf] : begin[leaf + 1]], leaf))
         places = (leaves[:, None] * LEAF + np.arange(LEAF)).ravel()
         return places[places < len(self.nodes)]
 
@@ -187,8 +187,8 @@ class LeafBlocks:
             "row_nodes": np.zeros(count, np.int32),
             "block_nodes": np.zeros(len(places), np.int32),
             "lane_of": near.tree.place,
-            "near_begin": near.cells.near_begin,
-            "near_leaves": near.cells.near,
+            "near_begin": near.cells.near.begin,
+            "near_leaves": near.cells.near.partners,
         }
         self.build()
 

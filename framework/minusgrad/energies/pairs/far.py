@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from ...errors import EnergyError
 
 SETTINGS = (
-    (1e-2, 3, 0.55),
-    (3e-3, 4, 0.55),
-    (1e-3, 5, 0.6),
-    (5e-4, 5, 0.5),
-    (2e-4, 5, 0.35),
-    (1e-4, 5, 0.3),
-    (1e-5, 6, 0.3),
-    (1e-6, 6, 0.2),
+    (1e-2, 3, 0.6),
+    (3e-3, 4, 0.6),
+    (1e-3, 5, 0.57),
+    (5e-4, 5, 0.48),
+    (2e-4, 6, 0.47),
+    (1e-4, 6, 0.42),
+    (1e-5, 6, 0.26),
+    (1e-6, 6, 0.19),
 )
 """Down to which error which order and opening angle are used: those of Plummer spheres of point masses."""
 MOST_ORDER = 6

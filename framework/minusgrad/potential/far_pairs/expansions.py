@@ -34,8 +34,8 @@ class Expansions:
             "child": tree.child,
             "leaves": tree.leaves,
             "centre": tree.centre,
-            "far_begin": cells.far_begin,
-            "far": cells.far,
+            "far_begin": cells.far.begin,
+            "far": cells.far.partners,
             "level": self.level,
         }
         self.loops = ExpansionLoops(term, factors.squared, of_tree, tree.d, choice.order, self.near.wide)
