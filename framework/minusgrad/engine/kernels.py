@@ -45,6 +45,7 @@ SCALARS = {
     "first": "ti.f64",
     "steps": "ti.i32",
     "at": "ti.i32",
+    "turn": "ti.i32",
     slices.BEGIN: "ti.i32",
     slices.END: "ti.i32",
 }
@@ -115,10 +116,10 @@ class Code:
 class BoundKernel:
     """A kernel made from a Code, with its arrays: call it with the scalars it takes.
 
-    A long one is launched in slices (`slices`), between which Ctrl-C is heard.
+    A long one is launched in slices (`slices`), between which Ctrl-C is heard. exact: without `fast_math`.
     """
 
-    def __init__(self, code: Code, *scalars: str):
+    def __init__(self, code: Code, *scalars: str, exact: bool = False):
         if len(code.arrays) > MOST_ARRAYS:
             raise EnergyError(
                 f"kernel: needs at most {MOST_ARRAYS} arrays, got {len(code.arrays)}; put several numbers"
@@ -131,7 +132,7 @@ class BoundKernel:
             code = Code(code.slices.of(code.text), code.arrays)
             scalars = (*scalars, slices.BEGIN, slices.END)
         self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
-        self.source = _source(code, scalars)
+        self.source, self._exact = _source(code, scalars), exact
         self._bound: Callable[..., None] | None = None
         self._life: Any = None
 
@@ -162,7 +163,9 @@ class BoundKernel:
         if self._bound is None or self._life is not _life():
             logger.debug("compiling kernels ...")
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
-            with vectors, runtime.short_positions(), runtime.texts_at_hand(), runtime.no_flow_analysis():
+            arithmetic = runtime.exact_arithmetic() if self._exact else nullcontext()
+            positions, texts = runtime.short_positions(), runtime.texts_at_hand()
+            with vectors, arithmetic, positions, texts, runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             self._life = _life()
@@ -171,17 +174,18 @@ class BoundKernel:
 
 
 class KernelCache:
-    """Kernels by name, each made from its Code at the first launch."""
+    """Kernels by name, each made from its Code at the first launch; exact: without `fast_math`."""
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
         self._made: dict[str, BoundKernel | None] = {}
+        self._exact = exact
 
     def __call__(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
         """Launch a kernel: names of its scalars, then their values; does nothing without loops."""
         half = len(scalars) // 2
         if name not in self._made:
             made = code()
-            self._made[name] = BoundKernel(made, *scalars[:half]) if made.text else None
+            self._made[name] = BoundKernel(made, *scalars[:half], exact=self._exact) if made.text else None
         if launch := self._made[name]:
             launch(*scalars[half:])
 

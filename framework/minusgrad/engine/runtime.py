@@ -289,6 +289,21 @@ def whole_vectors() -> Iterator[None]:
         config.force_scalarize_matrix = config.real_matrix_scalarize = True
 
 
+@contextmanager
+def exact_arithmetic() -> Iterator[None]:
+    """Context manager: kernels compiled inside round every operation as IEEE 754 says, in the order written.
+
+    For compensated sums, which `fast_math` would reduce to plain ones.
+    """
+    start()
+    config = engine().lang.impl.current_cfg()
+    before, config.fast_math = config.fast_math, False
+    try:
+        yield
+    finally:
+        config.fast_math = before
+
+
 def function_kernel(function: Any) -> Any:
     """The engine's kernel of a function outside of classes.
 

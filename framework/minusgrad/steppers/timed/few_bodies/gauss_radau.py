@@ -19,8 +19,8 @@ import numpy as np
 
 from ....energies.fields import Motion
 from ....engine import storage
-from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, short_loops_serial, zeroed
-from ....errors import EnergyError, NonFiniteError, UnsolvedStepError
+from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zeroed
+from ....errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from ....potential.constraints.constraints import Constraints
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
@@ -32,16 +32,20 @@ from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..motion_stepper import MotionStepper
-from .quadrature import APART, NODES, POSITION, STAGES, TO_DIFFERENCES, TO_POWERS, VELOCITY, WEIGHTS, shifted
+from .quadrature import STAGES
+from .radau_code import LEAST, ROUNDS, TOO_SHORT, RadauCode
 
+SCALARS = ("steps", "first", "t0", "dt")
+MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
+"""Saved arrays, by their names in a state: those of `RadauCode`."""
+NUMBERS = {"work": "work", "dissipated": "dissipated", "last substep": "last", "next substep": "wanted"}
+"""Saved numbers, alike."""
+EVALUATIONS = 22
+"""Of forces in a usual substep: three rounds at seven nodes, and one at the start."""
+BATCH = 3e7
+"""Statements between looks at signals: some tens of milliseconds."""
 TOLERANCE = 1e-9
 """|b_7| in parts of |a|: the error of positions is then about 1e-16 of them (Rein & Spiegel 2015)."""
-SAFETY = 0.25
-"""Substeps grow by 1 / SAFETY at most, and are taken again where they should shrink by less than SAFETY."""
-ROUNDS = 12
-"""The most corrections of the b; three are usual."""
-LEAST = 1e-12
-"""The shortest substep, in parts of a step."""
 
 
 class GaussRadau(MotionStepper):
@@ -85,25 +89,47 @@ class GaussRadau(MotionStepper):
             refuse_idle(term, motions)
         self.holds = holds or Holds(fields)
         self.components = MovingComponents(fields, motions, self.holds)
-        n = len(self.components)
-        self._masses = self.components.masses(self.inertia)
-        self._pull = self._one_kernel()
-        self.substeps, self._work, self._lost = 0, 0.0, 0.0
-        nothing = np.zeros((STAGES, n))
-        self._kept: dict[str, np.ndarray] = {"b": nothing, "predicted": nothing.copy()}
-        self._rest: dict[str, np.ndarray] = {"x": np.zeros(n), "v": np.zeros(n)}
-        self._wanted = self._last = 0.0
-        self._flows = np.zeros((STAGES + 1, 2))
+        lost = self.components.velocities if dissipation else []
+        self._friction = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in lost}
+        self._code = RadauCode(fields, self.motions, self._forces, self._friction, self.works)
+        self._kernel = self._kernel_of_substeps()
+        self._pieces = KernelCache(exact=True)
         self.evaluate()
 
-    def _one_kernel(self) -> BoundKernel | None:
-        """The gradient by one launch, of a tenth of the cost; None where there is no such kernel."""
-        code = FusedCode(self.potential)
-        if code.statements(self._forces) > SMALL:
+    def _kernel_of_substeps(self) -> BoundKernel | None:
+        """Many substeps in one kernel; None where terms have no code for it, or there is too much of it."""
+        if self._statements > SMALL:
             return None
         cleared = [zeroed(f"g_{name}", array) for name, array in self._forces.items()]
-        whole = Code.joined([*cleared, code.gradient(self._forces)])
-        return BoundKernel(short_loops_serial(whole), "t") if len(whole.arrays) <= MOST_ARRAYS else None
+        forces = [*cleared, FusedCode(self.potential).gradient(self._forces)]
+        if self.dissipation:
+            forces += [zeroed(f"g_{name}", array) for name, array in self._friction.items()]
+            forces.append(FusedCode(self.dissipation, "loss").gradient(self._friction))
+        rates = (
+            FusedCode(self.potential).rates("radau_flows[0, at] = radau_flows[0, at] + {}")
+            if self.works
+            else []
+        )
+        code = self._code.substeps(forces, rates)
+        return BoundKernel(code, *SCALARS, exact=True) if len(code.arrays) <= MOST_ARRAYS else None
+
+    @property
+    def _statements(self) -> float:
+        """The approximate number of statements in a substep."""
+        forces = FusedCode(self.potential).statements(self._forces)
+        if self.dissipation:
+            forces += FusedCode(self.dissipation).statements(self._friction)
+        return EVALUATIONS * (forces + 30.0 * len(self.components))
+
+    @property
+    def fused(self) -> bool:
+        """True if many substeps are taken inside one kernel."""
+        return self._kernel is not None
+
+    @property
+    def substeps(self) -> int:
+        """The number of substeps taken so far."""
+        return int(self._code.number("substeps"))
 
     # The stepper's interface
 
@@ -116,17 +142,16 @@ class GaussRadau(MotionStepper):
     @property
     def balance(self) -> dict[str, float]:
         """work and dissipated: those that potential and dissipation change."""
-        found = {"work": self._work} if self.works else {}
-        return found | ({"dissipated": self._lost} if self.dissipation else {})
+        found = {"work": self._code.number("work")} if self.works else {}
+        return found | ({"dissipated": self._code.number("dissipated")} if self.dissipation else {})
 
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: forces, and no memory of earlier substeps; at time t."""
         now = self.time if t is None else t
-        self._masses = self.components.masses(self.inertia)
-        self._acceleration(now)
-        for array in (*self._kept.values(), *self._rest.values()):
-            array.fill(0.0)
-        self._wanted = self._last = 0.0
+        self._compute_forces(now)
+        for name in MEMORY.values():
+            self._code.arrays[name].fill(0.0)
+        self._code.put(wanted=0.0, last=0.0)
         if t is None or t == self.time:
             self.mark()
 
@@ -138,23 +163,20 @@ class GaussRadau(MotionStepper):
 
     def _state(self) -> dict[str, np.ndarray]:
         forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
-        own = {name: values.copy() for name, values in self._kept.items()}
-        own |= {f"rest {name}": values.copy() for name, values in self._rest.items()}
-        sums = {"work": np.array(self._work), "dissipated": np.array(self._lost)}
-        lengths = {"last substep": np.array(self._last), "next substep": np.array(self._wanted)}
+        own = {name: storage.host(self._code.arrays[array]).copy() for name, array in MEMORY.items()}
+        numbers = {name: np.array(self._code.number(number)) for name, number in NUMBERS.items()}
         counts = {"substeps": np.array(self.substeps)}
-        return forces | own | sums | lengths | counts | self._clock()
+        return forces | own | numbers | counts | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values that `state` returned; one made with another dt keeps its own, from that time."""
         refuse_unlike({"since": np.array(0), **state}, self._state())
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
-        self._kept = {name: np.array(state[name]) for name in self._kept}
-        self._rest = {name: np.array(state[f"rest {name}"]) for name in self._rest}
-        self._work, self._lost = float(state["work"]), float(state["dissipated"])
-        self._last, self._wanted = float(state["last substep"]), float(state["next substep"])
-        self.substeps = int(state["substeps"])
+        for name, array in MEMORY.items():
+            storage.store(self._code.arrays[array], state[name])
+        self._code.put(**{number: float(state[name]) for name, number in NUMBERS.items()})
+        self._code.put(substeps=float(state["substeps"]))
         self._restore_clock(state)
         self.mark()
 
@@ -164,148 +186,97 @@ class GaussRadau(MotionStepper):
         Raises `NonFiniteError` and `UnsolvedStepError`; the fields are then those before the failed step.
         """
         self.update()
-        self._masses = self.components.masses(self.inertia)
-        for _ in range(n):
+        before = self.memory()
+        if self._take(n):
+            return
+        self.recall(before)
+        for _ in range(n):  # one at a time, to be in the state before the one that fails
             before = self.memory()
-            try:
-                self._step()
-            except (NonFiniteError, UnsolvedStepError) as error:
-                number = self.step + 1
+            if not self._take(1):
+                error = self._failure()
                 self.recall(before)
-                raise type(error)(f"step {number}: {error}") from error
-            self.step += 1
-            self.mark()
+                raise error
 
-    # A step and its substeps
+    # Steps
 
-    def _step(self) -> None:
-        """Substeps until the end of the step; the time within it is a compensated sum."""
-        start, whole = self.time, self.dt
-        elapsed = rest = 0.0
-        while True:
-            left = whole - elapsed + rest
-            wanted = abs(self._wanted or self._first())
-            parts = max(1, int(np.ceil(abs(left) / wanted * (1.0 - 1e-12))))
-            h = left / parts
-            if abs(h) < LEAST * abs(whole):
-                raise UnsolvedStepError(
-                    f"the error estimate asks for a substep of {h:.3g}, less than {LEAST:g} of dt ="
-                    f" {self.dt:.6g}; bodies that meet need a softening or another energy"
-                )
-            if not self._substep(start + elapsed, h):
-                continue
-            self.substeps += 1
-            if parts == 1:
-                return
-            part = h - rest
-            total = elapsed + part
-            rest, elapsed = (total - elapsed) - part, total
+    def _take(self, n: int) -> bool:
+        """Take n steps; False where one failed, which leaves the fields at the node where it did."""
+        storage.store(self._code.arrays["mass"], self.components.masses(self.inertia))
+        if not self._code.number("wanted"):
+            self._code.put(wanted=self._first())
+        self._code.put(left=n, done=0.0, elapsed=0.0, rest=0.0, status=0.0, tolerance=self.tolerance)
+        first, most = float(self.step - self.since), max(1, int(BATCH / self._statements))
+        while self._code.number("left") and not self._code.number("status"):
+            if self._kernel:
+                self._kernel(most, first, self.t0, self.dt)
+            else:
+                self._substep_by_launches(first)
+        self._written()
+        if self._code.number("status"):
+            return False
+        self.step += n
+        self._compute_forces(self.time)
+        self.mark()
+        return True
+
+    def _failure(self) -> RunFailedError:
+        """Why the step failed that has just been taken."""
+        number, t = self.step + 1, self._code.number("time")
+        if self._code.number("status") == TOO_SHORT:
+            h = self._code.number("h")
+            return UnsolvedStepError(
+                f"step {number}: the error estimate asks for a substep of {h:.3g}, less than {LEAST:g} of dt"
+                f" = {self.dt:.6g}; bodies that meet need a softening or another energy"
+            )
+        return NonFiniteError(f"step {number}: {self._not_finite(t)}")
 
     def _first(self) -> float:
         """A length to begin with: a hundredth of the time in which velocities change."""
         if np.isinf(self.tolerance):
             return abs(self.dt)
-        a = np.abs(self._acceleration(self.time)).max(initial=0.0)
+        forces = self.components.joined(self._forces, self.components.positions)
+        a = np.abs(forces / self.components.masses(self.inertia)).max(initial=0.0)
         v = np.abs(self.components.read(self.components.velocities)).max(initial=0.0)
         guess = 0.01 * v / a if a > 0.0 and v > 0.0 else 0.0
         return float(min(guess, abs(self.dt)) or 1e-3 * abs(self.dt))
 
-    def _substep(self, t: float, h: float) -> bool:
-        """Take a substep from time t; False, with the state before it, where it must be shorter."""
-        x, v = self._read()
-        a0 = self._acceleration(t)
-        self._flows[0] = self._powers(t)
-        ratio = h / self._last if self._last else 0.0
-        guess = shifted(self._kept["b"], ratio)
-        b = guess + (self._kept["b"] - self._kept["predicted"] if ratio else 0.0)
-        b, size = self._corrected(t, h, x, v, a0, b)
-        top = np.abs(b[-1]).max(initial=0.0)
-        factor = (self.tolerance * size / top) ** (1.0 / 7.0) if top > 0.0 else 1.0 / SAFETY
-        if factor < SAFETY:
-            self._write(x, v)
-            self._wanted = abs(h) * max(factor, 0.05)
-            self._acceleration(t)
-            return False
-        work, lost = h * (WEIGHTS @ self._flows)
-        self._work, self._lost = self._work + float(work), self._lost + float(lost)
-        moved = h * v + (h * h) * (0.5 * a0 + POSITION[-1] @ b) - h * self._rest["v"]
-        self._write(self._summed("x", x, moved), self._summed("v", v, h * (a0 + VELOCITY[-1] @ b)))
-        self._kept = {"b": b, "predicted": guess}
-        self._last, self._wanted = h, abs(h) * min(factor, 1.0 / SAFETY)
-        self._acceleration(t + h)
-        return True
-
-    def _corrected(
-        self, t: float, h: float, x: np.ndarray, v: np.ndarray, a0: np.ndarray, b: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """b for which the accelerations at the nodes are right, from a guess; and the largest of these."""
-        g, last, size = TO_DIFFERENCES @ b, np.inf, 0.0
-        b, flowing = b.copy(), self.works or self.dissipation is not None
-        for turn in range(ROUNDS):
-            before = b[-1].copy()
-            for k in range(STAGES):
-                s = NODES[k + 1]
-                place = (h * s) * (v - self._rest["v"]) + (h * h) * (0.5 * s * s * a0 + POSITION[k] @ b)
-                self.components.write(x + (place - self._rest["x"]), self.components.positions)
+    def _substep_by_launches(self, first: float) -> None:
+        """A substep, or its refusal, with the forces of a large scene between launches."""
+        code, run = self._code, self._pieces
+        run("begin", code.begin, "first", "t0", "dt", first, self.t0, self.dt)
+        for turn in range(ROUNDS if not code.number("status") else 0):
+            for node in range(0 if turn == 0 else 1, STAGES + 1):
+                run("place", code.place, "at", node)
+                self._written()
+                t = code.number("time")
+                self.potential.gradient_into(self._forces, t)
+                if self.works:
+                    code.put_flow(node, self.potential.rate(t))
                 if self.dissipation:
-                    speed = v + (h * (s * a0 + VELOCITY[k] @ b) - self._rest["v"])
-                    self.components.write(speed, self.components.velocities)
-                a = self._acceleration(t + h * s)
-                if flowing:
-                    self._flows[k + 1] = self._powers(t + h * s)
-                difference = APART[k, 0] * (a - a0)
-                for j in range(k):
-                    difference = APART[k, j + 1] * (difference - g[j])
-                b[: k + 1] += np.outer(TO_POWERS[: k + 1, k], difference - g[k])
-                g[k] = difference
-            size = float(np.abs(a).max(initial=0.0))
-            off = float(np.abs(b[-1] - before).max(initial=0.0))
-            if off <= 1e-16 * size or (turn > 1 and off >= last):
+                    self.dissipation.gradient_into(self._friction, t)
+                run("correct", code.correct, "at", node)
+            run("judge", code.judge, "turn", turn)
+            if not code.number("going"):
                 break
-            last = off
-        return b, size
+        if not code.number("status"):
+            run("finish", code.finish)
+            self._written()
 
-    def _summed(self, name: str, old: np.ndarray, change: np.ndarray) -> np.ndarray:
-        """old + change, with the error of the sum carried to the next (Kahan 1965)."""
-        part = change - self._rest[name]
-        total = old + part
-        self._rest = {**self._rest, name: (total - old) - part}
-        return total
+    def _written(self) -> None:
+        """Count a write of the fields, for others that computed from them."""
+        for field in self.moving:
+            field.array.writes += 1
 
-    # Fields and forces
+    def _compute_forces(self, t: float) -> None:
+        """dU/dx at the present fields. Raises `NonFiniteError`."""
+        self.potential.gradient_into(self._forces, t)
+        if not all(np.isfinite(storage.host(force)).all() for force in self._forces.values()):
+            raise NonFiniteError(self._not_finite(t))
 
-    def _read(self) -> tuple[np.ndarray, np.ndarray]:
-        one = self.components
-        return one.read(one.positions), one.read(one.velocities)
-
-    def _write(self, x: np.ndarray, v: np.ndarray) -> None:
-        self.components.write(x, self.components.positions)
-        self.components.write(v, self.components.velocities)
-
-    def _acceleration(self, t: float) -> np.ndarray:
-        """-(dU/dx + dR/dv) / m (N,) at the present fields. Raises `NonFiniteError`."""
-        if self._pull:
-            self._pull(t)
-        else:
-            self.potential.gradient_into(self._forces, t)
-        force = self.components.joined(self._forces, self.components.positions)
-        if self.dissipation:
-            force = force + self._friction(t)
-        if not np.isfinite(force).all():
-            named = self.potential.first_nonfinite(t, [n for n in self._forces if n in self.potential.reads])
-            raise NonFiniteError(named or "the state, or the friction, is not finite")
-        return -force / self._masses
-
-    def _friction(self, t: float) -> np.ndarray:
-        assert self.dissipation
-        names = self.components.velocities
-        return self.components.joined({n: self.dissipation.gradient(n, t) for n in names}, names)
-
-    def _powers(self, t: float) -> np.ndarray:
-        """dU/dt at fixed x, and v dR/dv, at the present fields."""
-        work = self.potential.rate(t) if self.works else 0.0
-        lost = float(self._read()[1] @ self._friction(t)) if self.dissipation else 0.0
-        return np.array([work, lost])
+    def _not_finite(self, t: float) -> str:
+        """The term and the node that are not finite."""
+        named = self.potential.first_nonfinite(t, [n for n in self._forces if n in self.potential.reads])
+        return named or "the state, or the friction, is not finite"
 
 
 def _refuse(

@@ -7,6 +7,8 @@
 The same polynomial by powers and by divided differences (Everhart 1985, in Dynamics of Comets, 185).
 """
 
+from math import comb
+
 import numpy as np
 from numpy.polynomial import Legendre, Polynomial
 
@@ -48,23 +50,5 @@ POSITION = np.array([s ** (_POWERS + 2) / ((_POWERS + 1) * (_POWERS + 2)) for s 
 """(8, 7): x(s) = x_0 + h s v_0 + h^2 (a_0 s^2 / 2 + POSITION b)."""
 
 
-def shifted(b: np.ndarray, ratio: float) -> np.ndarray:
-    """b (7, N) of a(s) continued into a next step, `ratio` times as long as this one."""
-    found = np.zeros_like(b)
-    for k in range(STAGES):
-        for j in range(k, STAGES):
-            found[k] += _BINOMIAL[j + 1, k + 1] * b[j]
-        found[k] *= ratio ** (k + 1)
-    return found
-
-
-def _binomial() -> np.ndarray:
-    table = np.zeros((STAGES + 1, STAGES + 1))
-    table[:, 0] = 1.0
-    for n in range(1, STAGES + 1):
-        for k in range(1, n + 1):
-            table[n, k] = table[n - 1, k - 1] + table[n - 1, k]
-    return table
-
-
-_BINOMIAL = _binomial()
+CONTINUED = np.array([[float(comb(j + 1, k + 1)) for j in range(STAGES)] for k in range(STAGES)])
+"""(7, 7): a(1 + r s) - a(1) has r^(k+1) (CONTINUED b)_k for b_k, in a next step r times as long."""

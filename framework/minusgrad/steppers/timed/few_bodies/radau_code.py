@@ -1,0 +1,234 @@
+"""Code of a Gauss-Radau substep: its length, predicted b, accelerations at the nodes, judgement, sums.
+
+    begin      x, v <- fields; h <- the rest of the step in equal parts; b and g as the last substep predicts
+    place      fields <- x(s_at), v(s_at) by the present b
+    correct    a <- -(dU/dx + dR/dv) / m; at s_0 it is a_0, at the others g and b become right there
+    judge      whether another round of corrections is needed
+    finish     fields, sums and memory after the substep; the fields before it where it must be shorter
+
+Between `place` and `correct` forces are computed at the fields. All pieces communicate by arrays: vectors
+(N,) of components, matrices (7, N), and `numbers`, so that one kernel of many substeps (`substeps`) and
+launches with the forces of a large scene in between compute the same formulas. `at` is the number of a node,
+`turn` that of a round. Compensated sums need exact arithmetic (`engine.kernels.BoundKernel`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....engine.kernels import Code
+from .quadrature import (
+    APART,
+    CONTINUED,
+    NODES,
+    POSITION,
+    STAGES,
+    TO_DIFFERENCES,
+    TO_POWERS,
+    VELOCITY,
+    WEIGHTS,
+)
+from .radau_arrays import RadauArrays
+
+ROUNDS = 12
+"""The most corrections of the b; three are usual."""
+SAFETY = 0.25
+"""Substeps grow by 1 / SAFETY at most, and are taken again where they should shrink by less than SAFETY."""
+SHRINK = 0.05
+"""A substep that is taken again is not shorter than this part of it."""
+LEAST = 1e-12
+"""The shortest substep, in parts of a step."""
+NOT_FINITE, TOO_SHORT = 1.0, 2.0
+"""Values of `status`; 0: all is well."""
+
+
+class RadauCode(RadauArrays):
+    """The pieces of code for some motions."""
+
+    # Many substeps in one kernel
+
+    def substeps(self, forces: Sequence[Code], rates: Sequence[Code]) -> Code:
+        """For a kernel of (steps, first, t0, dt): at most so many substeps, taken or refused.
+
+        forces: loops for dU/dx and dR/dv at the fields and time `t`. rates: loops that add dU/dt to
+        `radau_flows[0, at]`.
+        """
+        clear = self._code("flows[0, at] = 0.0\n" if rates else "")
+        node = Code.joined(
+            [self.place(), self._numbers("t = {time}\n"), *forces, clear, *rates, self.correct()]
+        )
+        node = self._if("at > 0 or turn == 0", node).inside(f"for at in range({STAGES + 1}):")
+        turn = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
+        rounds = turn.inside(f"for turn in range({ROUNDS}):")
+        pieces = [
+            self.begin(),
+            self._if("{status} == 0.0", rounds),
+            self._if("{status} == 0.0", self.finish()),
+        ]
+        one = self._if("{left} > 0.0 and {status} == 0.0", Code.joined(pieces))
+        return one.inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
+
+    def _if(self, condition: str, code: Code) -> Code:
+        test = self._numbers(f"if {condition}:")
+        return code.inside(test.text).naming(**test.arrays)
+
+    # The pieces
+
+    def begin(self) -> Code:
+        """For scalars first, t0, dt: the time at the start of the step is t0 + (first + done) dt."""
+        text = f"""\
+ileft = dt - {{elapsed}} + {{rest}}
+{{parts}} = ti.max(1.0, ti.ceil(ti.abs(ileft) / ti.abs({{wanted}}) * (1.0 - 1e-12)))
+{{h}} = ileft / {{parts}}
+{{start}} = t0 + (first + {{done}}) * dt + {{elapsed}}
+{{time}} = {{start}}
+{{going}} = 1.0
+{{off}} = 1e300
+if ti.abs({{h}}) < {LEAST!r} * ti.abs(dt):
+    {{status}} = {TOO_SHORT!r}
+iratio = ti.f64(0.0)
+if {{last}} != 0.0:
+    iratio = {{h}} / {{last}}
+"""
+        body = "".join(f"guess[{k}, i] = {self._continued(k)}\n" for k in range(STAGES))
+        body += "".join(f"b[{k}, i] = guess[{k}, i] + (kept[{k}, i] - predicted[{k}, i])\n" for k in range(7))
+        body += "".join(f"g[{k}, i] = {_sum(TO_DIFFERENCES[k], 'b[{}, i]')}\n" for k in range(STAGES))
+        return Code.joined([self._numbers(text), self._gathered(), self._each(body)])
+
+    def place(self) -> Code:
+        """The fields at node `at`, if it is not the first."""
+        pieces = [self._numbers("ih = {h}\n")]
+        for k in range(1, STAGES + 1):
+            s, b = float(NODES[k]), _sum(POSITION[k - 1], "b[{}, i]")
+            moved = f"ih * {s!r} * (v[i] - rv[i]) + ih * ih * ({0.5 * s * s!r} * a0[i] + {b})"
+            line = f"y[i] = x[i] + ({moved} - rx[i])"
+            pieces.append(self._each(line + "\n").inside(f"if at == {k}:"))
+        pieces.append(self._scattered("y", "position", "at > 0"))
+        if self.friction:
+            for k in range(1, STAGES + 1):
+                b = _sum(VELOCITY[k - 1], "b[{}, i]")
+                line = f"y[i] = v[i] + (ih * ({float(NODES[k])!r} * a0[i] + {b}) - rv[i])"
+                pieces.append(self._each(line + "\n").inside(f"if at == {k}:"))
+            pieces.append(self._scattered("y", "velocity", "at > 0"))
+        times = "".join(
+            f"if at == {k}:\n    {{time}} = {{start}} + ih * {float(s)!r}\n" for k, s in enumerate(NODES)
+        )
+        return Code.joined([*pieces, self._numbers(times)])
+
+    def correct(self) -> Code:
+        """a at node `at`, and there right b."""
+        pieces = [self._accelerations()]
+        test = f"""\
+if ti.math.isnan(a[i]) or ti.math.isinf(a[i]):
+    {{status}} = {NOT_FINITE!r}
+"""
+        pieces.append(self._each(test))
+        pieces.append(self._each("a0[i] = a[i]\n").inside("if at == 0:"))
+        for k in range(STAGES):
+            line = f"idiff = {_quoted(APART[k, 0])} * (a[i] - a0[i])\n"
+            line += "".join(f"idiff = {_quoted(APART[k, j + 1])} * (idiff - g[{j}, i])\n" for j in range(k))
+            line += f"ichange = idiff - g[{k}, i]\ng[{k}, i] = idiff\n"
+            line += "".join(
+                f"b[{j}, i] = b[{j}, i] + {_quoted(TO_POWERS[j, k])} * ichange\n" for j in range(k + 1)
+            )
+            if k == STAGES - 1:
+                line += "{off} = ti.max({off}, ti.abs(ichange))\n{size} = ti.max({size}, ti.abs(a[i]))\n"
+                pieces.append(
+                    self._numbers("if at == 7:\n    {before} = {off}\n    {off} = 0.0\n    {size} = 0.0\n")
+                )
+            pieces.append(self._each(line).inside(f"if at == {k + 1}:"))
+        return Code.joined(pieces)
+
+    def judge(self) -> Code:
+        """After round `turn`: b_7 no longer changes, or no longer less."""
+        return self._numbers(
+            "if {status} != 0.0 or {off} <= 1e-16 * {size} or (turn > 1 and {off} >= {before}):\n"
+            "    {going} = 0.0\n"
+        )
+
+    def finish(self) -> Code:
+        text = f"""\
+itop = ti.f64(0.0)
+for i in range(x.shape[0]):
+    itop = ti.max(itop, ti.abs(b[6, i]))
+ifactor = ti.f64({1.0 / SAFETY!r})
+if itop > 0.0:
+    ifactor = ti.pow({{tolerance}} * {{size}} / itop, {1.0 / 7.0!r})
+ih = {{h}}
+itaken = 0
+if ifactor >= {SAFETY!r}:
+    itaken = 1
+"""
+        refused = "y[i] = x[i]\n"
+        taken = f"""\
+ipart = (ih * v[i] + ih * ih * (0.5 * a0[i] + {_sum(POSITION[-1], "b[{}, i]")}) - ih * rv[i]) - rx[i]
+inew = x[i] + ipart
+rx[i] = (inew - x[i]) - ipart
+y[i] = inew
+ipart = ih * (a0[i] + {_sum(VELOCITY[-1], "b[{}, i]")}) - rv[i]
+inew = v[i] + ipart
+rv[i] = (inew - v[i]) - ipart
+v[i] = inew
+"""
+        taken += "".join(
+            f"kept[{k}, i] = b[{k}, i]\npredicted[{k}, i] = guess[{k}, i]\n" for k in range(STAGES)
+        )
+        sums = "{substeps} = {substeps} + 1.0\n"
+        weights = [float(w) for w in WEIGHTS]
+        if self.works:
+            sums += f"{{work}} = {{work}} + ih * ({_sum(weights, 'flows[0, {}]')})\n"
+        if self.friction:
+            sums += f"{{dissipated}} = {{dissipated}} + ih * ({_sum(weights, 'flows[1, {}]')})\n"
+        sums += f"""\
+{{last}} = ih
+{{wanted}} = ti.abs(ih) * ti.min(ifactor, {1.0 / SAFETY!r})
+if {{parts}} == 1.0:
+    {{elapsed}} = 0.0
+    {{rest}} = 0.0
+    {{done}} = {{done}} + 1.0
+    {{left}} = {{left}} - 1.0
+else:
+    ipiece = ih - {{rest}}
+    itotal = {{elapsed}} + ipiece
+    {{rest}} = (itotal - {{elapsed}}) - ipiece
+    {{elapsed}} = itotal
+"""
+        again = f"{{wanted}} = ti.abs(ih) * ti.max(ifactor, {SHRINK!r})\n"
+        chosen = [
+            Code.joined([self._each(taken), self._numbers(sums)]).inside("if itaken == 1:"),
+            Code.joined([self._each(refused), self._numbers(again)]).inside("if itaken == 0:"),
+        ]
+        fields = [self._scattered("y", "position"), self._scattered("v", "velocity")]
+        return Code.joined([self._numbers(text), *chosen, *fields])
+
+    def _continued(self, k: int) -> str:
+        """b_k of a(s) continued into a substep that is `iratio` times as long."""
+        terms = _sum(CONTINUED[k], "kept[{}, i]")
+        return " * ".join([f"({terms})", *["iratio"] * (k + 1)])
+
+    def _accelerations(self) -> Code:
+        """a <- -(dU/dx + dR/dv) / m, and v dR/dv."""
+        pieces = []
+        if self.friction:
+            pieces.append(self._code("flows[1, at] = 0.0\n"))
+        for k, motion in enumerate(self.motions):
+            x, v, force = motion.position, motion.velocity, f"g_{motion.position}"
+            total = f"{force}[{{at}}]"
+            lines, arrays = [], {force: self.forces[x]}
+            if self.friction:
+                total = f"({total} + g_{v}[{{at}}])"
+                arrays |= {f"g_{v}": self.friction[v], f"f_{v}": self.fields[v].array}
+                lines.append(f"flows[1, at] = flows[1, at] + f_{v}[{{at}}] * g_{v}[{{at}}]")
+            lines = [f"a[{{i}}] = -{total} / mass[{{i}}]", *lines]
+            pieces.append(self._of_motion(k, force, self.forces[x], lines, arrays))
+        return Code.joined(pieces)
+
+
+def _quoted(number: float) -> str:
+    return f"({float(number)!r})"
+
+
+def _sum(weights: Sequence[float] | np.ndarray, term: str) -> str:
+    """w_0 term(0) + w_1 term(1) + ..., without zeros."""
+    parts = [f"{_quoted(w)} * {term.format(k)}" for k, w in enumerate(weights) if w]
+    return "(" + " + ".join(parts) + ")"
