@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -34,6 +35,7 @@ from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
 from ..steppers.timed.few_bodies.central_mass import about
+from ..steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from ..steppers.timed.few_bodies.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.variational.variational_integrator import VariationalIntegrator
@@ -210,16 +212,19 @@ class WisdomHolmanBlock(Record):
     """Wisdom and Holman's splitting about a dominant mass: exact Kepler orbits, and kicks by the rest of U.
 
     central: the node of that mass. energy: the name of the energy -G m_i m_j / r, where several are. scheme:
-    of drifts and kicks; the last two are for high accuracy where the rest is small.
+    of drifts and kicks; the last two are for high accuracy where the rest is small. corrector: the order of a
+    symplectic corrector around the steps of leapfrog.
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
     central: Annotated[int, Limits(ge=0)] = 0
     energy: str | None = None
     scheme: Literal["leapfrog", "aba_8_6_4", "aba_10_6_4"] = "leapfrog"
+    corrector: Literal[3, 5, 7, 11, 17] | None = None
 
     def make(self, context: StepperContext) -> Integrator:
-        return Integrator(
+        corrected = partial(CorrectedIntegrator, order=self.corrector) if self.corrector else Integrator
+        return corrected(
             context.potential,
             context.motions,
             NEAR_INTEGRABLE[self.scheme],

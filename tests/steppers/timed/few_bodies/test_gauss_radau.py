@@ -130,7 +130,7 @@ def test_kepler_by_launches(monkeypatch):
 def test_pythagorean_problem():
     """Masses 3, 4, 5 at rest on a triangle of these sides: after t = 60 the lightest escapes from a pair.
 
-    Burrau 1913; Szebehely & Peters 1967, AJ 72, 876. The pair came as near as 1e-3: the energy is kept to
+    Burrau 1913; Szebehely & Peters 1967, AJ 72, 876. Two came as near as 4e-4: the energy is kept to
     2e-11, as IAS15's is, because places are rounded to 1e-16.
     """
     x = np.array([[1.0, 3.0], [-2.0, -1.0], [1.0, -1.0]])

@@ -4,8 +4,8 @@
     aba_8_6_4    e dt^8 + e^2 dt^6 + e^3 dt^4       7 forces: Blanes et al. 2013, Appl. Numer. Math. 68, 58
     aba_10_6_4   e dt^10 + e^2 dt^6 + e^3 dt^4      8 forces, there
 
-McLachlan 1995, BIT 35, 258, has the first of their kind. They begin and end with a drift. They take the place
-of symplectic correctors, which reach e^2 dt^2 at leapfrog's cost, but step other coordinates than the fields.
+McLachlan 1995, BIT 35, 258, has the first of their kind. They begin and end with a drift. Symplectic
+`correctors` reach e dt^n + e^2 dt^2 at leapfrog's cost.
 """
 
 from ...schemes import SCHEMES, Scheme, palindrome
