@@ -56,12 +56,16 @@ def _numba(numba: Any) -> None:
     numba.set_num_threads(threads())
 
 
+def _pytreegrav(module: Any) -> None:
+    _numba(import_module("numba"))
+
+
 def _warp(warp: Any) -> None:
     warp.config.quiet = True
     warp.init()
 
 
-_PREPARE = {"torch": _torch, "jax": _jax, "numba": _numba, "warp": _warp}
+_PREPARE = {"torch": _torch, "jax": _jax, "numba": _numba, "pytreegrav": _pytreegrav, "warp": _warp}
 
 
 def versions(names: tuple[str, ...]) -> dict[str, str]:

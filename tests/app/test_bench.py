@@ -26,6 +26,8 @@ from benchmarks import (  # noqa: E402
     chain_of_rods,
     double_pendula,
     energies,
+    far_pairs,
+    far_pairs_scaling,
     few_bodies,
     gravity_forces,
     laser_deposit,
@@ -225,6 +227,21 @@ def test_our_lists_and_products_of_a_liquid_are_right():
                 expected = column.expected or case.expected
                 assert expected
                 assert cases.error(cases.numbers(column.make()()), expected()) <= case.tolerance
+
+
+def test_our_far_pairs_have_the_error_that_they_are_measured_at():
+    case = far_pairs.forces(10_000)
+    for column in case.columns.values():
+        if not column.peer:
+            call, expected = column.make(), column.expected or case.expected
+            assert expected
+            for _ in range(2):
+                assert cases.error(cases.numbers(call()), expected()) <= case.tolerance
+
+
+def test_the_size_from_which_expansions_are_faster():
+    assert far_pairs_scaling.slope((10, 100), (2.0, 200.0)) == pytest.approx(2.0)
+    assert far_pairs_scaling.crossing((10, 1000), (10.0, 0.1)) == pytest.approx(100.0)
 
 
 def test_scipy_lists_the_same_neighbours():
