@@ -213,7 +213,8 @@ class WisdomHolmanBlock(Record):
 
     central: the node of that mass. energy: the name of the energy -G m_i m_j / r, where several are. scheme:
     of drifts and kicks; the last two are for high accuracy where the rest is small. corrector: the order of a
-    symplectic corrector around the steps of leapfrog.
+    symplectic corrector around the steps of leapfrog. coordinates: those of the Kepler orbits; with
+    heliocentric ones the bodies have no order, and the scheme is leapfrog without a corrector.
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
@@ -221,6 +222,7 @@ class WisdomHolmanBlock(Record):
     energy: str | None = None
     scheme: Literal["leapfrog", "aba_8_6_4", "aba_10_6_4"] = "leapfrog"
     corrector: Literal[3, 5, 7, 11, 17] | None = None
+    coordinates: Literal["jacobi", "democratic_heliocentric"] = "jacobi"
 
     def make(self, context: StepperContext) -> Integrator:
         corrected = partial(CorrectedIntegrator, order=self.corrector) if self.corrector else Integrator
@@ -233,7 +235,7 @@ class WisdomHolmanBlock(Record):
             dissipation=context.dissipation,
             magnetic=context.magnetic,
             constraints=context.constraints,
-            kepler=about(context.potential, context.motions, self.central, self.energy),
+            kepler=about(context.potential, context.motions, self.central, self.energy, self.coordinates),
         )
 
 

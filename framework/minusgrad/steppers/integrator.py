@@ -131,6 +131,7 @@ class Integrator(MotionStepper):
         self.kepler = kepler
         if kepler:
             _refuse_about_a_mass(holds, bath, magnetic, barostat, constraints)
+            _refuse_symmetric_drifts(scheme, kepler)
             scheme = scheme.about_a_mass()
         if constraints:
             _refuse_with_constraints(barostat, magnetic)
@@ -572,6 +573,15 @@ def _refuse_about_a_mass(
     for what, given in (named | {"a box that moves": barostat, "constraints": constraints}).items():
         if given:
             raise EnergyError(f"wisdom_holman: has no rule for {what}, got some; use leapfrog or yoshida6")
+
+
+def _refuse_symmetric_drifts(scheme: Scheme, kepler: KeplerSplitting) -> None:
+    """Raise `EnergyError` for a scheme that needs exact drifts, where a drift is symmetric only."""
+    if not (kepler.exact_drifts or scheme.of_leapfrogs):
+        raise EnergyError(
+            "wisdom_holman: democratic heliocentric coordinates have no exact drifts, got a scheme that needs"
+            ' them; use leapfrog, or coordinates = "jacobi"'
+        )
 
 
 def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:

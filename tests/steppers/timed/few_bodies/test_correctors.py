@@ -79,7 +79,9 @@ def test_rows_sum_to_nothing_and_undo_each_other(order):
     assert back.drifts == tuple(-one for one in there.drifts[::-1])
 
 
-@pytest.mark.parametrize(("order", "slope", "steps"), [(3, 4.0, (32, 64)), (5, 6.0, (24, 32)), (7, 8.0, (16, 24))])
+@pytest.mark.parametrize(
+    ("order", "slope", "steps"), [(3, 4.0, (32, 64)), (5, 6.0, (24, 32)), (7, 8.0, (16, 24))]
+)
 def test_order_in_dt(order, slope, steps):
     """Of the energy's error beside masses of 1e-6, where e^2 dt^2 is nothing."""
     found = [worst(corrected(6.0 / n, order, 1e-6), n) for n in steps]

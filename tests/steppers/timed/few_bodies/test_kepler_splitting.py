@@ -9,6 +9,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
 from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
@@ -27,7 +28,16 @@ def breeze(x, m, k):
     return k * m[0] * (ti.sin(x[0][0]) + 0.3 * x[0][1] * x[0][1])
 
 
-def system(dt: float, kind: str = "leapfrog", size: float = 1e-3, precision: str = "f64") -> Integrator:
+either = pytest.mark.parametrize("coordinates", COORDINATES)
+
+
+def system(
+    dt: float,
+    kind: str = "leapfrog",
+    size: float = 1e-3,
+    precision: str = "f64",
+    coordinates: str = "jacobi",
+) -> Integrator:
     """A mass that is not the first node, with three others: two on ellipses, one on a hyperbola."""
     x = np.array([[1.0, 0.1, 0.02], [0.05, 0.0, 0.01], [-1.9, 0.6, 0.1], [3.0, -2.5, 0.3]])
     v = np.array([[-0.1, 1.2, 0.05], [0.01, -0.02, 0.0], [-0.2, -0.75, 0.1], [-1.2, 0.9, 0.0]])
@@ -38,7 +48,7 @@ def system(dt: float, kind: str = "leapfrog", size: float = 1e-3, precision: str
         bind(breeze, fields, parameters={"k": 10.0 * size}),
     ]
     potential = Potential(fields, terms)
-    kepler = KeplerSplitting(potential, MOTIONS[0], 1, "gravity", "G")
+    kepler = COORDINATES[coordinates](potential, MOTIONS[0], 1, "gravity", "G")
     return Integrator(potential, MOTIONS, SCHEMES[kind], dt, kepler=kepler)
 
 
@@ -92,15 +102,23 @@ def test_a_hyperbola_comes_back():
     np.testing.assert_allclose(fields["x"].values, x, atol=1e-11)
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("leapfrog", (64, 128, 256)), ("blanes_moan6", (128, 256))])
-def test_order_with_other_energies(kind, steps):
+@pytest.mark.parametrize(
+    ("kind", "steps", "coordinates"),
+    [
+        ("leapfrog", (64, 128, 256), "jacobi"),
+        ("blanes_moan6", (128, 256), "jacobi"),
+        ("leapfrog", (64, 128, 256), "democratic_heliocentric"),
+        ("yoshida4", (128, 256), "democratic_heliocentric"),
+    ],
+)
+def test_order_with_other_energies(kind, steps, coordinates):
     """Against Gauss-Radau steps of the whole energy, one body on a hyperbola."""
     one = system(1.0)
     other = GaussRadau(one.potential, MOTIONS, 2.0)
     exact = end(other, 1)
 
     def error(n: int) -> float:
-        return float(np.abs(end(system(2.0 / n, kind), n) - exact).max())
+        return float(np.abs(end(system(2.0 / n, kind, coordinates=coordinates), n) - exact).max())
 
     assert_order(error, SCHEMES[kind].order, steps)
 
@@ -134,13 +152,18 @@ def test_the_error_is_of_the_size_of_the_rest():
     assert 5.0 < large / small < 20.0
 
 
-def test_reversible(launches):
-    assert_reversible(system(0.05), 20)
+@either
+def test_reversible(launches, coordinates):
+    assert_reversible(system(0.05, coordinates=coordinates), 20)
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 def test_bits_do_not_depend_on_the_cuts(precision):
     assert_splits(lambda: system(0.05, precision=precision), 12)
+
+
+def test_bits_do_not_depend_on_the_cuts_in_heliocentric_coordinates():
+    assert_splits(lambda: system(0.05, coordinates="democratic_heliocentric"), 12)
 
 
 def test_both_ways_are_taken(launches):
@@ -152,14 +175,15 @@ def test_both_ways_are_taken(launches):
 STEPS = 6
 
 
-def heavy() -> Integrator:
+def heavy(coordinates: str) -> Integrator:
     """Masses so large that every part of the derivatives counts."""
-    return system(0.15, size=0.1)
+    return system(0.15, size=0.1, coordinates=coordinates)
 
 
-def test_tangents_are_those_of_differences(launches):
+@either
+def test_tangents_are_those_of_differences(launches, coordinates):
     """Of the state after six steps, along starts, masses, G, and the parameter of another energy."""
-    one = heavy()
+    one = heavy(coordinates)
     direction = drawn(one)
     assert {"x", "v", "m", "gravity.G", "breeze.k"} <= set(direction)
     direction["gravity.softening"] = np.zeros(())  # U is even in it
@@ -180,8 +204,9 @@ def test_tangents_are_those_of_differences(launches):
         np.testing.assert_allclose(found[n], total[n], rtol=0, atol=1e-10 * np.abs(total[n]).max())
 
 
-def test_adjoints_are_tangents_transposed(launches):
-    assert_transposed(heavy(), (0, 2, STEPS), STEPS)
+@either
+def test_adjoints_are_tangents_transposed(launches, coordinates):
+    assert_transposed(heavy(coordinates), (0, 2, STEPS), STEPS)
 
 
 # Refusals -----------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from ....energies.fields import Motion
 from ....energies.term import Term
 from ....errors import EnergyError, choices
 from ....potential.potential import Potential
+from .heliocentric_splitting import HeliocentricSplitting
 from .kepler_splitting import KeplerSplitting
 
 KIND = "wisdom_holman"
@@ -16,8 +17,16 @@ PARTS = (0.3, 1.0, 4.0)
 """Distances at which the law is asked for, in parts of the present one."""
 
 
+COORDINATES = {"jacobi": KeplerSplitting, "democratic_heliocentric": HeliocentricSplitting}
+"""By the name that a scene gives."""
+
+
 def about(
-    potential: Potential, motions: Sequence[Motion], central: int, energy: str | None = None
+    potential: Potential,
+    motions: Sequence[Motion],
+    central: int,
+    energy: str | None = None,
+    coordinates: str = "jacobi",
 ) -> KeplerSplitting:
     """The Kepler part of U about the node `central`; energy: the term of gravity, if there are several.
 
@@ -41,7 +50,7 @@ def about(
     named = [energy] if energy is not None else [*potential.terms]
     found = [(name, p) for name in named if (p := _strength(potential.terms[name], motion, len(m), central))]
     if len(found) == 1:
-        return KeplerSplitting(potential, motion, central % len(m), *found[0])
+        return COORDINATES[coordinates](potential, motion, central % len(m), *found[0])
     law = f"-G m_i m_j / r between all {len(m)} bodies"
     if found:
         several = " and ".join(f"'{name}'" for name, _ in found)

@@ -41,6 +41,11 @@ class CorrectedIntegrator(Integrator):
         **more: Any,
     ):
         _refuse(order, scheme, potential, more.get("dissipation"))
+        if not kepler.exact_drifts:
+            raise EnergyError(
+                "wisdom_holman: a corrector needs exact drifts, got democratic heliocentric coordinates;"
+                ' leave `corrector` out, or use coordinates = "jacobi"'
+            )
         self.order = order
         self._mapped: dict[str, np.ndarray] | None = None
         self._mapped_by = dt

@@ -41,6 +41,9 @@ class KeplerSplitting:
     central: the node of the dominant mass. term, strength: the term of gravity and its parameter G.
     """
 
+    exact_drifts = True
+    """True if a drift is the flow of kinetic energy and U_Kepler, to rounding."""
+
     def __init__(self, potential: Potential, motion: Motion, central: int, term: str, strength: str):
         self.potential, self.motion, self.central = potential, motion, central
         self.term, self.strength = term, f"{term}.{strength}"

@@ -13,7 +13,7 @@ import numpy as np
 from ....energies.fields import Fields, Motion
 from ....engine import storage
 from ....engine.kernels import Code
-from .quadrature import STAGES
+from .quadrature import STAGES, WEIGHTS
 
 NAMES = (
     *("left", "done", "elapsed", "rest", "wanted", "last", "work", "dissipated", "substeps", "status"),
@@ -50,6 +50,7 @@ class RadauArrays:
         self.arrays |= {name: storage.allocate(np.zeros(n)) for name in VECTORS}
         self.arrays |= {name: storage.allocate(np.zeros((STAGES, n))) for name in MATRICES}
         self.arrays |= {"flows": storage.allocate(np.zeros((2, STAGES + 1)))}
+        self.arrays |= {"weights": storage.allocate(WEIGHTS)}
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
         self.arrays["starts"] = storage.allocate(starts)
 

@@ -26,7 +26,6 @@ from .quadrature import (
     TO_DIFFERENCES,
     TO_POWERS,
     VELOCITY,
-    WEIGHTS,
 )
 from .radau_arrays import RadauArrays
 
@@ -174,11 +173,11 @@ v[i] = inew
             f"kept[{k}, i] = b[{k}, i]\npredicted[{k}, i] = guess[{k}, i]\n" for k in range(STAGES)
         )
         sums = "{substeps} = {substeps} + 1.0\n"
-        weights = [float(w) for w in WEIGHTS]
-        if self.works:
-            sums += f"{{work}} = {{work}} + ih * ({_sum(weights, 'flows[0, {}]')})\n"
-        if self.friction:
-            sums += f"{{dissipated}} = {{dissipated}} + ih * ({_sum(weights, 'flows[1, {}]')})\n"
+        for row, name, counts in ((0, "work", self.works), (1, "dissipated", bool(self.friction))):
+            if counts:
+                sums += "iflow = ti.f64(0.0)\nfor k in range(weights.shape[0]):\n"
+                sums += f"    iflow = iflow + weights[k] * flows[{row}, k]\n"
+                sums += f"{{{name}}} = {{{name}}} + ih * iflow\n"
         sums += f"""\
 {{last}} = ih
 {{wanted}} = ti.abs(ih) * ti.min(ifactor, {1.0 / SAFETY!r})
