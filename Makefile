@@ -85,6 +85,9 @@ pictures: $(VENV)/plot
 		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \
 		$(BIN)/minusgrad run scenes/swing_up.toml --fitted runs/pictures/swing_up-fit --out runs/pictures/swing_up --force && \
 		$(BIN)/python docs/pictures/mechanisms.py runs/pictures scenes/pictures
+	@$(BIN)/minusgrad run scenes/figure_eight.toml --out runs/pictures/figure_eight --force && \
+		$(BIN)/minusgrad run scenes/mercury.toml --out runs/pictures/mercury --force && \
+		$(BIN)/python docs/pictures/few_bodies.py runs/pictures scenes/pictures
 	@for shown in mass_spring/mesh/2 rigid_body/orbits/0 diffmpm/orbits/0; do \
 		scene=$${shown%%/*} && rest=$${shown#*/} && seed=runtime.seed=$${shown##*/} && \
 		$(BIN)/minusgrad fit scenes/$$scene.toml $$seed --out runs/pictures/$$scene-fit --force && \

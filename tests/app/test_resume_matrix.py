@@ -118,7 +118,7 @@ def own(case: Case) -> bool:
 SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "electric", "laser_butterfly")
-ALIKE += ("laser_image", "liquid", "mass_spring")
+ALIKE += ("figure_eight", "laser_image", "liquid", "mass_spring", "mercury")
 ALIKE += ("inflated_tube", "mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
 ALIKE += (
     "peptide_in_water",

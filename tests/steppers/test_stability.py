@@ -233,6 +233,7 @@ def test_an_estimate_does_not_disturb_the_run(launches):
 SCENES_IN_TIME = {
     "cantilever_damped": 0.54,
     "elastic_seed": 0.22,
+    "figure_eight": 0.0118,
     "gravity_seed": 8.2e-05,
     "outer_solar_system": 0.0049,
     "spring_stiffness": 0.1,

@@ -32,7 +32,9 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),
+    "figure_eight": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "gravity_seed": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
+    "mercury": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "outer_solar_system": {"run.steps": 60, "checkpoint.every": 15},
     "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 2, 4, 4),
     "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
