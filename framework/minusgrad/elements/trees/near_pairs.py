@@ -75,14 +75,20 @@ class NearPairs(Elements):
         return 2
 
     @property
+    def index(self) -> Any:
+        """The nodes as an index of arrays: a slice where they are all, so that nothing is copied."""
+        return slice(None) if len(self.nodes) == len(self.reference.positions) else self.nodes
+
+    @property
     def loop(self) -> Loop:
         return LISTED
 
     def serves(self, x: np.ndarray) -> bool:
         """True if the tree of the reference is used at these positions, (n, d)."""
-        moved = np.asarray(x, np.float64)[self.nodes] - storage.host(self.reference.positions)[self.nodes]
+        rows, before = self.index, storage.host(self.reference.positions)
         if self.choice.skin == 0.0:
-            return not moved.any()
+            return np.array_equal(x[rows], before[rows])
+        moved = np.asarray(x, np.float64)[rows] - before[rows]
         squared = np.einsum("id,id->i", moved, moved)
         return bool((squared <= (self.choice.skin * self.tree.leaf_radius) ** 2).all())
 

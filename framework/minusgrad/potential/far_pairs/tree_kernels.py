@@ -35,7 +35,7 @@ class FarPairs:
         self.term, self.position = term, position_of(term)
         self.factors = RadialFactors.of(term)
         self.expansions = Expansions(term, self.factors)
-        self.nodes = self.expansions.near.nodes
+        self.nodes, self.index = self.expansions.near.nodes, self.expansions.near.index
 
     def by_node(self, t: float) -> np.ndarray:
         """Half of a(i) Phi(i) for each node, (n,): they add up to the energy."""
@@ -89,7 +89,7 @@ class FarPairs:
         parts = [(one.kernel, changed), *([(dot, moments)] if dot is not None else [])]
         dphi, dslope, _ = ex.at_nodes(ex.local(f"dphi{k}", parts, t))
         if moving is not None:
-            moved = np.asarray(storage.host(moving), np.float64)[self.nodes]
+            moved = np.asarray(storage.host(moving), np.float64)[self.index]
             dphi, dslope = dphi + np.einsum("ni,ni->n", slope, moved), dslope + turned
         for argument, into in wanted.product.items():
             if argument == self.position:
@@ -119,7 +119,7 @@ class FarPairs:
         """A number that depends on the fields of one node, at every node."""
         leaves = {}
         for leaf in inputs([graph]):
-            values = storage.host(self.term.fields[leaf.value[0]].array)[self.nodes]
+            values = storage.host(self.term.fields[leaf.value[0]].array)[self.index]
             leaves[leaf.serial] = values[(slice(None), *leaf.value[2])].astype(np.float64)
         found = numbers([graph], leaves, self.term.tables)[0]
         return np.broadcast_to(np.asarray(found, np.float64), self.nodes.shape)
@@ -130,7 +130,7 @@ class FarPairs:
         for leaf in inputs([graph]):
             if leaf.value[0] in tangents:
                 (by,) = differentiation.gradient(graph, [leaf])
-                along = storage.host(tangents[leaf.value[0]])[self.nodes]
+                along = storage.host(tangents[leaf.value[0]])[self.index]
                 found += self._of_nodes(by) * along[(slice(None), *leaf.value[2])].astype(np.float64)
         return found
 
@@ -141,7 +141,7 @@ class FarPairs:
 
     def _add_to(self, into: Any, values: np.ndarray, component: tuple[int, ...] = ()) -> None:
         array: Any = storage.host(into)
-        array[(self.nodes, *component)] += values.astype(array.dtype)
+        array[(self.index, *component)] += values.astype(array.dtype)
         if isinstance(into, storage.ArraySlot):
             into.writes += 1
 
