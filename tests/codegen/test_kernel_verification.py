@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
-from minusgrad.codegen.verification import kernel_verification
+from minusgrad.codegen.kept_traces import KEPT
+from minusgrad.codegen.verification import element_samples, kernel_verification
 from minusgrad.errors import MiscompiledError, RangeError
 from minusgrad.symbolic.operations import OPERATIONS
+from minusgrad_gravity.gravity import gravity
 from tests.support.instances import CANONICAL
 
 LANES = 20_000
@@ -149,6 +151,20 @@ def test_a_small_kernel_that_is_translated_wrongly_is_not_used(
         with pytest.raises(MiscompiledError, match=f"^term '{name}', element .* its function: engine "):
             ASKED[asked](small())
     ASKED[asked](small())
+
+
+def test_a_long_sample_is_rounded_in_parts(monkeypatch):
+    """Its numbers are the same; what an eps moves them by is drawn for each part."""
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    fields = Fields({"x": x, "m": np.ones(50)})
+    term = bind(gravity, fields, parameters={"G": 1.0, "softening": 0.1})
+    places = element_samples.at_rows(term, 0.0, {})
+    value = [KEPT.of_term(term, "value").value]
+    ((exact, moved),) = [sample.rounded(value) for sample in places.samples[:1]]
+    monkeypatch.setattr(element_samples, "LONG", 8)
+    again, drawn = places.samples[0].rounded(value)
+    assert np.array_equal(again, exact)
+    assert ((drawn > 0.1 * moved) & (drawn < 10.0 * moved)).all()
 
 
 def test_a_harmless_underflow_is_accepted(engine: None) -> None:

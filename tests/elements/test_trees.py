@@ -6,6 +6,7 @@ import pytest
 from minusgrad.elements.list_reference import ListReference
 from minusgrad.elements.trees.kd_tree import LEAF
 from minusgrad.elements.trees.near_pairs import NearPairs, TreeChoice
+from minusgrad.elements.trees.partner_lists import PartnerLists
 
 
 def made(x: np.ndarray, theta: float = 0.7, skin: float = 0.0) -> NearPairs:
@@ -52,6 +53,37 @@ def test_cells_contain_their_nodes():
         assert tree.centre[c] == pytest.approx(own.mean(axis=0), abs=1e-12)
         assert tree.radius[c] == pytest.approx(np.linalg.norm(own - own.mean(axis=0), axis=1).max())
     assert np.array_equal(np.sort(tree.order), np.arange(1300))
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_cut_separates_nodes_along_the_longest_side(d):
+    """At the multiple of a leaf that is nearest to the middle."""
+    x = cluster(1300, d)
+    tree = made(x).tree
+    places = x[tree.order]
+    for c in np.flatnonzero(tree.child >= 0):
+        one, other = tree.child[c], tree.child[c] + 1
+        own = places[tree.begin[c] : tree.end[c]]
+        low, high = own.min(axis=0), own.max(axis=0)
+        axis = np.argmax(high - low)
+        before, behind = (places[tree.begin[k] : tree.end[k], axis] for k in (one, other))
+        assert before.max() <= behind.min()
+        below = (own[:, axis] < 0.5 * (low + high)[axis]).sum()
+        assert abs(below - len(before)) <= LEAF // 2 or min(len(before), len(behind)) <= LEAF
+        assert len(before) % LEAF == 0
+
+
+def test_partners_are_listed_for_both_of_a_pair():
+    lists = PartnerLists(4, 2, 9)
+    for pairs, expected in (
+        ([[0, 2], [3, 2], [2, 1]], [[2, 9], [2, 9], [0, 3, 1, 9], [2, 9]]),
+        ([[1, 0]], [[1, 9], [0, 9], [], []]),
+    ):
+        lists.room(len(pairs))
+        lists.pairs.own[: len(pairs)] = pairs
+        lists.build(len(pairs))
+        found = np.split(lists.now, 2 * lists.begin[1:-1])
+        assert [row.tolist() for row in found] == expected
 
 
 def test_nodes_at_one_place_are_divided():
