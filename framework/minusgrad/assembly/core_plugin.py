@@ -39,6 +39,7 @@ from ..steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from ..steppers.timed.few_bodies.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.variational.variational_integrator import VariationalIntegrator
+from .chaos_indicators import Megno
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import (
@@ -586,6 +587,14 @@ class ForceErrorsBlock(Looks):
         return ForceErrors(context.stepper, context.recorder, self.every)
 
 
+class MegnoBlock(Looks):
+    """MEGNO and the Lyapunov time, by a tangent of the run: whether nearby orbits part exponentially."""
+
+    def make(self, context: ObserverContext) -> Observer:
+        context.recorder.unit("lyapunov_time", context.units.symbol("s"), context.units.in_si("s"))
+        return Megno(context.stepper, context.recorder, self.every)
+
+
 class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
@@ -661,4 +670,5 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
         "temperatures": TemperaturesBlock,
         "pressure": PressureBlock,
         "frames": FramesBlock,
+        "megno": MegnoBlock,
     }

@@ -1,0 +1,98 @@
+"""A variation: the tangent of the state of a run in progress along one direction, carried from stop to stop.
+
+Where the run has gone on from one stop to the next, these steps are taken once more, together with their
+tangent (the exact derivative of the discrete step, `tangents`); then the state of the run is restored, with
+every bit of the stepper. So the run itself does not know of the variation, and goes by its own kernels.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...energies.fields import ordered_sum
+from ...engine import storage
+from ...errors import EnergyError
+from ...steppers.stepper import Stepper
+from ..derivation import derivation
+
+FIELDS = "fields/"
+
+
+class Variation:
+    """The tangent of the moving fields of a stepper in time, from the state at its last `stop`.
+
+    tangent: by field, of its shape, in double precision, of norm 1 in the run's units after each stop.
+    saved: the state of the run at the last stop. Raises `EnergyError` for a stepper without tangents, and for
+    constraints.
+    """
+
+    def __init__(self, stepper: Stepper):
+        self.stepper = stepper
+        one = stepper.differentiable()
+        if stepper.constraints is not None:
+            raise EnergyError("megno: has no rule for constraints, got some; leave the observer out")
+        self._derivation = derivation(one)
+        self._names = [field.name for field in stepper.moving]
+        self._beside = self._derivation.tangents(self._names)
+        self.saved, self.tangent = self._present(), self._first()
+
+    def _first(self) -> dict[str, np.ndarray]:
+        """A direction that lies along no coordinate, of free components; the same in every run."""
+        random = np.random.Generator(np.random.Philox(key=1))
+        drawn = {}
+        for field in self.stepper.moving:
+            values = random.normal(size=field.values.shape)
+            drawn[field.name] = np.where(self.stepper.holds.free(field.name), values, 0.0)
+        size = norm(drawn)
+        return {n: w / size for n, w in drawn.items()}
+
+    def growth(self) -> float:
+        """The logarithm of the tangent's norm at the present state, whose norm at the last stop was 1."""
+        return float(np.log(norm(self._carried())))
+
+    def stop(self) -> float:
+        """`growth`; then the present state is the last stop, and the tangent has norm 1 again."""
+        tangent = self._carried()
+        size = norm(tangent)
+        self.saved, self.tangent = self._present(), {n: w / size for n, w in tangent.items()}
+        return float(np.log(size))
+
+    def _carried(self) -> dict[str, np.ndarray]:
+        """The tangent at the present state."""
+        here = self.stepper.step
+        with self._undone():
+            self._restore(self.saved)
+            self._derivation.refuse_unfit()
+            self._beside.start([self.tangent])
+            self._beside.advance(here - self.stepper.step)
+            (along,) = self._beside.along
+            return {n: storage.host(along[n]).astype(np.float64) for n in self._names}
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        """Restore the state of the run on leaving."""
+        before, lists = self._present(), self._lists()
+        try:
+            yield
+        finally:
+            for name, values in lists.items():
+                self.stepper.potential.fields.of_lists[name].set(values)
+            self._restore(before)
+
+    def _lists(self) -> dict[str, np.ndarray]:
+        return {n: f.values.copy() for n, f in self.stepper.potential.fields.of_lists.items()}
+
+    def _present(self) -> dict[str, np.ndarray]:
+        """The state of the run: what a stepper saves, and the fields that move."""
+        return self.stepper.state() | {FIELDS + f.name: f.values.copy() for f in self.stepper.moving}
+
+    def _restore(self, state: Mapping[str, np.ndarray]) -> None:
+        for field in self.stepper.moving:
+            field.set(state[FIELDS + field.name])
+        self.stepper.restore({n: a for n, a in state.items() if not n.startswith(FIELDS)})
+
+
+def norm(tangent: Mapping[str, np.ndarray]) -> float:
+    """The Euclidean norm of a tangent, summed in a fixed order."""
+    return float(np.sqrt(sum(ordered_sum(w.ravel() ** 2) for w in tangent.values())))

@@ -1,0 +1,76 @@
+"""Indicators of chaos along a run: MEGNO, and the Lyapunov time, by the exact tangent of the steps.
+
+With d_k the norm of a tangent at the k-th look, at the time t_k from the start, and D_k = t_k - t_(k-1),
+
+    Y_k = (2 / t_k) sum_{j<=k} t_j log(d_j / d_(j-1)),    MEGNO = (1 / t_k) sum_{j<=k} D_j Y_j
+    Lyapunov exponent l_k = log(d_k / d_0) / t_k,         Lyapunov time = 1 / l_k
+
+MEGNO is the mean exponential growth of nearby orbits: it tends to 2 on regular orbits, where d grows in
+proportion to t, and to l t / 2 on chaotic ones (Cincotta & Simo 2000, A&AS 147, 205; in this form, of a map:
+Cincotta, Giordano & Simo 2003, Physica D 182, 151). A step is a map; its exact derivative carries the tangent.
+"""
+
+from collections.abc import Mapping
+from math import inf
+
+import numpy as np
+
+from ..adjoint.chaos.variation import Variation
+from ..errors import EnergyError
+from ..files.trajectory import Recorder
+from ..steppers.stepper import Stepper
+from .observers import Observer
+
+SUMS = ("start", "last", "growth", "weighted", "mean")
+
+
+class Megno(Observer):
+    """Records megno, and lyapunov_time [the run's unit of time]: infinite while the tangent has not grown.
+
+    The tangent has a fixed direction at the start, and its norm is that of positions and velocities in the
+    run's units; both numbers have limits that depend on neither. Looks aside from the rhythm, as at the end
+    of a run, change nothing that is remembered. Raises `EnergyError` for a stepper without tangents.
+    """
+
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
+        super().__init__(stepper, recorder, every)
+        if not stepper.motions:
+            raise EnergyError(
+                f"megno: is of motions in time, got the stepper '{stepper.name}'; leave the observer out"
+            )
+        self.variation = Variation(stepper)
+        self.sums = dict.fromkeys(SUMS, 0.0) | {"start": stepper.time, "last": stepper.time}
+
+    def observe(self) -> None:
+        now = self.sums
+        if (time := self.stepper.time) != now["last"]:
+            kept = self.trigger.due(self.stepper.step)
+            now = self._grown(time, self.variation.stop() if kept else self.variation.growth())
+            self.sums = now if kept else self.sums
+        t = time - now["start"]
+        found = {
+            "megno": now["mean"] / t if t else 0.0,
+            "lyapunov_time": t / now["growth"] if t and now["growth"] > 0.0 else inf,
+        }
+        self.recorder.record_observables(self.stepper.step, time, found)
+
+    def _grown(self, time: float, growth: float) -> dict[str, float]:
+        """The sums at a time, by the growth of the tangent since the last look."""
+        t = time - self.sums["start"]
+        weighted = self.sums["weighted"] + t * growth
+        mean = self.sums["mean"] + (time - self.sums["last"]) * 2.0 * weighted / t
+        grown = self.sums["growth"] + growth
+        return self.sums | {"last": time, "growth": grown, "weighted": weighted, "mean": mean}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The sums, the tangent, and the state of the run where it is the tangent."""
+        of_tangent = {f"tangent/{n}": w for n, w in self.variation.tangent.items()}
+        saved = {f"at/{n}": a for n, a in self.variation.saved.items()}
+        return {n: np.array(value) for n, value in self.sums.items()} | of_tangent | saved
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set what `state` returned."""
+        self.sums = {n: float(state[n]) for n in SUMS}
+        one = self.variation
+        one.tangent = {n: state[f"tangent/{n}"].copy() for n in one.tangent}
+        one.saved = {n: state[f"at/{n}"].copy() for n in one.saved}
