@@ -14,6 +14,7 @@ WORKS = {
     "statics": "the static bend of a beam by Newton's method",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
+    "planetary_orbits": "the outer Solar System for 1,000 years",
     "far_pairs": "gravity by a tree: forces at one error, and a leapfrog step",
     "double_pendula": "1,024 double pendula by a variational integrator",
     "chain_of_rods": "a chain of 10,000 rods by RATTLE, and the same of springs",

@@ -36,6 +36,7 @@ from benchmarks import (  # noqa: E402
     liquid_lists,
     liquid_product,
     neo_hookean,
+    planetary_orbits,
     rigid_water,
     statics,
     works,
@@ -205,6 +206,12 @@ def test_c_leapfrog_is_right():
     assert few.expected
     for name in (C, OURS):
         assert cases.error(few.columns[name].make()(), few.expected()) < 1e-12
+
+
+def test_our_planets_are_right():
+    for case in planetary_orbits.cases():
+        assert case.expected
+        assert cases.error(case.columns[OURS].make()(), case.expected()) < case.tolerance
 
 
 def test_our_liquid_is_right(monkeypatch: pytest.MonkeyPatch):

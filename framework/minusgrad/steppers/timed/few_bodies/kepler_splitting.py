@@ -11,6 +11,7 @@ Everything is computed in double precision, by one thread: work arrays have a ro
 """
 
 from collections.abc import Mapping
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ class KeplerSplitting:
     def kick(self) -> Code:
         """v <- v + h (dU_Kepler/dx) / m"""
         line = f"f_{self.v}[ki, {{c}}] = f_{self.v}[ki, {{c}}] + {self.kind}(h * kt{{c}} / {self._mass64})"
-        return self._code(self._gradient() + self._outpulled("s", vector(line, self.d)))
+        body = self._gradient() + self._outpulled("s", vector(line, self.d))
+        return self._code("if h != 0.0:\n" + indent(body, "    "))  # rows that begin with a drift have none
 
     # Tangents
 

@@ -16,16 +16,20 @@ dG_n/dX = G_{n-1} and dG_n/dbeta = (n G_{n+2} - X G_{n+1}) / 2 (Mikkola & Innane
 
 from textwrap import indent
 
-TERMS = 12
-"""Terms of the series of c_4 and c_5, for |beta X^2| < 4: the first that is left out is below 1e-18."""
+TERMS, NEAR, FEW = 12, 0.5, 6
+"""Terms of the series of c_4 and c_5 for |beta X^2| < 4, and for less than `NEAR`, as steps of a tenth of a
+period have: the first that is left out is below 1e-17 of the sum."""
+LAST = 1e-6
+"""A move of X by less than this part is the last: what it leaves is of its third power, and the G_n follow by
+Taylor's series in place of another evaluation."""
 TRIALS = 60
 """The most values of X that are tried; four or five are needed, more on nearly radial orbits."""
 
 
-def _series(n: int) -> str:
+def _series(n: int, terms: int) -> str:
     """c_n(kz) by Horner's rule."""
     text = "1.0"
-    for k in range(TERMS, 0, -1):
+    for k in range(terms, 0, -1):
         text = f"(1.0 - kz * {1.0 / ((n + 2 * k - 1) * (n + 2 * k))!r} * {text})"
     factorial = 24.0 if n == 4 else 120.0
     return f"{text} * {1.0 / factorial!r}"
@@ -33,8 +37,14 @@ def _series(n: int) -> str:
 
 FUNCTIONS = f"""\
 kz = kb * kX * kX
-kc5 = {_series(5)}
-kc4 = {_series(4)}
+kc5 = ti.f64(0.0)
+kc4 = ti.f64(0.0)
+if ti.abs(kz) < {NEAR!r}:
+    kc5 = {_series(5, FEW)}
+    kc4 = {_series(4, FEW)}
+else:
+    kc5 = {_series(5, TERMS)}
+    kc4 = {_series(4, TERMS)}
 kc3 = {1.0 / 6.0!r} - kz * kc5
 kc2 = 0.5 - kz * kc4
 G5 = kX * kX * kX * kX * kX * kc5
@@ -63,8 +73,13 @@ if ti.abs(kz) >= 4.0:
 
 SOLUTION = f"""\
 kr0 = ti.sqrt(k_qq)
-kb = 2.0 * kmu / kr0 - k_uu
-kX = h / kr0
+kinverse = 1.0 / kr0
+kb = 2.0 * kmu * kinverse - k_uu
+kX = h * kinverse
+kfirst = 0.5 * k_qu * kinverse * kX
+knear = kfirst * (2.0 * kfirst - 1.0) - (kmu * kinverse - kb) * {1.0 / 6.0!r} * kX * kX
+if ti.abs(kfirst) < 0.2 and ti.abs(knear) < 0.2:
+    kX = kX * (1.0 + knear)
 klow = ti.f64(0.0)
 khigh = ti.f64(0.0)
 kopen = 1
@@ -87,37 +102,45 @@ G2 = ti.f64(0.0)
 G3 = ti.f64(0.0)
 G4 = ti.f64(0.0)
 G5 = ti.f64(0.0)
-kdone = 0
 kold = ti.f64(1e300)
 for ktrial in range({TRIALS}):
-    if kdone == 0:
-{indent(FUNCTIONS, "        ")}\
-        koff = kr0 * G1 + k_qu * G2 + kmu * G3 - h
-        kr = kr0 * G0 + k_qu * G1 + kmu * G2
-        kbend = k_qu * G0 + (kmu - kb * kr0) * G1
-        if kside * koff > 0.0:
-            khigh = kside * kX
-            kopen = 0
-        else:
-            klow = kside * kX
-        kroot = ti.sqrt(ti.abs(16.0 * kr * kr - 20.0 * koff * kbend))
-        kmove = -5.0 * koff / (kr + kroot)
-        knext = kside * (kX + kmove)
-        if ti.abs(kmove) <= 1e-15 * ti.abs(kX) or koff == 0.0 or (
-            ti.abs(kmove) <= 1e-12 * ti.abs(kX) and ti.abs(kmove) >= kold
-        ):
-            kdone = 1
-        elif kopen == 1:
-            kmost = 2.0 * klow + 1.0 / ti.sqrt(ti.abs(kb) + 1e-300)
-            if not knext <= kmost:
-                knext = kmost
-        elif not (knext > klow and knext < khigh):
-            knext = 0.5 * (klow + khigh)
-        kold = ti.abs(kmove)
-        if kdone == 0:
-            kX = kside * knext
+{indent(FUNCTIONS, "    ")}\
+    koff = kr0 * G1 + k_qu * G2 + kmu * G3 - h
+    kr = kr0 * G0 + k_qu * G1 + kmu * G2
+    kbend = k_qu * G0 + (kmu - kb * kr0) * G1
+    if kside * koff > 0.0:
+        khigh = kside * kX
+        kopen = 0
+    else:
+        klow = kside * kX
+    kroot = ti.sqrt(ti.abs(16.0 * kr * kr - 20.0 * koff * kbend))
+    kmove = -5.0 * koff / (kr + kroot)
+    knext = kside * (kX + kmove)
+    if ti.abs(kmove) <= 1e-15 * ti.abs(kX) or koff == 0.0 or (
+        ti.abs(kmove) <= 1e-12 * ti.abs(kX) and ti.abs(kmove) >= kold
+    ):
+        break
+    klargest = ti.max(ti.abs(kmove / kX), ti.abs(kmove * kbend / kr))
+    if ti.max(klargest * klargest, ti.abs(kb) * kmove * kmove) <= {LAST * LAST!r}:
+        kX = kX + kmove
+        G5 = G5 + kmove * (G4 + 0.5 * kmove * G3)
+        G4 = G4 + kmove * (G3 + 0.5 * kmove * G2)
+        G3 = G3 + kmove * (G2 + 0.5 * kmove * G1)
+        G2 = G2 + kmove * (G1 + 0.5 * kmove * G0)
+        ksine = G1
+        G1 = G1 + kmove * (G0 - 0.5 * kmove * kb * G1)
+        G0 = G0 - kmove * kb * (ksine + 0.5 * kmove * G0)
+        break
+    if kopen == 1:
+        kmost = 2.0 * klow + 1.0 / ti.sqrt(ti.abs(kb) + 1e-300)
+        if not knext <= kmost:
+            knext = kmost
+    elif not (knext > klow and knext < khigh):
+        knext = 0.5 * (klow + khigh)
+    kold = ti.abs(kmove)
+    kX = kside * knext
 kr = kr0 * G0 + k_qu * G1 + kmu * G2
-kF = -kmu * G2 / kr0
+kF = -kmu * G2 * kinverse
 kg = kr0 * G1 + k_qu * G2
 kFd = -kmu * G1 / (kr * kr0)
 kGd = -kmu * G2 / kr
