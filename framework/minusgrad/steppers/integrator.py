@@ -72,6 +72,7 @@ from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
+from .timed.few_bodies.shortest_orbit import shortest_orbit
 from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024
@@ -217,6 +218,11 @@ class Integrator(MotionStepper):
     def fused(self) -> bool:
         """True if many steps are taken inside one kernel."""
         return self._steps is not None
+
+    def remark(self, steps: int) -> str:
+        """That a step is too long for the shortest orbit; drifts along Kepler orbits have none too short."""
+        orbit = None if self.kepler else shortest_orbit(self.potential, self.motions)
+        return orbit.remark(self.dt) if orbit else ""
 
     def differentiable(self) -> "Integrator":
         """Itself. Raises `EnergyError` where a move of its step has no adjoint."""

@@ -48,7 +48,7 @@ def about(
     if energy is not None and energy not in potential.terms:
         raise EnergyError(f"{KIND}: no energy is named '{energy}'{choices(energy, [*potential.terms])}")
     named = [energy] if energy is not None else [*potential.terms]
-    found = [(name, p) for name in named if (p := _strength(potential.terms[name], motion, len(m), central))]
+    found = [(name, p) for name in named if (p := _parameter(potential.terms[name], motion, len(m), central))]
     if len(found) == 1:
         return COORDINATES[coordinates](potential, motion, central % len(m), *found[0])
     law = f"-G m_i m_j / r between all {len(m)} bodies"
@@ -61,8 +61,14 @@ def about(
     )
 
 
-def _strength(term: Any, motion: Motion, n: int, central: int) -> str | None:
+def _parameter(term: Any, motion: Motion, n: int, central: int) -> str | None:
     """The parameter G of a term that is -G m_i m_j / r between all nodes; None of another term."""
+    found = strength_of(term, motion, n, central)
+    return found[0] if found else None
+
+
+def strength_of(term: Any, motion: Motion, n: int, central: int) -> tuple[str, float] | None:
+    """The parameter G of a term that is -G m_i m_j / r between all nodes, and its value; None of another."""
     if not isinstance(term, Term):
         return None
     arguments = {field.name: a for a, field in term.fields.items()}
@@ -90,5 +96,5 @@ def _strength(term: Any, motion: Motion, n: int, central: int) -> str | None:
             now = float(np.ravel(parameter.rows)[0])
             doubled = strength(1.0, **{name: 2.0 * now})
             if abs(now - found[0]) <= 1e-6 * found[0] and abs(doubled / found[0] - 2.0) <= 1e-12:
-                return name
+                return name, now
     return None

@@ -1,0 +1,95 @@
+"""The shortest orbit at the start: Kepler's third law, the warning, and bad states of bodies."""
+
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Motion, Potential, bind, build
+from minusgrad.app.cli import main
+from minusgrad.steppers.timed.few_bodies import shortest_orbit as module
+from minusgrad.steppers.timed.few_bodies.shortest_orbit import shortest_orbit
+from minusgrad_gravity.gravity import gravity
+from tests.support.command import SCENES
+from tests.support.kepler import MASSES, orbit
+
+MOTIONS = [Motion("x", "v", "m")]
+
+
+def bodies(x, v, m, **parameters: float) -> Potential:
+    fields = Fields({"x": np.array(x), "v": np.array(v), "m": np.array(m)})
+    return Potential(fields, [bind(gravity, fields, parameters={"G": 1.0} | parameters)])
+
+
+def test_kepler():
+    """At any place of an ellipse with semi-major axis 1 and masses that sum to 1: 2 pi."""
+    found = shortest_orbit(bodies(*orbit(1.7, 0.6), MASSES), MOTIONS)
+    assert found is not None
+    assert found.nodes == (0, 1)
+    assert found.period == pytest.approx(2.0 * np.pi, rel=1e-12)
+
+
+def test_the_shortest_of_several():
+    """A binary that a third body is far from."""
+    x = [[0.0, 0.0], [50.0, 0.0], [50.5, 0.0]]
+    v = [[0.0, 0.0], [0.0, 0.0], [0.0, 2.0]]
+    found = shortest_orbit(bodies(x, v, [1.0, 1.0, 1.0]), MOTIONS)
+    assert found is not None
+    assert found.nodes == (1, 2)
+    assert found.period == pytest.approx(2.0 * np.pi * np.sqrt(0.5**3 / 2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("v", "softening"), [([[0.0, 0.0], [0.0, 3.0]], 0.0), ([[0.0, 0.0], [0.0, 1.0]], 0.1)]
+)
+def test_none_of_a_hyperbola_or_with_softening(v, softening):
+    pull = bodies([[0.0, 0.0], [1.0, 0.0]], v, [0.5, 0.5], softening=softening)
+    assert shortest_orbit(pull, MOTIONS) is None
+
+
+def test_none_of_many_bodies(monkeypatch):
+    monkeypatch.setattr(module, "MOST", 1)
+    assert shortest_orbit(bodies(*orbit(0.0), MASSES), MOTIONS) is None
+
+
+def test_a_step_that_does_not_resolve_it_is_warned_of():
+    assert build(SCENES / "two_body.toml").remarks == []
+    said = build(SCENES / "two_body.toml", {"stepper.dt": 0.5}).remarks
+    assert said == [
+        "dt = 0.5: the shortest orbit at the start, of nodes 0 and 1, has a period of 6.28, which is 13 steps;"
+        " take at least 20, or use gauss_radau"
+    ]
+
+
+@pytest.mark.parametrize("stepper", ["wisdom_holman", "gauss_radau"])
+def test_steppers_that_need_no_such_step_are_not(stepper):
+    assert build(SCENES / "two_body.toml", {"stepper.kind": stepper, "stepper.dt": 3.0}).remarks == []
+
+
+# Bad states ---------------------------------------------------------------------------------------------
+
+
+def complaint(tmp_path, capfd, second: str) -> tuple[int, str]:
+    """The exit code and the message of a run of the figure eight whose second body is this one."""
+    (tmp_path / "data").mkdir()
+    rows = (SCENES / "data/figure_eight.csv").read_text().splitlines()
+    table = [f"b,1.0,{second}" if row.startswith("b,") else row for row in rows]
+    (tmp_path / "data/figure_eight.csv").write_text("\n".join(table))
+    (tmp_path / "eight.toml").write_text((SCENES / "figure_eight.toml").read_text())
+    code = main(["run", str(tmp_path / "eight.toml"), "run.steps=5", "--out", str(tmp_path / "run")])
+    return code, capfd.readouterr().err
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_bodies_in_one_place_are_both_named_before_the_first_step(tmp_path, capfd):
+    code, said = complaint(tmp_path, capfd, "0.0,0.0,0.1,0.2")
+    assert code != 0
+    assert (
+        "step 0: the energy of term 'gravity' is -inf; term 'gravity', node 1: its force on 'x' is not finite;"
+        " node 2 is in the same place, move one of them"
+    ) in said
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e400"])
+def test_bodies_at_no_finite_place_are_refused(tmp_path, capfd, number):
+    code, said = complaint(tmp_path, capfd, f"{number},0.0,0.1,0.2")
+    assert code == 2
+    assert f"data/figure_eight.csv:6: column 'x': needs a finite number, got '{number}'" in said
