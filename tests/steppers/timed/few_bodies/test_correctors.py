@@ -119,6 +119,12 @@ def test_restored_goes_on_bit_for_bit():
     assert bits(other) == bits(one)
 
 
+def test_names_of_a_state_are_no_groups():
+    """A checkpoint cannot hold an array "a" beside "a/b"."""
+    names = [*corrected(0.05, 5).state()]
+    assert not [(a, b) for a in names for b in names if b.startswith(f"{a}/")]
+
+
 def test_looks_change_nothing():
     """Fields are physical after each call; the corrected coordinates are those of no call at all."""
     one, other = corrected(0.05, 7), corrected(0.05, 7)

@@ -68,12 +68,12 @@ class CorrectedIntegrator(Integrator):
     def _state(self) -> dict[str, np.ndarray]:
         values = self._mapped or {name: np.zeros_like(v) for name, v in self._present().items()}
         kept = {f"corrected/{name}": v.copy() for name, v in values.items()}
-        return super()._state() | kept | {"corrected": np.array(float(self._mapped is not None))}
+        return super()._state() | kept | {"is corrected": np.array(float(self._mapped is not None))}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         super().restore(state)
         kept = {name: np.array(state[f"corrected/{name}"]) for name in self._present()}
-        self._mapped = kept if state["corrected"] else None
+        self._mapped = kept if state["is corrected"] else None
         self._mapped_by = self.dt
 
     def advance(self, n: int) -> None:
