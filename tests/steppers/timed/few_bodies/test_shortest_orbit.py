@@ -54,8 +54,8 @@ def test_a_step_that_does_not_resolve_it_is_warned_of():
     assert build(SCENES / "two_body.toml").remarks == []
     said = build(SCENES / "two_body.toml", {"stepper.dt": 0.5}).remarks
     assert said == [
-        "dt = 0.5: the shortest orbit at the start, of nodes 0 and 1, has a period of 6.28, which is 13 steps;"
-        " take at least 20, or use gauss_radau"
+        "dt = 0.5: the shortest orbit at the start, of nodes 0 and 1, has a period of 6.28, which is 13"
+        " steps; take at least 20, or use gauss_radau"
     ]
 
 
@@ -83,8 +83,8 @@ def test_bodies_in_one_place_are_both_named_before_the_first_step(tmp_path, capf
     code, said = complaint(tmp_path, capfd, "0.0,0.0,0.1,0.2")
     assert code != 0
     assert (
-        "step 0: the energy of term 'gravity' is -inf; term 'gravity', node 1: its force on 'x' is not finite;"
-        " node 2 is in the same place, move one of them"
+        "step 0: the energy of term 'gravity' is -inf; term 'gravity', node 1: its force on 'x' is not"
+        " finite; node 2 is in the same place, move one of them"
     ) in said
 
 

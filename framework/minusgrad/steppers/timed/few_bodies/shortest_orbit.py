@@ -1,7 +1,8 @@
 """The shortest orbit of two bodies at the start, and whether the steps of a run resolve it.
 
 Two bodies are bound if e = v^2 / 2 - mu / r < 0, with mu = G (m_i + m_j) and r, v of their relative motion.
-Then a = -mu / (2 e), and the period is 2 pi sqrt(a^3 / mu). Gravity is recognised by its values (`central_mass`).
+Then a = -mu / (2 e), and the period is 2 pi sqrt(a^3 / mu). Gravity is recognised by its values
+(`central_mass`).
 """
 
 from collections.abc import Sequence
