@@ -70,7 +70,7 @@ bytecode: $(VENV)/test
 
 # The pictures that the README shows; of robots, of those that a fit has trained (the seed is that of the first weights).
 pictures: $(VENV)/plot
-	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
+	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits cold_collapse/lagrangian_radii \
 		elastic_seed/mesh cantilever/mesh argon_npt/energy argon_liquid/radial_distribution silicon/mesh copper_constants/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
 		billiards/orbits chain_of_rods/mesh rigid_water/mesh slider_crank/mesh mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen; do \
 		scene=$${shown%/*} && \
@@ -80,6 +80,8 @@ pictures: $(VENV)/plot
 	done
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
+	@$(BIN)/minusgrad run scenes/galaxy_collision.toml --out runs/pictures/galaxy_collision --force && \
+		$(BIN)/python docs/pictures/galaxies.py runs/pictures/galaxy_collision scenes/pictures/galaxy_collision.png
 	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
 		$(BIN)/minusgrad run scenes/foucault.toml --out runs/pictures/foucault --force && \
 		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \

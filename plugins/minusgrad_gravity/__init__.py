@@ -22,16 +22,25 @@ def register_dissipations():
 
 @hookimpl
 def register_states():
-    """Two bodies, a Plummer sphere, random points, a table of bodies, Keplerian orbits."""
+    """Two bodies, spheres, disc galaxies and their encounters, a table of bodies, Keplerian orbits."""
+    from .discs.galaxies import STATES as GALAXIES
     from .orbits import Orbits
+    from .spheres.states import STATES as SPHERES
     from .states import STATES
 
-    return STATES | {"orbits": Orbits}
+    return STATES | {"orbits": Orbits} | SPHERES | GALAXIES
 
 
 @hookimpl
 def register_observers():
-    """Keplerian elements of bodies, and the closest approach of two."""
+    """Keplerian elements, the closest approach; of stars Lagrangian radii, virial ratio, density profile."""
+    from .clusters.density_profile import DensityProfileBlock
+    from .clusters.lagrangian_radii import LagrangianRadiiBlock
+    from .clusters.virial_ratio import VirialRatioBlock
     from .orbits import OBSERVERS
 
-    return OBSERVERS
+    return OBSERVERS | {
+        "lagrangian_radii": LagrangianRadiiBlock,
+        "virial_ratio": VirialRatioBlock,
+        "density_profile": DensityProfileBlock,
+    }

@@ -18,6 +18,8 @@ from minusgrad.plugin import (
     quantities,
 )
 
+from .draws import directions
+
 Count = Annotated[int, Field(ge=2), memory.fits(600)]
 """A number of bodies: each needs about 500 bytes, with work arrays and a checkpoint."""
 Mass = Annotated[float | str, Quantity("kg", "positive")]
@@ -162,10 +164,7 @@ STATES = {
 
 def _directions(rng: np.random.Generator, n: int) -> np.ndarray:
     """Unit vectors, isotropic; shape (n, 3)."""
-    z = rng.uniform(-1.0, 1.0, n)
-    phi = rng.uniform(0.0, 2.0 * np.pi, n)
-    s = np.sqrt(1.0 - z * z)
-    return np.stack([s * np.cos(phi), s * np.sin(phi), z], axis=1)
+    return directions(rng.random(n), rng.random(n))
 
 
 def _speed_fractions(rng: np.random.Generator, n: int) -> np.ndarray:

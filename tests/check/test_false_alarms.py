@@ -27,7 +27,7 @@ FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 LARGE = ("laser_butterfly", "rigid_body", "volume_renderer", "diffmpm", "liquid", "water_renderer")
 LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water", "rigid_water")
-LARGE += ("silicon_tersoff",)
+LARGE += ("silicon_tersoff", "galaxy_collision")
 COSTLY = ("smoke", "dam_break", "inflated_tube", "topology")
 """Scenes that take more than 8 s of CPU time each; their energies are asked by themselves."""
 BARE = ("double_pendulum", "foucault", "tennis_racket")

@@ -21,9 +21,12 @@ def looking(*often: int) -> dict[str, int]:
     return {f"observe.{k}.every": n for k, n in enumerate(often)}
 
 
+GALAXY = ("disc", "spheres.halo", "spheres.bulge")
+"""Parts of each galaxy."""
 IN_TIME: dict[str, dict[str, Any]] = {
     "argon_liquid": {"run.steps": 12, "checkpoint.every": 4} | {"observe.0.begin": 0} | looking(4, 2, 2),
     "cantilever_damped": {"run.steps": 30, "checkpoint.every": 10} | looking(2, 10, 6, 10),
+    "cold_collapse": {"state.n": 60, "run.steps": 60, "checkpoint.every": 20} | looking(5, 4, 5, 10, 6),
     "crossed_fields": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4),
     "dam_break": {"run.steps": 60, "checkpoint.every": 20, "state.particles": 6, "state.floor": "0.12 m"}
     | dict.fromkeys(("state.h", "map.0.h", "map.1.h", "dissipation.0.h"), "12.4 mm")
@@ -33,6 +36,9 @@ IN_TIME: dict[str, dict[str, Any]] = {
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),
     "figure_eight": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
+    "galaxy_collision": {f"state.{one}.{part}.n": 30 for one in ("first", "second") for part in GALAXY}
+    | {"run.steps": 12, "checkpoint.every": 4}
+    | looking(2, 4),
     "gravity_seed": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "mercury": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "outer_solar_system": {"run.steps": 60, "checkpoint.every": 15},

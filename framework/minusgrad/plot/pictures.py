@@ -5,7 +5,8 @@ of it is touched. The pictures depend on the recorded series: `particles/all/pos
 mesh.png where there are cells or lines between the nodes, else orbits.png; they are coloured in a
 `mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
-radial_distribution.png, and the iterations of a fit fit.png.
+radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
+density_profile.png, and the iterations of a fit fit.png.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import fits, grids, layers, meshes, orbits, picture_files, radial, style
+from . import clusters, fits, grids, layers, meshes, orbits, picture_files, radial, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
     if f"{radial.SERIES}/g" in names:
         jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
+    jobs |= clusters.jobs(run, names)
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for kind in (grids, layers):

@@ -1,0 +1,1 @@
+"""Observers of star clusters and galaxies: Lagrangian radii, virial ratio, density profile."""

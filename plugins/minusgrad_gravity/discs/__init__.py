@@ -1,0 +1,1 @@
+"""Disc galaxies and their encounters: exponential discs in the potential of all parts, orbits of two."""
