@@ -30,6 +30,7 @@ from minusgrad.assembly.registry import Registry
 from minusgrad.assembly.validation import validate
 from minusgrad.errors import Problem, SceneError, UserError
 from minusgrad.scene.document import PROGRAM, load
+from minusgrad_gravity.orbits import OrbitingBody
 from tests.support.command import SCENES
 from tests.support.tiers import counts, sampled
 
@@ -263,6 +264,7 @@ class Mutant(NamedTuple):
     scene: Path
     how: str
     source: bytes
+    once: bool
 
 
 def mutants(count: int) -> Iterator[Mutant]:
@@ -271,15 +273,15 @@ def mutants(count: int) -> Iterator[Mutant]:
     texts = {path: path.read_text() for path in FILES}
     for number in range(count):
         path, mutation = FILES[number % len(FILES)], MUTATIONS[number // len(FILES) % len(MUTATIONS)]
-        damaged = mutation(rng, texts[path])
-        for _ in range(rng.choice([0, 0, 0, 1, 2])):
+        damaged, more = mutation(rng, texts[path]), rng.choice([0, 0, 0, 1, 2])
+        for _ in range(more):
             if isinstance(damaged, str) and _PAIR.search(damaged) and _HEADER.search(damaged):
                 try:
                     damaged = rng.choice(MUTATIONS)(rng, damaged)
                 except (IndexError, ValueError):  # nothing left that could be damaged so
                     break
         source = damaged if isinstance(damaged, bytes) else damaged.encode(errors="surrogatepass")
-        yield Mutant(path, mutation.__name__, source)
+        yield Mutant(path, mutation.__name__, source, more == 0)
 
 
 # Judging, in a process of its own -------------------------------------------------------------------
@@ -320,9 +322,9 @@ def judge_all(folder: Path, count: int) -> None:
         lambda cls, names=None, files=(): provided(cls, None if names is None else tuple(names))
     )
     outcomes = []
-    for number, (scene, how, source) in enumerate(mutants(count)):
+    for number, (scene, how, source, once) in enumerate(mutants(count)):
         outcome, words = verdict(folder / "scene.toml", source)
-        outcomes.append((scene.stem, how, outcome, words))
+        outcomes.append((scene.stem, how, outcome, words, once))
         if outcome == "accepted":
             (folder / f"{scene.stem}-{number}.toml").write_bytes(source)
     (folder / "outcomes.json").write_text(json.dumps(outcomes))
@@ -368,7 +370,10 @@ def test_mutants_are_accepted_or_refused_at_their_place(judged: Path, count: int
         "shown", f"mutated scenes\n{share['']:.0%} of {len(outcomes)} accepted\n{table(outcomes)}"
     )
     assert 0.1 < share[""] < 0.4
-    assert share["comments"] > 0.6 > 0.15 > share["unknown"]
+    assert share["unknown"] < 0.15
+    harmless = [row[2] for row in outcomes if row[1] == "comments" and row[4]]
+    assert len(harmless) > count / 100
+    assert set(harmless) == {"accepted"}
     assert {row[0] for row in outcomes if row[2] == "accepted"} == {path.stem for path in FILES}
     assert len({re.sub(r"\S*:\d+:\d+:|\d+|'.*?'", "", row[3]) for row in outcomes}) > 150, (
         "many kinds of mistakes"
@@ -492,6 +497,10 @@ def free(key: Key) -> str:
             return "the name of a field or of a map: they are known when the slope is built"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
+        case ("state", "bodies") if key.name in OrbitingBody.model_fields:
+            return ""
+        case ("state", "first" | "second", "spheres"):
+            return "the name of a sphere of stars: the scene gives it"
         case ("state", "bodies" | "velocities" | "tables" | "coordinates"):
             return "a name of a body, of a table or of a coordinate: the scene gives it"
         case ("energy", "force") | ("magnetic", "charge") | ("map", "w" | "b"):
@@ -604,6 +613,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("inflated_tube", "x"),
         ("quenched_bar", "T"),
         ("double_pendulum", "q"),
+        *(("galaxy_collision", name) for name in ("halo", "bulge")),
         ("foucault", "x"),
         *(("swing_up", name) for name in ("a", "s")),
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
