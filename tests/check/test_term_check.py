@@ -18,6 +18,7 @@ from minusgrad import (
     Stage,
     Time,
     bind,
+    bind_staged,
     local_energy,
     staged_energy,
     ti,
@@ -475,3 +476,21 @@ def test_a_rounding_error_that_fast_math_folds_away_has_a_cure() -> None:
             assert ("set [runtime] fast_math = false to keep the order of sums, at" in value.text) is fast
     finally:
         runtime.start(before)
+
+
+@ti.kernel
+def add_roots(x: ti.types.ndarray(dtype=ti.f64, ndim=1), U: ti.types.ndarray(dtype=ti.f64, ndim=0)):
+    ti.loop_config(serialize=True)
+    for n in range(x.shape[0]):
+        U[None] += ti.sqrt(ti.abs(x[n]))
+
+
+@pytest.mark.parametrize(("lowest", "asked"), [(-2.0, True), (2.0, False)])
+def test_stages_are_asked_no_state_outside_the_range_of_those_given(lowest: float, asked: bool) -> None:
+    """A kernel that indexes an array by a position must not write outside it: the process would crash."""
+    fields = Fields({"x": np.array([3.0, lowest, 5.0])})
+    roots = staged_energy("roots", x=Node("m"), stages=[Stage(add_roots, ("U",))])
+    made = Potential(fields, [bind_staged(roots, fields)])
+    kinks = [f for f in term_check.of_potential(made) if f.question == "kink"]
+    assert len(kinks) == asked
+    assert all(f.text.endswith("where a node is at zero") for f in kinks)

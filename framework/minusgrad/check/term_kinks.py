@@ -70,4 +70,10 @@ def _special(term: Term | StagedTerm, argument: str, values: np.ndarray) -> Iter
         yield "where two nodes coincide", together
     zero = values.copy()
     zero[:1] = 0.0
-    yield "where a node is at zero", zero
+    if not isinstance(term, StagedTerm) or _among(zero, values):
+        yield "where a node is at zero", zero
+
+
+def _among(moved: np.ndarray, values: np.ndarray) -> bool:
+    """True if no number is outside the range of those given: kernels of stages may index memory by them."""
+    return bool((moved[:1] >= values.min(axis=0)).all() and (moved[:1] <= values.max(axis=0)).all())

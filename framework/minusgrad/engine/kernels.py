@@ -45,7 +45,7 @@ SCALARS = {
     "first": "ti.f64",
     "steps": "ti.i32",
     "at": "ti.i32",
-    "turn": "ti.i32",
+    "iteration": "ti.i32",
     slices.BEGIN: "ti.i32",
     slices.END: "ti.i32",
 }

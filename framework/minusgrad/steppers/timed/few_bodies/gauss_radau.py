@@ -244,8 +244,8 @@ class GaussRadau(MotionStepper):
         """A substep, or its refusal, with the forces of a large scene between launches."""
         code, run = self._code, self._pieces
         run("begin", code.begin, "first", "t0", "dt", first, self.t0, self.dt)
-        for turn in range(ROUNDS if not code.number("status") else 0):
-            for node in range(0 if turn == 0 else 1, STAGES + 1):
+        for iteration in range(ROUNDS if not code.number("status") else 0):
+            for node in range(0 if iteration == 0 else 1, STAGES + 1):
                 run("place", code.place, "at", node)
                 self._written()
                 t = code.number("time")
@@ -255,7 +255,7 @@ class GaussRadau(MotionStepper):
                 if self.dissipation:
                     self.dissipation.gradient_into(self._friction, t)
                 run("correct", code.correct, "at", node)
-            run("judge", code.judge, "turn", turn)
+            run("judge", code.judge, "iteration", iteration)
             if not code.number("going"):
                 break
         if not code.number("status"):

@@ -9,7 +9,7 @@
 Between `place` and `correct` forces are computed at the fields. All pieces communicate by arrays: vectors
 (N,) of components, matrices (7, N), and `numbers`, so that one kernel of many substeps (`substeps`) and
 launches with the forces of a large scene in between compute the same formulas. `at` is the number of a node,
-`turn` that of a round. Compensated sums need exact arithmetic (`engine.kernels.BoundKernel`).
+`iteration` that of a round. Compensated sums need exact arithmetic (`engine.kernels.BoundKernel`).
 """
 
 from collections.abc import Sequence
@@ -56,9 +56,9 @@ class RadauCode(RadauArrays):
         node = Code.joined(
             [self.place(), self._numbers("t = {time}\n"), *forces, clear, *rates, self.correct()]
         )
-        node = self._if("at > 0 or turn == 0", node).inside(f"for at in range({STAGES + 1}):")
-        turn = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
-        rounds = turn.inside(f"for turn in range({ROUNDS}):")
+        node = self._if("at > 0 or iteration == 0", node).inside(f"for at in range({STAGES + 1}):")
+        one = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
+        rounds = one.inside(f"for iteration in range({ROUNDS}):")
         pieces = [
             self.begin(),
             self._if("{status} == 0.0", rounds),
@@ -139,9 +139,9 @@ if ti.math.isnan(a[i]) or ti.math.isinf(a[i]):
         return Code.joined(pieces)
 
     def judge(self) -> Code:
-        """After round `turn`: b_7 no longer changes, or no longer less."""
+        """After round `iteration`: b_7 no longer changes, or no longer less."""
         return self._numbers(
-            "if {status} != 0.0 or {off} <= 1e-16 * {size} or (turn > 1 and {off} >= {before}):\n"
+            "if {status} != 0.0 or {off} <= 1e-16 * {size} or (iteration > 1 and {off} >= {before}):\n"
             "    {going} = 0.0\n"
         )
 
