@@ -70,10 +70,13 @@ def _special(term: Term | StagedTerm, argument: str, values: np.ndarray) -> Iter
         yield "where two nodes coincide", together
     zero = values.copy()
     zero[:1] = 0.0
-    if not isinstance(term, StagedTerm) or _among(zero, values):
+    if not isinstance(term, StagedTerm) or _spans_zero(values):
         yield "where a node is at zero", zero
 
 
-def _among(moved: np.ndarray, values: np.ndarray) -> bool:
-    """True if no number is outside the range of those given: kernels of stages may index memory by them."""
-    return bool((moved[:1] >= values.min(axis=0)).all() and (moved[:1] <= values.max(axis=0)).all())
+def _spans_zero(values: np.ndarray) -> bool:
+    """True if every component has a value at or below zero and one at or above.
+
+    A kernel of a stage may use positions as indices of arrays, so zero is safe only within the given range.
+    """
+    return bool(((values <= 0.0).any(axis=0) & (values >= 0.0).any(axis=0)).all())

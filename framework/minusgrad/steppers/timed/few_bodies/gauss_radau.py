@@ -33,7 +33,7 @@ from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..motion_stepper import MotionStepper
 from .quadrature import STAGES
-from .radau_code import LEAST, ROUNDS, TOO_SHORT, RadauCode
+from .radau_code import ITERATIONS, LEAST, TOO_SHORT, RadauCode
 
 SCALARS = ("steps", "first", "t0", "dt")
 MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
@@ -41,7 +41,7 @@ MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
 NUMBERS = {"work": "work", "dissipated": "dissipated", "last substep": "last", "next substep": "wanted"}
 """Saved numbers, alike."""
 EVALUATIONS = 22
-"""Of forces in a usual substep: three rounds at seven nodes, and one at the start."""
+"""Of forces in a usual substep: three iterations over seven nodes, and one at the start."""
 BATCH = 3e7
 """Statements between looks at signals: some tens of milliseconds."""
 TOLERANCE = 1e-9
@@ -244,7 +244,7 @@ class GaussRadau(MotionStepper):
         """A substep, or its refusal, with the forces of a large scene between launches."""
         code, run = self._code, self._pieces
         run("begin", code.begin, "first", "t0", "dt", first, self.t0, self.dt)
-        for iteration in range(ROUNDS if not code.number("status") else 0):
+        for iteration in range(ITERATIONS if not code.number("status") else 0):
             for node in range(0 if iteration == 0 else 1, STAGES + 1):
                 run("place", code.place, "at", node)
                 self._written()

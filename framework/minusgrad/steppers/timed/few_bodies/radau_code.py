@@ -3,13 +3,14 @@
     begin      x, v <- fields; h <- the rest of the step in equal parts; b and g as the last substep predicts
     place      fields <- x(s_at), v(s_at) by the present b
     correct    a <- -(dU/dx + dR/dv) / m; at s_0 it is a_0, at the others g and b become right there
-    judge      whether another round of corrections is needed
+    judge      whether another iteration is needed
     finish     fields, sums and memory after the substep; the fields before it where it must be shorter
 
 Between `place` and `correct` forces are computed at the fields. All pieces communicate by arrays: vectors
 (N,) of components, matrices (7, N), and `numbers`, so that one kernel of many substeps (`substeps`) and
 launches with the forces of a large scene in between compute the same formulas. `at` is the number of a node,
-`iteration` that of a round. Compensated sums need exact arithmetic (`engine.kernels.BoundKernel`).
+`iteration` counts passes over the nodes. Compensated sums need exact arithmetic
+(`engine.kernels.BoundKernel`).
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from .quadrature import (
 )
 from .radau_arrays import RadauArrays
 
-ROUNDS = 12
+ITERATIONS = 12
 """The most corrections of the b; three are usual."""
 SAFETY = 0.25
 """Substeps grow by 1 / SAFETY at most, and are taken again where they should shrink by less than SAFETY."""
@@ -57,11 +58,11 @@ class RadauCode(RadauArrays):
             [self.place(), self._numbers("t = {time}\n"), *forces, clear, *rates, self.correct()]
         )
         node = self._if("at > 0 or iteration == 0", node).inside(f"for at in range({STAGES + 1}):")
-        one = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
-        rounds = one.inside(f"for iteration in range({ROUNDS}):")
+        iteration = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
+        iterations = iteration.inside(f"for iteration in range({ITERATIONS}):")
         pieces = [
             self.begin(),
-            self._if("{status} == 0.0", rounds),
+            self._if("{status} == 0.0", iterations),
             self._if("{status} == 0.0", self.finish()),
         ]
         one = self._if("{left} > 0.0 and {status} == 0.0", Code.joined(pieces))
@@ -139,7 +140,7 @@ if ti.math.isnan(a[i]) or ti.math.isinf(a[i]):
         return Code.joined(pieces)
 
     def judge(self) -> Code:
-        """After round `iteration`: b_7 no longer changes, or no longer less."""
+        """After an `iteration`: b_7 no longer changes, or no longer less."""
         return self._numbers(
             "if {status} != 0.0 or {off} <= 1e-16 * {size} or (iteration > 1 and {off} >= {before}):\n"
             "    {going} = 0.0\n"
