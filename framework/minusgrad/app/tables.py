@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from .verify import Answer
 
 
-ORDERS = ("taylor", "product")
+ORDERS = ("taylor", "product", "mixed")
 """Questions whose figure is an order of convergence: the larger, the better."""
+COUNTS = ("far cells",)
+"""Questions whose figure is a number of things."""
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -136,17 +138,24 @@ def print_comparison(found: "Comparison") -> None:
 
 
 def _badness(f: "Finding") -> tuple[bool, float]:
-    order = f.question in ORDERS
+    order = _is_order(f)
     figure = f.figure if f.figure is not None else (9.0 if order else 0.0)
     return not f.passed, -figure if order else figure
 
 
+def _is_order(f: "Finding") -> bool:
+    """True for an order of convergence; of single precision all figures are differences."""
+    return f.question in ORDERS and f.precision != "f32"
+
+
 def _figure(f: "Finding") -> str:
-    if f.question in ORDERS:
+    if _is_order(f):
         unknown = "below rounding" if f.passed else "not finite"
         return unknown if f.figure is None else f"order {f.figure:.2f}"
     if f.question in ("crash", "compile") or (f.figure is None and f.passed):
         return "-"
+    if f.figure is not None and f.question in COUNTS:
+        return f"{f.figure:.0f}"
     return "not finite" if f.figure is None else f"{f.figure:.1e}"
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..elements.trees.near_pairs import NearPairs
 from ..energies.fields import Field, Fields
 from ..energies.roles import Node
 from ..energies.term import Term
@@ -29,6 +30,7 @@ from .map_probe import probed
 from .questions import Finding, spread
 from .random_states import random_state_near
 from .term_subject import maps_and_terms, part, unasked
+from .trees.frozen_tree import frozen
 
 EPS = float(np.finfo(np.float32).eps)
 OFF = 1e-2
@@ -58,6 +60,8 @@ def of_single(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[F
             continue
         rng = np.random.default_rng(seed)
         few = part(term, rng, nodes=NODES, tuples=8 if term.grid else TUPLES)
+        if isinstance(term.elements, NearPairs):
+            few = frozen(term, rng) or few
         try:
             alone = probed(few, rng, "f32") if term.outputs else _alone(few, potential.fields)
             yield from _Pair.of(alone, t).findings(rng)

@@ -8,6 +8,7 @@
     kink     where nodes coincide, and at rest, the gradient is finite if U is: a warning
     reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
     value    the compiled energy against a plain-Python evaluation of the same source
+    trees    of far pairs, with a tree that stays: `trees.tree_questions`
 
 A map is checked through a weighted sum of its output (`map_probe`), with one question more:
 
@@ -27,6 +28,7 @@ import numpy as np
 
 from ..codegen.tracing import of_term
 from ..codegen.verification.element_samples import Sample
+from ..elements.trees.near_pairs import NearPairs
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import LocalEnergy
 from ..energies.pairs.cutoff_jump import jump
@@ -70,6 +72,8 @@ from .term_subject import (
     part,
     unasked,
 )
+from .trees import tree_questions
+from .trees.frozen_tree import asked, frozen
 from .variables import Variable
 
 STATES = 3
@@ -108,6 +112,10 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
             continue
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
+        if isinstance(term, Term) and isinstance(term.elements, NearPairs):
+            tree = frozen(term, rng)
+            yield from _in_double(iter((asked(term, tree), tree_questions.direct(term, t))))
+            one = tree or one
         alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
@@ -191,7 +199,9 @@ def _of_term(
             yield from _at_state(subject, fields, rng)
         for variable in _variables(subject, sizes):
             yield from _of_variable(subject, variable, rng, rounds, points, paths)
-        if points:
+        if isinstance(term.elements, NearPairs):
+            yield from tree_questions.mixed(subject, [*_variables(subject, sizes)], rng)
+        elif points:
             yield from _symmetries(subject, fields, rng)
     _put(fields, start)
     if points:
@@ -210,6 +220,8 @@ def _at_state(
     term = subject.term
     if isinstance(term, StagedTerm):
         yield from stages(term, subject.t, subject.where)
+    elif isinstance(term.elements, NearPairs):
+        yield from tree_questions.at_state(subject, rng)
     else:
         yield _value(subject)
     if getattr(term, "grid", None):

@@ -95,7 +95,7 @@ def maps_and_terms(potential: Potential) -> tuple[list[Term | StagedTerm], list[
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
     """The term, on a random part of its elements if there are many. A copy, with parameters of its own."""
     some, rows = term.elements.part(rng, elements=tuples, targets=nodes)
-    return _on(term, some, rows)
+    return on_elements(term, some, rows)
 
 
 def unasked(term: Term | StagedTerm) -> Finding:
@@ -117,10 +117,11 @@ def of_each_branch(term: Term, rng: np.random.Generator, t: float, count: int) -
         of_branch = np.flatnonzero(branch == k)
         turn[of_branch] = np.arange(len(of_branch))
     rows = np.sort(order[np.argsort(turn, kind="stable")][:count])
-    return _on(term.one_by_one(), NodeTuples(term.elements.tuples()[rows]), rows)
+    return on_elements(term.one_by_one(), NodeTuples(term.elements.tuples()[rows]), rows)
 
 
-def _on(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
+def on_elements(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
+    """The term over some elements, with the data of these rows. A copy, with parameters of its own."""
     parameters = {a: replace(v) for a, v in term.parameters.items()}
     if rows is None:
         return replace(term, elements=some, parameters=parameters, shared={})

@@ -78,6 +78,12 @@ class CellPairs:
         for lists, count in zip((self.far, self.near), totals[-1], strict=True):
             lists.build(int(count))
 
+    def far_from(self, cell: int) -> np.ndarray:
+        """The cells that are far from a cell."""
+        begin, wide = self.far.begin, self.far.wide
+        found = self.far.now[begin[cell] * wide : begin[cell + 1] * wide]
+        return found[found < self.tree.cells]
+
     def _begin(self) -> None:
         """The first pairs: those of the traversal, the large ones divided, until there are enough."""
         tree = self.tree

@@ -8,7 +8,7 @@ radius of its leaf; with skin = 0, the default, it is that of the present positi
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,8 +27,9 @@ from .kd_tree import LEAF, KdTree
 class TreeChoice:
     """Which pairs are near: of `nodes`, int32 (n,) in increasing order, in cells that are not far.
 
-    theta, order: the opening angle of all nodes, and the order of expansions (`cell_pairs`). skin: see above.
-    what: the name of the term, which begins messages. error: the relative error that was asked for, or None.
+    theta, order: the opening angle of all nodes, and the order of expansions (`cell_pairs`). skin: see above;
+    infinite: the tree stays whatever the positions. what: the name of the term, which begins messages. error:
+    the relative error that was asked for, or None.
     """
 
     nodes: np.ndarray
@@ -85,6 +86,8 @@ class NearPairs(Elements):
 
     def serves(self, x: np.ndarray) -> bool:
         """True if the tree of the reference is used at these positions, (n, d)."""
+        if np.isinf(self.choice.skin):
+            return True
         rows, before = self.index, storage.host(self.reference.positions)
         if self.choice.skin == 0.0:
             return np.array_equal(x[rows], before[rows])
@@ -107,6 +110,11 @@ class NearPairs(Elements):
     def following(self, reference: ListReference | None) -> "NearPairs":
         assert reference is not None
         return NearPairs.shared(self.choice, reference)
+
+    def frozen(self, nodes: np.ndarray) -> "NearPairs":
+        """The pairs of some of the nodes, in a tree of their own that stays that of the present reference."""
+        choice = replace(self.choice, nodes=nodes.astype(np.int32), skin=np.inf)
+        return NearPairs(choice, self.reference.twin(storage.host(self.reference.positions).dtype))
 
     def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple[Elements, None]:
         """All pairs of a few nodes: the energy without its expansions."""

@@ -49,6 +49,11 @@ class PartnerLists:
         self._put()
 
     @property
+    def count(self) -> int:
+        """How many pairs the lists are of."""
+        return int(self._count[0])
+
+    @property
     def now(self) -> np.ndarray:
         """The lists without spare room."""
         return self.partners.own[: self.begin[-1] * self.wide]
