@@ -199,7 +199,7 @@ def _of_term(
             yield from _at_state(subject, fields, rng)
         for variable in _variables(subject, sizes):
             yield from _of_variable(subject, variable, rng, rounds, points, paths)
-        if isinstance(term.elements, NearPairs):
+        if isinstance(getattr(term, "elements", None), NearPairs):
             yield from tree_questions.mixed(subject, [*_variables(subject, sizes)], rng)
         elif points:
             yield from _symmetries(subject, fields, rng)
