@@ -22,13 +22,14 @@ def register_dissipations():
 
 @hookimpl
 def register_states():
-    """Two bodies, spheres, disc galaxies and their encounters, a table of bodies, Keplerian orbits."""
+    """Two bodies, spheres, galaxies and encounters, tables of bodies, Keplerian orbits, the Solar System."""
     from .discs.galaxies import STATES as GALAXIES
     from .orbits import Orbits
+    from .planets.solar_system import SolarSystem
     from .spheres.states import STATES as SPHERES
     from .states import STATES
 
-    return STATES | {"orbits": Orbits} | SPHERES | GALAXIES
+    return STATES | {"orbits": Orbits, "solar_system": SolarSystem} | SPHERES | GALAXIES
 
 
 @hookimpl

@@ -142,6 +142,11 @@ def test_only_packages_are_installed_and_they_lie_in_the_environment(desk: Desk)
     assert unpacked == []
 
 
+def test_the_table_of_the_solar_system_is_installed(desk: Desk) -> None:
+    names = "from minusgrad_gravity.planets.solar_system import table; print(*table())"
+    assert desk.python("-c", names).startswith("sun mercury venus earth moon")
+
+
 def test_plugins_shows_it(desk: Desk) -> None:
     done = desk.minusgrad("plugins", "--json")
     row = {"name": "springnet", "distribution": "springnet", "version": "0.3.0", "module": "springnet"}
