@@ -393,7 +393,8 @@ class Integrator(MotionStepper):
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
         heat = {"heat": self.bath.given} if self.bath else {}
         cell = {"cell momentum": self.cell.momentum, "cell heat": self.cell.given} if self.cell else {}
-        return {"work": self._work} | friction | heat | cell
+        rests = self.kepler.rests if self.kepler else {}
+        return {"work": self._work} | friction | heat | cell | rests
 
     def _note(self) -> None:
         """Count a write of all that moves, for others that computed from it; the forces are those of now."""
@@ -491,6 +492,8 @@ class Integrator(MotionStepper):
             self.mark()
 
     def _evaluate(self, t: float) -> None:
+        if self.kepler:
+            self.kepler.forget_rests()
         if self._constrained:
             self._constrained.projections.weigh()
             self._begin(t)

@@ -89,7 +89,9 @@ class Moves:
         return Code.joined(pieces)
 
     def kick(self) -> Code:
-        """v <- v - h (dU/dx) / inertia"""
+        """v <- v - h (dU/dx) / inertia; about a dominant mass by the rest of U."""
+        if self.kepler:
+            return self.kepler.kick(self.gradient[self.kepler.x])
         return Code.joined(self._kick(motion) for motion in self.motions)
 
     # Many steps in one kernel
@@ -105,7 +107,7 @@ class Moves:
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
-            InteractionKick: self._kick_of_the_rest,
+            InteractionKick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
             KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
             ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
             TangentProjection: lambda move, number: [self._tangents()],
@@ -159,10 +161,6 @@ class Moves:
         row = f"(at + sub) * {len(scheme.drifts)} + {number}"
         before = [self.tape.record_turned(row)] if self.tape else []
         return [*before, *self._drift_and_place(number, scheme, self.kepler.drift())]
-
-    def _kick_of_the_rest(self, move: Move, number: str) -> list[Code]:
-        assert self.kepler
-        return [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work(), self.kepler.kick()]
 
     def _forces(self, move: Forces, number: str) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]

@@ -62,7 +62,6 @@ class SingleMoves:
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._kepler = _kernel(moves.kepler.drift(), "h") if moves.kepler else None
-        self._rest = _kernel(moves.kepler.kick(), "h") if moves.kepler else None
         self._friction = _friction(moves, constrained)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
         self.recorder: MoveRecorder | None = None
@@ -150,8 +149,6 @@ class SingleMoves:
         """v <- v - c dt (dU/dx) / inertia, and the kick of the cell; the work is not counted."""
         h = self.scheme.kicks[move.number] * self.dt
         self._kick(h)
-        if self._rest:
-            self._rest(h)
         if self.cell:
             self.cell.kick(h, self.moves.gradient)
 

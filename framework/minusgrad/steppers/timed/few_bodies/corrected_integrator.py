@@ -95,8 +95,8 @@ class CorrectedIntegrator(Integrator):
             return
         for name, field in self._moved().items():
             field.set(self._mapped[name])
-        for name, array in self._forces.items():
-            storage.store(array, self._mapped[f"gradient/{name}"])
+        for name, array in self._kept_arrays().items():
+            storage.store(array, self._mapped[name])
         self.mark()
 
     def _to_physical(self) -> None:
@@ -116,9 +116,14 @@ class CorrectedIntegrator(Integrator):
         return {field.name: field for field in self.moving}
 
     def _present(self) -> dict[str, np.ndarray]:
-        """What a step reads: fields and forces."""
+        """The arrays that a step reads: fields, forces, errors of sums."""
         fields = {name: field.values.copy() for name, field in self._moved().items()}
-        return fields | {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
+        return fields | {name: storage.host(array).copy() for name, array in self._kept_arrays().items()}
+
+    def _kept_arrays(self) -> dict[str, Any]:
+        """Forces, and the errors of compensated sums."""
+        assert self.kepler
+        return {f"gradient/{n}": g for n, g in self._forces.items()} | self.kepler.rests
 
 
 def _refuse(order: int, scheme: Scheme, potential: Potential, dissipation: Potential | None) -> None:

@@ -21,9 +21,9 @@ from ....engine.kernels import Code
 from .jacobi_coordinates import dot, loop, vector
 from .kepler_splitting import KeplerSplitting, Strength
 
-Q, U = "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
-DQ, DU = "kepler_dq[kj, {c}]", "kepler_du[kj, {c}]"
-LQ, LU = "kepler_lq[kj, {c}]", "kepler_lu[kj, {c}]"
+Q, U = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
+DQ, DU = "kepler_dq[{c}, kj]", "kepler_du[{c}, kj]"
+LQ, LU = "kepler_lq[{c}, kj]", "kepler_lu[{c}, kj]"
 
 
 class HeliocentricSplitting(KeplerSplitting):
@@ -34,17 +34,25 @@ class HeliocentricSplitting(KeplerSplitting):
     # Forward
 
     def drift(self) -> Code:
-        body = self._inward() + self._jump() + self._each(self._solved() + self._moved())
-        return self._code(body + self._jump() + self._outward())
+        d = self.d
+        body = self._inward() + self._jump() + self._drifted()
+        # dS = sum m du / m_0, the jumps of both halves, dT = sum m dq / M
+        body += self._zero("kdS") + self._others(vector(f"kdS{{c}} = kdS{{c}} + km / km0 * {DU}", d))
+        jumps = vector(f"{DQ} = {DQ} + h * (kS{{c}} + 0.5 * kdS{{c}})\nkT{{c}} = kT{{c}} + km / kM * {DQ}", d)
+        body += self._zero("kT") + self._others(jumps)
+        use = self._chosen("kt", "h * kV{c} - kT{c}", f"h * kV{{c}} - kT{{c}} + {DQ}")
+        use += self._chosen("ks", "-kdS{c}", DU)
+        use += self._added(f"f_{self.x}", "kt{c}") + self._added(f"f_{self.v}", "ks{c}")
+        return self._code(body + self._all(use))
 
-    def kick(self) -> Code:
-        d, v = self.d, f"f_{self.v}"
-        each = self._pull() + vector(f"kepler_s[kj, {{c}}] = h * {self.G} * km0 * kc{{c}}", d)
+    def kick(self, gradient: Any) -> Code:
+        d = self.d
+        each = self._pull() + vector(f"kepler_s[{{c}}, kj] = h * {self.G} * km0 * kc{{c}}", d)
         each += vector(f"kS{{c}} = kS{{c}} + h * {self.G} * km * kc{{c}}", d)
         body = self._origin(("x", f"f_{self.x}")) + self._zero("kS") + self._each(each)
-        return self._code(
-            body + self._all(self._chosen("kt", "-kS{c}", "kepler_s[kj, {c}]") + self._add(v, "kt"))
-        )
+        use = self._chosen("kt", "-kS{c}", "kepler_s[{c}, kj]")
+        change = f"kt{{c}} - h * ti.f64(g_{self.x}[ki, {{c}}]) / km"
+        return self._kick_code(body + self._all(use + self._added(f"f_{self.v}", change)), gradient)
 
     # Tangents
 
@@ -61,13 +69,13 @@ class HeliocentricSplitting(KeplerSplitting):
         for into, mass, change in (("kh", "km0", "kdm0"), ("kb", "km", "kdm")):
             rate = f"(kepler_dG[0] * {mass} + {self.G} * {change}) * kc{{c}} + {self.G} * {mass} * kdc{{c}}"
             each += vector(f"{into}{{c}} = h * ({rate})", d)
-        each += vector("kepler_ds[kj, {c}] = kh{c}\nkdS{c} = kdS{c} + kb{c}", d)
-        each += vector(f"kepler_s[kj, {{c}}] = h * {self.G} * km0 * kc{{c}}", d)
+        each += vector("kepler_ds[{c}, kj] = kh{c}\nkdS{c} = kdS{c} + kb{c}", d)
+        each += vector(f"kepler_s[{{c}}, kj] = h * {self.G} * km0 * kc{{c}}", d)
         each += vector(f"kS{{c}} = kS{{c}} + h * {self.G} * km * kc{{c}}", d)
         body = self._origin(("x", f"f_{self.x}"), ("w", f"w_{self.x}"), dm=dm)
         body += self._zero("kS") + self._zero("kdS") + self._each(each)
-        use = self._chosen("kt", "-kS{c}", "kepler_s[kj, {c}]") + self._add(f"f_{self.v}", "kt")
-        use += self._chosen("ks", "-kdS{c}", "kepler_ds[kj, {c}]") + self._add(f"w_{self.v}", "ks")
+        use = self._chosen("kt", "-kS{c}", "kepler_s[{c}, kj]") + self._add(f"f_{self.v}", "kt")
+        use += self._chosen("ks", "-kdS{c}", "kepler_ds[{c}, kj]") + self._add(f"w_{self.v}", "ks")
         return self._code(body + self._all(use), self._along(tangents))
 
     # Adjoints
@@ -88,7 +96,7 @@ class HeliocentricSplitting(KeplerSplitting):
         self, kicked: Any, product: Mapping[str, Any], force: Any = None, strength: Strength = None
     ) -> Code:
         d, masses = self.d, self.mass_field in product
-        y = "kepler_y[kj, {c}]"
+        y = "kepler_y[{c}, kj]"
         each = self._pull(("y", "w", f"w_{self.x}"))
         each += f"kqy = {dot(Q, y, d)}\nkk = {self.G} * km0 * km * kcube\n"
         each += f"kepler_lm[kj] = {self.G} * km0 * kqy * kcube\n"
@@ -140,7 +148,7 @@ class HeliocentricSplitting(KeplerSplitting):
         """For body kj: q, and arrays less those of the dominant node; kr, kcube = 1 / kr^3, kc = q / r^3."""
         text = f"ki = kepler_order[kj]\nkm = {self._mass64}\n"
         for own, s, array in (("q", "x", f"f_{self.x}"), *more):
-            text += vector(f"kepler_{own}[kj, {{c}}] = ti.f64({array}[ki, {{c}}]) - ko{s}{{c}}", self.d)
+            text += vector(f"kepler_{own}[{{c}}, kj] = ti.f64({array}[ki, {{c}}]) - ko{s}{{c}}", self.d)
         text += f"kr = ti.sqrt({dot(Q, Q, self.d)})\nkcube = 1.0 / (kr * kr * kr)\n"
         return text + vector(f"kc{{c}} = kcube * {Q}", self.d)
 

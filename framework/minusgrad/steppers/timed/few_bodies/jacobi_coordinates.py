@@ -10,7 +10,7 @@ bodies up to i, R_{n-1} that of all. Velocities transform alike. H = (P^2 / 2 M)
 (Wisdom & Holman 1991, AJ 102, 1528). Local names: c is a component; `ki` the node that is `kj`-th.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def vector(text: str, d: int) -> str:
@@ -44,36 +44,41 @@ def inward(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, tangent: st
         body += [f"kdm = ti.f64({tangent})\n", "kdM = kdM + kdm\n", "kdf = (kdm - kf * kdM) / kM\n"]
         body += ["kepler_dM[kj] = kdM\n"]
     for s, x, q in pairs:
-        body.append(vector(f"kepler_{q}[kj, {{c}}] = ti.f64({x}[ki, {{c}}]) - k{s}{{c}}", d))
+        body.append(vector(f"kepler_{q}[{{c}}, kj] = ti.f64({x}[ki, {{c}}]) - k{s}{{c}}", d))
         if tangent:
-            body.append(vector(f"kepler_d{q}[kj, {{c}}] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d))
+            body.append(vector(f"kepler_d{q}[{{c}}, kj] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d))
             body.append(
                 vector(
-                    f"kd{s}{{c}} = kd{s}{{c}} + kf * kepler_d{q}[kj, {{c}}] + kdf * kepler_{q}[kj, {{c}}]", d
+                    f"kd{s}{{c}} = kd{s}{{c}} + kf * kepler_d{q}[{{c}}, kj] + kdf * kepler_{q}[{{c}}, kj]", d
                 )
             )
-        body.append(vector(f"k{s}{{c}} = k{s}{{c}} + kf * kepler_{q}[kj, {{c}}]", d))
+        body.append(vector(f"k{s}{{c}} = k{s}{{c}} + kf * kepler_{q}[{{c}}, kj]", d))
     return "".join(lines) + loop("kj", "1, kepler_order.shape[0]", "".join(body))
 
 
-def outward(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, kind: str, tangent: str = "") -> str:
-    """The inverse, from the centre of mass that is in the locals k(letter): q to x, stored as `kind`."""
+def outward(
+    pairs: Sequence[tuple[str, str, str]], mass: str, d: int, put: Callable[[str, str], str], tangent: str = ""
+) -> str:
+    """The inverse, from the centre of mass that is in the locals k(letter): q to x.
+
+    put: the text that stores a value, with {c}, at row ki of an array.
+    """
     body = ["kj = kepler_order.shape[0] - kback\n", "ki = kepler_order[kj]\n"]
     body += [f"kf = ti.f64({mass}) / kepler_M[kj]\n"]
     if tangent:
         body += [f"kdf = (ti.f64({tangent}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"]
     for s, x, q in pairs:
         if tangent:
-            change = f"kf * kepler_d{q}[kj, {{c}}] + kdf * kepler_{q}[kj, {{c}}]"
+            change = f"kf * kepler_d{q}[{{c}}, kj] + kdf * kepler_{q}[{{c}}, kj]"
             body.append(vector(f"kd{s}{{c}} = kd{s}{{c}} - ({change})", d))
-            body.append(vector(f"w_{x[2:]}[ki, {{c}}] = {kind}(kepler_d{q}[kj, {{c}}] + kd{s}{{c}})", d))
-        body.append(vector(f"k{s}{{c}} = k{s}{{c}} - kf * kepler_{q}[kj, {{c}}]", d))
-        body.append(vector(f"{x}[ki, {{c}}] = {kind}(kepler_{q}[kj, {{c}}] + k{s}{{c}})", d))
+            body.append(put(f"w_{x[2:]}", f"kepler_d{q}[{{c}}, kj] + kd{s}{{c}}"))
+        body.append(vector(f"k{s}{{c}} = k{s}{{c}} - kf * kepler_{q}[{{c}}, kj]", d))
+        body.append(put(x, f"kepler_{q}[{{c}}, kj] + k{s}{{c}}"))
     text = loop("kback", "1, kepler_order.shape[0]", "".join(body)) + "ki = kepler_order[0]\n"
     for s, x, _ in pairs:
-        text += vector(f"{x}[ki, {{c}}] = {kind}(k{s}{{c}})", d)
+        text += put(x, f"k{s}{{c}}")
         if tangent:
-            text += vector(f"w_{x[2:]}[ki, {{c}}] = {kind}(kd{s}{{c}})", d)
+            text += put(f"w_{x[2:]}", f"kd{s}{{c}}")
     return text
 
 
@@ -89,28 +94,28 @@ def outward_adjoint(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, ma
         body.append(vector(f"kt{{c}} = ti.f64(l_{x[2:]}[ki, {{c}}])", d))
         body.append(vector(f"kl{s}{{c}} = kl{s}{{c}} + kt{{c}}", d))
         if masses:
-            own = dot(f"kl{s}{{c}}", f"kepler_{q}[kj, {{c}}]", d)
+            own = dot(f"kl{s}{{c}}", f"kepler_{q}[{{c}}, kj]", d)
             body.append(f"kepler_lf[kj] = kepler_lf[kj] - {own}\n")
-        body.append(vector(f"kepler_l{q}[kj, {{c}}] = kt{{c}} - kf * kl{s}{{c}}", d))
+        body.append(vector(f"kepler_l{q}[{{c}}, kj] = kt{{c}} - kf * kl{s}{{c}}", d))
     return text + loop("kj", "1, kepler_order.shape[0]", "".join(body))
 
 
 def inward_adjoint(
     pairs: Sequence[tuple[str, str, str, str]], mass: str, d: int, masses: bool, kind: str
 ) -> str:
-    """Adjoints back through `inward`, from the l_q and the locals kl(letter): to the arrays `to`."""
+    """Adjoints back through `inward`, from the l_q and the locals kl(letter): to the elements `to`, with {c}."""
     body = ["kj = kepler_order.shape[0] - kback\n", "ki = kepler_order[kj]\n"]
     body += [f"kf = ti.f64({mass}) / kepler_M[kj]\n"]
     for s, to, lq, q in pairs:
         if masses:
             body.append(
-                f"kepler_lf[kj] = kepler_lf[kj] + {dot(f'kl{s}{{c}}', f'kepler_{q}[kj, {{c}}]', d)}\n"
+                f"kepler_lf[kj] = kepler_lf[kj] + {dot(f'kl{s}{{c}}', f'kepler_{q}[{{c}}, kj]', d)}\n"
             )
-        body.append(vector(f"kt{{c}} = kepler_{lq}[kj, {{c}}] + kf * kl{s}{{c}}", d))
-        body.append(vector(f"{to}[ki, {{c}}] = {kind}(kt{{c}})", d))
+        body.append(vector(f"kt{{c}} = kepler_{lq}[{{c}}, kj] + kf * kl{s}{{c}}", d))
+        body.append(vector(f"{to} = {kind}(kt{{c}})", d))
         body.append(vector(f"kl{s}{{c}} = kl{s}{{c}} - kt{{c}}", d))
     text = loop("kback", "1, kepler_order.shape[0]", "".join(body)) + "ki = kepler_order[0]\n"
-    return text + "".join(vector(f"{to}[ki, {{c}}] = {kind}(kl{s}{{c}})", d) for s, to, *_ in pairs)
+    return text + "".join(vector(f"{to} = {kind}(kl{s}{{c}})", d) for s, to, *_ in pairs)
 
 
 def masses_adjoint(mass: str, into: str, sign: str = "+") -> str:

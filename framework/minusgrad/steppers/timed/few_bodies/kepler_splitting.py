@@ -7,7 +7,9 @@ Drifts follow kinetic energy and U_Kepler together, each body on its ellipse or 
 So the sum is that of the scene, whatever its energies are, and errors are of the size of the rest times a
 power of dt (Wisdom & Holman 1991, AJ 102, 1528).
 
-Everything is computed in double precision, by one thread: work arrays have a row for each body.
+Everything is computed in double precision, by one thread: work arrays have a column for each body. Drifts and
+kicks add changes to x and v by compensated sums, whose errors are saved with the state, so that rounding is of
+the size of changes and not of places.
 """
 
 from collections.abc import Mapping
@@ -17,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ....energies.fields import Motion
-from ....engine import storage
+from ....engine import runtime, storage
 from ....engine.kernels import Code, real
 from ....potential.potential import Potential
+from .compensated_sums import added
 from .jacobi_coordinates import (
     dot,
     inward,
@@ -31,6 +34,7 @@ from .jacobi_coordinates import (
     vector,
 )
 from .universal_anomaly import SOLUTION, TANGENT
+from .universal_lanes import WIDE, columns, drifted
 
 Strength = tuple[str, Any] | None
 """The adjoint of G, an array (1, 1), under the name that it has in the kernel; None: not asked for."""
@@ -57,26 +61,40 @@ class KeplerSplitting:
         order = np.array([central, *(k for k in range(n) if k != central)], np.int32)
         self.arrays: dict[str, Any] = {"kepler_order": storage.allocate(order)}
         for name in ("q", "u", "y", "s", "dq", "du", "ds", "lq", "lu", "ly"):
-            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros((n, self.d)))
+            empty = np.zeros((self.d, columns(n)))
+            empty[0, n:] = float(name == "q")
+            self.arrays[f"kepler_{name}"] = storage.allocate(empty)
         for name in ("M", "dM", "lf", "lM", "lm"):
-            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(n))
+            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(columns(n)))
         self.arrays["kepler_dG"] = storage.allocate(np.zeros(1))
+        self.arrays["kepler_one"] = storage.allocate(np.ones(1))
+        self.rests = {f"rest {field}": storage.allocate(np.zeros((n, self.d))) for field in (self.x, self.v)}
+        self.arrays |= {f"rest_{name[5:]}": array for name, array in self.rests.items()}
         self.statements = 400.0 * n
+
+    def forget_rests(self) -> None:
+        """Begin compensated sums at the present fields."""
+        for array in self.rests.values():
+            array.fill(0)
 
     # Forward
 
     def drift(self) -> Code:
         """(x, v) after a time `h` of kinetic energy and U_Kepler."""
-        pairs = self._state
-        body = inward(pairs, self._mass, self.d) + self._each(self._solved() + self._moved())
-        body += vector("kR{c} = kR{c} + h * kV{c}", self.d) + outward(pairs, self._mass, self.d, self.kind)
-        return self._code(body)
+        body = inward(self._state, self._mass, self.d) + self._drifted()
+        body += vector("kR{c} = h * kV{c}\nkV{c} = ti.f64(0.0)", self.d)
+        changes = [("R", f"f_{self.x}", "dq"), ("V", f"f_{self.v}", "du")]
+        return self._code(body + outward(changes, self._mass, self.d, self._added))
 
-    def kick(self) -> Code:
-        """v <- v + h (dU_Kepler/dx) / m"""
-        line = f"f_{self.v}[ki, {{c}}] = f_{self.v}[ki, {{c}}] + {self.kind}(h * kt{{c}} / {self._mass64})"
-        body = self._gradient() + self._outpulled("s", vector(line, self.d))
-        return self._code("if h != 0.0:\n" + indent(body, "    "))  # rows that begin with a drift have none
+    def kick(self, gradient: Any) -> Code:
+        """v <- v - h (dU/dx - dU_Kepler/dx) / m; gradient: the array of dU/dx."""
+        change = f"h * (kt{{c}} - ti.f64(g_{self.x}[ki, {{c}}])) / {self._mass64}"
+        body = self._gradient() + self._outpulled("s", self._added(f"f_{self.v}", change))
+        return self._kick_code(body, gradient)
+
+    def _kick_code(self, body: str, gradient: Any) -> Code:
+        """Rows that begin with a drift have no kick."""
+        return self._code("if h != 0.0:\n" + indent(body, "    "), {f"g_{self.x}": gradient})
 
     # Tangents
 
@@ -92,13 +110,13 @@ class KeplerSplitting:
             self._solved() + self._moved_tangent() + self._moved()
         )
         body += vector("kdR{c} = kdR{c} + h * kdV{c}\nkR{c} = kR{c} + h * kV{c}", self.d)
-        body += outward(pairs, self._mass, self.d, self.kind, dm)
+        body += outward(pairs, self._mass, self.d, self._put, dm)
         return self._code(body, self._along(tangents))
 
     def kick_tangent(self, tangents: Mapping[str, Any]) -> Code:
         """`kick`, with the tangents w."""
         d, dm = self.d, self._dm(tangents)
-        q, dq = "kepler_q[kj, {c}]", "kepler_dq[kj, {c}]"
+        q, dq = "kepler_q[{c}, kj]", "kepler_dq[{c}, kj]"
         each = f"""\
 ki = kepler_order[kj]
 kr = ti.sqrt({dot(q, q, d)})
@@ -109,8 +127,8 @@ kdbefore = kepler_dM[kj] - ti.f64({dm})
 kdmm = ti.f64({dm}) * kbefore + {self._mass64} * kdbefore
 kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * kr) - 3.0 * kk * kdr / kr
 """
-        each += vector("kepler_s[kj, {c}] = kk * kepler_q[kj, {c}]", d)
-        each += vector("kepler_ds[kj, {c}] = kk * kepler_dq[kj, {c}] + kdk * kepler_q[kj, {c}]", d)
+        each += vector("kepler_s[{c}, kj] = kk * kepler_q[{c}, kj]", d)
+        each += vector("kepler_ds[{c}, kj] = kk * kepler_dq[{c}, kj] + kdk * kepler_q[{c}, kj]", d)
         body = inward(self._places, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
         add = (
             f"kchange = (kdt{{c}} - kt{{c}} * ti.f64({dm}) / {self._mass64}) / {self._mass64}\n"
@@ -130,16 +148,16 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         d, pairs, masses = self.d, self._state, self.mass_field in adjoints
         body = self._clear() + inward(pairs, self._mass, d)
         # the state after the drift, which the way outward reads
-        each = self._solved() + vector("kepler_dq[kj, {c}] = kepler_q[kj, {c}]", d)
-        each += vector("kepler_du[kj, {c}] = kepler_u[kj, {c}]", d) + self._moved()
+        each = self._solved() + vector("kepler_dq[{c}, kj] = kepler_q[{c}, kj]", d)
+        each += vector("kepler_du[{c}, kj] = kepler_u[{c}, kj]", d) + self._moved()
         body += self._each(each) + outward_adjoint(pairs, self._mass, d, masses)
         body += vector("klV{c} = klV{c} + h * klR{c}", d)
         back = (
-            vector("kepler_q[kj, {c}] = kepler_dq[kj, {c}]\nkepler_u[kj, {c}] = kepler_du[kj, {c}]", d)
+            vector("kepler_q[{c}, kj] = kepler_dq[{c}, kj]\nkepler_u[{c}, kj] = kepler_du[{c}, kj]", d)
             + self._solved()
         )
         body += self._each(back + self._pulled(masses or strength is not None))
-        to = [("R", f"l_{self.x}", "lq", "q"), ("V", f"l_{self.v}", "lu", "u")]
+        to = [("R", f"l_{self.x}[ki, {{c}}]", "lq", "q"), ("V", f"l_{self.v}[ki, {{c}}]", "lu", "u")]
         body += inward_adjoint(to, self._mass, d, masses, self.kind)
         body += self._to_parameters(masses, strength, f"l_{self.mass_field}")
         return self._code(body, self._adjoint_arrays(adjoints, strength))
@@ -153,7 +171,7 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         strength: the adjoint of G, from which the product by G was subtracted.
         """
         d, masses = self.d, self.mass_field in product
-        q, y = "kepler_q[kj, {c}]", "kepler_y[kj, {c}]"
+        q, y = "kepler_q[{c}, kj]", "kepler_y[{c}, kj]"
         pairs = [("R", f"f_{self.x}", "q"), ("V", f"w_{self.x}", "y")]
         each = f"""\
 ki = kepler_order[kj]
@@ -166,22 +184,22 @@ kepler_lm[kj] = {self.G} * kbefore * kqy * kcube - {self.G} * {self._mass64} * k
 kepler_lM[kj] = {self.G} * {self._mass64} * kqy * kcube
 kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 """
-        each += vector("kepler_lu[kj, {c}] = kk * kepler_q[kj, {c}]", d)
+        each += vector("kepler_lu[{c}, kj] = kk * kepler_q[{c}, kj]", d)
         each += vector(
-            "kepler_lq[kj, {c}] = kk * (kepler_y[kj, {c}] - 3.0 * kqy / (kr * kr) * kepler_q[kj, {c}])", d
+            "kepler_lq[{c}, kj] = kk * (kepler_y[{c}, kj] - 3.0 * kqy / (kr * kr) * kepler_q[{c}, kj])", d
         )
         body = self._clear() + "kpull = ti.f64(0.0)\n" + inward(pairs, self._mass, d)
         body += loop("kj", "1, kepler_order.shape[0]", each)
         body += vector("klR{c} = ti.f64(0.0)\nklV{c} = ti.f64(0.0)", d)
-        to = [("R", "kepler_dq", "lq", "q"), ("V", "kepler_du", "lu", "y")]
+        to = [("R", "kepler_dq[{c}, ki]", "lq", "q"), ("V", "kepler_du[{c}, ki]", "lu", "y")]
         body += inward_adjoint(to, self._mass, d, masses, "ti.f64")
         lines = vector(
-            f"h_{self.x}[kn, {{c}}] = h_{self.x}[kn, {{c}}] - {self.kind}(kepler_dq[kn, {{c}}])", d
+            f"h_{self.x}[kn, {{c}}] = h_{self.x}[kn, {{c}}] - {self.kind}(kepler_dq[{{c}}, kn])", d
         )
         arrays = {f"w_{self.x}": kicked} | {f"h_{n}": a for n, a in product.items() if n == self.x}
         if force is not None:
             lines += vector(
-                f"g_{self.x}[kn, {{c}}] = g_{self.x}[kn, {{c}}] - {self.kind}(kepler_du[kn, {{c}}])", d
+                f"g_{self.x}[kn, {{c}}] = g_{self.x}[kn, {{c}}] - {self.kind}(kepler_du[{{c}}, kn])", d
             )
             arrays |= {f"g_{self.x}": force}
         body += loop("kn", "0, kepler_order.shape[0]", lines)
@@ -227,18 +245,33 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
         return loop("kj", "1, kepler_order.shape[0]", body)
 
     def _solved(self) -> str:
-        q, u = "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
+        q, u = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
         numbers = f"k_qq = {dot(q, q, self.d)}\nk_qu = {dot(q, u, self.d)}\nk_uu = {dot(u, u, self.d)}\n"
         return f"kmu = {self.G} * kepler_M[kj]\n{numbers}{SOLUTION}"
 
+    def _put(self, array: str, value: str) -> str:
+        """A value stored in row ki of an array."""
+        return vector(f"{array}[ki, {{c}}] = {self.kind}({value})", self.d)
+
+    def _added(self, array: str, change: str) -> str:
+        """A change added to row ki of a field (f_x, f_v), in a compensated sum."""
+        return vector(added(array, f"rest_{array[2:]}", "ki, {c}", change, self.kind), self.d)
+
+    def _drifted(self) -> str:
+        """The changes dq and du in a Kepler drift: of all bodies at once, where kernels have vectors."""
+        q, u = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
+        changes = f"kepler_dq[{{c}}, kj] = kF * {q} + kg * {u}\nkepler_du[{{c}}, kj] = kFd * {q} + kGd * {u}"
+        one = self._solved() + vector(changes, self.d)
+        return drifted(self.G, self.d, one) if runtime.lanes(np.float64) == WIDE else self._each(one)
+
     def _moved(self) -> str:
-        text = vector("kt{c} = kepler_q[kj, {c}]\nks{c} = kepler_u[kj, {c}]", self.d)
-        text += vector("kepler_q[kj, {c}] = kt{c} + (kF * kt{c} + kg * ks{c})", self.d)
-        return text + vector("kepler_u[kj, {c}] = ks{c} + (kFd * kt{c} + kGd * ks{c})", self.d)
+        text = vector("kt{c} = kepler_q[{c}, kj]\nks{c} = kepler_u[{c}, kj]", self.d)
+        text += vector("kepler_q[{c}, kj] = kt{c} + (kF * kt{c} + kg * ks{c})", self.d)
+        return text + vector("kepler_u[{c}, kj] = ks{c} + (kFd * kt{c} + kGd * ks{c})", self.d)
 
     def _moved_tangent(self) -> str:
-        d, q, u = self.d, "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
-        dq, du = "kepler_dq[kj, {c}]", "kepler_du[kj, {c}]"
+        d, q, u = self.d, "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
+        dq, du = "kepler_dq[{c}, kj]", "kepler_du[{c}, kj]"
         text = (
             f"t_r0 = {dot(q, dq, d)} / kr0\nt_qu = {dot(dq, u, d)} + {dot(q, du, d)}\nt_w = {dot(u, du, d)}\n"
         )
@@ -249,8 +282,8 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     def _pulled(self, parameters: bool) -> str:
         """l_q and l_u before a Kepler drift: the tangents along the four numbers, transposed."""
-        d, q, u = self.d, "kepler_q[kj, {c}]", "kepler_u[kj, {c}]"
-        lq, lu = "kepler_lq[kj, {c}]", "kepler_lu[kj, {c}]"
+        d, q, u = self.d, "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
+        lq, lu = "kepler_lq[{c}, kj]", "kepler_lu[{c}, kj]"
         text = vector(f"kt{{c}} = {lq}\nks{{c}} = {lu}", d)
         text += vector(f"{lq} = kt{{c}} + kF * kt{{c}} + kFd * ks{{c}}", d)
         text += vector(f"{lu} = ks{{c}} + kg * kt{{c}} + kGd * ks{{c}}", d)
@@ -271,13 +304,13 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     def _gradient(self) -> str:
         """k q / r^3 in Jacobi coordinates, into `kepler_s`."""
-        q = "kepler_q[kj, {c}]"
+        q = "kepler_q[{c}, kj]"
         each = f"""\
 ki = kepler_order[kj]
 kr = ti.sqrt({dot(q, q, self.d)})
 kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr)
 """
-        each += vector("kepler_s[kj, {c}] = kk * kepler_q[kj, {c}]", self.d)
+        each += vector("kepler_s[{c}, kj] = kk * kepler_q[{c}, kj]", self.d)
         return inward(self._places, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
 
     def _outpulled(self, s: str, use: str, dm: str = "") -> str:
@@ -289,9 +322,9 @@ kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr
         )
         if dm:
             body += f"kdf = (ti.f64({dm}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"
-            body += vector(f"kdt{{c}} = kepler_d{s}[kj, {{c}}] + kf * kldR{{c}} + kdf * klR{{c}}", d)
+            body += vector(f"kdt{{c}} = kepler_d{s}[{{c}}, kj] + kf * kldR{{c}} + kdf * klR{{c}}", d)
             body += vector("kldR{c} = kldR{c} - kdt{c}", d)
-        body += vector(f"kt{{c}} = kepler_{s}[kj, {{c}}] + kf * klR{{c}}", d)
+        body += vector(f"kt{{c}} = kepler_{s}[{{c}}, kj] + kf * klR{{c}}", d)
         body += vector("klR{c} = klR{c} - kt{c}", d) + use
         text += loop("kback", "1, kepler_order.shape[0]", body) + "ki = kepler_order[0]\n"
         last = vector("kt{c} = klR{c}" + ("\nkdt{c} = kldR{c}" if dm else ""), d)

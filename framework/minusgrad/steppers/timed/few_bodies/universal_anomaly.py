@@ -14,10 +14,12 @@ The derivative is that of the equation, dX = -(change of its left side at fixed 
 dG_n/dX = G_{n-1} and dG_n/dbeta = (n G_{n+2} - X G_{n+1}) / 2 (Mikkola & Innanen 1999, Celest. Mech. 74, 59).
 """
 
+from collections.abc import Callable
+from math import factorial
 from textwrap import indent
 
-TERMS, NEAR, FEW = 12, 0.5, 6
-"""Terms of the series of c_4 and c_5 for |beta X^2| < 4, and for less than `NEAR`, as steps of a tenth of a
+TERMS, FAR, FEW, NEAR = 12, 4.0, 6, 0.5
+"""Terms of the series of c_4 and c_5 for |beta X^2| less than `FAR`, and for less than `NEAR`, as steps of a tenth of a
 period have: the first that is left out is below 1e-17 of the sum."""
 LAST = 1e-6
 """A move of X by less than this part is the last: what it leaves is of its third power, and the G_n follow by
@@ -26,13 +28,12 @@ TRIALS = 60
 """The most values of X that are tried; four or five are needed, more on nearly radial orbits."""
 
 
-def _series(n: int, terms: int) -> str:
-    """c_n(kz) by Horner's rule."""
-    text = "1.0"
+def series(n: int, terms: int, z: str = "kz", number: Callable[[float], str] = repr) -> str:
+    """c_n of z by Horner's rule; number: the text of a number."""
+    text = one = number(1.0)
     for k in range(terms, 0, -1):
-        text = f"(1.0 - kz * {1.0 / ((n + 2 * k - 1) * (n + 2 * k))!r} * {text})"
-    factorial = 24.0 if n == 4 else 120.0
-    return f"{text} * {1.0 / factorial!r}"
+        text = f"({one} - {z} * {number(1.0 / ((n + 2 * k - 1) * (n + 2 * k)))} * {text})"
+    return f"{text} * {number(1.0 / factorial(n))}"
 
 
 FUNCTIONS = f"""\
@@ -40,11 +41,11 @@ kz = kb * kX * kX
 kc5 = ti.f64(0.0)
 kc4 = ti.f64(0.0)
 if ti.abs(kz) < {NEAR!r}:
-    kc5 = {_series(5, FEW)}
-    kc4 = {_series(4, FEW)}
+    kc5 = {series(5, FEW)}
+    kc4 = {series(4, FEW)}
 else:
-    kc5 = {_series(5, TERMS)}
-    kc4 = {_series(4, TERMS)}
+    kc5 = {series(5, TERMS)}
+    kc4 = {series(4, TERMS)}
 kc3 = {1.0 / 6.0!r} - kz * kc5
 kc2 = 0.5 - kz * kc4
 G5 = kX * kX * kX * kX * kX * kc5
@@ -53,7 +54,7 @@ G3 = kX * kX * kX * kc3
 G2 = kX * kX * kc2
 G1 = kX * (1.0 - kz * kc3)
 G0 = 1.0 - kz * kc2
-if ti.abs(kz) >= 4.0:
+if ti.abs(kz) >= {FAR!r}:
     ks = ti.sqrt(ti.abs(kb))
     if kb > 0.0:
         ksine = ti.sin(0.5 * ks * kX)
