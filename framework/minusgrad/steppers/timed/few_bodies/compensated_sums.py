@@ -1,0 +1,20 @@
+"""Compensated sums of elements of arrays, as text of kernels: what rounding takes is added the next time.
+
+    change <- change + rest,    new = fl(old + change),    rest <- change - (new - old)
+
+(Kahan 1965, Comm. ACM 8, 40.) Compilers with `fast_math` would find that rest is 0: products with a number
+that they do not know, 1, keep them from it.
+"""
+
+ONE = "kepler_one[0]"
+
+
+def added(array: str, rest: str, at: str, change: str, kind: str) -> str:
+    """array[at] <- array[at] + change, stored as `kind`, with what is lost in rest[at]."""
+    return (
+        f"kchange = {change} + {rest}[{at}]\n"
+        f"kold = ti.f64({array}[{at}])\n"
+        f"knew = {kind}(kold + kchange)\n"
+        f"{array}[{at}] = knew\n"
+        f"{rest}[{at}] = kchange - {ONE} * ({ONE} * ti.f64(knew) - kold)\n"
+    )
