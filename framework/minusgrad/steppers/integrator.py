@@ -393,8 +393,8 @@ class Integrator(MotionStepper):
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
         heat = {"heat": self.bath.given} if self.bath else {}
         cell = {"cell momentum": self.cell.momentum, "cell heat": self.cell.given} if self.cell else {}
-        rests = self.kepler.rests if self.kepler else {}
-        return {"work": self._work} | friction | heat | cell | rests
+        kepler = self.kepler.state if self.kepler else {}
+        return {"work": self._work} | friction | heat | cell | kepler
 
     def _note(self) -> None:
         """Count a write of all that moves, for others that computed from it; the forces are those of now."""
@@ -498,7 +498,7 @@ class Integrator(MotionStepper):
             self._constrained.projections.weigh()
             self._begin(t)
         if self._steps is None or self.tape:
-            self.potential.gradient_into(self._forces, t)
+            self._single.forces(t)
             return
         if not self._verified:
             self._verify_forces(t)

@@ -91,7 +91,7 @@ class Moves:
     def kick(self) -> Code:
         """v <- v - h (dU/dx) / inertia; about a dominant mass by the rest of U."""
         if self.kepler:
-            return self.kepler.kick(self.gradient[self.kepler.x])
+            return self.kepler.kick()
         return Code.joined(self._kick(motion) for motion in self.motions)
 
     # Many steps in one kernel
@@ -111,7 +111,7 @@ class Moves:
             KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
             ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
             TangentProjection: lambda move, number: [self._tangents()],
-            Forces: self._forces,
+            Forces: lambda move, number: self._forces(number, scheme),
         }
         begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
         step = scheme.sequence.code(lambda move, number: rule(rules, move, "integrator")(move, number))
@@ -162,9 +162,17 @@ class Moves:
         before = [self.tape.record_turned(row)] if self.tape else []
         return [*before, *self._drift_and_place(number, scheme, self.kepler.drift())]
 
-    def _forces(self, move: Forces, number: str) -> list[Code]:
+    def _forces(self, number: str, scheme: Scheme) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]
-        return [*cleared, FusedCode(self.potential).gradient(self.gradient)]
+        pieces = [*cleared, FusedCode(self.potential).gradient(self.gradient), self.rest_of_forces()]
+        if scheme.kicks[0] or scheme.kicks[-1]:
+            return pieces
+        # a step that begins and ends with a drift needs no forces at its end, except the last, for those who ask
+        return [Code.joined(pieces).inside(f"if kicks[{number} + 1] != 0.0 or sub + 1 == steps:")]
+
+    def rest_of_forces(self) -> Code:
+        """About a dominant mass: the forces that kicks take."""
+        return self.kepler.rest(self.gradient[self.kepler.x]) if self.kepler else Code("")
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""

@@ -62,6 +62,7 @@ class SingleMoves:
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._kepler = _kernel(moves.kepler.drift(), "h") if moves.kepler else None
+        self._rest = _kernel(moves.rest_of_forces()) if moves.kepler else None
         self._friction = _friction(moves, constrained)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
         self.recorder: MoveRecorder | None = None
@@ -136,7 +137,7 @@ class SingleMoves:
         self._drift_and_record(move)
 
     def _forces(self, move: Forces) -> None:
-        self.moves.potential.gradient_into(self.moves.gradient, self.time)
+        self.forces(self.time)
 
     @property
     def _steps_on_tape(self) -> int:
@@ -144,6 +145,12 @@ class SingleMoves:
         return self.number - self.moves.tape.first
 
     # Moves
+
+    def forces(self, t: float) -> None:
+        """dU/dx at the present positions, and the part of it that kicks take."""
+        self.moves.potential.gradient_into(self.moves.gradient, t)
+        if self._rest:
+            self._rest()
 
     def kick(self, move: Kick) -> None:
         """v <- v - c dt (dU/dx) / inertia, and the kick of the cell; the work is not counted."""

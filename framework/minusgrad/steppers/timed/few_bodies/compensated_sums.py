@@ -9,12 +9,12 @@ that they do not know, 1, keep them from it.
 ONE = "kepler_one[0]"
 
 
-def added(array: str, rest: str, at: str, change: str, kind: str) -> str:
-    """array[at] <- array[at] + change, stored as `kind`, with what is lost in rest[at]."""
+def added(array: str, rest: str, at: str, place: str, change: str, kind: str) -> str:
+    """array[at] <- array[at] + change, stored as `kind`, with the rounding error in rest[place]."""
     return (
-        f"kchange = {change} + {rest}[{at}]\n"
+        f"kchange = {change} + {rest}[{place}]\n"
         f"kold = ti.f64({array}[{at}])\n"
         f"knew = {kind}(kold + kchange)\n"
         f"{array}[{at}] = knew\n"
-        f"{rest}[{at}] = kchange - {ONE} * ({ONE} * ti.f64(knew) - kold)\n"
+        f"{rest}[{place}] = kchange - {ONE} * ({ONE} * ti.f64(knew) - kold)\n"
     )

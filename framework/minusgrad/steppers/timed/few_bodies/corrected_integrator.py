@@ -123,7 +123,7 @@ class CorrectedIntegrator(Integrator):
     def _kept_arrays(self) -> dict[str, Any]:
         """Forces, and the errors of compensated sums."""
         assert self.kepler
-        return {f"gradient/{n}": g for n, g in self._forces.items()} | self.kepler.rests
+        return {f"gradient/{n}": g for n, g in self._forces.items()} | self.kepler.state
 
 
 def _refuse(order: int, scheme: Scheme, potential: Potential, dissipation: Potential | None) -> None:

@@ -21,9 +21,9 @@ from ....engine.kernels import Code
 from .jacobi_coordinates import dot, loop, vector
 from .kepler_splitting import KeplerSplitting, Strength
 
-Q, U = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
-DQ, DU = "kepler_dq[{c}, kj]", "kepler_du[{c}, kj]"
-LQ, LU = "kepler_lq[{c}, kj]", "kepler_lu[{c}, kj]"
+Q, U = "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
+DQ, DU = "kepler_dq[{c} * kw + kj]", "kepler_du[{c} * kw + kj]"
+LQ, LU = "kepler_lq[{c} * kw + kj]", "kepler_lu[{c} * kw + kj]"
 
 
 class HeliocentricSplitting(KeplerSplitting):
@@ -37,22 +37,22 @@ class HeliocentricSplitting(KeplerSplitting):
         d = self.d
         body = self._inward() + self._jump() + self._drifted()
         # dS = sum m du / m_0, the jumps of both halves, dT = sum m dq / M
-        body += self._zero("kdS") + self._others(vector(f"kdS{{c}} = kdS{{c}} + km / km0 * {DU}", d))
-        jumps = vector(f"{DQ} = {DQ} + h * (kS{{c}} + 0.5 * kdS{{c}})\nkT{{c}} = kT{{c}} + km / kM * {DQ}", d)
+        body += self._zero("kdS") + self._others(vector(f"kdS{{c}} = kdS{{c}} + km / km0 * {U}", d))
+        jumps = vector(f"{Q} = {Q} + h * (kS{{c}} + 0.5 * kdS{{c}})\nkT{{c}} = kT{{c}} + km / kM * {Q}", d)
         body += self._zero("kT") + self._others(jumps)
-        use = self._chosen("kt", "h * kV{c} - kT{c}", f"h * kV{{c}} - kT{{c}} + {DQ}")
-        use += self._chosen("ks", "-kdS{c}", DU)
+        use = self._chosen("kt", "h * kV{c} - kT{c}", f"h * kV{{c}} - kT{{c}} + {Q}")
+        use += self._chosen("ks", "-kdS{c}", U)
         use += self._added(f"f_{self.x}", "kt{c}") + self._added(f"f_{self.v}", "ks{c}")
         return self._code(body + self._all(use))
 
-    def kick(self, gradient: Any) -> Code:
+    def rest(self, gradient: Any) -> Code:
         d = self.d
-        each = self._pull() + vector(f"kepler_s[{{c}}, kj] = h * {self.G} * km0 * kc{{c}}", d)
-        each += vector(f"kS{{c}} = kS{{c}} + h * {self.G} * km * kc{{c}}", d)
-        body = self._origin(("x", f"f_{self.x}")) + self._zero("kS") + self._each(each)
-        use = self._chosen("kt", "-kS{c}", "kepler_s[{c}, kj]")
-        change = f"kt{{c}} - h * ti.f64(g_{self.x}[ki, {{c}}]) / km"
-        return self._kick_code(body + self._all(use + self._added(f"f_{self.v}", change)), gradient)
+        each = self._pull() + vector(f"kepler_s[{{c}} * kw + kj] = {self.G} * km0 * kc{{c}}", d)
+        each += vector(f"kS{{c}} = kS{{c}} + {self.G} * km * kc{{c}}", d)
+        use = self._chosen("kt", "-kS{c}", "kepler_s[{c} * kw + kj]") + "kper = 1.0 / km\n"
+        use += vector(f"kepler_a[{{c}} * kw + kj] = ti.f64(g_{self.x}[ki, {{c}}]) * kper - kt{{c}}", d)
+        body = self._origin(("x", f"f_{self.x}")) + self._zero("kS") + self._each(each) + self._all(use)
+        return self._code(body, {f"g_{self.x}": gradient})
 
     # Tangents
 
@@ -69,13 +69,13 @@ class HeliocentricSplitting(KeplerSplitting):
         for into, mass, change in (("kh", "km0", "kdm0"), ("kb", "km", "kdm")):
             rate = f"(kepler_dG[0] * {mass} + {self.G} * {change}) * kc{{c}} + {self.G} * {mass} * kdc{{c}}"
             each += vector(f"{into}{{c}} = h * ({rate})", d)
-        each += vector("kepler_ds[{c}, kj] = kh{c}\nkdS{c} = kdS{c} + kb{c}", d)
-        each += vector(f"kepler_s[{{c}}, kj] = h * {self.G} * km0 * kc{{c}}", d)
+        each += vector("kepler_ds[{c} * kw + kj] = kh{c}\nkdS{c} = kdS{c} + kb{c}", d)
+        each += vector(f"kepler_s[{{c}} * kw + kj] = h * {self.G} * km0 * kc{{c}}", d)
         each += vector(f"kS{{c}} = kS{{c}} + h * {self.G} * km * kc{{c}}", d)
         body = self._origin(("x", f"f_{self.x}"), ("w", f"w_{self.x}"), dm=dm)
         body += self._zero("kS") + self._zero("kdS") + self._each(each)
-        use = self._chosen("kt", "-kS{c}", "kepler_s[{c}, kj]") + self._add(f"f_{self.v}", "kt")
-        use += self._chosen("ks", "-kdS{c}", "kepler_ds[{c}, kj]") + self._add(f"w_{self.v}", "ks")
+        use = self._chosen("kt", "-kS{c}", "kepler_s[{c} * kw + kj]") + self._add(f"f_{self.v}", "kt")
+        use += self._chosen("ks", "-kdS{c}", "kepler_ds[{c} * kw + kj]") + self._add(f"w_{self.v}", "ks")
         return self._code(body + self._all(use), self._along(tangents))
 
     # Adjoints
@@ -96,7 +96,7 @@ class HeliocentricSplitting(KeplerSplitting):
         self, kicked: Any, product: Mapping[str, Any], force: Any = None, strength: Strength = None
     ) -> Code:
         d, masses = self.d, self.mass_field in product
-        y = "kepler_y[{c}, kj]"
+        y = "kepler_y[{c} * kw + kj]"
         each = self._pull(("y", "w", f"w_{self.x}"))
         each += f"kqy = {dot(Q, y, d)}\nkk = {self.G} * km0 * km * kcube\n"
         each += f"kepler_lm[kj] = {self.G} * km0 * kqy * kcube\n"
@@ -148,7 +148,7 @@ class HeliocentricSplitting(KeplerSplitting):
         """For body kj: q, and arrays less those of the dominant node; kr, kcube = 1 / kr^3, kc = q / r^3."""
         text = f"ki = kepler_order[kj]\nkm = {self._mass64}\n"
         for own, s, array in (("q", "x", f"f_{self.x}"), *more):
-            text += vector(f"kepler_{own}[{{c}}, kj] = ti.f64({array}[ki, {{c}}]) - ko{s}{{c}}", self.d)
+            text += vector(f"kepler_{own}[{{c}} * kw + kj] = ti.f64({array}[ki, {{c}}]) - ko{s}{{c}}", self.d)
         text += f"kr = ti.sqrt({dot(Q, Q, self.d)})\nkcube = 1.0 / (kr * kr * kr)\n"
         return text + vector(f"kc{{c}} = kcube * {Q}", self.d)
 

@@ -44,15 +44,15 @@ def inward(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, tangent: st
         body += [f"kdm = ti.f64({tangent})\n", "kdM = kdM + kdm\n", "kdf = (kdm - kf * kdM) / kM\n"]
         body += ["kepler_dM[kj] = kdM\n"]
     for s, x, q in pairs:
-        body.append(vector(f"kepler_{q}[{{c}}, kj] = ti.f64({x}[ki, {{c}}]) - k{s}{{c}}", d))
+        body.append(vector(f"kepler_{q}[{{c}} * kw + kj] = ti.f64({x}[ki, {{c}}]) - k{s}{{c}}", d))
         if tangent:
-            body.append(vector(f"kepler_d{q}[{{c}}, kj] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d))
+            body.append(vector(f"kepler_d{q}[{{c}} * kw + kj] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d))
             body.append(
                 vector(
-                    f"kd{s}{{c}} = kd{s}{{c}} + kf * kepler_d{q}[{{c}}, kj] + kdf * kepler_{q}[{{c}}, kj]", d
+                    f"kd{s}{{c}} = kd{s}{{c}} + kf * kepler_d{q}[{{c}} * kw + kj] + kdf * kepler_{q}[{{c}} * kw + kj]", d
                 )
             )
-        body.append(vector(f"k{s}{{c}} = k{s}{{c}} + kf * kepler_{q}[{{c}}, kj]", d))
+        body.append(vector(f"k{s}{{c}} = k{s}{{c}} + kf * kepler_{q}[{{c}} * kw + kj]", d))
     return "".join(lines) + loop("kj", "1, kepler_order.shape[0]", "".join(body))
 
 
@@ -69,12 +69,12 @@ def outward(
         body += [f"kdf = (ti.f64({tangent}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"]
     for s, x, q in pairs:
         if tangent:
-            change = f"kf * kepler_d{q}[{{c}}, kj] + kdf * kepler_{q}[{{c}}, kj]"
+            change = f"kf * kepler_d{q}[{{c}} * kw + kj] + kdf * kepler_{q}[{{c}} * kw + kj]"
             body.append(vector(f"kd{s}{{c}} = kd{s}{{c}} - ({change})", d))
-            body.append(put(f"w_{x[2:]}", f"kepler_d{q}[{{c}}, kj] + kd{s}{{c}}"))
-        body.append(vector(f"k{s}{{c}} = k{s}{{c}} - kf * kepler_{q}[{{c}}, kj]", d))
-        body.append(put(x, f"kepler_{q}[{{c}}, kj] + k{s}{{c}}"))
-    text = loop("kback", "1, kepler_order.shape[0]", "".join(body)) + "ki = kepler_order[0]\n"
+            body.append(put(f"w_{x[2:]}", f"kepler_d{q}[{{c}} * kw + kj] + kd{s}{{c}}"))
+        body.append(vector(f"k{s}{{c}} = k{s}{{c}} - kf * kepler_{q}[{{c}} * kw + kj]", d))
+        body.append(put(x, f"kepler_{q}[{{c}} * kw + kj] + k{s}{{c}}"))
+    text = loop("kback", "1, kepler_order.shape[0]", "".join(body)) + "kj = 0\nki = kepler_order[0]\n"
     for s, x, _ in pairs:
         text += put(x, f"k{s}{{c}}")
         if tangent:
@@ -94,9 +94,9 @@ def outward_adjoint(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, ma
         body.append(vector(f"kt{{c}} = ti.f64(l_{x[2:]}[ki, {{c}}])", d))
         body.append(vector(f"kl{s}{{c}} = kl{s}{{c}} + kt{{c}}", d))
         if masses:
-            own = dot(f"kl{s}{{c}}", f"kepler_{q}[{{c}}, kj]", d)
+            own = dot(f"kl{s}{{c}}", f"kepler_{q}[{{c}} * kw + kj]", d)
             body.append(f"kepler_lf[kj] = kepler_lf[kj] - {own}\n")
-        body.append(vector(f"kepler_l{q}[{{c}}, kj] = kt{{c}} - kf * kl{s}{{c}}", d))
+        body.append(vector(f"kepler_l{q}[{{c}} * kw + kj] = kt{{c}} - kf * kl{s}{{c}}", d))
     return text + loop("kj", "1, kepler_order.shape[0]", "".join(body))
 
 
@@ -109,9 +109,9 @@ def inward_adjoint(
     for s, to, lq, q in pairs:
         if masses:
             body.append(
-                f"kepler_lf[kj] = kepler_lf[kj] + {dot(f'kl{s}{{c}}', f'kepler_{q}[{{c}}, kj]', d)}\n"
+                f"kepler_lf[kj] = kepler_lf[kj] + {dot(f'kl{s}{{c}}', f'kepler_{q}[{{c}} * kw + kj]', d)}\n"
             )
-        body.append(vector(f"kt{{c}} = kepler_{lq}[{{c}}, kj] + kf * kl{s}{{c}}", d))
+        body.append(vector(f"kt{{c}} = kepler_{lq}[{{c}} * kw + kj] + kf * kl{s}{{c}}", d))
         body.append(vector(f"{to} = {kind}(kt{{c}})", d))
         body.append(vector(f"kl{s}{{c}} = kl{s}{{c}} - kt{{c}}", d))
     text = loop("kback", "1, kepler_order.shape[0]", "".join(body)) + "ki = kepler_order[0]\n"

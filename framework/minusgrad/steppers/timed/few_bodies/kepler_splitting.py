@@ -13,7 +13,7 @@ the size of changes and not of places.
 """
 
 from collections.abc import Mapping
-from textwrap import indent
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,15 +61,15 @@ class KeplerSplitting:
         order = np.array([central, *(k for k in range(n) if k != central)], np.int32)
         self.arrays: dict[str, Any] = {"kepler_order": storage.allocate(order)}
         for name in ("q", "u", "y", "s", "dq", "du", "ds", "lq", "lu", "ly"):
-            empty = np.zeros((self.d, columns(n)))
-            empty[0, n:] = float(name == "q")
-            self.arrays[f"kepler_{name}"] = storage.allocate(empty)
+            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(self.d * columns(n)))
         for name in ("M", "dM", "lf", "lM", "lm"):
             self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(columns(n)))
         self.arrays["kepler_dG"] = storage.allocate(np.zeros(1))
         self.arrays["kepler_one"] = storage.allocate(np.ones(1))
-        self.rests = {f"rest {field}": storage.allocate(np.zeros((n, self.d))) for field in (self.x, self.v)}
-        self.arrays |= {f"rest_{name[5:]}": array for name, array in self.rests.items()}
+        new = partial(storage.allocate, np.zeros(self.d * columns(n)))
+        self.rests = {f"rest {field}": new() for field in (self.x, self.v)}
+        self.arrays |= {f"rest_{name[5:]}": array for name, array in self.rests.items()} | {"kepler_a": new()}
+        self.state = self.rests | {f"gradient/{self.x} of the rest per mass": self.arrays["kepler_a"]}
         self.statements = 400.0 * n
 
     def forget_rests(self) -> None:
@@ -83,18 +83,18 @@ class KeplerSplitting:
         """(x, v) after a time `h` of kinetic energy and U_Kepler."""
         body = inward(self._state, self._mass, self.d) + self._drifted()
         body += vector("kR{c} = h * kV{c}\nkV{c} = ti.f64(0.0)", self.d)
-        changes = [("R", f"f_{self.x}", "dq"), ("V", f"f_{self.v}", "du")]
-        return self._code(body + outward(changes, self._mass, self.d, self._added))
+        return self._code(body + outward(self._state, self._mass, self.d, self._added))
 
-    def kick(self, gradient: Any) -> Code:
-        """v <- v - h (dU/dx - dU_Kepler/dx) / m; gradient: the array of dU/dx."""
-        change = f"h * (kt{{c}} - ti.f64(g_{self.x}[ki, {{c}}])) / {self._mass64}"
-        body = self._gradient() + self._outpulled("s", self._added(f"f_{self.v}", change))
-        return self._kick_code(body, gradient)
+    def rest(self, gradient: Any) -> Code:
+        """(dU/dx - dU_Kepler/dx) / m at the present x, for kicks; gradient: the array of dU/dx."""
+        line = f"kepler_a[{{c}} * kw + kj] = (ti.f64(g_{self.x}[ki, {{c}}]) - kt{{c}}) * kper"
+        use = f"kper = 1.0 / {self._mass64}\n" + vector(line, self.d)
+        return self._code(self._gradient() + self._outpulled("s", use), {f"g_{self.x}": gradient})
 
-    def _kick_code(self, body: str, gradient: Any) -> Code:
-        """Rows that begin with a drift have no kick."""
-        return self._code("if h != 0.0:\n" + indent(body, "    "), {f"g_{self.x}": gradient})
+    def kick(self) -> Code:
+        """v <- v - h (dU/dx - dU_Kepler/dx) / m, as `rest` computed it."""
+        added = self._added(f"f_{self.v}", "kper * kepler_a[{c} * kw + kj]")
+        return self._code("kper = -h\n" + loop("kj", "0, kepler_order.shape[0]", "ki = kepler_order[kj]\n" + added))
 
     # Tangents
 
@@ -116,7 +116,7 @@ class KeplerSplitting:
     def kick_tangent(self, tangents: Mapping[str, Any]) -> Code:
         """`kick`, with the tangents w."""
         d, dm = self.d, self._dm(tangents)
-        q, dq = "kepler_q[{c}, kj]", "kepler_dq[{c}, kj]"
+        q, dq = "kepler_q[{c} * kw + kj]", "kepler_dq[{c} * kw + kj]"
         each = f"""\
 ki = kepler_order[kj]
 kr = ti.sqrt({dot(q, q, d)})
@@ -127,8 +127,8 @@ kdbefore = kepler_dM[kj] - ti.f64({dm})
 kdmm = ti.f64({dm}) * kbefore + {self._mass64} * kdbefore
 kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * kr) - 3.0 * kk * kdr / kr
 """
-        each += vector("kepler_s[{c}, kj] = kk * kepler_q[{c}, kj]", d)
-        each += vector("kepler_ds[{c}, kj] = kk * kepler_dq[{c}, kj] + kdk * kepler_q[{c}, kj]", d)
+        each += vector("kepler_s[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", d)
+        each += vector("kepler_ds[{c} * kw + kj] = kk * kepler_dq[{c} * kw + kj] + kdk * kepler_q[{c} * kw + kj]", d)
         body = inward(self._places, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
         add = (
             f"kchange = (kdt{{c}} - kt{{c}} * ti.f64({dm}) / {self._mass64}) / {self._mass64}\n"
@@ -148,12 +148,12 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         d, pairs, masses = self.d, self._state, self.mass_field in adjoints
         body = self._clear() + inward(pairs, self._mass, d)
         # the state after the drift, which the way outward reads
-        each = self._solved() + vector("kepler_dq[{c}, kj] = kepler_q[{c}, kj]", d)
-        each += vector("kepler_du[{c}, kj] = kepler_u[{c}, kj]", d) + self._moved()
+        each = self._solved() + vector("kepler_dq[{c} * kw + kj] = kepler_q[{c} * kw + kj]", d)
+        each += vector("kepler_du[{c} * kw + kj] = kepler_u[{c} * kw + kj]", d) + self._moved()
         body += self._each(each) + outward_adjoint(pairs, self._mass, d, masses)
         body += vector("klV{c} = klV{c} + h * klR{c}", d)
         back = (
-            vector("kepler_q[{c}, kj] = kepler_dq[{c}, kj]\nkepler_u[{c}, kj] = kepler_du[{c}, kj]", d)
+            vector("kepler_q[{c} * kw + kj] = kepler_dq[{c} * kw + kj]\nkepler_u[{c} * kw + kj] = kepler_du[{c} * kw + kj]", d)
             + self._solved()
         )
         body += self._each(back + self._pulled(masses or strength is not None))
@@ -171,7 +171,7 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         strength: the adjoint of G, from which the product by G was subtracted.
         """
         d, masses = self.d, self.mass_field in product
-        q, y = "kepler_q[{c}, kj]", "kepler_y[{c}, kj]"
+        q, y = "kepler_q[{c} * kw + kj]", "kepler_y[{c} * kw + kj]"
         pairs = [("R", f"f_{self.x}", "q"), ("V", f"w_{self.x}", "y")]
         each = f"""\
 ki = kepler_order[kj]
@@ -184,22 +184,22 @@ kepler_lm[kj] = {self.G} * kbefore * kqy * kcube - {self.G} * {self._mass64} * k
 kepler_lM[kj] = {self.G} * {self._mass64} * kqy * kcube
 kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 """
-        each += vector("kepler_lu[{c}, kj] = kk * kepler_q[{c}, kj]", d)
+        each += vector("kepler_lu[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", d)
         each += vector(
-            "kepler_lq[{c}, kj] = kk * (kepler_y[{c}, kj] - 3.0 * kqy / (kr * kr) * kepler_q[{c}, kj])", d
+            "kepler_lq[{c} * kw + kj] = kk * (kepler_y[{c} * kw + kj] - 3.0 * kqy / (kr * kr) * kepler_q[{c} * kw + kj])", d
         )
         body = self._clear() + "kpull = ti.f64(0.0)\n" + inward(pairs, self._mass, d)
         body += loop("kj", "1, kepler_order.shape[0]", each)
         body += vector("klR{c} = ti.f64(0.0)\nklV{c} = ti.f64(0.0)", d)
-        to = [("R", "kepler_dq[{c}, ki]", "lq", "q"), ("V", "kepler_du[{c}, ki]", "lu", "y")]
+        to = [("R", "kepler_dq[{c} * kw + ki]", "lq", "q"), ("V", "kepler_du[{c} * kw + ki]", "lu", "y")]
         body += inward_adjoint(to, self._mass, d, masses, "ti.f64")
         lines = vector(
-            f"h_{self.x}[kn, {{c}}] = h_{self.x}[kn, {{c}}] - {self.kind}(kepler_dq[{{c}}, kn])", d
+            f"h_{self.x}[kn, {{c}}] = h_{self.x}[kn, {{c}}] - {self.kind}(kepler_dq[{{c}} * kw + kn])", d
         )
         arrays = {f"w_{self.x}": kicked} | {f"h_{n}": a for n, a in product.items() if n == self.x}
         if force is not None:
             lines += vector(
-                f"g_{self.x}[kn, {{c}}] = g_{self.x}[kn, {{c}}] - {self.kind}(kepler_du[{{c}}, kn])", d
+                f"g_{self.x}[kn, {{c}}] = g_{self.x}[kn, {{c}}] - {self.kind}(kepler_du[{{c}} * kw + kn])", d
             )
             arrays |= {f"g_{self.x}": force}
         body += loop("kn", "0, kepler_order.shape[0]", lines)
@@ -245,7 +245,7 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
         return loop("kj", "1, kepler_order.shape[0]", body)
 
     def _solved(self) -> str:
-        q, u = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
+        q, u = "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
         numbers = f"k_qq = {dot(q, q, self.d)}\nk_qu = {dot(q, u, self.d)}\nk_uu = {dot(u, u, self.d)}\n"
         return f"kmu = {self.G} * kepler_M[kj]\n{numbers}{SOLUTION}"
 
@@ -255,23 +255,23 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     def _added(self, array: str, change: str) -> str:
         """A change added to row ki of a field (f_x, f_v), in a compensated sum."""
-        return vector(added(array, f"rest_{array[2:]}", "ki, {c}", change, self.kind), self.d)
+        return vector(added(array, f"rest_{array[2:]}", "ki, {c}", "{c} * kw + kj", change, self.kind), self.d)
 
     def _drifted(self) -> str:
-        """The changes dq and du in a Kepler drift: of all bodies at once, where kernels have vectors."""
-        q, u = "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
-        changes = f"kepler_dq[{{c}}, kj] = kF * {q} + kg * {u}\nkepler_du[{{c}}, kj] = kFd * {q} + kGd * {u}"
-        one = self._solved() + vector(changes, self.d)
+        """In place of q and u their changes in a Kepler drift: of all bodies at once, where kernels have vectors."""
+        text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
+        text += vector("kepler_q[{c} * kw + kj] = kF * kt{c} + kg * ks{c}", self.d)
+        one = self._solved() + text + vector("kepler_u[{c} * kw + kj] = kFd * kt{c} + kGd * ks{c}", self.d)
         return drifted(self.G, self.d, one) if runtime.lanes(np.float64) == WIDE else self._each(one)
 
     def _moved(self) -> str:
-        text = vector("kt{c} = kepler_q[{c}, kj]\nks{c} = kepler_u[{c}, kj]", self.d)
-        text += vector("kepler_q[{c}, kj] = kt{c} + (kF * kt{c} + kg * ks{c})", self.d)
-        return text + vector("kepler_u[{c}, kj] = ks{c} + (kFd * kt{c} + kGd * ks{c})", self.d)
+        text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
+        text += vector("kepler_q[{c} * kw + kj] = kt{c} + (kF * kt{c} + kg * ks{c})", self.d)
+        return text + vector("kepler_u[{c} * kw + kj] = ks{c} + (kFd * kt{c} + kGd * ks{c})", self.d)
 
     def _moved_tangent(self) -> str:
-        d, q, u = self.d, "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
-        dq, du = "kepler_dq[{c}, kj]", "kepler_du[{c}, kj]"
+        d, q, u = self.d, "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
+        dq, du = "kepler_dq[{c} * kw + kj]", "kepler_du[{c} * kw + kj]"
         text = (
             f"t_r0 = {dot(q, dq, d)} / kr0\nt_qu = {dot(dq, u, d)} + {dot(q, du, d)}\nt_w = {dot(u, du, d)}\n"
         )
@@ -282,8 +282,8 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     def _pulled(self, parameters: bool) -> str:
         """l_q and l_u before a Kepler drift: the tangents along the four numbers, transposed."""
-        d, q, u = self.d, "kepler_q[{c}, kj]", "kepler_u[{c}, kj]"
-        lq, lu = "kepler_lq[{c}, kj]", "kepler_lu[{c}, kj]"
+        d, q, u = self.d, "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
+        lq, lu = "kepler_lq[{c} * kw + kj]", "kepler_lu[{c} * kw + kj]"
         text = vector(f"kt{{c}} = {lq}\nks{{c}} = {lu}", d)
         text += vector(f"{lq} = kt{{c}} + kF * kt{{c}} + kFd * ks{{c}}", d)
         text += vector(f"{lu} = ks{{c}} + kg * kt{{c}} + kGd * ks{{c}}", d)
@@ -304,13 +304,13 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     def _gradient(self) -> str:
         """k q / r^3 in Jacobi coordinates, into `kepler_s`."""
-        q = "kepler_q[{c}, kj]"
+        q = "kepler_q[{c} * kw + kj]"
         each = f"""\
 ki = kepler_order[kj]
 kr = ti.sqrt({dot(q, q, self.d)})
 kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr)
 """
-        each += vector("kepler_s[{c}, kj] = kk * kepler_q[{c}, kj]", self.d)
+        each += vector("kepler_s[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", self.d)
         return inward(self._places, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
 
     def _outpulled(self, s: str, use: str, dm: str = "") -> str:
@@ -322,13 +322,13 @@ kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr
         )
         if dm:
             body += f"kdf = (ti.f64({dm}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"
-            body += vector(f"kdt{{c}} = kepler_d{s}[{{c}}, kj] + kf * kldR{{c}} + kdf * klR{{c}}", d)
+            body += vector(f"kdt{{c}} = kepler_d{s}[{{c}} * kw + kj] + kf * kldR{{c}} + kdf * klR{{c}}", d)
             body += vector("kldR{c} = kldR{c} - kdt{c}", d)
-        body += vector(f"kt{{c}} = kepler_{s}[{{c}}, kj] + kf * klR{{c}}", d)
+        body += vector(f"kt{{c}} = kepler_{s}[{{c}} * kw + kj] + kf * klR{{c}}", d)
         body += vector("klR{c} = klR{c} - kt{c}", d) + use
         text += loop("kback", "1, kepler_order.shape[0]", body) + "ki = kepler_order[0]\n"
         last = vector("kt{c} = klR{c}" + ("\nkdt{c} = kldR{c}" if dm else ""), d)
-        return text + last + use
+        return text + "kj = 0\n" + last + use
 
     def _clear(self) -> str:
         zero = "".join(f"kepler_{n}[kj] = 0.0\n" for n in ("lf", "lM", "lm"))
@@ -344,4 +344,4 @@ kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr
         known = {f"f_{n}": fields[n].array for n in (self.x, self.v, self.mass_field)} | self.arrays
         known |= {"kepler_G": self._G} | dict(more or {})
         arrays = {name: array for name, array in known.items() if name + "[" in body or name + "." in body}
-        return Code(loop("kwhole", "1", body), arrays)
+        return Code(loop("kwhole", "1", "kw = kepler_M.shape[0]\n" + body), arrays | {"kepler_M": self.arrays["kepler_M"]})

@@ -14,7 +14,6 @@ The derivative is that of the equation, dX = -(change of its left side at fixed 
 dG_n/dX = G_{n-1} and dG_n/dbeta = (n G_{n+2} - X G_{n+1}) / 2 (Mikkola & Innanen 1999, Celest. Mech. 74, 59).
 """
 
-from collections.abc import Callable
 from math import factorial
 from textwrap import indent
 
@@ -28,12 +27,12 @@ TRIALS = 60
 """The most values of X that are tried; four or five are needed, more on nearly radial orbits."""
 
 
-def series(n: int, terms: int, z: str = "kz", number: Callable[[float], str] = repr) -> str:
-    """c_n of z by Horner's rule; number: the text of a number."""
-    text = one = number(1.0)
+def _series(n: int, terms: int) -> str:
+    """c_n(kz) by Horner's rule."""
+    text = "1.0"
     for k in range(terms, 0, -1):
-        text = f"({one} - {z} * {number(1.0 / ((n + 2 * k - 1) * (n + 2 * k)))} * {text})"
-    return f"{text} * {number(1.0 / factorial(n))}"
+        text = f"(1.0 - kz * {1.0 / ((n + 2 * k - 1) * (n + 2 * k))!r} * {text})"
+    return f"{text} * {1.0 / factorial(n)!r}"
 
 
 FUNCTIONS = f"""\
@@ -41,11 +40,11 @@ kz = kb * kX * kX
 kc5 = ti.f64(0.0)
 kc4 = ti.f64(0.0)
 if ti.abs(kz) < {NEAR!r}:
-    kc5 = {series(5, FEW)}
-    kc4 = {series(4, FEW)}
+    kc5 = {_series(5, FEW)}
+    kc4 = {_series(4, FEW)}
 else:
-    kc5 = {series(5, TERMS)}
-    kc4 = {series(4, TERMS)}
+    kc5 = {_series(5, TERMS)}
+    kc4 = {_series(4, TERMS)}
 kc3 = {1.0 / 6.0!r} - kz * kc5
 kc2 = 0.5 - kz * kc4
 G5 = kX * kX * kX * kX * kX * kc5

@@ -6,19 +6,23 @@ a period or more) is solved body by body, with brackets. Halley's method in plac
 
     X <- X - f r / (r^2 - f f'' / 2)         f = r0 G1 + eta G2 + mu G3 - h,   f' = r,   f'' = dr/dX
 
-from the first four powers of h in the series of X. Columns without a body have mu = 0, q = (1, 0, ...) and
-u = 0, which stays as it is.
+from the first four powers of h in the series of X. Columns without a body have M = 0, q = 0 and u = 0, which do
+not change.
 """
 
+from collections.abc import Sequence
+from math import factorial
 from textwrap import indent
 
 from .jacobi_coordinates import dot, vector
-from .universal_anomaly import FAR, FEW, LAST, NEAR, TERMS, series
+from .universal_anomaly import LAST
 
 WIDE = 8
 """Bodies in a block."""
 TRIALS = 6
 """The most values of X that are tried in lanes."""
+TERMS, FAR = 10, 3.0
+"""Terms of the series of c_2 and c_3 for |beta X^2| < 3: the first that is left out is below 1e-18 of the sum."""
 SMALL = (1 << 30) - 1
 """Bound of indices; `& SMALL` gives it to the compiler, which then merges loads of neighbours."""
 
@@ -29,15 +33,17 @@ def columns(n: int) -> int:
 
 
 def drifted(strength: str, d: int, one_by_one: str) -> str:
-    """Changes of `kepler_q` and `kepler_u` in a time `h`, in `kepler_dq` and `kepler_du`.
+    """Put into `kepler_q` and `kepler_u` their changes in a time `h`.
 
     strength: the text of G. one_by_one: text that does so for body `kj`.
     """
-    q, u = (_loaded(f"kepler_{n}[{{{{c}}}}, {{lane}}]") for n in "qu")
-    text = f"kvG = {_all(strength)}\nkvmu = kvG * {_loaded('kepler_M[{lane}]')}\nkvh = {_all('h')}\n"
-    text += vector(f"kvq{{c}} = {q}\nkvu{{c}} = {u}", d)
+    text = vector(f"kat{{c}} = (kbegin + {{c}} * kw) & {SMALL}", d)
+    text += f"kvG = {_all(strength)}\nkvM = {_loaded('kepler_M', 0)}\nkvmu = kvG * kvM\nkvh = {_all('h')}\n"
+    for c in range(d):
+        text += f"kvq{c} = {_loaded('kepler_q', c)}\nkvu{c} = {_loaded('kepler_u', c)}\n"
     for name, pair in (("qq", "qq"), ("qu", "qu"), ("uu", "uu")):
         text += f"kv{name} = {dot(f'kv{pair[0]}{{c}}', f'kv{pair[1]}{{c}}', d)}\n"
+    text += f"kvqq = ti.select(kvM > {_number(0.0)}, kvqq, {ONE})\n"
     text += SOLUTION + "if kvdone == 1:\n" + indent(_moved(d), "    ")
     text += "else:\n    for kj in range(kbegin, ti.min(kbegin + 8, kepler_order.shape[0])):\n"
     body = f"kbegin = {WIDE} * kblock + 1\n" + text + indent(one_by_one, " " * 8)
@@ -53,13 +59,9 @@ def _number(value: float) -> str:
     return _all(f"ti.f64({value!r})")
 
 
-def _index(lane: int) -> str:
-    return f"(kbegin + {lane}) & {SMALL}"
-
-
-def _loaded(text: str) -> str:
-    """A vector of an array's elements; {lane} stands for the body's place."""
-    return f"ti.Vector([{', '.join(text.format(lane=_index(lane)) for lane in range(WIDE))}])"
+def _loaded(array: str, c: int) -> str:
+    """A vector of a component of an array."""
+    return f"ti.Vector([{', '.join(f'{array}[kat{c} + {lane}]' for lane in range(WIDE))}])"
 
 
 def _moved(d: int) -> str:
@@ -68,25 +70,35 @@ def _moved(d: int) -> str:
     text = f"kvF = {minus} * kvmu * G2v * kvinverse\nkvg = kvr0 * G1v + kvqu * G2v\n"
     text += f"kvGd = {minus} * kvmu / kvr\nkvFd = kvGd * G1v * kvinverse\nkvGd = kvGd * G2v\n"
     text += vector("kvs{c} = kvF * kvq{c} + kvg * kvu{c}\nkvt{c} = kvFd * kvq{c} + kvGd * kvu{c}", d)
-    for name, result in (("dq", "s"), ("du", "t")):
+    for name, result in (("q", "s"), ("u", "t")):
         for c in range(d):
-            text += "".join(f"kepler_{name}[{c}, {_index(k)}] = kv{result}{c}[{k}]\n" for k in range(WIDE))
+            text += "".join(f"kepler_{name}[kat{c} + {k}] = kv{result}{c}[{k}]\n" for k in range(WIDE))
     return text
 
 
 HALF, ONE, TWO, FIVE, SIXTH = map(_number, (0.5, 1.0, 2.0, 5.0, 1.0 / 6.0))
 
+
+def _series(n: int) -> str:
+    """c_n(kvz): even and odd powers apart, each by Horner's rule in z^2, so that both are computed at once."""
+    signed = [(-1) ** k / factorial(n + 2 * k) for k in range(TERMS)]
+    even, odd = (_horner(signed[part::2]) for part in (0, 1))
+    return f"{even} + kvz * {odd}"
+
+
+def _horner(numbers: Sequence[float]) -> str:
+    text = _number(numbers[-1])
+    for number in reversed(numbers[:-1]):
+        text = f"({_number(number)} + kvw * {text})"
+    return text
+
+
 FUNCTIONS = f"""\
-kvz = kvb * kvX * kvX
-kvc5 = {series(5, FEW, "kvz", _number)}
-kvc4 = {series(4, FEW, "kvz", _number)}
-kvfar = ti.select(kvz * kvz < {_number(NEAR * NEAR)}, {_number(0.0)}, {ONE})
-if kvfar.sum() > 0.0:
-    kvc5 = {series(5, TERMS, "kvz", _number)}
-    kvc4 = {series(4, TERMS, "kvz", _number)}
-kvc3 = {SIXTH} - kvz * kvc5
-kvc2 = {HALF} - kvz * kvc4
 kvX2 = kvX * kvX
+kvz = kvb * kvX2
+kvw = kvz * kvz
+kvc3 = {_series(3)}
+kvc2 = {_series(2)}
 G3v = kvX2 * kvX * kvc3
 G2v = kvX2 * kvc2
 G1v = kvX * ({ONE} - kvz * kvc3)
@@ -117,7 +129,7 @@ for ktrial in range({TRIALS}):
         kvbend = kvqu * G0v + (kvmu - kvb * kvr0) * G1v
         kvmove = {_number(-1.0)} * kvoff * kvr / (kvr * kvr - {HALF} * kvoff * kvbend)
         kvmove2 = kvmove * kvmove
-        kvbound = {_number(LAST * LAST)} * ti.select(kvz * kvz < {_number(FAR * FAR)}, {ONE}, {_number(-1.0)})
+        kvbound = {_number(LAST * LAST)} * ti.select(kvw < {_number(FAR * FAR)}, {ONE}, {_number(-1.0)})
         kvlast = ti.select(kvmove2 <= kvbound * kvX2, {ONE}, {_number(0.0)})
         kvlast = ti.select(kvmove2 * kvbend * kvbend <= kvbound * kvr * kvr, kvlast, {_number(0.0)})
         if kvlast.sum() > {WIDE - 0.5}:
