@@ -31,7 +31,6 @@ from .step_sequence import (
     KeplerDrift,
     Kick,
     MagneticDrift,
-    Move,
     TangentProjection,
     rule,
 )
@@ -107,7 +106,10 @@ class Moves:
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
-            InteractionKick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
+            InteractionKick: lambda move, number: [
+                Code(f"h = kicks[{number}] * dt\n"),
+                *self._kick_and_work(),
+            ],
             KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
             ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
             TangentProjection: lambda move, number: [self._tangents()],
@@ -167,7 +169,7 @@ class Moves:
         pieces = [*cleared, FusedCode(self.potential).gradient(self.gradient), self.rest_of_forces()]
         if scheme.kicks[0] or scheme.kicks[-1]:
             return pieces
-        # a step that begins and ends with a drift needs no forces at its end, except the last, for those who ask
+        # between two drifts no kick takes them; the last ones are the stepper's
         return [Code.joined(pieces).inside(f"if kicks[{number} + 1] != 0.0 or sub + 1 == steps:")]
 
     def rest_of_forces(self) -> Code:

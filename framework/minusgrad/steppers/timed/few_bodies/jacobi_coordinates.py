@@ -46,18 +46,21 @@ def inward(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, tangent: st
     for s, x, q in pairs:
         body.append(vector(f"kepler_{q}[{{c}} * kw + kj] = ti.f64({x}[ki, {{c}}]) - k{s}{{c}}", d))
         if tangent:
-            body.append(vector(f"kepler_d{q}[{{c}} * kw + kj] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d))
             body.append(
-                vector(
-                    f"kd{s}{{c}} = kd{s}{{c}} + kf * kepler_d{q}[{{c}} * kw + kj] + kdf * kepler_{q}[{{c}} * kw + kj]", d
-                )
+                vector(f"kepler_d{q}[{{c}} * kw + kj] = ti.f64(w_{x[2:]}[ki, {{c}}]) - kd{s}{{c}}", d)
             )
+            change = f"kf * kepler_d{q}[{{c}} * kw + kj] + kdf * kepler_{q}[{{c}} * kw + kj]"
+            body.append(vector(f"kd{s}{{c}} = kd{s}{{c}} + {change}", d))
         body.append(vector(f"k{s}{{c}} = k{s}{{c}} + kf * kepler_{q}[{{c}} * kw + kj]", d))
     return "".join(lines) + loop("kj", "1, kepler_order.shape[0]", "".join(body))
 
 
 def outward(
-    pairs: Sequence[tuple[str, str, str]], mass: str, d: int, put: Callable[[str, str], str], tangent: str = ""
+    pairs: Sequence[tuple[str, str, str]],
+    mass: str,
+    d: int,
+    put: Callable[[str, str], str],
+    tangent: str = "",
 ) -> str:
     """The inverse, from the centre of mass that is in the locals k(letter): q to x.
 
@@ -103,7 +106,7 @@ def outward_adjoint(pairs: Sequence[tuple[str, str, str]], mass: str, d: int, ma
 def inward_adjoint(
     pairs: Sequence[tuple[str, str, str, str]], mass: str, d: int, masses: bool, kind: str
 ) -> str:
-    """Adjoints back through `inward`, from the l_q and the locals kl(letter): to the elements `to`, with {c}."""
+    """Adjoints back through `inward`, from the l_q and the locals kl(letter): to elements `to`, with {c}."""
     body = ["kj = kepler_order.shape[0] - kback\n", "ki = kepler_order[kj]\n"]
     body += [f"kf = ti.f64({mass}) / kepler_M[kj]\n"]
     for s, to, lq, q in pairs:

@@ -3,26 +3,18 @@
     U = U_Kepler + the rest,    U_Kepler = -sum_i G m_i M_{i-1} / |q_i|          q: Jacobi coordinates
 
 Drifts follow kinetic energy and U_Kepler together, each body on its ellipse or hyperbola
-(`universal_anomaly`); kicks take the rest: the gradient of all energies of the scene, less that of U_Kepler.
+(`kepler_flow`); kicks take the rest: the gradient of all energies of the scene, less that of U_Kepler.
 So the sum is that of the scene, whatever its energies are, and errors are of the size of the rest times a
 power of dt (Wisdom & Holman 1991, AJ 102, 1528).
-
-Everything is computed in double precision, by one thread: work arrays have a column for each body. Drifts and
-kicks add changes to x and v by compensated sums, whose errors are saved with the state, so that rounding is of
-the size of changes and not of places.
 """
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ....energies.fields import Motion
-from ....engine import runtime, storage
-from ....engine.kernels import Code, real
-from ....potential.potential import Potential
-from .compensated_sums import added
+from ....engine import storage
+from ....engine.kernels import Code
 from .jacobi_coordinates import (
     dot,
     inward,
@@ -33,68 +25,15 @@ from .jacobi_coordinates import (
     outward_adjoint,
     vector,
 )
-from .universal_anomaly import SOLUTION, TANGENT
-from .universal_lanes import WIDE, columns, drifted
+from .kepler_flow import KeplerFlow
+from .universal_anomaly import TANGENT
 
 Strength = tuple[str, Any] | None
 """The adjoint of G, an array (1, 1), under the name that it has in the kernel; None: not asked for."""
 
 
-class KeplerSplitting:
-    """U_Kepler of a motion whose gravity has the strength G of a term, and the code that uses it.
-
-    central: the node of the dominant mass. term, strength: the term of gravity and its parameter G.
-    """
-
-    exact_drifts = True
-    """True if a drift is the flow of kinetic energy and U_Kepler, to rounding."""
-
-    def __init__(self, potential: Potential, motion: Motion, central: int, term: str, strength: str):
-        self.potential, self.motion, self.central = potential, motion, central
-        self.term, self.strength = term, f"{term}.{strength}"
-        x = potential.fields[motion.position]
-        self.x, self.v, self.mass_field = motion.position, motion.velocity, str(motion.inertia)
-        n, self.d = x.values.shape
-        self.kind = real(x.dtype)
-        self._G, at = potential.kernels[term].emitter.parameter_place(strength)
-        self.G = f"ti.f64(kepler_G[{at}])"
-        order = np.array([central, *(k for k in range(n) if k != central)], np.int32)
-        self.arrays: dict[str, Any] = {"kepler_order": storage.allocate(order)}
-        for name in ("q", "u", "y", "s", "dq", "du", "ds", "lq", "lu", "ly"):
-            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(self.d * columns(n)))
-        for name in ("M", "dM", "lf", "lM", "lm"):
-            self.arrays[f"kepler_{name}"] = storage.allocate(np.zeros(columns(n)))
-        self.arrays["kepler_dG"] = storage.allocate(np.zeros(1))
-        self.arrays["kepler_one"] = storage.allocate(np.ones(1))
-        new = partial(storage.allocate, np.zeros(self.d * columns(n)))
-        self.rests = {f"rest {field}": new() for field in (self.x, self.v)}
-        self.arrays |= {f"rest_{name[5:]}": array for name, array in self.rests.items()} | {"kepler_a": new()}
-        self.state = self.rests | {f"gradient/{self.x} of the rest per mass": self.arrays["kepler_a"]}
-        self.statements = 400.0 * n
-
-    def forget_rests(self) -> None:
-        """Begin compensated sums at the present fields."""
-        for array in self.rests.values():
-            array.fill(0)
-
-    # Forward
-
-    def drift(self) -> Code:
-        """(x, v) after a time `h` of kinetic energy and U_Kepler."""
-        body = inward(self._state, self._mass, self.d) + self._drifted()
-        body += vector("kR{c} = h * kV{c}\nkV{c} = ti.f64(0.0)", self.d)
-        return self._code(body + outward(self._state, self._mass, self.d, self._added))
-
-    def rest(self, gradient: Any) -> Code:
-        """(dU/dx - dU_Kepler/dx) / m at the present x, for kicks; gradient: the array of dU/dx."""
-        line = f"kepler_a[{{c}} * kw + kj] = (ti.f64(g_{self.x}[ki, {{c}}]) - kt{{c}}) * kper"
-        use = f"kper = 1.0 / {self._mass64}\n" + vector(line, self.d)
-        return self._code(self._gradient() + self._outpulled("s", use), {f"g_{self.x}": gradient})
-
-    def kick(self) -> Code:
-        """v <- v - h (dU/dx - dU_Kepler/dx) / m, as `rest` computed it."""
-        added = self._added(f"f_{self.v}", "kper * kepler_a[{c} * kw + kj]")
-        return self._code("kper = -h\n" + loop("kj", "0, kepler_order.shape[0]", "ki = kepler_order[kj]\n" + added))
+class KeplerSplitting(KeplerFlow):
+    """`KeplerFlow`, with its tangents and adjoints."""
 
     # Tangents
 
@@ -128,7 +67,9 @@ kdmm = ti.f64({dm}) * kbefore + {self._mass64} * kdbefore
 kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * kr) - 3.0 * kk * kdr / kr
 """
         each += vector("kepler_s[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", d)
-        each += vector("kepler_ds[{c} * kw + kj] = kk * kepler_dq[{c} * kw + kj] + kdk * kepler_q[{c} * kw + kj]", d)
+        each += vector(
+            "kepler_ds[{c} * kw + kj] = kk * kepler_dq[{c} * kw + kj] + kdk * kepler_q[{c} * kw + kj]", d
+        )
         body = inward(self._places, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
         add = (
             f"kchange = (kdt{{c}} - kt{{c}} * ti.f64({dm}) / {self._mass64}) / {self._mass64}\n"
@@ -153,7 +94,8 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         body += self._each(each) + outward_adjoint(pairs, self._mass, d, masses)
         body += vector("klV{c} = klV{c} + h * klR{c}", d)
         back = (
-            vector("kepler_q[{c} * kw + kj] = kepler_dq[{c} * kw + kj]\nkepler_u[{c} * kw + kj] = kepler_du[{c} * kw + kj]", d)
+            vector("kepler_q[{c} * kw + kj] = kepler_dq[{c} * kw + kj]", d)
+            + vector("kepler_u[{c} * kw + kj] = kepler_du[{c} * kw + kj]", d)
             + self._solved()
         )
         body += self._each(back + self._pulled(masses or strength is not None))
@@ -186,7 +128,8 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 """
         each += vector("kepler_lu[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", d)
         each += vector(
-            "kepler_lq[{c} * kw + kj] = kk * (kepler_y[{c} * kw + kj] - 3.0 * kqy / (kr * kr) * kepler_q[{c} * kw + kj])", d
+            f"kepler_lq[{{c}} * kw + kj] = kk * ({y} - 3.0 * kqy / (kr * kr) * {q})",
+            d,
         )
         body = self._clear() + "kpull = ti.f64(0.0)\n" + inward(pairs, self._mass, d)
         body += loop("kj", "1, kepler_order.shape[0]", each)
@@ -215,22 +158,6 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
 
     # Pieces
 
-    @property
-    def _state(self) -> list[tuple[str, str, str]]:
-        return [("R", f"f_{self.x}", "q"), ("V", f"f_{self.v}", "u")]
-
-    @property
-    def _places(self) -> list[tuple[str, str, str]]:
-        return [("R", f"f_{self.x}", "q")]
-
-    @property
-    def _mass(self) -> str:
-        return f"f_{self.mass_field}[ki]"
-
-    @property
-    def _mass64(self) -> str:
-        return f"ti.f64({self._mass})"
-
     def _dm(self, tangents: Mapping[str, Any]) -> str:
         return f"w_{self.mass_field}[ki]" if self.mass_field in tangents else "0.0"
 
@@ -240,29 +167,6 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
     def _adjoint_arrays(self, adjoints: Mapping[str, Any], strength: Strength) -> dict[str, Any]:
         arrays = {f"l_{n}": adjoints[n] for n in (self.x, self.v, self.mass_field) if n in adjoints}
         return arrays | (dict([strength]) if strength else {})
-
-    def _each(self, body: str) -> str:
-        return loop("kj", "1, kepler_order.shape[0]", body)
-
-    def _solved(self) -> str:
-        q, u = "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
-        numbers = f"k_qq = {dot(q, q, self.d)}\nk_qu = {dot(q, u, self.d)}\nk_uu = {dot(u, u, self.d)}\n"
-        return f"kmu = {self.G} * kepler_M[kj]\n{numbers}{SOLUTION}"
-
-    def _put(self, array: str, value: str) -> str:
-        """A value stored in row ki of an array."""
-        return vector(f"{array}[ki, {{c}}] = {self.kind}({value})", self.d)
-
-    def _added(self, array: str, change: str) -> str:
-        """A change added to row ki of a field (f_x, f_v), in a compensated sum."""
-        return vector(added(array, f"rest_{array[2:]}", "ki, {c}", "{c} * kw + kj", change, self.kind), self.d)
-
-    def _drifted(self) -> str:
-        """In place of q and u their changes in a Kepler drift: of all bodies at once, where kernels have vectors."""
-        text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
-        text += vector("kepler_q[{c} * kw + kj] = kF * kt{c} + kg * ks{c}", self.d)
-        one = self._solved() + text + vector("kepler_u[{c} * kw + kj] = kFd * kt{c} + kGd * ks{c}", self.d)
-        return drifted(self.G, self.d, one) if runtime.lanes(np.float64) == WIDE else self._each(one)
 
     def _moved(self) -> str:
         text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
@@ -302,34 +206,6 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
             text += TANGENT + "ksum = ka * t_F + kb1 * t_g + kc1 * t_Fd + kd1 * t_Gd\n" + take
         return text
 
-    def _gradient(self) -> str:
-        """k q / r^3 in Jacobi coordinates, into `kepler_s`."""
-        q = "kepler_q[{c} * kw + kj]"
-        each = f"""\
-ki = kepler_order[kj]
-kr = ti.sqrt({dot(q, q, self.d)})
-kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr)
-"""
-        each += vector("kepler_s[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", self.d)
-        return inward(self._places, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
-
-    def _outpulled(self, s: str, use: str, dm: str = "") -> str:
-        """From a gradient in Jacobi coordinates to that in x: the locals kt (and kdt) for `use`."""
-        d = self.d
-        text = vector("klR{c} = ti.f64(0.0)" + ("\nkldR{c} = ti.f64(0.0)" if dm else ""), d)
-        body = (
-            f"kj = kepler_order.shape[0] - kback\nki = kepler_order[kj]\nkf = {self._mass64} / kepler_M[kj]\n"
-        )
-        if dm:
-            body += f"kdf = (ti.f64({dm}) - kf * kepler_dM[kj]) / kepler_M[kj]\n"
-            body += vector(f"kdt{{c}} = kepler_d{s}[{{c}} * kw + kj] + kf * kldR{{c}} + kdf * klR{{c}}", d)
-            body += vector("kldR{c} = kldR{c} - kdt{c}", d)
-        body += vector(f"kt{{c}} = kepler_{s}[{{c}} * kw + kj] + kf * klR{{c}}", d)
-        body += vector("klR{c} = klR{c} - kt{c}", d) + use
-        text += loop("kback", "1, kepler_order.shape[0]", body) + "ki = kepler_order[0]\n"
-        last = vector("kt{c} = klR{c}" + ("\nkdt{c} = kldR{c}" if dm else ""), d)
-        return text + "kj = 0\n" + last + use
-
     def _clear(self) -> str:
         zero = "".join(f"kepler_{n}[kj] = 0.0\n" for n in ("lf", "lM", "lm"))
         return loop("kj", "0, kepler_order.shape[0]", zero) + "kpull = ti.f64(0.0)\n"
@@ -337,11 +213,3 @@ kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr
     def _to_parameters(self, masses: bool, strength: Strength, into: str) -> str:
         text = masses_adjoint(self._mass, into).replace("+ (k", f"+ {self.kind}(k") if masses else ""
         return text if strength is None else text + "{0}[0, 0] = {0}[0, 0] + kpull\n".format(strength[0])
-
-    def _code(self, body: str, more: Mapping[str, Any] | None = None) -> Code:
-        """One loop of one turn, on one thread, unless h is 0."""
-        fields = self.potential.fields
-        known = {f"f_{n}": fields[n].array for n in (self.x, self.v, self.mass_field)} | self.arrays
-        known |= {"kepler_G": self._G} | dict(more or {})
-        arrays = {name: array for name, array in known.items() if name + "[" in body or name + "." in body}
-        return Code(loop("kwhole", "1", "kw = kepler_M.shape[0]\n" + body), arrays | {"kepler_M": self.arrays["kepler_M"]})

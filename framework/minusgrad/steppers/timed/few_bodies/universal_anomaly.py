@@ -18,8 +18,8 @@ from math import factorial
 from textwrap import indent
 
 TERMS, FAR, FEW, NEAR = 12, 4.0, 6, 0.5
-"""Terms of the series of c_4 and c_5 for |beta X^2| less than `FAR`, and for less than `NEAR`, as steps of a tenth of a
-period have: the first that is left out is below 1e-17 of the sum."""
+"""Terms of the series of c_4 and c_5 for |beta X^2| less than `FAR`, and for less than `NEAR`, as steps of a
+tenth of a period have: the first that is left out is below 1e-17 of the sum."""
 LAST = 1e-6
 """A move of X by less than this part is the last: what it leaves is of its third power, and the G_n follow by
 Taylor's series in place of another evaluation."""

@@ -1,13 +1,12 @@
-"""Kepler's problem of eight bodies at once, as text of kernels: each number of `universal_anomaly` a SIMD vector.
+"""Kepler's problem of eight bodies at once, as text of kernels: the numbers of `universal_anomaly` in lanes.
 
-Few planets take the time of one. All lanes share their trials of the universal anomaly, and the short series
-of Stumpff's functions; a block with a lane that these do not serve (a trial without end, a step of a third of
-a period or more) is solved body by body, with brackets. Halley's method in place of Laguerre's needs no root:
+Few planets take the time of one. All lanes share their trials of the universal anomaly and a short series of
+Stumpff's functions. A block with a lane that these do not serve (no end within the trials, or a step of more
+than a quarter of the period) is solved body by body. Chebyshev's method needs one division and no root:
 
-    X <- X - f r / (r^2 - f f'' / 2)         f = r0 G1 + eta G2 + mu G3 - h,   f' = r,   f'' = dr/dX
+    X <- X - (f / r) (1 + f f'' / (2 r^2))         f = r0 G1 + eta G2 + mu G3 - h,   f' = r,   f'' = dr/dX
 
-from the first four powers of h in the series of X. Columns without a body have M = 0, q = 0 and u = 0, which do
-not change.
+from the first four powers of h in the series of X. Columns without a body have M, q and u zero, which stay.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ WIDE = 8
 TRIALS = 6
 """The most values of X that are tried in lanes."""
 TERMS, FAR = 10, 3.0
-"""Terms of the series of c_2 and c_3 for |beta X^2| < 3: the first that is left out is below 1e-18 of the sum."""
+"""Terms of the series of c_2 and c_3 for |beta X^2| < 3: the first left out is below 1e-18 of the sum."""
 SMALL = (1 << 30) - 1
 """Bound of indices; `& SMALL` gives it to the compiler, which then merges loads of neighbours."""
 
@@ -68,7 +67,7 @@ def _moved(d: int) -> str:
     """The changes of places and velocities."""
     minus = _number(-1.0)
     text = f"kvF = {minus} * kvmu * G2v * kvinverse\nkvg = kvr0 * G1v + kvqu * G2v\n"
-    text += f"kvGd = {minus} * kvmu / kvr\nkvFd = kvGd * G1v * kvinverse\nkvGd = kvGd * G2v\n"
+    text += f"kvGd = {minus} * kvmu * kvper\nkvFd = kvGd * G1v * kvinverse\nkvGd = kvGd * G2v\n"
     text += vector("kvs{c} = kvF * kvq{c} + kvg * kvu{c}\nkvt{c} = kvFd * kvq{c} + kvGd * kvu{c}", d)
     for name, result in (("q", "s"), ("u", "t")):
         for c in range(d):
@@ -80,7 +79,7 @@ HALF, ONE, TWO, FIVE, SIXTH = map(_number, (0.5, 1.0, 2.0, 5.0, 1.0 / 6.0))
 
 
 def _series(n: int) -> str:
-    """c_n(kvz): even and odd powers apart, each by Horner's rule in z^2, so that both are computed at once."""
+    """c_n(kvz): even and odd powers apart, each by Horner's rule in z^2, for the processor to overlap."""
     signed = [(-1) ** k / factorial(n + 2 * k) for k in range(TERMS)]
     even, odd = (_horner(signed[part::2]) for part in (0, 1))
     return f"{even} + kvz * {odd}"
@@ -115,7 +114,7 @@ kvc = (kvmu * kvinverse - kvb) * {SIXTH} * kvX * kvX
 kve = {_number(-1.0 / 12.0)} * kvb * kvX * kvX * kva
 kvnear = kva * ({TWO} * kva - {ONE}) - kvc + ({FIVE} * kva * (kvc - kva * kva) - kve)
 kvX = ti.select(kvnear * kvnear < {_number(0.1)}, kvX * ({ONE} + kvnear), kvX)
-kvr = kvr0
+kvper = kvinverse
 G0v = {ONE}
 G1v = kvX
 G2v = kvX
@@ -127,11 +126,14 @@ for ktrial in range({TRIALS}):
         kvoff = kvr0 * G1v + kvqu * G2v + kvmu * G3v - kvh
         kvr = kvr0 * G0v + kvqu * G1v + kvmu * G2v
         kvbend = kvqu * G0v + (kvmu - kvb * kvr0) * G1v
-        kvmove = {_number(-1.0)} * kvoff * kvr / (kvr * kvr - {HALF} * kvoff * kvbend)
+        kvper = {ONE} / kvr
+        kvbend = kvbend * kvper
+        kvoff = kvoff * kvper
+        kvmove = {_number(-1.0)} * kvoff * ({ONE} + {HALF} * kvoff * kvbend)
         kvmove2 = kvmove * kvmove
         kvbound = {_number(LAST * LAST)} * ti.select(kvw < {_number(FAR * FAR)}, {ONE}, {_number(-1.0)})
         kvlast = ti.select(kvmove2 <= kvbound * kvX2, {ONE}, {_number(0.0)})
-        kvlast = ti.select(kvmove2 * kvbend * kvbend <= kvbound * kvr * kvr, kvlast, {_number(0.0)})
+        kvlast = ti.select(kvmove2 * kvbend * kvbend <= kvbound, kvlast, {_number(0.0)})
         if kvlast.sum() > {WIDE - 0.5}:
             kvdone = 1
             kvsine = G1v
@@ -139,7 +141,9 @@ for ktrial in range({TRIALS}):
             G2v = G2v + kvmove * (G1v + kvhalf * G0v)
             G1v = G1v + kvmove * (G0v - kvhalf * kvb * G1v)
             G0v = G0v - kvmove * kvb * (kvsine + kvhalf * G0v)
-            kvr = kvr0 * G0v + kvqu * G1v + kvmu * G2v
+            # 1 / r by its series: r changes by less than 1e-6
+            kvmore = (kvr0 * G0v + kvqu * G1v + kvmu * G2v) * kvper - {ONE}
+            kvper = kvper * ({ONE} - kvmore * ({ONE} - kvmore))
         else:
             kvX = kvX + kvmove
 """
