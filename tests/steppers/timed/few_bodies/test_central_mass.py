@@ -83,7 +83,7 @@ def test_a_scene():
 
 
 def test_energy_for_10_000_years():
-    """The relative energy error is 1e-15, in steps of a quarter of a year: sums of x and v are compensated."""
+    """The relative energy error is 2e-15, in steps of a quarter of a year: sums are compensated."""
     stepper = {"kind": "wisdom_holman", "scheme": "aba_10_6_4", "dt": "91.3125 day"}
     one = build(SCENE, {"stepper": stepper})
     start = energy(one.stepper)
