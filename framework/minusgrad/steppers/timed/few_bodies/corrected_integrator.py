@@ -90,8 +90,9 @@ class CorrectedIntegrator(Integrator):
     def _to_corrected(self) -> None:
         """The corrector's coordinates and their forces, in the fields."""
         if self._mapped is None or self._mapped_by != self.dt:
+            assert self.kepler
+            self.kepler.forget_rests()
             self._apply(self._there)
-            super().evaluate()
             return
         for name, field in self._moved().items():
             field.set(self._mapped[name])
@@ -103,14 +104,17 @@ class CorrectedIntegrator(Integrator):
         """Physical coordinates and their forces, in the fields; the corrector's are kept."""
         kept = self._present()
         self._apply(self._back)
-        super().evaluate()
         self._mapped, self._mapped_by = kept, self.dt
 
     def _apply(self, rows: Integrator) -> None:
-        """Take the moves of a corrector once."""
+        """Take the moves of a corrector once, and the forces at their end."""
         rows.dt = self.dt
         rows.rewind()
+        rows.mark()  # they begin with a drift: no forces are read
         rows.advance(1)
+        for name, array in self._forces.items():
+            storage.store(array, storage.host(rows._forces[name]))
+        self.mark()
 
     def _moved(self) -> dict[str, Any]:
         return {field.name: field for field in self.moving}
