@@ -28,7 +28,8 @@ class ObservationRound:
         if step != self._step:
             self._step, self._states = step, [one.state() for one in self._job.observers]
         try:
-            observer.observe()
+            with self._job.stepper.observed():
+                observer.observe()
         except BaseException:
             with suppress(Exception):  # the first error is the one to report
                 for one, state in zip(self._job.observers, self._states, strict=True):

@@ -12,7 +12,9 @@ reference is saved with a run, because the order of sums follows from it: a resu
 that was not interrupted.
 """
 
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,11 +27,22 @@ POSITIONS, BOX = "x", "box"
 """The fields with the positions of nodes, which periodic images displace, and with the box."""
 
 
+class Choice(Protocol):
+    """Which list it is: equal keys are equal lists."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+
+ChoiceT = TypeVar("ChoiceT", bound=Choice)
+ListT = TypeVar("ListT")
+
+
 class ListReference:
     """Positions (n, d) and box (1, d, d), or None, for which the lists of neighbours of fields are built.
 
-    `periodic`: by axis. `margins`: cutoff and reach of each list; `lists`: those that terms share, by what
-    they list. `trees`: those among them that say themselves at which positions they serve.
+    `periodic`: by axis. `lists`: those that terms share, by what they list. `margins`: cutoff and reach of
+    each list within a cutoff; `trees`: those that say themselves at which positions they serve.
     """
 
     def __init__(self, positions: np.ndarray, box: np.ndarray | None, periodic: tuple[bool, ...] = ()):
@@ -45,6 +58,31 @@ class ListReference:
         """The same positions and box in memory of their own and of this type, without lists."""
         box = None if self.box is None else storage.host(self.box).astype(dtype)
         return ListReference(storage.host(self.positions).astype(dtype), box, self.periodic)
+
+    def shared(self, choice: ChoiceT, make: "Callable[[ChoiceT, ListReference], ListT]") -> ListT:
+        """The list of a choice, which all terms over some fields share: made at first use."""
+        if choice.key not in self.lists:
+            self.lists[choice.key] = make(choice, self)
+        return self.lists[choice.key]
+
+    @property
+    def lasts(self) -> bool:
+        """True if there are lists that serve for other positions, too: their bits depend on the reference."""
+        return bool(self.margins) or any(tree.choice.skin > 0.0 for tree in self.trees)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Be the same reference on leaving, wherever energies were evaluated meanwhile."""
+        if not self.lasts:
+            yield
+            return
+        version, positions = self.version, storage.host(self.positions).copy()
+        box = None if self.box is None else storage.host(self.box).copy()
+        try:
+            yield
+        finally:
+            if self.version != version:
+                self.move(positions, box)
 
     @property
     def version(self) -> int:

@@ -5,6 +5,7 @@ reading a field copies nothing. For the length of a call, memory of the caller m
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -305,6 +306,19 @@ class Fields(Mapping[str, Field]):
         """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""
         for reference in self._lists:
             reference.move(self[POSITIONS].values, self._fields[BOX].values if self.periodic else None)
+
+    @property
+    def lists_last(self) -> bool:
+        """True if there are lists that serve for other positions than those of their reference."""
+        return any(reference.lasts for reference in self._lists)
+
+    @contextmanager
+    def lists_kept(self) -> Iterator[None]:
+        """Leave the reference of lists as it is, wherever energies are evaluated meanwhile."""
+        with ExitStack() as stack:
+            for reference in self._lists:
+                stack.enter_context(reference.kept())
+            yield
 
     @property
     def of_lists(self) -> dict[str, Field]:

@@ -1,6 +1,7 @@
 """Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -176,6 +177,21 @@ class Stepper:
         if self.stale:
             self.holds.place(self.time)
             self.evaluate()
+
+    @contextmanager
+    def observed(self) -> Iterator[None]:
+        """Energies may be evaluated meanwhile: the next step begins with the lists of neighbours of now.
+
+        A stale gradient is computed before, as the next step would do.
+        """
+        if not hasattr(self, "potential"):  # the search of a fit, whose runs begin with new lists
+            yield
+            return
+        fields = self.potential.fields
+        if fields.lists_last:
+            self.update()
+        with fields.lists_kept():
+            yield
 
     def place(self) -> None:
         """Set held components to their prescribed values at the present time."""

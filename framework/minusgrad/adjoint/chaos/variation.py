@@ -72,16 +72,12 @@ class Variation:
     @contextmanager
     def _undone(self) -> Iterator[None]:
         """Restore the state of the run on leaving."""
-        before, lists = self._present(), self._lists()
+        before = self._present()
         try:
-            yield
+            with self.stepper.potential.fields.lists_kept():
+                yield
         finally:
-            for name, values in lists.items():
-                self.stepper.potential.fields.of_lists[name].set(values)
             self._restore(before)
-
-    def _lists(self) -> dict[str, np.ndarray]:
-        return {n: f.values.copy() for n, f in self.stepper.potential.fields.of_lists.items()}
 
     def _present(self) -> dict[str, np.ndarray]:
         """The state of the run: what a stepper saves, and the fields that move."""

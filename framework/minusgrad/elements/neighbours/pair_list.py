@@ -103,13 +103,6 @@ class PairList(Elements):
         self._in_kernels = False
         self._refuse_width()
 
-    @classmethod
-    def shared(cls, choice: PairChoice, reference: ListReference) -> "PairList":
-        """The list of these pairs that all terms over some fields share."""
-        if choice.key not in reference.lists:
-            reference.lists[choice.key] = cls(choice, reference)
-        return reference.lists[choice.key]
-
     @property
     def arity(self) -> int:
         return 2
@@ -228,7 +221,7 @@ class PairList(Elements):
 
     def following(self, reference: ListReference | None) -> "PairList":
         assert reference is not None
-        return PairList.shared(self.choice, reference)
+        return reference.shared(self.choice, PairList)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
         """The pairs for the reference as it is: itself, or a list with more room."""

@@ -64,13 +64,6 @@ class NearPairs(Elements):
         reference.trees.append(self)
         self.rebuild({})
 
-    @classmethod
-    def shared(cls, choice: TreeChoice, reference: ListReference) -> "NearPairs":
-        """The tree that all terms over some fields share."""
-        if choice.key not in reference.lists:
-            reference.lists[choice.key] = cls(choice, reference)
-        return reference.lists[choice.key]
-
     @property
     def arity(self) -> int:
         return 2
@@ -91,6 +84,7 @@ class NearPairs(Elements):
         rows, before = self.index, storage.host(self.reference.positions)
         if self.choice.skin == 0.0:
             return np.array_equal(x[rows], before[rows])
+        self.rebuild({})  # the radii are those of the reference, which may have been restored
         moved = np.asarray(x, np.float64)[rows] - before[rows]
         squared = np.einsum("id,id->i", moved, moved)
         return bool((squared <= (self.choice.skin * self.tree.leaf_radius) ** 2).all())
@@ -109,7 +103,7 @@ class NearPairs(Elements):
 
     def following(self, reference: ListReference | None) -> "NearPairs":
         assert reference is not None
-        return NearPairs.shared(self.choice, reference)
+        return reference.shared(self.choice, NearPairs)
 
     def frozen(self, nodes: np.ndarray) -> "NearPairs":
         """The pairs of some of the nodes, in a tree of their own that stays that of the present reference."""

@@ -107,7 +107,7 @@ def _in_tree(
         raise EnergyError(f"{name}.far: needs the CPU, got arch = '{runtime.arch()}'; leave `far` out")
     order, theta = far.chosen
     choice = TreeChoice(np.unique(elements.nodes), theta, order, far.skin, name, far.error)
-    return NearPairs.shared(choice, fields.lists)
+    return fields.lists.shared(choice, NearPairs)
 
 
 def _within(
@@ -123,7 +123,7 @@ def _within(
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     nodes = np.unique(elements.nodes)
-    pairs = PairList.shared(PairChoice(nodes, cutoff.reach, excluded, spec.label), fields.lists)
+    pairs = fields.lists.shared(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
     listed = LISTED.get(str(spec.energy.over))
     found: Elements = pairs if listed is None else listed(pairs)
     roles = dict(spec.energy.roles)

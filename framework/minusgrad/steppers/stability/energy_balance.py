@@ -122,5 +122,6 @@ class EnergyWatch:
 
     def _now(self) -> tuple[float, dict[str, float], float]:
         """Kinetic energy, the flows of energy, and the energy that is conserved."""
-        moving, balance = kinetic(self.stepper), dict(self.stepper.balance)
-        return moving, balance, kept(moving + sum(energies(self.stepper).values()), balance)
+        with self.stepper.observed():
+            moving, balance = kinetic(self.stepper), dict(self.stepper.balance)
+            return moving, balance, kept(moving + sum(energies(self.stepper).values()), balance)
