@@ -7,6 +7,7 @@ the same in f64 at error 1e-6 beside direct sums in lanes, and the N from which 
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -50,12 +51,18 @@ def _shown(n: int) -> float:
 
 def cpu_seconds(call: Call, clock: Callable[[], float] = time.process_time) -> tuple[float, float]:
     """The least CPU seconds of a few calls after the first, and the answer of the last."""
+    seconds, answer = timed(call, clock)
+    return seconds, float(answer.numpy()[0])
+
+
+def timed(call: Callable[[], Any], clock: Callable[[], float] = time.process_time) -> tuple[float, Any]:
+    """The same with the answer as it is."""
     answer, times = call(), []
     for _ in range(CALLS):
         began = clock()
         answer = call()
         times.append(clock() - began)
-    return min(times), float(answer.numpy()[0])
+    return min(times), answer
 
 
 def slope(sizes: Sequence[int], seconds: Sequence[float]) -> float:

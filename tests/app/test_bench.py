@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     double_pendula,
     energies,
     far_pairs,
+    far_pairs_errors,
     far_pairs_scaling,
     few_bodies,
     gravity_forces,
@@ -249,6 +250,12 @@ def test_our_far_pairs_have_the_error_that_they_are_measured_at():
 def test_the_size_from_which_expansions_are_faster():
     assert far_pairs_scaling.slope((10, 100), (2.0, 200.0)) == pytest.approx(2.0)
     assert far_pairs_scaling.crossing((10, 1000), (10.0, 0.1)) == pytest.approx(100.0)
+
+
+def test_a_row_of_errors_of_forces():
+    row = far_pairs_errors.measured("gravity", 3000, 1e-3, "f64")
+    assert 1e-5 < row.rms < 1e-3
+    assert str(row).count("|") == 8
 
 
 def test_scipy_lists_the_same_neighbours():

@@ -44,7 +44,7 @@ from ..files.h5md import Raster
 from ..files.node_ranges import ranges
 from ..files.trajectory import Recorder
 from ..potential.constraints.constraints import Constraints
-from ..potential.far_pairs.force_error import force_error
+from ..potential.far_pairs.force_error import narrowed
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.slope import Slope
@@ -440,7 +440,7 @@ class Simulation:
         if height := jump(terms[-1]):
             self.starting.remarks.append(self._of_jump(terms[-1], height))
         if isinstance(terms[-1].elements, NearPairs):
-            self.starting.remarks.append(force_error(terms[-1]).remark)
+            self.starting.remarks.append(narrowed(terms[-1]).remark)
         if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms

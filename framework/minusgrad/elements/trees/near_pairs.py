@@ -41,8 +41,8 @@ class TreeChoice:
 
     @property
     def key(self) -> Hashable:
-        """Equal keys are equal trees and lists."""
-        return "tree", self.nodes.tobytes(), self.theta, self.order, self.skin
+        """Equal keys are equal trees and lists, which stay equal: an angle for an error may be narrowed."""
+        return "tree", self.nodes.tobytes(), self.theta, self.order, self.skin, self.error
 
 
 class NearPairs(Elements):
@@ -100,6 +100,12 @@ class NearPairs(Elements):
                 self._list()
             self.version = self.reference.version
         return self
+
+    def narrow(self, theta: float) -> None:
+        """Take another opening angle, with the tree as it is; terms that share it follow."""
+        self.choice = replace(self.choice, theta=theta)
+        self.cells.theta, self.version = theta, -1
+        self.rebuild({})
 
     def following(self, reference: ListReference | None) -> "NearPairs":
         assert reference is not None

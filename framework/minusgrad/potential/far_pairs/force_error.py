@@ -13,13 +13,19 @@ from ...codegen.loop_choice import loops_of_energy
 from ...codegen.term_loops import Emitter
 from ...elements.trees.near_pairs import NearPairs
 from ...elements.trees.sampled_targets import SampledTargets
+from ...energies.fields import Field
 from ...energies.term import Term
 from ...engine import storage
 from ..term_kernels import TermKernels
 from .tree_kernels import TreeKernels
 
-SAMPLE = 200
-"""Nodes whose forces are summed directly."""
+SAMPLE, PAIRS = (200, 1000), 4e7
+"""Nodes whose forces are summed directly: the least and the most, as many as have this number of pairs."""
+MISSED, GOAL = 0.75, 0.65
+"""A share of the error asked for above which an angle is narrowed, and that which the next one is for: other
+nodes than the sample may have larger errors."""
+TURNS, LEAST_STEP = 4, 0.6
+"""How often an angle is narrowed at most, and the least factor of one turn."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +51,51 @@ class ForceError:
             return text
         return (
             f"{text}; more than the error of {choice.error:g} that was asked for: give an opening_angle below"
-            f" {choice.theta:g}"
+            f" {choice.theta:.3g}"
         )
+
+
+def _in_double(term: Term) -> Term:
+    """The same term over copies of its fields in double precision, whose sums have no rounding of f32."""
+    wide = np.dtype(np.float64)
+    fields = {a: Field.of(f.name, f.values.astype(wide), f.unit, wide) for a, f in term.fields.items()}
+    parameters = {a: replace(v, rows=v.rows.astype(wide)) for a, v in term.parameters.items()}
+    return replace(term, fields=fields, parameters=parameters, dtype=wide, shared={})
+
+
+def narrowed(term: Term, t: float = 0.0) -> ForceError:
+    """Narrow a term's opening angle until its forces have the error that was asked for; returns the error.
+
+    The angles of `Far` are those of gravity in space. Which one a function needs depends on where the nodes
+    are, too: forces that cancel, as inside of a screened plasma, leave larger relative errors. Errors go as
+    theta^(order + 1). A term with an opening angle of its own keeps it. Where a narrower angle does not help,
+    as rounding is as large, the error stays above; its remark says so.
+    """
+    elements, kernels = term.elements, TreeKernels(term, loops_of_energy(term))
+    assert isinstance(elements, NearPairs)
+    found, asked = force_error(term, t, kernels), elements.choice.error
+    for _ in range(TURNS):
+        if asked is None or found.rms <= MISSED * asked:
+            break
+        before, power = found.rms, 1.0 / (elements.choice.order + 1)
+        elements.narrow(elements.choice.theta * max((GOAL * asked / before) ** power, LEAST_STEP))
+        found = force_error(term, t, kernels)
+        if found.rms > 0.9 * before:
+            break
+    return found
 
 
 def force_error(term: Term, t: float = 0.0, kernels: TreeKernels | None = None) -> ForceError:
     """The error at the present positions. `kernels`: those of the term, if there are any."""
     elements = term.elements
     assert isinstance(elements, NearPairs)
-    places = np.unique(np.linspace(0, len(elements.nodes) - 1, SAMPLE).astype(np.int64))
+    many = len(elements.nodes)
+    sample = int(np.clip(PAIRS / many, *SAMPLE))
+    places = np.unique(np.linspace(0, many - 1, sample).astype(np.int64))
     rows = elements.tree.order[places]  # spread over the tree
     position = position_of(term)
-    sampled = replace(term, elements=SampledTargets(elements.nodes, rows))
-    arrays = [storage.allocate(np.zeros_like(term.fields[position].values)) for _ in range(2)]
+    sampled = _in_double(replace(term, elements=SampledTargets(elements.nodes, rows)))
+    arrays = [storage.allocate(np.zeros_like(one.fields[position].values)) for one in (sampled, term)]
     direct = TermKernels(sampled, Emitter(sampled))
     tree = kernels or TreeKernels(term, loops_of_energy(term))
     for made, array in zip((direct, tree), arrays, strict=True):
