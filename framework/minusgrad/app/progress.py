@@ -25,26 +25,31 @@ class Tell:
 
 
 @contextmanager
-def progress(first: int, last: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
-    """A function to call with each step reached; shows steps per second and the remaining time."""
+def progress(
+    first: int, last: int, stream: TextIO | None = None, counted: str = "step"
+) -> Iterator[Callable[[int], None]]:
+    """A function to call with each step reached; shows steps per second and the remaining time.
+
+    counted: the word for what is counted.
+    """
     stream = stream or sys.stderr
     if stream is None:  # of a daemon
         yield lambda step: None
         return
     safe: Any = SafeStream(stream)
-    with (_bar if stream.isatty() else _lines)(first, last, safe) as tell:
+    with (_bar if stream.isatty() else _lines)(first, last, safe, counted) as tell:
         yield tell
 
 
 @contextmanager
-def _bar(first: int, last: int, stream: TextIO) -> Iterator[Callable[[int], None]]:
+def _bar(first: int, last: int, stream: TextIO, counted: str) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]} steps/s"),
+        TextColumn(f"{{task.fields[rate]}} {counted}s/s"),
         TextColumn("{task.fields[saved]}"),
         TextColumn("left"),
         TimeRemainingColumn(),
@@ -61,7 +66,9 @@ def _bar(first: int, last: int, stream: TextIO) -> Iterator[Callable[[int], None
 
 
 @contextmanager
-def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Iterator[Callable[[int], None]]:
+def _lines(
+    first: int, last: int, stream: TextIO, counted: str, seconds: float = 5.0
+) -> Iterator[Callable[[int], None]]:
     began = said = time.monotonic()
 
     def show(step: int, saved: int | None) -> None:
@@ -71,8 +78,9 @@ def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Itera
             said = now
             left = (now - began) / max(step - first, 1) * (last - step)
             safe = "" if saved is None else f", saved at step {saved}"
+            rate = f"{_rate(step - first, began)} {counted}s/s"
             print(
-                f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left{safe}",
+                f"{counted} {step} of {last}, {rate}, {left:.0f} s left{safe}",
                 file=stream,
                 flush=True,
             )

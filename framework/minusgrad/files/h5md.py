@@ -28,6 +28,7 @@ import numpy as np
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
 GRIDS = "grids"
 POSITION = f"{FRAMES}/position"
+VELOCITY = f"{FRAMES}/velocity"
 BOX = f"{FRAMES}/box"
 EDGES = f"{BOX}/edges"
 LEAVES = ("step", "time", "value")

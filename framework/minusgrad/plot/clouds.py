@@ -31,12 +31,12 @@ def draw(figure: "Figure", run: Path, bodies: Bodies) -> None:
         frame._replace(value=frame.value[:, :2])
         for frame in moments(run, h5md.POSITION, between=2 if bodies else 0)
     ]
-    (left, right), (bottom, top) = limits = _limits(np.concatenate([frame.value for frame in frames]))
+    (left, right), (bottom, top) = edges = limits(np.concatenate([frame.value for frame in frames]))
     panels = _panels(figure, len(frames), (right - left) / (top - bottom))
     clock, passes = trajectory.symbols(run, h5md.POSITION)[1], frames[0].time != frames[-1].time
     for axes, frame in zip(panels, frames, strict=False):
         _draw_points(axes, frame, bodies)
-        axes.set(xlim=limits[0], ylim=limits[1])
+        axes.set(xlim=edges[0], ylim=edges[1])
         axes.set_title(style.moment(frame.step, frame.time, clock, passes))
     if len(bodies) > 1:
         handles, labels = panels[0].get_legend_handles_labels()
@@ -58,7 +58,7 @@ def _draw_points(axes: "Axes", frame: Moment, bodies: Bodies) -> None:
         axes.scatter(*x[listed].T, color=colour, label=name.replace("_", " "), **pen)
 
 
-def _limits(points: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
+def limits(points: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
     """The limits in x and y of all points (n, 2), or of a square without strays."""
     low, high = points.min(axis=0), points.max(axis=0)
     centre = np.median(points, axis=0)

@@ -3,19 +3,21 @@
 Layers of an even number of cells lie just above the middle. Of vectors and matrices the norm is drawn.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..files import h5md, trajectory
+from ..files.h5md import Raster
 from ..scene import units
 from . import mesh_artists, style
 from .grids import advances
 from .moments import moments
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 AXES = "zyx"
@@ -28,27 +30,82 @@ def drawable(run: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if h5md.grid_of(name) in solid]
 
 
+class Cut(NamedTuple):
+    """The middle layer of a grid across one of three axes; or, with axis None, a plane grid as it is."""
+
+    raster: Raster
+    axis: int | None
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """The layer (rows, columns) of a field over the grid."""
+        return values if self.axis is None else np.take(values, self.raster.shape[self.axis] // 2, self.axis)
+
+    @property
+    def _within(self) -> list[int]:
+        return [k for k in range(len(self.raster.shape)) if k != self.axis]
+
+    @property
+    def extent(self) -> tuple[float, float, float, float]:
+        """Its left, right, lower and upper edge."""
+        (bottom, top), (left, right) = (self.raster.edges[k] for k in self._within)
+        return left, right, bottom, top
+
+    @property
+    def letters(self) -> tuple[str, str]:
+        """The coordinates to the right and upwards."""
+        up, right = (AXES[k - len(self.raster.shape)] for k in self._within)
+        return right, up
+
+    def place(self, length: str) -> str:
+        """`, z = 3 mm`; nothing for a plane grid."""
+        if self.axis is None:
+            return ""
+        along = self.raster.shape[self.axis] // 2 * self.raster.spacing
+        return f", {AXES[self.axis]} = {units.number_with_unit(along, length)}"
+
+
+def cuts(raster: Raster) -> list[Cut]:
+    """The drawn layers of a grid: one across each axis in space, the whole of a plane grid."""
+    across: Iterable[int | None] = range(len(AXES)) if len(raster.shape) == len(AXES) else [None]
+    return [Cut(raster, axis) for axis in across]
+
+
+def panels(figure: "Figure", drawn: Sequence[Cut], length: str) -> "list[Axes]":
+    """Axes for layers beside each other, with their coordinates in this unit."""
+    if len(drawn) == 1:
+        left, right, bottom, top = drawn[0].extent
+        found = [style.panel(figure, right - left, top - bottom, bar=True)]
+    else:
+        figure.set_layout_engine("compressed")
+        figure.set_size_inches(10.0, 4.2)
+        found = list(figure.subplots(1, len(drawn)))
+    for axes, cut in zip(found, drawn, strict=True):
+        across, up = cut.letters
+        axes.set(xlabel=units.with_unit(across, length), ylabel=units.with_unit(up, length))
+    return found
+
+
+def scalar(values: np.ndarray, raster: Raster) -> np.ndarray:
+    """The values of a field over a grid, of vectors and matrices their norm."""
+    if values.ndim == len(raster.shape):
+        return values
+    return np.linalg.norm(values.reshape(*raster.shape, -1).astype(float), axis=-1)
+
+
 def draw(figure: "Figure", run: Path, name: str) -> None:
     """Draw the middle layers of the last frame (z, y, x) of a series beside each other."""
     raster = trajectory.grids(run)[h5md.grid_of(name)]
     frame = moments(run, name, between=0)[-1]
-    values, label = frame.value, h5md.label(name).replace("_", " ")
-    if values.ndim > len(AXES):
-        values, label = np.linalg.norm(values.reshape(*raster.shape, -1), axis=-1), f"|{label}|"
-    layers = [np.take(values, count // 2, axis) for axis, count in enumerate(raster.shape)]
-    scale = mesh_artists.colours(np.concatenate([layer.ravel() for layer in layers]), "maps")
+    values, label = scalar(frame.value, raster), h5md.label(name).replace("_", " ")
+    drawn = cuts(raster)
+    shown = [cut.of(values) for cut in drawn]
+    scale = mesh_artists.colours(np.concatenate([layer.ravel() for layer in shown]), "maps")
     length = raster.unit[0] if raster.unit else ""
     unit, clock = trajectory.symbols(run, name)
     when = style.moment(frame.step, frame.time, clock, advances(run, name))
-    figure.set_layout_engine("compressed")
-    figure.set_size_inches(10.0, 4.2)
-    panels = list(figure.subplots(1, len(AXES)))
-    for axis, (axes, layer) in enumerate(zip(panels, layers, strict=True)):
-        (bottom, top), (left, right) = (edge for k, edge in enumerate(raster.edges) if k != axis)
-        extent = (left, right, bottom, top)
-        axes.imshow(layer, origin="lower", extent=extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
-        up, across = (letter for k, letter in enumerate(AXES) if k != axis)
-        axes.set(xlabel=units.with_unit(across, length), ylabel=units.with_unit(up, length))
-        place = units.number_with_unit(raster.shape[axis] // 2 * raster.spacing, length)
-        axes.set_title(f"{when}, {AXES[axis]} = {place}", loc="left")
-    mesh_artists.draw_bar(figure, panels, scale, units.with_unit(label, unit))
+    axes_of = panels(figure, drawn, length)
+    for axes, cut, layer in zip(axes_of, drawn, shown, strict=True):
+        axes.imshow(layer, origin="lower", extent=cut.extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
+        axes.set_title(when + cut.place(length), loc="left")
+    label = label if values is frame.value else f"|{label}|"
+    mesh_artists.draw_bar(figure, axes_of, scale, units.with_unit(label, unit))

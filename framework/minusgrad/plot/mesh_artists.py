@@ -22,18 +22,20 @@ CROWD = 250  # this many overlapping lines are as dark as one
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, _PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
-Kind = Literal["cells", "lines", "paths", "maps", "fields"]
+Kind = Literal["cells", "lines", "paths", "maps", "fields", "lights"]
 OFFSET = 0.2
 """The lowest value of a field, by its highest, from which on its colours begin there and not at zero."""
 _WARM = {  # lines lie on white, and the palest must be visible
     "cells": ["#e3e7eb", "#f2d9a2", "#eda94f", "#d3622f", "#8e2434"],
     "lines": ["#b4bbc4", "#e3b768", "#dd8a3a", "#c4502f", "#8e2434"],
     "paths": ["#9aa4b01c", "#e0a94f99", "#dd8a3ad9", "#c4502fe6", "#8e2434"],  # zero is transparent
+    "lights": ["#5b8cff", "#b9d4ff", "#fff3d6", "#ffb45e", "#ff5a42"],  # on black
 }
 _SIGNED = {
     "cells": ["#22578f", "#7fabd0", "#f3f4f5", "#e09a7d", "#a3303a"],
     "lines": ["#22578f", "#7ba3c8", "#b8bcc2", "#dd9a80", "#a3303a"],
     "paths": ["#22578f", "#5f90c0cc", "#9aa4b01c", "#d98568cc", "#a3303a"],
+    "lights": ["#5b8cff", "#a9c8ff", "#ffffff", "#ffb39a", "#ff5a42"],
 }
 
 
@@ -61,7 +63,7 @@ class Colours(NamedTuple):
 
     norm: "Normalize"
     cmap: "Colormap"
-    beyond: Literal["neither", "min"] = "neither"  # whether there are values below the colour bar
+    beyond: Literal["neither", "min", "max", "both"] = "neither"  # where values lie beyond the colour bar
     channels: int = 3
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
@@ -186,10 +188,18 @@ def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
         x, y = left + 0.06 * reach, low + 0.06 * reach
         axes.plot([x, x + 0.06 * along], [y, y + 0.06 * up], color=FAINT, linewidth=0.8)
         axes.text(x + 0.085 * along, y + 0.085 * up, name, va="center", **text)
+    draw_length(axes, unit, INK)
+
+
+def draw_length(axes: "Axes", unit: str, colour: str) -> None:
+    """Draw a scale bar in the lower right corner."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    reach = max(right - left, high - low)
     length, end, floor = _round(0.25 * (right - left)), right - 0.04 * reach, low + 0.04 * reach
-    axes.plot([end - length, end], [floor, floor], color=INK, linewidth=1.2, solid_capstyle="butt")
-    label = units.number_with_unit(length, unit)
-    axes.text(end - 0.5 * length, floor + 0.01 * reach, label, va="bottom", **text)
+    axes.plot([end - length, end], [floor, floor], color=colour, linewidth=1.2, solid_capstyle="butt")
+    place = (end - 0.5 * length, floor + 0.01 * reach)
+    text: dict[str, Any] = {"color": colour, "fontsize": 8, "ha": "center", "va": "bottom"}
+    axes.text(*place, units.number_with_unit(length, unit), **text)
 
 
 def draw_bar(figure: "Figure", panels: Sequence["Axes"], scale: Colours, label: str) -> None:

@@ -74,22 +74,22 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     flat = last.value.shape[1] == 2
     view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
     seen = [frame.value @ view.T for frame in frames]
-    parts = _joined({name: part(first.value, tuples, view) for name, tuples in lists.items()})
+    drawn = parts(first.value, lists, view)
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists)
-    scale = _scale(values, parts, path) if values else None
+    scale = _scale(values, drawn, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
     unit, clock = trajectory.symbols(run, h5md.POSITION)
 
     canvas = _canvas(run, unit) if flat else None
     travels = flat and not is_flat_body and not path
-    centre = _travelled(run, parts.values()) if travels else np.empty((0, 2))
+    centre = _travelled(run, drawn.values()) if travels else np.empty((0, 2))
     boxes = [canvas] if canvas else _boxes(seen, centre)
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
-        mesh_artists.draw_past(axes, [] if path else seen[:-1], list(parts.values()))
-        mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
-        mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
+        mesh_artists.draw_past(axes, [] if path else seen[:-1], list(drawn.values()))
+        mesh_artists.draw_cells(axes, seen[-1], drawn, rgb)
+        mesh_artists.draw_lines(axes, seen[-1], drawn, rgb)
         mesh_artists.draw_free(axes, seen[-1][free])
         mesh_artists.draw_path(axes, centre)
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
@@ -129,11 +129,13 @@ def _last_values(
     step, values = -1, {}
     for tuples, name in series.items():
         (step,), _, (value,) = trajectory.last(run, name)
-        of_tuples = (
-            value.astype(float) if h5md.list_of(name) else value[lists[tuples]].mean(axis=1, dtype=float)
-        )
-        values[tuples] = of_tuples
+        values[tuples] = of_tuples(name, value, lists[tuples])
     return int(step), values
+
+
+def of_tuples(name: str, value: np.ndarray, tuples: np.ndarray) -> np.ndarray:
+    """A row of a series as numbers (E,) of tuples (E, k): those of nodes as means over each tuple."""
+    return value.astype(float) if h5md.list_of(name) else value[tuples].mean(axis=1, dtype=float)
 
 
 def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bool) -> mesh_artists.Colours:
@@ -149,6 +151,11 @@ def _what(run: Path, series: Mapping[str, str]) -> str:
     name = next(iter(series.values()))
     words = h5md.label(name).replace("_", " ").replace("von mises", "von Mises")
     return units.with_unit(words, trajectory.symbols(run, name)[0])
+
+
+def parts(x: np.ndarray, lists: Mapping[str, np.ndarray], view: np.ndarray) -> dict[str, Part]:
+    """The drawable parts of all lists by name, without the rims along which they meet."""
+    return _joined({name: part(x, tuples, view) for name, tuples in lists.items()})
 
 
 def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:

@@ -1,6 +1,6 @@
 """Pictures of normal modes: their spectrum with the shapes of the first ones, and an animation of one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..files import durable
 from ..scene import units
-from . import mode_shapes, picture_files, style
+from . import film_files, mode_shapes, picture_files, style
 from .mode_shapes import Shapes
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS, COLUMNS = 6, 3
-FRAMES, MILLISECONDS = 24, 70
+FRAMES, FPS = 24, 14
 COLOUR = {"": style.COLOURS[0], "zero": style.FAINT, "unstable": style.COLOURS[3]}
 
 
@@ -35,7 +35,7 @@ def draw_modes(
         if mode is not None:
             swing = np.sin(2.0 * np.pi * np.arange(FRAMES) / FRAMES)
             frames = [partial(_draw_frame, of=of, k=mode - 1, phase=float(phase)) for phase in swing]
-            files.append(picture_files.animated(out / f"{name}_{mode}.gif", frames, MILLISECONDS))
+            files.append(film_files.written(out / f"{name}_{mode}.gif", map(_pixels, frames), FPS))
     return files
 
 
@@ -57,6 +57,13 @@ def _draw(figure: "Figure", of: Sequence[Shapes]) -> None:
         mode_shapes.draw(axes, shapes, k)
         if len(of) > 1:
             axes.set_title(f"{shapes.name(k)}, {shapes.label}", loc="left")
+
+
+def _pixels(draw: "Callable[[Figure], None]") -> np.ndarray:
+    figure = picture_files.figure()
+    figure.set_dpi(100)
+    draw(figure)
+    return film_files.pixels(figure)
 
 
 def _draw_spectrum(axes: "Axes", shapes: Shapes) -> None:

@@ -38,14 +38,14 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     """
     mpl = picture_files.matplotlib()
     RunDir.open(run, read_only=True)
-    names, meta = trajectory.names(run), _meta(run)
+    names, known = trajectory.names(run), meta(run)
     jobs: dict[str, Callable[[Figure], None]] = {}
     if h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1:
         if lists := meshes.drawable(run):
             jobs |= _meshes(run, names, lists)
         else:
             jobs["orbits"] = partial(
-                orbits.draw, run=run, names=meta.get("names") or [], bodies=meta.get("bodies") or {}
+                orbits.draw, run=run, names=known.get("names") or [], bodies=known.get("bodies") or {}
             )
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
@@ -71,7 +71,7 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     out = out or run / "pictures"
     with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
         durable.make_folder(out)
-        title = meta.get("title", "")
+        title = known.get("title", "")
         return [picture_files.drawn(out / f"{stem}.png", draw, title) for stem, draw in jobs.items()]
 
 
@@ -96,7 +96,7 @@ def _stem(label: str) -> str:
     return label.replace("/", "_")
 
 
-def _meta(run: Path) -> dict[str, Any]:
+def meta(run: Path) -> dict[str, Any]:
     """The newest undamaged checkpoint's meta, for names and title; empty if there is none."""
     path, _ = checkpoint.newest(run / "ckpt")
     return checkpoint.load(path).meta if path else {}

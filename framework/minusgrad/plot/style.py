@@ -21,6 +21,7 @@ COLOURS = [
     "#a8a12b",
     "#2aa3b5",
 ]
+LIGHTS = ["#dfe3ea", "#86b2ff", "#ffa163", "#7fe0ae", "#ff8a94", "#cfa8ff", "#ffe08a", "#7fe3f2"]  # on black
 SEQUENTIAL, DIVERGING = "inferno", "RdBu_r"  # equal steps of lightness, from black and away from white
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",

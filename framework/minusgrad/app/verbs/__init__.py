@@ -13,6 +13,7 @@ VERBS = {
     "export": ("folders", "write recorded series as CSV"),
     "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
     "plot": ("folders", "draw pictures of a run"),
+    "movie": ("folders", "draw the frames of a run as a film"),
     "modes": ("modes", "normal modes of a saved state: frequencies, a picture, an animation"),
     "buckling": ("buckling", "loads at which a saved state buckles: factors, a picture, an animation"),
     "elastic": ("elastic", "stress and elastic constants of a saved crystal"),

@@ -1,9 +1,10 @@
-"""`info`, `verify`, `compare`, `export` and `plot`: reading run folders."""
+"""`info`, `verify`, `compare`, `export`, `plot` and `movie`: reading run folders."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from ...errors import UserError
 from ..streams import EndingStream
@@ -35,6 +36,24 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 def plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
     parser.add_argument("--out", type=path, help="folder to write (default: pictures/ in the run)")
+
+
+def movie_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    text = (
+        "file to write: .webp, .gif or .mp4, which needs the extra movie (default: a WebP file in pictures/)"
+    )
+    parser.add_argument("--to", type=path, metavar="FILE", help=text)
+    text = "field that gives the colour, or is shown: speed, or the name of a recorded series"
+    parser.add_argument("--field", default="", metavar="NAME", help=text)
+    text = "show the nodes of this body of the state alone; may be given several times"
+    parser.add_argument("--body", action="append", default=[], metavar="NAME", help=text)
+    text = "where the eye is, of bodies in space: x, y, z, or AZIMUTH,ELEVATION in degrees"
+    parser.add_argument("--view", default="", metavar="V", help=text)
+    text = "frames a second (default: 5 to 25, for about 8 seconds)"
+    parser.add_argument("--fps", type=float, metavar="N", help=text)
+    text = "take every K-th recorded frame (default: at most 240 frames)"
+    parser.add_argument("--every", type=int, metavar="K", help=text)
 
 
 def info(a: argparse.Namespace) -> int:
@@ -90,4 +109,15 @@ def plot(a: argparse.Namespace) -> int:
 
     for file in plot(a.folder, a.out and writable(a.out)):
         print(file)
+    return 0
+
+
+def movie(a: argparse.Namespace) -> int:
+    from ...plot.movies.movie import movie
+    from ..progress import progress
+
+    shown = {"field": a.field, "bodies": a.body, "view": a.view}
+    print(
+        movie(a.folder, a.to, **shown, fps=a.fps, every=a.every, progress=partial(progress, counted="frame"))
+    )
     return 0

@@ -1,0 +1,97 @@
+"""A movie of a run: its recorded frames, drawn one by one and written as one file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import UserError
+from ...files import durable, trajectory
+from ...files.run_folder import RunDir
+from .. import film_files, picture_files, pictures, style
+from . import subjects
+from .reel import Frame, Reel
+from .subject import Subject
+
+Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
+DPI = 120
+SECONDS = 8.0
+"""A movie is about so long, unless that would be faster than 25 or slower than 5 frames a second."""
+
+
+def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
+    """No progress."""
+    return nullcontext(lambda number: None)
+
+
+def movie(
+    run: Path,
+    to: Path | None = None,
+    *,
+    field: str = "",
+    bodies: Sequence[str] = (),
+    view: str = "",
+    fps: float | None = None,
+    every: int | None = None,
+    progress: Progress = quiet,
+) -> Path:
+    """Draw the recorded frames of a run as a film; returns its path.
+
+    to: a file that ends in .webp, .gif or .mp4 (default: a WebP file in `pictures` of the run). field,
+    bodies, view: as for `subjects.chosen`. fps: frames a second (default: the film lasts about 8 s, at 5 to
+    25). every: which of the recorded frames, 3 for every third (default: 240 at most). progress: called with
+    0 and the number of frames, gives a context manager whose value is called with the number drawn.
+
+    Limits and colours are those of all frames, and stay. Raises UserError without Matplotlib (for MP4:
+    PyAV), if nothing moves, or if there is one frame only; RunFolderError if `run` is not a run;
+    CheckpointError if a segment is damaged.
+    """
+    mpl = picture_files.matplotlib()
+    RunDir.open(run, read_only=True)
+    if every is not None and every < 1:
+        raise UserError(f"movie: every so many frames must be at least 1, got {every}; see --every")
+    meta = pictures.meta(run)
+    subject = subjects.chosen(run, meta, field, bodies, view)
+    to = to or run / "pictures" / f"{subject.stem}.webp"
+    reel = Reel(run, subject.series, every)
+    fps = fps if fps is not None else min(max(len(reel) / SECONDS, 5.0), 25.0)
+    film_files.judge(to, fps)
+    if len(reel) < 2:
+        raise UserError(
+            f"{run}: a movie needs two frames or more, got 1; record more, or ask for more by --every"
+        )
+    with durable.outside_a_run(to, "give another file with --to"), mpl.rc_context(style.RC):
+        durable.make_folder(to.parent)
+        return film_files.written(to, _pictures(subject, reel, meta.get("title", ""), progress), fps)
+
+
+def _pictures(subject: Subject, reel: Reel, title: str, progress: Progress) -> Iterator[np.ndarray]:
+    """The frames as bytes (H, W, 3), all of one layout."""
+    times = []
+    for frame in reel:
+        subject.survey(frame)
+        times.append(frame.time)
+    passes = times[0] != times[-1]
+    clock = trajectory.symbols(reel.run, reel.names[0])[1]
+    figure = picture_files.figure()
+    figure.set_dpi(DPI)
+    subject.prepare(figure)
+    framed = figure.get_constrained_layout()
+    if framed and title:
+        figure.suptitle(title, color=style.INK)
+    with progress(0, len(reel)) as tell:
+        for number, frame in enumerate(reel, start=1):
+            subject.show(frame, _when(frame, max(map(abs, times)), clock, passes))
+            if framed and number == 1:
+                figure.canvas.draw()  # the layout of the first frame is that of all
+                figure.set_layout_engine("none")
+            yield film_files.pixels(figure)
+            tell(number)
+
+
+def _when(frame: Frame, longest: float, clock: str, passes: bool) -> str:
+    """The label of a frame's time, with as many digits as the others."""
+    digits = max(0, 3 - int(np.floor(np.log10(longest or 1.0))))
+    time = round(frame.time, digits)
+    return style.moment(frame.step, time, clock, passes)

@@ -1,0 +1,83 @@
+"""Bodies and networks that move: cells and lines, coloured by values of their tuples or nodes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...files import h5md, trajectory
+from ...scene import units
+from .. import mesh_artists, meshes, style, surfaces
+from .reel import Frame
+from .subject import Extent, Sample, label, numbers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Network:
+    """Lists of cells and lines of a run; `coloured` has a series by the name of its list, or is empty.
+
+    view (3, 3): that of bodies in space (default: a sensible one for the first frame).
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        lists: Mapping[str, np.ndarray],
+        coloured: Mapping[str, str],
+        view: np.ndarray | None = None,
+    ):
+        self.run, self.lists, self.coloured = run, lists, coloured
+        x = next(trajectory.pieces(run, h5md.POSITION)).value[0].astype(float)
+        usual = np.eye(2) if x.shape[1] == 2 else surfaces.sensible_view(x)
+        self.view = usual if view is None else view
+        self._parts = meshes.parts(x, lists, self.view)
+        self._free = np.setdiff1d(np.arange(len(x)), np.concatenate([t.ravel() for t in lists.values()]))
+        self.stem = "mesh" + "".join({f"_{h5md.label(name).replace('/', '_')}" for name in coloured.values()})
+        own = list(dict.fromkeys(coloured.values()))
+        self.series = (h5md.POSITION, *own)
+        self._place = {tuples: 1 + own.index(name) for tuples, name in coloured.items()}
+        self._extent, self._sample = Extent(), Sample()
+
+    def survey(self, frame: Frame) -> None:
+        self._extent.add((frame.values[0].astype(float) @ self.view.T)[:, :2])
+        for values in self._values(frame).values():
+            self._sample.add(values)
+
+    def prepare(self, figure: "Figure") -> None:
+        low, high = self._extent.widened(0.04)
+        flat = self.view.shape[0] == 2
+        low = low - np.array([0.0, 0.0 if flat else 0.16 * (high - low).max()])  # for the compass
+        filled = any(self._parts[name].is_filled for name in self.coloured)
+        kind: mesh_artists.Kind = "cells" if filled else "lines"
+        self.scale = self._sample.scale(kind) if self.coloured else None
+        width, height = high - low
+        self._axes = axes = style.panel(figure, width, height, bar=bool(self.scale))
+        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        unit = trajectory.symbols(self.run, h5md.POSITION)[0]
+        if flat:
+            axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
+        else:
+            mesh_artists.draw_compass(axes, self.view, unit)
+        if self.scale:
+            mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.series[1]))
+        self._still = set(axes.get_children())
+
+    def show(self, frame: Frame, when: str) -> None:
+        for artist in set(self._axes.get_children()) - self._still:
+            artist.remove()
+        seen = frame.values[0].astype(float) @ self.view.T
+        rgb = {name: self.scale(values) for name, values in self._values(frame).items()} if self.scale else {}
+        mesh_artists.draw_cells(self._axes, seen, self._parts, rgb)
+        mesh_artists.draw_lines(self._axes, seen, self._parts, rgb)
+        mesh_artists.draw_free(self._axes, seen[self._free])
+        self._axes.set_title(when, loc="left")
+
+    def _values(self, frame: Frame) -> dict[str, np.ndarray]:
+        """The values (E,) by list; those of nodes are means over each tuple."""
+        return {
+            tuples: meshes.of_tuples(self.coloured[tuples], numbers(frame.values[place]), self.lists[tuples])
+            for tuples, place in self._place.items()
+        }

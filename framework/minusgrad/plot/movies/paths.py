@@ -1,0 +1,69 @@
+"""A few moving points, with the paths that they have just taken and their names."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...files import h5md, trajectory
+from ...scene import units
+from .. import mesh_artists, style
+from .reel import Frame
+from .subject import Extent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRAIL = 0.25
+"""The part of a run for which a path is drawn behind its point."""
+
+
+class Paths:
+    """All nodes of a run, of which there are few, seen along z or in a view (3, 3)."""
+
+    stem = "orbits"
+    series = (h5md.POSITION,)
+
+    def __init__(self, run: Path, names: Sequence[str], view: np.ndarray | None = None):
+        self.run, self.names, self.view = run, names, view
+        whole = trajectory.series(run, h5md.POSITION)
+        self.steps, self.x = whole.step, self._projected(whole.value)
+
+    def survey(self, frame: Frame) -> None:
+        """Nothing: the paths are known."""
+
+    def prepare(self, figure: "Figure") -> None:
+        extent = Extent()
+        extent.add(self.x.reshape(-1, 2))
+        low, high = extent.widened(0.06)
+        unit = trajectory.symbols(self.run, h5md.POSITION)[0]
+        width, height = high - low
+        self._axes = axes = style.panel(figure, width, height, bar=False)
+        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        if self.view is None:
+            axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
+        else:
+            mesh_artists.draw_compass(axes, self.view, unit)
+        self._drawn: list[tuple[Any, Any, Any]] = []
+        for node in range(self.x.shape[1]):
+            colour = style.COLOURS[node % len(style.COLOURS)]
+            (trail,) = axes.plot([], [], color=colour, alpha=0.6, linewidth=1.0)
+            (dot,) = axes.plot([], [], "o", color=colour, markersize=5, zorder=3)
+            name = self.names[node] if node < len(self.names) else ""
+            pen: dict[str, Any] = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": 8}
+            self._drawn.append((trail, dot, axes.annotate(name, (0.0, 0.0), color=colour, **pen)))
+
+    def show(self, frame: Frame, when: str) -> None:
+        first, last = self.steps[0], self.steps[-1]
+        until = int(np.searchsorted(self.steps, frame.step, "right"))
+        since = int(np.searchsorted(self.steps, frame.step - TRAIL * (last - first)))
+        for node, (trail, dot, name) in enumerate(self._drawn):
+            path = self.x[since:until, node]
+            trail.set_data(*path.T)
+            dot.set_data(*path[-1:].T)
+            name.xy = path[-1]
+        self._axes.set_title(when, loc="left")
+
+    def _projected(self, x: np.ndarray) -> np.ndarray:
+        return (x if self.view is None else x @ self.view.T)[..., :2].astype(float)

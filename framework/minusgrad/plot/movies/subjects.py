@@ -1,0 +1,105 @@
+"""The subject of a movie: bodies and networks, points, or a field over a grid; of several the first."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import UserError
+from ...files import h5md, trajectory
+from .. import clouds, grids, layers, meshes, orbits, surfaces
+from .maps import Map
+from .networks import Network
+from .paths import Paths
+from .points import Points
+from .subject import Subject
+
+SPEED = "speed"
+VIEWS = {"x": (0.0, 0.0), "y": (-90.0, 0.0), "z": (-90.0, 90.0)}
+"""Angles of an eye on an axis of space."""
+
+
+def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], view: str) -> Subject:
+    """The subject that a user asks for.
+
+    meta: of a checkpoint, for names of bodies. field: "speed", or the label of a recorded series: of numbers
+    of nodes or tuples, or over a grid; "" for the usual one. bodies: names; none for all nodes. view: "x",
+    "y", "z", "AZIMUTH,ELEVATION" in degrees, or "". Raises `UserError` for names that do not exist, and for
+    views of a plane.
+    """
+    names = trajectory.names(run)
+    maps = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
+    moving = h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1
+    lists = meshes.drawable(run) if moving and not bodies else {}
+    colours = _colours(run, names, lists) if moving else {}
+    of_maps = {h5md.label(name): name for name in reversed(maps)}
+    if field and field not in colours and field not in of_maps:
+        known = ", ".join([*colours, *of_maps]) or "none"
+        raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
+    if field in of_maps or not moving:
+        if not maps:
+            raise UserError(
+                f"{run}: nothing moves in its frames, which have no positions and no fields on a grid; "
+                'record them with [[observe]] kind = "frames"'
+            )
+        return Map(run, of_maps.get(field, maps[0]))
+    eye = _view(run, view)
+    if lists:
+        default = next((label for label in colours if label != SPEED and _of_tuples(colours[label])), "")
+        return Network(run, lists, colours.get(field or default, {}), eye)
+    return _points(run, meta, colours, field, bodies, eye)
+
+
+def _points(
+    run: Path,
+    meta: dict[str, Any],
+    colours: dict[str, dict[str, str]],
+    field: str,
+    bodies: Sequence[str],
+    eye: np.ndarray | None,
+) -> Subject:
+    named: clouds.Bodies = meta.get("bodies") or {}
+    if unknown := [name for name in bodies if name not in named]:
+        known = ", ".join(named) or "none"
+        raise UserError(f"{run}: no bodies of this name, got {unknown[0]!r}; there are: {known}")
+    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    if nodes <= orbits.FEW and not field and not bodies:
+        return Paths(run, meta.get("names") or [], eye)
+    shown = {name: named[name] for name in bodies} or named
+    by_body = len(shown) > 1 and not field
+    usual = SPEED if SPEED in colours and not by_body else ""
+    series = next(iter(colours[field or usual].values())) if field or usual else ""
+    return Points(run, shown, series, eye, every=not bodies)
+
+
+def _colours(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dict[str, dict[str, str]]:
+    """Series by label and list (of points: by ""): numbers of tuples and of nodes, and the speed."""
+    found = meshes.colourings(run, names, lists)
+    for label, series in meshes.node_colourings(run, names, lists or {"": np.empty((0, 2))}).items():
+        found.setdefault(label, series)
+    if h5md.VELOCITY in names:
+        cells = [name for name, tuples in lists.items() if tuples.shape[1] > 2] or list(lists) or [""]
+        found.setdefault(SPEED, dict.fromkeys(cells, h5md.VELOCITY))
+    return found
+
+
+def _of_tuples(series: dict[str, str]) -> bool:
+    return any(h5md.list_of(name) for name in series.values())
+
+
+def _view(run: Path, view: str) -> np.ndarray | None:
+    """The view (3, 3), or None for the usual one."""
+    if not view:
+        return None
+    dimension = next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1]
+    if dimension != 3:
+        raise UserError(
+            f"{run}: a view needs positions in space, got {dimension} coordinates; leave --view out"
+        )
+    try:
+        azimuth, elevation = VIEWS[view] if view in VIEWS else map(float, view.split(","))
+    except ValueError:
+        text = "give x, y, z, or two angles in degrees like 30,20"
+        raise UserError(f"movie: not a view, got {view!r}; {text}") from None
+    return surfaces.view(np.radians(azimuth), np.radians(elevation))
