@@ -4,6 +4,7 @@ splitting schemes      a tape of positions; adjoint and tangents move by move (`
 with constraints       a tape of moves; two linear systems for each step (`constrained`)
 implicit schemes       a tape of solved stages; one linear system for each step (`implicit`)
 variational steps      a tape of solved steps; one linear system for each (`variational`)
+Gauss-Radau steps      a tape of states; transposed stage equations for each substep (`gauss_radau`)
 gradient flows         a tape of both ends of steps; one linear system for each (`implicit.flow_derivatives`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
 """
@@ -26,12 +27,16 @@ from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
+from ..steppers.timed.few_bodies.gauss_radau import GaussRadau
+from ..steppers.timed.few_bodies.radau_tape import RadauTape
 from ..steppers.variational.action_tape import ActionTape
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .backward import Backward, RunAdjoint
 from .constrained.constrained_adjoint import ConstrainedAdjoint
 from .constrained.constrained_tangents import ConstrainedTangents
 from .implicit.flow_derivatives import FlowAdjoint, FlowTangents
+from .implicit.gauss_radau.radau_adjoint import RadauAdjoint
+from .implicit.gauss_radau.radau_tangents import RadauTangents
 from .implicit.implicit_adjoint import ImplicitAdjoint
 from .implicit.implicit_tangents import ImplicitTangents
 from .programs.program import ProgramAdjoint, ProgramTangents
@@ -64,7 +69,7 @@ class OneDirection:
 
     size = None
 
-    def __init__(self, beside: Sensitivity | ProgramTangents | VariationalTangents):
+    def __init__(self, beside: Sensitivity | ProgramTangents | VariationalTangents | RadauTangents):
         self._beside = beside
         self.advance = beside.advance
 
@@ -256,6 +261,32 @@ class OfFlow:
             raise NonFiniteError(str(error)) from error
 
 
+class OfGaussRadau:
+    """Runs of Gauss-Radau steps, along the lengths of their substeps."""
+
+    longest = 2**31
+
+    def __init__(self, stepper: GaussRadau):
+        self.stepper = stepper
+
+    def begin(self) -> None: ...
+
+    def tape_size(self, steps: int) -> int:
+        return RadauTape.size(self.stepper.moving, steps)
+
+    def recorded(self, steps: int) -> GaussRadau:
+        return self.stepper.with_tape(RadauTape())
+
+    def adjoint(self, recorded: GaussRadau, names: Sequence[str]) -> RunAdjoint:
+        return RadauAdjoint(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return OneDirection(RadauTangents(self.stepper, names))
+
+    def refuse_unfit(self) -> None:
+        refuse_massless(self.stepper.motions, self.stepper.potential)
+
+
 class OfProgram:
     """Runs of a program of maps and slopes."""
 
@@ -296,6 +327,8 @@ def derivation(stepper: DifferentiableStepper) -> Derivation:
         return OfProgram(stepper)
     if isinstance(stepper, ImplicitIntegrator):
         return OfImplicit(stepper)
+    if isinstance(stepper, GaussRadau):
+        return OfGaussRadau(stepper)
     if isinstance(stepper, VariationalIntegrator):
         return OfVariational(stepper)
     if isinstance(stepper, GradientFlow):

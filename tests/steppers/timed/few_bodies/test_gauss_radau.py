@@ -6,7 +6,7 @@ import pytest
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, build, local_energy
 from minusgrad.errors import EnergyError, UnsolvedStepError
 from minusgrad.steppers.holds import Holds
-from minusgrad.steppers.timed.few_bodies import gauss_radau
+from minusgrad.steppers.timed.few_bodies import radau_launches
 from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.few_bodies.quadrature import (
     CONTINUED,
@@ -117,7 +117,7 @@ def test_kepler_by_launches(monkeypatch):
     """A large scene's way: the same to rounding, in as many substeps."""
     one = two(2.0, 0.6)
     one.advance(2)
-    monkeypatch.setattr(gauss_radau, "SMALL", 0)
+    monkeypatch.setattr(radau_launches, "SMALL", 0)
     other = two(2.0, 0.6)
     assert not other.fused
     other.advance(2)
@@ -223,7 +223,7 @@ def test_bits_do_not_depend_on_the_cuts(make):
 
 
 def test_bits_do_not_depend_on_the_cuts_by_launches(monkeypatch):
-    monkeypatch.setattr(gauss_radau, "SMALL", 0)
+    monkeypatch.setattr(radau_launches, "SMALL", 0)
     assert_splits(falling, 6)
 
 
@@ -244,7 +244,7 @@ def test_bits_do_not_depend_on_the_batch(monkeypatch):
     """A launch of one substep, and one of many."""
     one = two(3.0, 0.6)
     one.advance(2)
-    monkeypatch.setattr(gauss_radau, "BATCH", 0.0)
+    monkeypatch.setattr(radau_launches, "BATCH", 0.0)
     other = two(3.0, 0.6)
     other.advance(2)
     assert bits(other) == bits(one)
@@ -283,12 +283,6 @@ def test_holds_are_refused():
     with pytest.raises(EnergyError) as caught:
         GaussRadau(one.potential, MOTIONS, 0.1, holds=holds)
     assert str(caught.value) == "gauss_radau: has no rule for held nodes, got some; use leapfrog or yoshida6"
-
-
-def test_runs_have_no_derivatives():
-    with pytest.raises(EnergyError) as caught:
-        two(0.1).differentiable()
-    assert "has no adjoint, so a run of it has no derivative; use a splitting scheme" in str(caught.value)
 
 
 def test_bodies_that_meet_are_named():

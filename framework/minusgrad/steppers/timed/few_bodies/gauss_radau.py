@@ -19,31 +19,25 @@ import numpy as np
 
 from ....energies.fields import Motion
 from ....engine import storage
-from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zeroed
 from ....errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from ....potential.constraints.constraints import Constraints
-from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
 from ....potential.velocity_terms import refuse_velocities
 from ...holds import Holds
 from ...implicit.moving_components import MovingComponents
-from ...integrator import SMALL, inertia
+from ...integrator import inertia
 from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
-from ..motion_stepper import MotionStepper
-from .quadrature import STAGES
-from .radau_code import ITERATIONS, LEAST, TOO_SHORT, RadauCode
+from ..motion_stepper import Memory, MotionStepper
+from .radau_code import LEAST, TOO_SHORT, RadauCode
+from .radau_launches import RadauLaunches
+from .radau_tape import RadauTape, Substep
 
-SCALARS = ("steps", "first", "t0", "dt")
 MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
 """Saved arrays, by their names in a state: those of `RadauCode`."""
 NUMBERS = {"work": "work", "dissipated": "dissipated", "last substep": "last", "next substep": "wanted"}
 """Saved numbers, alike."""
-EVALUATIONS = 22
-"""Of forces in a usual substep: three iterations over seven nodes, and one at the start."""
-BATCH = 3e7
-"""Statements between looks at signals: some tens of milliseconds."""
 TOLERANCE = 1e-9
 """|b_7| in parts of |a|: the error of positions is then about 1e-16 of them (Rein & Spiegel 2015)."""
 
@@ -74,10 +68,11 @@ class GaussRadau(MotionStepper):
         dissipation: Potential | None = None,
         magnetic: MagneticForce | None = None,
         constraints: Constraints | None = None,
+        tape: RadauTape | None = None,
     ):
         _refuse(potential, motions, holds, magnetic, constraints)
         self.potential, self.motions, self.tolerance = potential, tuple(motions), tolerance
-        self.dissipation = dissipation
+        self.dissipation, self.tape = dissipation, tape
         self._start_clock(dt, t0)
         fields = potential.fields
         self.inertia = {m.position: inertia(m, potential) for m in motions}
@@ -91,40 +86,15 @@ class GaussRadau(MotionStepper):
         self.components = MovingComponents(fields, motions, self.holds)
         lost = self.components.velocities if dissipation else []
         self._friction = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in lost}
-        self._code = RadauCode(fields, self.motions, self._forces, self._friction, self.works)
-        self._kernel = self._kernel_of_substeps()
-        self._pieces = KernelCache(exact=True)
+        arrays = {field.name: field.array for field in self.moving}
+        self._code = RadauCode(arrays, self.motions, self._forces, self._friction, self.works)
+        self._launches = RadauLaunches(self._code, potential, dissipation)
         self.evaluate()
-
-    def _kernel_of_substeps(self) -> BoundKernel | None:
-        """Many substeps in one kernel; None where terms have no code for it, or there is too much of it."""
-        if self._statements > SMALL:
-            return None
-        cleared = [zeroed(f"g_{name}", array) for name, array in self._forces.items()]
-        forces = [*cleared, FusedCode(self.potential).gradient(self._forces)]
-        if self.dissipation:
-            forces += [zeroed(f"g_{name}", array) for name, array in self._friction.items()]
-            forces.append(FusedCode(self.dissipation, "loss").gradient(self._friction))
-        rates = (
-            FusedCode(self.potential).rates("radau_flows[0, at] = radau_flows[0, at] + {}")
-            if self.works
-            else []
-        )
-        code = self._code.substeps(forces, rates)
-        return BoundKernel(code, *SCALARS, exact=True) if len(code.arrays) <= MOST_ARRAYS else None
-
-    @property
-    def _statements(self) -> float:
-        """The approximate number of statements in a substep."""
-        forces = FusedCode(self.potential).statements(self._forces)
-        if self.dissipation:
-            forces += FusedCode(self.dissipation).statements(self._friction)
-        return EVALUATIONS * (forces + 30.0 * len(self.components))
 
     @property
     def fused(self) -> bool:
         """True if many substeps are taken inside one kernel."""
-        return self._kernel is not None
+        return self._launches.fused
 
     @property
     def substeps(self) -> int:
@@ -186,38 +156,100 @@ class GaussRadau(MotionStepper):
         Raises `NonFiniteError` and `UnsolvedStepError`; the fields are then those before the failed step.
         """
         self.update()
-        before = self.memory()
-        if self._take(n):
-            return
-        self.recall(before)
+        if self.tape is None:
+            before = self.memory()
+            if self._take(n):
+                return
+            self.recall(before)
         for _ in range(n):  # one at a time, to be in the state before the one that fails
             before = self.memory()
+            if self.tape is not None:
+                self.tape.starts[self.step] = before
             if not self._take(1):
-                error = self._failure()
-                self.recall(before)
-                raise error
+                raise self._failed(before)
+
+    # Derivatives
+
+    def differentiable(self) -> "GaussRadau":
+        """Itself: runs have derivatives along the lengths of their substeps, which count as given."""
+        return self
+
+    def with_tape(self, tape: RadauTape) -> "GaussRadau":
+        """A stepper of the same fields that records on a tape, with its clock at the start."""
+        one = GaussRadau(
+            self.potential,
+            self.motions,
+            self.dt,
+            self._origin,
+            self.tolerance,
+            self.holds,
+            self.dissipation,
+            tape=tape,
+        )
+        one.kind = self.kind
+        return one
+
+    def begin_tape(self, first: int) -> None:
+        """Begin the tape with step number `first`."""
+        assert self.tape is not None
+        self.tape.starts.clear()
+
+    def advance_recorded(self, lengths: Sequence[float] = ()) -> list[Substep]:
+        """Take one step, and return its substeps; lengths: theirs, in place of the error estimate's.
+
+        Raises as `advance` does.
+        """
+        self.update()
+        before, found, code = self.memory(), list[Substep](), self._code
+        first = self._begin(1)
+        while self._going:
+            if given := lengths[len(found) :]:
+                code.put(wanted=abs(given[0]), tolerance=np.inf)
+            start, count = code.start(self.components), self.substeps
+            self._launches.substeps(1, first, self.t0, self.dt)
+            if self.substeps > count:
+                found.append(code.substep(start))
+        if not self._end(1):
+            raise self._failed(before)
+        return found
 
     # Steps
 
     def _take(self, n: int) -> bool:
         """Take n steps; False where one failed, which leaves the fields at the node where it did."""
+        first = self._begin(n)
+        while self._going:
+            self._launches.substeps(self._launches.batch, first, self.t0, self.dt)
+        return self._end(n)
+
+    def _begin(self, n: int) -> float:
+        """Before n steps; returns the number of the first since dt was set."""
         storage.store(self._code.arrays["mass"], self.components.masses(self.inertia))
         if not self._code.number("wanted"):
             self._code.put(wanted=self._first())
         self._code.put(left=n, done=0.0, elapsed=0.0, rest=0.0, status=0.0, tolerance=self.tolerance)
-        first, most = float(self.step - self.since), max(1, int(BATCH / self._statements))
-        while self._code.number("left") and not self._code.number("status"):
-            if self._kernel:
-                self._kernel(most, first, self.t0, self.dt)
-            else:
-                self._substep_by_launches(first)
-        self._written()
+        return float(self.step - self.since)
+
+    @property
+    def _going(self) -> bool:
+        """True while steps are left, and none failed."""
+        return bool(self._code.number("left")) and not self._code.number("status")
+
+    def _end(self, n: int) -> bool:
+        """After n steps; False where one failed."""
+        self._code.written()
         if self._code.number("status"):
             return False
         self.step += n
         self._compute_forces(self.time)
         self.mark()
         return True
+
+    def _failed(self, before: Memory) -> RunFailedError:
+        """Be in the state before the step that failed; returns the error."""
+        error = self._failure()
+        self.recall(before)
+        return error
 
     def _failure(self) -> RunFailedError:
         """Why the step failed that has just been taken."""
@@ -239,33 +271,6 @@ class GaussRadau(MotionStepper):
         v = np.abs(self.components.read(self.components.velocities)).max(initial=0.0)
         guess = 0.01 * v / a if a > 0.0 and v > 0.0 else 0.0
         return float(min(guess, abs(self.dt)) or 1e-3 * abs(self.dt))
-
-    def _substep_by_launches(self, first: float) -> None:
-        """A substep, or its refusal, with the forces of a large scene between launches."""
-        code, run = self._code, self._pieces
-        run("begin", code.begin, "first", "t0", "dt", first, self.t0, self.dt)
-        for iteration in range(ITERATIONS if not code.number("status") else 0):
-            for node in range(0 if iteration == 0 else 1, STAGES + 1):
-                run("place", code.place, "at", node)
-                self._written()
-                t = code.number("time")
-                self.potential.gradient_into(self._forces, t)
-                if self.works:
-                    code.put_flow(node, self.potential.rate(t))
-                if self.dissipation:
-                    self.dissipation.gradient_into(self._friction, t)
-                run("correct", code.correct, "at", node)
-            run("judge", code.judge, "iteration", iteration)
-            if not code.number("going"):
-                break
-        if not code.number("status"):
-            run("finish", code.finish)
-            self._written()
-
-    def _written(self) -> None:
-        """Count a write of the fields, for others that computed from them."""
-        for field in self.moving:
-            field.array.writes += 1
 
     def _compute_forces(self, t: float) -> None:
         """dU/dx at the present fields. Raises `NonFiniteError`."""

@@ -4,16 +4,19 @@ Vectors (N,) hold a value for each component of the moving fields, matrices (7, 
 `numbers` all that a substep decides and sums. In kernels their names begin with `radau_`.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ....energies.fields import Fields, Motion
+from ....energies.fields import Motion
 from ....engine import storage
 from ....engine.kernels import Code
+from ...implicit.moving_components import MovingComponents
 from .quadrature import STAGES, WEIGHTS
+from .radau_tape import Substep
 
 NAMES = (
     *("left", "done", "elapsed", "rest", "wanted", "last", "work", "dissipated", "substeps", "status"),
@@ -29,14 +32,14 @@ _PLACES = {name: f"numbers[{k}]" for k, name in enumerate(NAMES)}
 
 
 class RadauArrays:
-    """The arrays of substeps of some motions.
+    """The arrays of substeps of some motions; fields: those of positions and velocities, by name.
 
     dissipates, works: whether there is friction, with dR/dv in `friction` by velocity, and an explicit time.
     """
 
     def __init__(
         self,
-        fields: Fields,
+        fields: Mapping[str, Any],
         motions: Sequence[Motion],
         forces: dict[str, Any],
         friction: dict[str, Any],
@@ -44,7 +47,7 @@ class RadauArrays:
     ):
         self.fields, self.motions, self.forces, self.friction = fields, motions, forces, friction
         self.works = works
-        sizes = [fields[m.position].values.size for m in motions]
+        sizes = [math.prod(fields[m.position].shape) for m in motions]
         n = sum(sizes)
         self.arrays: dict[str, Any] = {"numbers": storage.allocate(np.zeros(len(NAMES)))}
         self.arrays |= {name: storage.allocate(np.zeros(n)) for name in VECTORS}
@@ -71,6 +74,33 @@ class RadauArrays:
         values[0, node] = rate
         storage.store(self.arrays["flows"], values)
 
+    def written(self) -> None:
+        """Count a write of the fields, for others that computed from them."""
+        for array in self.fields.values():
+            array.writes += 1
+
+    # Substeps
+
+    def start(self, components: MovingComponents) -> list[np.ndarray]:
+        """Copies of x, v and the errors of their sums, before a substep."""
+        state = [components.read(names) for names in (components.positions, components.velocities)]
+        return state + [storage.host(self.arrays[name]).copy() for name in ("rx", "rv")]
+
+    def substep(self, start: Sequence[np.ndarray]) -> Substep:
+        """The substep that was taken last, from there."""
+        a0, b = (storage.host(self.arrays[name]).copy() for name in ("a0", "b"))
+        size = self.number("size")
+        change = self.number("off") / size if size else 0.0
+        return Substep(self.number("h"), self.number("start"), start, a0, b, change)
+
+    def put_substep(self, substep: Substep) -> None:
+        """Have the accelerations and the start of a substep, for `place`."""
+        for name, values in zip(("x", "v", "rx", "rv"), substep.start, strict=True):
+            storage.store(self.arrays[name], values)
+        storage.store(self.arrays["a0"], substep.a0)
+        storage.store(self.arrays["b"], substep.b)
+        self.put(h=substep.h, start=substep.time)
+
     # Loops
 
     def _gathered(self) -> Code:
@@ -78,7 +108,7 @@ class RadauArrays:
         pieces = []
         for k, motion in enumerate(self.motions):
             for own, name in (("x", motion.position), ("v", motion.velocity)):
-                array = self.fields[name].array
+                array = self.fields[name]
                 line = f"{own}[{{i}}] = f_{name}[{{at}}]"
                 pieces.append(self._of_motion(k, f"f_{name}", array, [line], {f"f_{name}": array}))
         return Code.joined(pieces)
@@ -88,7 +118,7 @@ class RadauArrays:
         pieces = []
         for k, motion in enumerate(self.motions):
             name = getattr(motion, role)
-            array = self.fields[name].array
+            array = self.fields[name]
             line = f"f_{name}[{{at}}] = {vector}[{{i}}]"
             pieces.append(self._of_motion(k, f"f_{name}", array, [line], {f"f_{name}": array}))
         joined = Code.joined(pieces)

@@ -54,23 +54,25 @@ class RadauCode(RadauArrays):
         `radau_flows[0, at]`.
         """
         clear = self._code("flows[0, at] = 0.0\n" if rates else "")
-        node = Code.joined(
-            [self.place(), self._numbers("t = {time}\n"), *forces, clear, *rates, self.correct()]
-        )
-        node = self._if("at > 0 or iteration == 0", node).inside(f"for at in range({STAGES + 1}):")
-        iteration = self._if("{going} > 0.0", Code.joined([node, self.judge()]))
+        node = Code.joined([self.place(), self.clock(), *forces, clear, *rates, self.correct()])
+        node = self.when("at > 0 or iteration == 0", node).inside(f"for at in range({STAGES + 1}):")
+        iteration = self.when("{going} > 0.0", Code.joined([node, self.judge()]))
         iterations = iteration.inside(f"for iteration in range({ITERATIONS}):")
         pieces = [
             self.begin(),
-            self._if("{status} == 0.0", iterations),
-            self._if("{status} == 0.0", self.finish()),
+            self.when("{status} == 0.0", iterations),
+            self.when("{status} == 0.0", self.finish()),
         ]
-        one = self._if("{left} > 0.0 and {status} == 0.0", Code.joined(pieces))
+        one = self.when("{left} > 0.0 and {status} == 0.0", Code.joined(pieces))
         return one.inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
 
-    def _if(self, condition: str, code: Code) -> Code:
+    def when(self, condition: str, code: Code) -> Code:
         test = self._numbers(f"if {condition}:")
         return code.inside(test.text).naming(**test.arrays)
+
+    def clock(self) -> Code:
+        """The time at the present node."""
+        return self._numbers("t = {time}\n")
 
     # The pieces
 
@@ -139,10 +141,11 @@ if ti.math.isnan(a[i]) or ti.math.isinf(a[i]):
             pieces.append(self._each(line).inside(f"if at == {k + 1}:"))
         return Code.joined(pieces)
 
-    def judge(self) -> Code:
-        """After an `iteration`: b_7 no longer changes, or no longer less."""
+    def judge(self, least: float = 1e300) -> Code:
+        """After an `iteration`: b_7 no longer changes, or no longer less and by at most `least` of |a|."""
         return self._numbers(
-            "if {status} != 0.0 or {off} <= 1e-16 * {size} or (iteration > 1 and {off} >= {before}):\n"
+            "if {status} != 0.0 or {off} <= 1e-16 * {size} or (iteration > 1 and {off} >= {before}"
+            f" and {{off}} <= {least!r} * {{size}}):\n"
             "    {going} = 0.0\n"
         )
 
@@ -160,19 +163,6 @@ if ifactor >= {SAFETY!r}:
     itaken = 1
 """
         refused = "y[i] = x[i]\n"
-        taken = f"""\
-ipart = (ih * v[i] + ih * ih * (0.5 * a0[i] + {_sum(POSITION[-1], "b[{}, i]")}) - ih * rv[i]) - rx[i]
-inew = x[i] + ipart
-rx[i] = (inew - x[i]) - ipart
-y[i] = inew
-ipart = ih * (a0[i] + {_sum(VELOCITY[-1], "b[{}, i]")}) - rv[i]
-inew = v[i] + ipart
-rv[i] = (inew - v[i]) - ipart
-v[i] = inew
-"""
-        taken += "".join(
-            f"kept[{k}, i] = b[{k}, i]\npredicted[{k}, i] = guess[{k}, i]\n" for k in range(STAGES)
-        )
         sums = "{substeps} = {substeps} + 1.0\n"
         for row, name, counts in ((0, "work", self.works), (1, "dissipated", bool(self.friction))):
             if counts:
@@ -195,11 +185,35 @@ else:
 """
         again = f"{{wanted}} = ti.abs(ih) * ti.max(ifactor, {SHRINK!r})\n"
         chosen = [
-            Code.joined([self._each(taken), self._numbers(sums)]).inside("if itaken == 1:"),
+            Code.joined([self._advanced(), self._numbers(sums)]).inside("if itaken == 1:"),
             Code.joined([self._each(refused), self._numbers(again)]).inside("if itaken == 0:"),
         ]
         fields = [self._scattered("y", "position"), self._scattered("v", "velocity")]
         return Code.joined([self._numbers(text), *chosen, *fields])
+
+    def accept(self) -> Code:
+        """After a substep that is taken in any case: fields and memory."""
+        fields = [self._scattered("y", "position"), self._scattered("v", "velocity")]
+        return Code.joined(
+            [self._numbers("ih = {h}\n"), self._advanced(), self._numbers("{last} = ih\n"), *fields]
+        )
+
+    def _advanced(self) -> Code:
+        """x as y, v, the errors of their sums, and what the next substep remembers."""
+        text = f"""\
+ipart = (ih * v[i] + ih * ih * (0.5 * a0[i] + {_sum(POSITION[-1], "b[{}, i]")}) - ih * rv[i]) - rx[i]
+inew = x[i] + ipart
+rx[i] = (inew - x[i]) - ipart
+y[i] = inew
+ipart = ih * (a0[i] + {_sum(VELOCITY[-1], "b[{}, i]")}) - rv[i]
+inew = v[i] + ipart
+rv[i] = (inew - v[i]) - ipart
+v[i] = inew
+"""
+        text += "".join(
+            f"kept[{k}, i] = b[{k}, i]\npredicted[{k}, i] = guess[{k}, i]\n" for k in range(STAGES)
+        )
+        return self._each(text)
 
     def _continued(self, k: int) -> str:
         """b_k of a(s) continued into a substep that is `iratio` times as long."""
@@ -217,7 +231,7 @@ else:
             lines, arrays = [], {force: self.forces[x]}
             if self.friction:
                 total = f"({total} + g_{v}[{{at}}])"
-                arrays |= {f"g_{v}": self.friction[v], f"f_{v}": self.fields[v].array}
+                arrays |= {f"g_{v}": self.friction[v], f"f_{v}": self.fields[v]}
                 lines.append(f"flows[1, at] = flows[1, at] + f_{v}[{{at}}] * g_{v}[{{at}}]")
             lines = [f"a[{{i}}] = -{total} / mass[{{i}}]", *lines]
             pieces.append(self._of_motion(k, force, self.forces[x], lines, arrays))

@@ -1,0 +1,1 @@
+"""Derivatives of Gauss-Radau runs along their substeps: transposed and differentiated stage equations."""

@@ -1,0 +1,281 @@
+"""Derivatives of Gauss-Radau runs along their substeps: differences, Kepler's orbit, one by the other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Motion, Potential, bind
+from minusgrad.adjoint.derivation import derivation
+from minusgrad.adjoint.losses import ObservedStates
+from minusgrad.adjoint.rollout import Rollout
+from minusgrad.engine import runtime
+from minusgrad.steppers.timed.few_bodies import radau_launches
+from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
+from minusgrad_gravity.gravity import gravity
+from tests.support.kepler import MASSES, orbit
+from tests.support.kepler_derivatives import by_start
+from tests.support.laws import assert_order, bits, fitted_order
+from tests.support.modulated_trap import trap
+from tests.support.rollouts import STENCIL, chain, dot, drawn, line, mapped, moved, pair, probes
+from tests.support.tiers import sampled
+
+MOTIONS = [Motion("x", "v", "m")]
+LOOSE = 1e-2
+"""A tolerance for few substeps, whose derivatives are not those of the exact motion to rounding."""
+
+
+def two(dt: float = 1.7, e: float = 0.6, tolerance: float = LOOSE, mean: float = 0.0) -> GaussRadau:
+    x, v = orbit(mean, e)
+    fields = Fields({"x": x, "v": v, "m": MASSES})
+    pull = bind(gravity, fields, parameters={"G": 1.0})
+    return GaussRadau(Potential(fields, [pull]), MOTIONS, dt, tolerance=tolerance)
+
+
+def driven() -> GaussRadau:
+    """Time, friction that depends on place and time, data with derivatives, parameters by body."""
+    one = line(held=False)
+    return GaussRadau(one.potential, one.motions, 0.7, 0.3, LOOSE, dissipation=one.dissipation)
+
+
+def fields_and_bodies() -> GaussRadau:
+    """Two motions, one with a number as inertia; friction of one that depends on the other's place."""
+    one = pair()
+    return GaussRadau(one.potential, one.motions, 0.5, tolerance=LOOSE, dissipation=one.dissipation)
+
+
+def by_maps() -> GaussRadau:
+    one = mapped()
+    return GaussRadau(one.potential, one.motions, 0.3, tolerance=LOOSE)
+
+
+def way(one: GaussRadau) -> dict[str, np.ndarray]:
+    found = drawn(one)
+    if "gravity.softening" in found:
+        found["gravity.softening"] = np.zeros(())  # U is even in it
+    return found
+
+
+def lengths_of(one: GaussRadau, steps: int) -> list[list[float]]:
+    """The lengths of the substeps of a run from the present start, which is restored."""
+    with started(one):
+        return [[sub.h for sub in one.advance_recorded()] for _ in range(steps)]
+
+
+@contextmanager
+def started(one: GaussRadau) -> Iterator[None]:
+    """A run from the present fields, without memory; restores these."""
+    start = [field.values.copy() for field in one.moving]
+    one.rewind()
+    one.evaluate()
+    yield
+    for field, values in zip(one.moving, start, strict=True):
+        field.set(values)
+    one.rewind()
+    one.evaluate()
+
+
+def replayed(one: GaussRadau, lengths: Sequence[Sequence[float]]) -> dict[str, np.ndarray]:
+    """The moving fields after steps of given substeps."""
+    with started(one):
+        for some in lengths:
+            one.advance_recorded(some)
+        return {f.name: f.values.copy() for f in one.moving}
+
+
+def transposed_by(one: GaussRadau, looks: Sequence[int]) -> tuple[float, float, float]:
+    """<J d, s> by tangents, <d, J' s> by adjoints, and the size of their terms."""
+    direction, (losses, seeds) = way(one), probes(one, looks)
+    _, found = Rollout(one, losses, max(looks)).evaluate(list(direction))
+    total, scale, beside = 0.0, 0.0, derivation(one).tangents(list(direction))
+    with started(one):
+        beside.start([direction])
+        for row, stop in enumerate(looks):
+            beside.advance(stop - one.step)
+            for name, rows in seeds.items():
+                terms = beside.along[0][name] * rows[row]
+                total, scale = total + terms.sum(), scale + np.abs(terms).sum()
+    return total, dot(found, direction), scale
+
+
+# Replay -------------------------------------------------------------------------------------------------
+
+
+def test_given_lengths_are_taken(launches):
+    """A run along its own lengths has the same bits; it has substeps of different lengths."""
+    one = two()
+    lengths = lengths_of(one, 3)
+    assert max(max(some) for some in lengths) > 1.5 * min(min(some) for some in lengths)
+    found = replayed(one, lengths)
+    one.advance(3)
+    for name, values in found.items():
+        assert values.tobytes() == one.potential.fields[name].values.tobytes()
+
+
+# Differences --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies], [two]))
+def test_tangents_and_adjoints_are_those_of_differences(make: Callable[[], GaussRadau]):
+    """Along the same substeps, sixth order: starts, masses, parameters, data and other fields."""
+    one, h = make(), 2e-4
+    direction, lengths = way(one), lengths_of(one, 3)
+    total = {f.name: np.zeros(f.shape) for f in one.moving}
+    for k, weight in STENCIL.items():
+        for sign in (1.0, -1.0):
+            with moved(one, direction, sign * k * h):
+                ends = replayed(one, lengths)
+            for name, values in ends.items():
+                total[name] += sign * weight / h * values
+    found = Rollout(one, [], 3).end_tangents(direction)
+    for name, values in total.items():
+        assert np.abs(values).max() > 0.1
+        np.testing.assert_allclose(found[name], values, rtol=0, atol=1e-10 * np.abs(values).max())
+    losses, seeds = probes(one, [3])
+    _, slopes = Rollout(one, losses, 3).evaluate(list(direction))
+    assert dot(slopes, direction) == pytest.approx(dot({n: s[0] for n, s in seeds.items()}, total), rel=1e-9)
+
+
+def test_taylor():
+    """What L along the same substeps differs from its slope by falls with h^2."""
+    one, h = two(), 0.002
+    direction, lengths, (losses, seeds) = way(one), lengths_of(one, 3), probes(one, [3])
+    value, slopes = Rollout(one, losses, 3).evaluate(list(direction))
+    slope = dot(slopes, direction)
+
+    def off(n: int) -> float:
+        with moved(one, direction, h / n):
+            ends = replayed(one, lengths)
+        return abs(dot({name: rows[0] for name, rows in seeds.items()}, ends) - value - slope * h / n)
+
+    assert fitted_order([off(n) for n in (8, 16, 32)], [8, 16, 32]) == pytest.approx(2.0, abs=0.05)
+
+
+# Kepler's orbit -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("e", sampled([0.3, 0.9], [0.3]))
+def test_kepler(e: float):
+    """The separation after 1.6 periods by the first one, by G and by the masses."""
+    one, steps = two(2.0, e, 1e-9, 0.7), 5
+    moved_by, of_mu = by_start(10.0, e, 0.7)
+    size = np.abs(moved_by).max()
+    seen = ObservedStates(one.potential.fields, ("x", "v"), [steps])
+    run = Rollout(one, [seen], steps)
+    for row in range(4):
+        slope = np.zeros((1, 2, 2))
+        slope[0, :, row % 2] = [-1.0, 1.0]
+        name, other = ("x", "v") if row < 2 else ("v", "x")
+        seen.slopes = {name: slope, other: np.zeros((1, 2, 2))}
+        _, found = run.evaluate(["x", "v", "m", "gravity.G"])
+        for start, columns in (("x", moved_by[row, :2]), ("v", moved_by[row, 2:])):
+            expected = np.stack([-columns, columns])
+            np.testing.assert_allclose(found[start], expected, rtol=0, atol=1e-11 * size)
+        np.testing.assert_allclose(found["gravity.G"], of_mu[row], rtol=0, atol=1e-11 * size)
+        np.testing.assert_allclose(found["m"], [of_mu[row]] * 2, rtol=0, atol=1e-11 * size)
+
+
+def test_order(launches):
+    """The derivative of one step of an oscillator by its stiffness: off by the 16th power of the length."""
+
+    def off(n: int) -> float:
+        fields = Fields({"x": np.array([[1.0, 0.3]]), "v": np.array([[0.2, 1.0]]), "m": np.ones(1)})
+        spring = bind(trap, fields, parameters={"a": 0.0})
+        one = GaussRadau(Potential(fields, [spring]), MOTIONS, 8.0 / n, tolerance=np.inf)
+        x, v, t, c, s = fields["x"].values, fields["v"].values, one.dt, np.cos(one.dt), np.sin(one.dt)
+        by_k = {"x": 0.5 * ((t * c - s) * v - t * s * x), "v": -0.5 * ((s + t * c) * x + t * s * v)}
+        found = Rollout(one, [], 1).end_tangents({"trap.k": np.ones(())})
+        return max(np.abs(found[name] - values).max() for name, values in by_k.items())
+
+    assert_order(off, 16, (4, 5, 6))
+
+
+# Adjoints and tangents ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies], [two, driven]))
+def test_adjoints_are_tangents_transposed(launches, make: Callable[[], GaussRadau]):
+    """Some losses on the way, two at one step."""
+    one = make()
+    assert one.fused == (launches == "fused")
+    there, back, size = transposed_by(one, (0, 1, 3))
+    assert abs(there) > 1e-3 * size
+    assert abs(there - back) < 1e-13 * size
+
+
+@pytest.mark.long
+def test_adjoints_are_tangents_transposed_with_maps():
+    there, back, size = transposed_by(by_maps(), (1, 2))
+    assert abs(there) > 1e-3 * size
+    assert abs(there - back) < 1e-13 * size
+
+
+# Bits ---------------------------------------------------------------------------------------------------
+
+
+def test_bits_do_not_depend_on_the_budget():
+    """Checkpoints: a run that is recomputed in blocks, from states with all that a step remembers."""
+    found = []
+    for budget in (1 << 30, 4000):
+        one = two()
+        losses, _ = probes(one, [4, 8])
+        run = Rollout(one, losses, 8, budget)
+        found.append([a.tobytes() for a in run.evaluate(["x", "v", "m", "gravity.G"])[1].values()])
+    assert run.plan.again > 0
+    assert found[0] == found[1]
+
+
+def test_derivatives_change_nothing():
+    """A run goes on bit for bit after a gradient and a tangent in between, and so does a restored one."""
+    ends = []
+    for asked in (False, True):
+        one = two()
+        one.advance(2)
+        if asked:
+            losses, _ = probes(one, [3])
+            run = Rollout(one, losses, 3)
+            run.evaluate(["x", "m"])
+            run.end_tangents({"x": np.ones((2, 2))})
+        one.advance(2)
+        ends.append(bits(one))
+    assert ends[0] == ends[1]
+
+
+# Refusals -----------------------------------------------------------------------------------------------
+
+
+def test_a_substep_that_is_not_solved_has_no_derivative():
+    """One substep of a third of a period: the iteration over its nodes does not converge."""
+    one = two(4.0, 0.6, np.inf)
+    losses, _ = probes(one, [1])
+    run = Rollout(one, losses, 1)
+    value, found = run.evaluate(["x"])
+    assert np.isnan(value)
+    assert np.isnan(found["x"]).all()
+    assert run.trouble.startswith("step 1: the iteration of accelerations ended with a change of")
+
+
+# Threads ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def any_threads():
+    """Leaves the engine as it was."""
+    before = runtime._Running.options
+    yield
+    runtime.start(before)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
+    """Last in this file: the engine is restarted and forgets its kernels."""
+    monkeypatch.setattr(radau_launches, "SMALL", 0)
+    found = []
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        tied = chain(5000)
+        one = GaussRadau(tied.potential, tied.motions, 0.1)
+        losses, _ = probes(one, [1])
+        value, slopes = Rollout(one, losses, 1).evaluate(["x", "v", "m", "stiffening.k"])
+        found.append((value, *(a.tobytes() for a in slopes.values())))
+    assert found[0] == found[1]
