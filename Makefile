@@ -81,7 +81,8 @@ pictures: $(VENV)/plot
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
 	@$(BIN)/minusgrad run scenes/galaxy_collision.toml --out runs/pictures/galaxy_collision --force && \
-		$(BIN)/python docs/pictures/galaxies.py runs/pictures/galaxy_collision scenes/pictures/galaxy_collision.png
+		$(BIN)/minusgrad plot runs/pictures/galaxy_collision --body first_disc --body second_disc && \
+		cp runs/pictures/galaxy_collision/pictures/orbits.png scenes/pictures/galaxy_collision.png
 	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
 		$(BIN)/minusgrad run scenes/foucault.toml --out runs/pictures/foucault --force && \
 		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \

@@ -14,13 +14,14 @@ from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import h5md
 from minusgrad.files.h5md import Raster
 from minusgrad.plot import film_files, layers
+from minusgrad.plot.clouds import CROWD
+from minusgrad.plot.light import Light
 from minusgrad.plot.movies import subjects
-from minusgrad.plot.movies.light import Light
 from minusgrad.plot.movies.maps import Map
 from minusgrad.plot.movies.movie import movie
 from minusgrad.plot.movies.networks import Network
 from minusgrad.plot.movies.paths import Paths
-from minusgrad.plot.movies.points import CROWD, Points
+from minusgrad.plot.movies.points import Points
 from minusgrad.plot.movies.reel import LONGEST, Reel
 from minusgrad.plot.movies.subject import Sample
 from tests.support.recorded_runs import T, recorded_run

@@ -20,8 +20,8 @@ from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
+from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot import grids as grid_pictures
-from minusgrad.plot import layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 from tests.support.recorded_runs import UNITS, T
@@ -99,6 +99,24 @@ def test_bodies_of_a_cloud_have_colours_and_four_panels(tmp_path):
             np.testing.assert_allclose(points, x[k, nodes])
         assert len({tuple(points.get_facecolor()[0]) for points in axes.collections}) == 3
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["left", "right"]
+
+
+def test_a_crowd_is_light_on_black_and_bodies_can_be_drawn_alone(tmp_path):
+    crowd = np.random.default_rng(0).normal(size=(40, clouds.CROWD + 90, 2))
+    crowd[:, -60:] += 3.0
+    bodies = {"halo": [[0, 30]], "disc": [[clouds.CROWD + 30, clouds.CROWD + 90]]}
+    run = _run(tmp_path / "run", {"position": crowd}, meta={"bodies": bodies})
+    figure = _figure(partial(orbits.draw, run=run, names=[], bodies=bodies))
+    assert figure.get_facecolor()[:3] == (0.0, 0.0, 0.0)
+    shown = [np.asarray(axes.images[0].get_array()) for axes in figure.axes]
+    assert len(shown) == 4
+    assert all(np.median(picture) == 0.0 and picture.max() > 0.8 for picture in shown)
+    (path,) = pictures.plot(run, tmp_path / "alone", bodies=["disc"])
+    assert matplotlib.image.imread(path)[0, 0, :3].tolist() == [1.0, 1.0, 1.0], "few dots, on paper"
+    alone = _figure(partial(orbits.draw, run=run, names=[], bodies={"disc": bodies["disc"]}, every=False))
+    assert [len(dots.get_offsets()) for dots in alone.axes[0].collections] == [0, 60]
+    with pytest.raises(UserError, match=r"run: no bodies of this name, got 'sun'; there are: disc, halo$"):
+        pictures.plot(run, bodies=["sun"])
 
 
 def test_strays_of_a_cluster_are_left_out(tmp_path):

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 FEW = 64  # up to this many nodes have paths and names; more are a cloud
 
 
-def draw(figure: "Figure", run: Path, names: list[str], bodies: clouds.Bodies) -> None:
+def draw(figure: "Figure", run: Path, names: list[str], bodies: clouds.Bodies, every: bool = True) -> None:
     """Draw the nodes, viewed along z: paths of a few with their names, or many coloured by their bodies."""
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
-    if nodes <= FEW:
+    if nodes <= FEW and every:
         _paths(figure, trajectory.series(run, h5md.POSITION).value[..., :2], names)
     else:
-        clouds.draw(figure, run, bodies)
+        clouds.draw(figure, run, bodies, every)
     unit = trajectory.symbols(run, h5md.POSITION)[0]
     for axes in figure.axes:
         axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit), aspect="equal")

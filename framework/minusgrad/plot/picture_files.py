@@ -29,7 +29,7 @@ def drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
     shown = figure()
     draw(shown)
     if title:
-        shown.suptitle(title, color=INK)
+        shown.suptitle(title, color=INK if shown.get_facecolor()[0] else "white")
     png = io.BytesIO()
     shown.savefig(png, format="png", metadata={"Software": None})
     durable.replace(path, png.getvalue())

@@ -9,7 +9,7 @@ radial_distribution.png, observers of star clusters lagrangian_radii.png, virial
 density_profile.png, and the iterations of a fit fit.png.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import clusters, fits, grids, layers, meshes, orbits, picture_files, radial, style
+from . import clouds, clusters, fits, grids, layers, meshes, orbits, picture_files, radial, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def plot(run: Path, out: Path | None = None) -> list[Path]:
+def plot(run: Path, out: Path | None = None, bodies: Sequence[str] = ()) -> list[Path]:
     """Draw the recorded series as PNG files in `out` (default: `pictures` in the run); returns their paths.
+
+    bodies: names of those whose nodes alone are drawn; none for all nodes.
 
     Raises UserError without Matplotlib or if nothing can be drawn, RunFolderError if `run` is not a run,
     CheckpointError if a segment is damaged.
@@ -41,11 +43,12 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     names, known = trajectory.names(run), meta(run)
     jobs: dict[str, Callable[[Figure], None]] = {}
     if h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1:
-        if lists := meshes.drawable(run):
+        shown = clouds.chosen(run, known.get("bodies") or {}, bodies)
+        if not bodies and (lists := meshes.drawable(run)):
             jobs |= _meshes(run, names, lists)
         else:
             jobs["orbits"] = partial(
-                orbits.draw, run=run, names=known.get("names") or [], bodies=known.get("bodies") or {}
+                orbits.draw, run=run, names=known.get("names") or [], bodies=shown, every=not bodies
             )
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)

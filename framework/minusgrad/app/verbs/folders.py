@@ -36,6 +36,12 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 def plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
     parser.add_argument("--out", type=path, help="folder to write (default: pictures/ in the run)")
+    body_option(parser)
+
+
+def body_option(parser: argparse.ArgumentParser) -> None:
+    text = "show the nodes of this body of the state alone; may be given several times"
+    parser.add_argument("--body", action="append", default=[], metavar="NAME", help=text)
 
 
 def movie_options(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +52,7 @@ def movie_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", type=path, metavar="FILE", help=text)
     text = "field that gives the colour, or is shown: speed, or the name of a recorded series"
     parser.add_argument("--field", default="", metavar="NAME", help=text)
-    text = "show the nodes of this body of the state alone; may be given several times"
-    parser.add_argument("--body", action="append", default=[], metavar="NAME", help=text)
+    body_option(parser)
     text = "where the eye is, of bodies in space: x, y, z, or AZIMUTH,ELEVATION in degrees"
     parser.add_argument("--view", default="", metavar="V", help=text)
     text = "frames a second (default: 5 to 25, for about 8 seconds)"
@@ -107,7 +112,7 @@ def plot(a: argparse.Namespace) -> int:
     from ...plot.pictures import plot
     from ..run_options import writable
 
-    for file in plot(a.folder, a.out and writable(a.out)):
+    for file in plot(a.folder, a.out and writable(a.out), a.body):
         print(file)
     return 0
 

@@ -1,15 +1,14 @@
 """Moving points: dots on paper, or, of a crowd, light on black; coloured by bodies, speed or a field."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import h5md, node_ranges, trajectory
+from ...files import h5md, trajectory
 from ...scene import units
 from .. import clouds, mesh_artists, style
-from .light import Light
+from ..light import Light
 from .reel import Frame
 from .subject import Extent, Sample, label, numbers
 
@@ -17,11 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-CROWD = 10_000
-"""More points are drawn as light."""
 WIDTH = 720
 """Of a picture of light, in pixels."""
-SAMPLED = 2_000
 
 
 class Points:
@@ -43,37 +39,28 @@ class Points:
         self.series = (h5md.POSITION, *((colour,) if colour else ()))
         self.stem = "points" if every else "_".join(name.replace("/", "_") for name in bodies)
         nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
-        self.owner = np.full(nodes, -1)
-        for number, ranges in enumerate(bodies.values()):
-            self.owner[node_ranges.nodes(ranges)] = number
-        self.names = [name.replace("_", " ") for name in bodies]
-        self.shown = np.ones(nodes, bool) if every else self.owner >= 0
-        self.is_crowd = int(self.shown.sum()) > CROWD
+        self.look = clouds.look(nodes, bodies, every)
         self._sample, self._extent = Sample(), Extent()
 
     def survey(self, frame: Frame) -> None:
         x = self._projected(frame)
-        self._extent.add(np.transpose(clouds.limits(x[:: 1 + len(x) // SAMPLED])))
+        self._extent.add(np.transpose(clouds.limits(x[:: 1 + len(x) // clouds.SAMPLED])))
         if self.colour:
             self._sample.add(self._values(frame))
 
     def prepare(self, figure: "Figure") -> None:
-        from matplotlib.colors import to_rgb
-
         self.low, self.high = self._extent.widened(0.0)
-        kind: mesh_artists.Kind = "lights" if self.is_crowd else "lines"
+        kind: mesh_artists.Kind = "lights" if self.look.is_crowd else "lines"
         self.scale = self._sample.scale(kind) if self.colour else None
-        palette = style.LIGHTS if self.is_crowd else style.COLOURS
-        colours = np.array([to_rgb(colour) for colour in palette])
-        self.rgb = colours[(self.owner[self.shown] + 1) % len(palette)]
+        self._rgb = self.look.rgb
         self.unit = trajectory.symbols(self.run, h5md.POSITION)[0]
-        self._axes = self._black(figure) if self.is_crowd else self._paper(figure)
+        self._axes = self._black(figure) if self.look.is_crowd else self._paper(figure)
 
     def show(self, frame: Frame, when: str) -> None:
         x = self._projected(frame)
-        rgb = self.scale(self._values(frame)) if self.scale else self.rgb
-        if self.is_crowd:
-            self._image.set_data(self._light.picture(x, rgb))
+        rgb = self.scale(self._values(frame)) if self.scale else self._rgb
+        if self.look.is_crowd:
+            self._glow.show(x, rgb)
             self._time.set_text(when)
         else:
             self._dots.set_offsets(x)
@@ -81,11 +68,11 @@ class Points:
             self._axes.set_title(when, loc="left")
 
     def _projected(self, frame: Frame) -> np.ndarray:
-        x = frame.values[0][self.shown].astype(float)
+        x = frame.values[0][self.look.shown].astype(float)
         return x[:, :2] if self.view is None else (x @ self.view.T)[:, :2]
 
     def _values(self, frame: Frame) -> np.ndarray:
-        return numbers(frame.values[1][self.shown])
+        return numbers(frame.values[1][self.look.shown])
 
     def _paper(self, figure: "Figure") -> "Axes":
         if self.view is not None:
@@ -93,7 +80,7 @@ class Points:
         width, height = self.high - self.low
         axes = style.panel(figure, width, height, bar=bool(self.scale))
         axes.set(aspect="equal", xlim=(self.low[0], self.high[0]), ylim=(self.low[1], self.high[1]))
-        count = int(self.shown.sum())
+        count = len(self.look.owner)
         size, opaque = float(np.clip(3e4 / count, 1.0, 24.0)), float(np.clip(60 / np.sqrt(count), 0.4, 0.9))
         nowhere = np.full((count, 2), np.nan)
         self._dots: Any = axes.scatter(nowhere[:, 0], nowhere[:, 1], s=size, alpha=opaque, linewidths=0)
@@ -103,21 +90,18 @@ class Points:
             mesh_artists.draw_compass(axes, self.view, self.unit)
         if self.scale:
             mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.colour))
-        elif self.names:
-            self._legend(axes, style.COLOURS)
+        elif self.look.names:
+            self.look.draw_legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return axes
 
     def _black(self, figure: "Figure") -> "Axes":
-        self._light = Light(self.low, self.high, WIDTH)
-        rows, columns = self._light.shape
+        light = Light(self.low, self.high, WIDTH)
+        rows, columns = light.shape
         figure.set_layout_engine("none")
         figure.set_size_inches(columns / figure.dpi, rows / figure.dpi)
         figure.set_facecolor("black")
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        axes.set_axis_off()
-        extent = (self.low[0], self.high[0], self.low[1], self.high[1])
-        pen: dict[str, Any] = {"origin": "lower", "extent": extent, "interpolation": "nearest"}
-        self._image: Any = axes.imshow(np.zeros((rows, columns, 3)), aspect="auto", **pen)
+        self._glow = clouds.Glow(axes, light)
         self._time: Any = axes.text(0.02, 0.975, "", transform=axes.transAxes, color="white", va="top")
         mesh_artists.draw_length(axes, self.unit, "white")
         if self.scale:
@@ -125,19 +109,6 @@ class Points:
             above = "and more " * (self.scale.beyond != "neither")
             text = f"{label(self.run, self.colour)}: {least:.3g} blue, {most:.3g} {above}red"
             axes.text(0.02, 0.025, text, transform=axes.transAxes, color="white", fontsize=8)
-        elif self.names:
-            self._legend(axes, style.LIGHTS)
+        elif self.look.names:
+            self.look.draw_legend(axes, loc="lower left", labelcolor="white")
         return axes
-
-    def _legend(self, axes: "Axes", palette: Sequence[str]) -> None:
-        from matplotlib.lines import Line2D
-
-        pens = [palette[(k + 1) % len(palette)] for k in range(len(self.names))]
-        dots = [Line2D([], [], color=pen, marker="o", markersize=4, linewidth=0) for pen in pens]
-        style_of: dict[str, Any] = {
-            "loc": "lower left",
-            "labelcolor": "white" if self.is_crowd else style.INK,
-        }
-        if not self.is_crowd:
-            style_of |= {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
-        axes.legend(dots, self.names, handletextpad=0.2, **style_of)

@@ -59,14 +59,10 @@ def _points(
     bodies: Sequence[str],
     eye: np.ndarray | None,
 ) -> Subject:
-    named: clouds.Bodies = meta.get("bodies") or {}
-    if unknown := [name for name in bodies if name not in named]:
-        known = ", ".join(named) or "none"
-        raise UserError(f"{run}: no bodies of this name, got {unknown[0]!r}; there are: {known}")
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
     if nodes <= orbits.FEW and not field and not bodies:
         return Paths(run, meta.get("names") or [], eye)
-    shown = {name: named[name] for name in bodies} or named
+    shown = clouds.chosen(run, meta.get("bodies") or {}, bodies)
     by_body = len(shown) > 1 and not field
     usual = SPEED if SPEED in colours and not by_body else ""
     series = next(iter(colours[field or usual].values())) if field or usual else ""
