@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minusgrad.elements.list_reference import ListReference
-from minusgrad.elements.trees.kd_tree import LEAF
+from minusgrad.elements.trees.kd_tree import DEEP, LEAF
 from minusgrad.elements.trees.near_pairs import NearPairs, TreeChoice
 from minusgrad.elements.trees.partner_lists import PartnerLists
 
@@ -90,6 +90,18 @@ def test_nodes_at_one_place_are_divided():
     near = made(np.zeros((5 * LEAF, 3)))
     assert (visits(near) == 1).all()
     assert near.count == 5 * LEAF * (5 * LEAF - 1) // 2
+
+
+@pytest.mark.parametrize("name", ["one place", "a falling row"])
+def test_trees_are_not_deep(name):
+    """Where cuts in the middle separate one leaf a level: of 10,000 nodes, 625 levels."""
+    x = np.zeros((10_000, 3))
+    if name == "a falling row":
+        x[:, 1] = 2.0 ** (-0.2 * np.arange(10_000.0))
+    near = made(x)
+    assert len(near.tree.levels) <= {"one place": 11, "a falling row": DEEP + 12}[name]
+    assert near.count == 10_000 * 9_999 // 2
+    assert np.array_equal(np.sort(near.tree.order), np.arange(10_000))
 
 
 def test_the_order_of_the_positions_alone_decides():

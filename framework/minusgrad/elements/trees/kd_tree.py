@@ -3,9 +3,10 @@
 A cell is a range of places in the order of the tree. It is cut across the longest side of the box around its
 nodes, at the multiple of the size of a leaf that is nearest to the middle of that side. All leaves but the
 last are full, as vector lanes want them, and there are as many cells for whatever positions. (Cut at the
-median instead, cells that reach from the core of a cluster to its outskirts would be far from nothing.) The
-order follows from the positions alone: it is found from the order of the nodes each time, so a tree of saved
-positions is the same tree.
+median instead, cells that reach from the core of a cluster to its outskirts would be far from nothing. There
+are cuts at the median where all nodes are in one place, and below level `DEEP`.) The order follows from the
+positions alone: it is found from the order of the nodes each time, so a tree of saved positions is the same
+tree.
 """
 
 from typing import Any
@@ -16,6 +17,9 @@ from ...engine.kernels import BoundKernel, Code, dealt
 
 LEAF = 16
 """Nodes of a leaf: a multiple of the lanes of f32 and of f64."""
+DEEP = 64
+"""The level from which on cells are cut at the median: in a row of nodes whose distances fall geometrically,
+cuts in the middle would separate one leaf a level."""
 
 
 class KdTree:
@@ -42,7 +46,7 @@ class KdTree:
         self.order, self.place = np.zeros((2, self.count), np.int32)
         self.centre, self.radius = np.zeros((self.cells + 1, d)), np.zeros(self.cells)
         self.levels: list[tuple[int, int]] = []
-        self._places, self._level, self._source = np.zeros((d, self.count)), np.zeros(2, np.int32), source
+        self._places, self._level, self._source = np.zeros((d, self.count)), np.zeros(3, np.int32), source
         self._copied, self._divided = self._kernels()
 
     def build(self) -> None:
@@ -51,7 +55,7 @@ class KdTree:
         self.end[0], low, high, self.levels = self.count, 0, 1, []
         while low < high:
             self.levels.append((low, high))
-            self._level[:] = low, high
+            self._level[:] = low, high, len(self.levels) > DEEP
             self._divided()
             of_level = np.arange(low, high)
             split = of_level[self.end[low:high] - self.begin[low:high] > LEAF]
@@ -144,6 +148,8 @@ def _cut(d: int) -> list[str]:
             ],
         ),
         f"leaves = (middle - first + {LEAF // 2}) // {LEAF}",
+        "if widest == 0.0 or level[2] == 1:",
+        f"    leaves = (last - first) // {2 * LEAF}",
         f"goal = first + ti.min(ti.max(leaves, 1), (last - first - 1) // {LEAF}) * {LEAF}",
         "cut[c] = goal",
         *_moved_across(d, "lowest", "middle", "goal", "range(goal, last)"),

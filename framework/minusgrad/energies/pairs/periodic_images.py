@@ -105,8 +105,14 @@ def _in_tree(
         )
     if not runtime.lanes(fields.dtype):
         raise EnergyError(f"{name}.far: needs the CPU, got arch = '{runtime.arch()}'; leave `far` out")
+    nodes, x = np.unique(elements.nodes), fields[POSITIONS].values
+    if not (finite := np.isfinite(x[nodes]).all(axis=1)).all():
+        first = nodes[np.argmin(finite)]
+        raise EnergyError(
+            f"{name}.far: needs finite positions, got {x[first].tolist()} of node {first}; correct them"
+        )
     order, theta = far.chosen
-    choice = TreeChoice(np.unique(elements.nodes), theta, order, far.skin, name, far.error)
+    choice = TreeChoice(nodes, theta, order, far.skin, name, far.error)
     return fields.lists.shared(choice, NearPairs)
 
 

@@ -43,6 +43,10 @@ class ForceError:
         elements = self.term.elements
         assert isinstance(elements, NearPairs)
         choice = elements.choice
+        if not np.isfinite(self.rms):
+            return (
+                f"{self.term.name}: has forces that are not finite, so the error of the tree was not measured"
+            )
         text = (
             f"{self.term.name}: forces by the tree have a relative rms error of {self.rms:.2g} (99 % of"
             f" nodes: below {self.most:.2g}), measured at {self.sampled} nodes"
@@ -75,7 +79,7 @@ def narrowed(term: Term, t: float = 0.0) -> ForceError:
     assert isinstance(elements, NearPairs)
     found, asked = force_error(term, t, kernels), elements.choice.error
     for _ in range(TURNS):
-        if asked is None or found.rms <= MISSED * asked:
+        if asked is None or not found.rms > MISSED * asked:  # or not finite
             break
         before, power = found.rms, 1.0 / (elements.choice.order + 1)
         elements.narrow(elements.choice.theta * max((GOAL * asked / before) ** power, LEAST_STEP))
