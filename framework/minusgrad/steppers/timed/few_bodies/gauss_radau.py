@@ -30,9 +30,11 @@ from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..motion_stepper import Memory, MotionStepper
+from .close_pairs import MOST, ClosePairs
 from .radau_code import LEAST, TOO_SHORT, RadauCode
 from .radau_launches import RadauLaunches
 from .radau_tape import RadauTape, Substep
+from .translations import is_invariant
 
 MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
 """Saved arrays, by their names in a state: those of `RadauCode`."""
@@ -87,9 +89,17 @@ class GaussRadau(MotionStepper):
         lost = self.components.velocities if dissipation else []
         self._friction = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in lost}
         arrays = {field.name: field.array for field in self.moving}
-        self._code = RadauCode(arrays, self.motions, self._forces, self._friction, self.works)
+        kind = ClosePairs if self._meets() else RadauCode
+        self._code = kind(arrays, self.motions, self._forces, self._friction, self.works)
         self._launches = RadauLaunches(self._code, potential, dissipation)
         self.evaluate()
+
+    def _meets(self) -> bool:
+        """True if places may be measured from a body, because energies are invariant under translations."""
+        position = self.motions[0].position
+        if len(self.motions) > 1 or len(self.potential.fields[position].values) > MOST:
+            return False
+        return all(is_invariant(one, position) for one in (self.potential, self.dissipation) if one)
 
     @property
     def fused(self) -> bool:

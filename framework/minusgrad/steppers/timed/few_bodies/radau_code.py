@@ -45,6 +45,9 @@ NOT_FINITE, TOO_SHORT = 1.0, 2.0
 class RadauCode(RadauArrays):
     """The pieces of code for some motions."""
 
+    begun = "x[i]"
+    """The place at the start of a substep, as text."""
+
     # Many substeps in one kernel
 
     def substeps(self, forces: Sequence[Code], rates: Sequence[Code]) -> Code:
@@ -103,7 +106,7 @@ if {{last}} != 0.0:
         for k in range(1, STAGES + 1):
             s, b = float(NODES[k]), _sum(POSITION[k - 1], "b[{}, i]")
             moved = f"ih * {s!r} * (v[i] - rv[i]) + ih * ih * ({0.5 * s * s!r} * a0[i] + {b})"
-            line = f"y[i] = x[i] + ({moved} - rx[i])"
+            line = f"y[i] = {self.begun} + ({moved} - rx[i])"
             pieces.append(self._each(line + "\n").inside(f"if at == {k}:"))
         pieces.append(self._scattered("y", "position", "at > 0"))
         if self.friction:
