@@ -1026,7 +1026,10 @@ SEARCHES = {
     "gauss_newton": {"fit.save_every": 2},
     "lbfgs": {"fit.method": "lbfgs", "fit.iterations": 25, "fit.save_every": 4},
     "adam": {"fit.method": "adam", "fit.rate": 0.02, "fit.iterations": 40, "fit.save_every": 7},
+    "gauss_radau": {"stepper.kind": "gauss_radau", "stepper.dt": 0.5, "run.steps": 8, "fit.save_every": 2}
+    | {"stepper.tolerance": 1e-2},
 }
+"""By method; the last of a run whose steps have substeps of lengths that are not stored."""
 
 
 @pytest.mark.parametrize("method", SEARCHES)

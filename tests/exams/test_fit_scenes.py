@@ -32,6 +32,17 @@ def test_weigh_a_planet(tmp_path) -> None:
         assert (np.abs(found.values - truth[name].values[JUPITER]) <= 4.0 * found.errors).all()
 
 
+@pytest.mark.long
+def test_weigh_a_planet_along_substeps(tmp_path) -> None:
+    """Gauss-Radau steps from one look to the next: the fit of the splitting, in parts of its error bars."""
+    steps = {"stepper.kind": "gauss_radau", "stepper.dt": "90 day", "run.steps": 406, "observe.0.every": 1}
+    fit = minusgrad.fit(SCENES / "weigh_a_planet.toml", steps, out=tmp_path / "fit")
+    assert fit.outcome == "settled"
+    truth, mass = minusgrad.build(SCENES / "outer_solar_system.toml").fields, estimate(fit, "m")
+    assert abs(mass.values[0] - truth["m"].values[SATURN]) <= mass.errors[0]
+    assert 2.0e-5 < mass.errors[0] / mass.values[0] < 3.0e-5
+
+
 def test_spring_stiffness(tmp_path) -> None:
     fit = minusgrad.fit(SCENES / "spring_stiffness.toml", out=tmp_path / "fit")
     assert fit.outcome == "settled"

@@ -46,6 +46,13 @@ def test_the_gradient_of_an_implicit_run() -> None:
     assert torch.autograd.gradcheck(of, given)
 
 
+def test_the_gradient_of_a_run_along_its_substeps() -> None:
+    radau = {"stepper.kind": "gauss_radau", "stepper.dt": 0.5, "state.n": 3}
+    stars = rollout(SCENES / "plummer.toml", 2, observe=[1, 2], overrides=FEW | radau)
+    of, given = of_names(stars, ("x", "v", "m", "gravity.G"))
+    assert torch.autograd.gradcheck(of, given)
+
+
 def test_the_gradient_of_a_run_by_lengths_at_rest() -> None:
     """Data that are differentiable, one of each element."""
     of, given = of_names(rollout(NET, 4), ("spring.rest", "spring.stiffness"))

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..adjoint.constrained import step_check
 from ..adjoint.equilibria import equilibrium_check
+from ..adjoint.implicit.gauss_radau import substep_check
 from ..adjoint.programs import program_check
 from ..adjoint.variational import lagrangian_check
 from ..assembly.plugin_blame import blaming
@@ -42,6 +43,7 @@ from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.programs.evolution import Evolution
+from ..steppers.timed.few_bodies.gauss_radau import GaussRadau
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .runs import build
 
@@ -306,7 +308,7 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: Simulation) -> Iterator[Finding]:
-    """The step of a program, or with constraints; an equilibrium that is fitted; magnetic fields; L."""
+    """Steps of programs, by Gauss-Radau, with constraints; fitted equilibria; magnetic fields; L."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
     table, search = simulation.scene.fit, simulation.stepper
@@ -317,6 +319,8 @@ def _steps(simulation: Simulation) -> Iterator[Finding]:
     in_bath = isinstance(search, Integrator) and search.bath is not None
     if isinstance(search, Integrator | VariationalIntegrator) and search.constraints and not in_bath:
         yield from step_check.of_constrained(search)
+    if isinstance(search, GaussRadau):
+        yield from substep_check.of_gauss_radau(search)
     if simulation.lagrangian is not None:
         yield from lagrangian_check.of_lagrangians(simulation.lagrangian, simulation.stepper.time)
 

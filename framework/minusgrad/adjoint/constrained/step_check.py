@@ -1,10 +1,10 @@
-"""Check of a step with constraints: its gradient against values, and its adjoint against its tangent.
+"""Check of a first step, such as one with constraints: gradient against values, adjoint against tangent.
 
     taylor       L = (l, y) of the state y after the first step falls short of its slope as h^2
     transpose    (l, J w) = (J' l, w) for random l and w, over all fields and parameters together
 
-J is the Jacobian of the first step by the start, masses, parameters, data and numbers of holds; the start is
-projected first.
+J is the Jacobian of the first step by the start, masses, parameters, data and numbers of holds; with
+constraints the start is projected first.
 """
 
 import math
@@ -19,6 +19,7 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
+from ...steppers.timed.few_bodies.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..backward import arguments, owner, potentials_of
 from ..losses import ObservedStates
@@ -30,12 +31,17 @@ TRANSPOSE = 1e-10
 STEP = 1e-2
 """The size of a step, in parts of the size of the values."""
 Values = Mapping[str, np.ndarray]
+Checked = Integrator | VariationalIntegrator | GaussRadau
 
 
 def of_constrained(stepper: Integrator | VariationalIntegrator, seed: int = 0) -> Iterator[Finding]:
     """Check the first step from the present fields. Restores fields, parameters, data and holds."""
     rng = np.random.default_rng(seed)
-    step = ConstrainedStep(stepper, rng)
+    yield from of_step(FirstStep(stepper, rng), rng)
+
+
+def of_step(step: "FirstStep", rng: np.random.Generator) -> Iterator[Finding]:
+    """Check a first step from the present fields, which are restored."""
     start = {name: step.values(name) for name in step.names}
     yield step.transpose({n: rng.normal(size=v.shape) * _size(v) * step.inputs(n) for n, v in start.items()})
     for name, values in start.items():
@@ -45,10 +51,10 @@ def of_constrained(stepper: Integrator | VariationalIntegrator, seed: int = 0) -
         step.put(name, values)
 
 
-class ConstrainedStep:
+class FirstStep:
     """L = (l, y) of the state y after the first step, with random l, as a subject of questions."""
 
-    def __init__(self, stepper: Integrator | VariationalIntegrator, rng: np.random.Generator):
+    def __init__(self, stepper: Checked, rng: np.random.Generator):
         self.stepper, self._fields = stepper, stepper.potential.fields
         moving = [field.name for field in stepper.moving]
         fields = [*moving, *sorted(stepper.weights)]

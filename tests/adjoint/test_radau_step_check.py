@@ -1,0 +1,32 @@
+"""What `minusgrad check` asks of the first step of Gauss-Radau, and that it sees damage."""
+
+from itertools import islice
+
+import pytest
+
+from minusgrad.adjoint.implicit.gauss_radau.substep_check import of_gauss_radau
+from minusgrad.adjoint.implicit.gauss_radau.transposed_substep import TransposedSubstep
+from minusgrad.engine.kernels import Code
+from tests.adjoint.test_radau_runs import two
+
+
+def test_a_step_along_its_substeps_and_its_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The start, masses and parameters; fields and steps are as before."""
+    one = two(0.2)
+    before = one.memory()
+    found = list(of_gauss_radau(one))
+    assert all(finding.passed for finding in found), [f for f in found if not f.passed]
+    assert [f.argument for f in found[1:]] == ["x", "v", "m", "gravity.G", "gravity.softening"]
+    assert found[0].question == "transpose"
+    for name, values in before[0].items():
+        assert one.state()[name].tobytes() == values.tobytes()
+    right = TransposedSubstep.finish_transposed
+
+    def wrong(self: TransposedSubstep) -> Code:
+        code = right(self)
+        return Code(code.text.replace("+ ih * radau_lx[i]", "+ 1.001 * ih * radau_lx[i]"), code.arrays)
+
+    monkeypatch.setattr(TransposedSubstep, "finish_transposed", wrong)
+    of_transpose, of_x = islice(of_gauss_radau(two(0.2)), 2)
+    assert (of_transpose.question, of_transpose.passed) == ("transpose", False)
+    assert (of_x.question, of_x.argument, of_x.passed) == ("taylor", "x", False)
