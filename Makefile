@@ -83,6 +83,8 @@ pictures: $(VENV)/plot
 	@$(BIN)/minusgrad run scenes/galaxy_collision.toml --out runs/pictures/galaxy_collision --force && \
 		$(BIN)/minusgrad plot runs/pictures/galaxy_collision --body first_disc --body second_disc && \
 		cp runs/pictures/galaxy_collision/pictures/orbits.png scenes/pictures/galaxy_collision.png
+	@$(BIN)/minusgrad run scenes/yukawa_cluster.toml --plugin scenes/yukawa_cluster.py --out runs/pictures/yukawa_cluster --force && \
+		$(BIN)/python docs/pictures/yukawa_cluster.py runs/pictures/yukawa_cluster scenes/pictures/yukawa_cluster.png
 	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
 		$(BIN)/minusgrad run scenes/foucault.toml --out runs/pictures/foucault --force && \
 		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \

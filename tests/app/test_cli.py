@@ -15,7 +15,7 @@ from minusgrad.assembly.registry import Registry
 from minusgrad.engine import memory
 from minusgrad.files import checkpoint, trajectory
 from minusgrad.scene.document import load
-from tests.support.command import MINUSGRAD, SCENES, complaints, files, minusgrad
+from tests.support.command import MINUSGRAD, SCENES, complaints, files, minusgrad, own_files
 
 TWO_BODY = SCENES / "two_body.toml"
 SHORT = "run.steps=20"
@@ -325,8 +325,11 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
 
 @pytest.fixture(scope="module")
 def printed_schema() -> str:
-    """What `minusgrad schema` prints."""
-    done = minusgrad("schema")
+    """What `minusgrad schema` prints, with the files beside scenes."""
+    own = [
+        option for path in SCENES.glob("*.toml") for file in own_files(path) for option in ("--plugin", file)
+    ]
+    done = minusgrad("schema", *own)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -11,7 +11,7 @@ from minusgrad.app.info import info
 from minusgrad.app.runs import resume, run
 from minusgrad.errors import DivergedError, InterruptedRunError, NonFiniteError
 from minusgrad.files import checkpoint
-from tests.support.command import SCENES
+from tests.support.command import SCENES, own_files
 from tests.support.short_scenes import IN_TIME, moved, path_of
 from tests.support.tiers import sampled
 
@@ -201,7 +201,8 @@ def test_the_watch_goes_on_from_the_start_of_the_run(lattice, monkeypatch):
 def test_shipped_scenes_are_not_accused(scene, tmp_path):
     own = minusgrad.scene.document.load(path_of(scene)).data["stepper"]["kind"]
     said: list[str] = []
-    run(path_of(scene), moved(scene, own), out=tmp_path / "run", say=said.append)
+    files = own_files(scene)
+    run(path_of(scene), moved(scene, own), out=tmp_path / "run", plugins=files, say=said.append)
     assert not events(tmp_path / "run", "warned")
     assert [text for text in said if "bound" in text or "energy" in text] == []
 

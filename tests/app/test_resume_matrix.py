@@ -15,7 +15,7 @@ from minusgrad.errors import InterruptedRunError
 from minusgrad.scene.document import PROGRAM, load
 from minusgrad.steppers import scheduler
 from minusgrad.steppers.integrator import Integrator
-from tests.support.command import SCENES, files, last_saved, minusgrad
+from tests.support.command import SCENES, files, last_saved, minusgrad, own_files
 from tests.support.short_scenes import (
     AT_REST,
     BOXED,
@@ -118,7 +118,15 @@ def own(case: Case) -> bool:
 SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "electric", "laser_butterfly")
-ALIKE += ("figure_eight", "galaxy_collision", "laser_image", "liquid", "mass_spring", "mercury")
+ALIKE += (
+    "yukawa_cluster",
+    "figure_eight",
+    "galaxy_collision",
+    "laser_image",
+    "liquid",
+    "mass_spring",
+    "mercury",
+)
 ALIKE += ("inflated_tube", "mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
 ALIKE += (
     "peptide_in_water",
@@ -158,7 +166,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    one = 5 * 19 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 16 + 1 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1
+    one = 5 * 20 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 16 + 1 + 2 + 3 + 3 + 3 + 3 + 2 + 2 + 1
     assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES)
 
 
@@ -176,8 +184,8 @@ def whole(
 
     def done(case: Case) -> dict[str, bytes] | Exception:
         try:
-            folder = case.do(path_of(case.scene), case.by(1), tmp_path_factory.mktemp("whole") / "run").folder
-            return files(folder)
+            out, own = tmp_path_factory.mktemp("whole") / "run", own_files(case.scene)
+            return files(case.do(path_of(case.scene), case.by(1), out, plugins=own).folder)
         except Exception as error:
             return error
 
@@ -206,12 +214,13 @@ def test_a_run_that_was_cut_ends_with_the_same_files(name: str, tmp_path: Path, 
         min(case.steps, 4) if case.kind in ("gauss_newton", "newton") else case.steps
     )  # or it may have settled
     first, second = sorted(chance.sample(range(1, last - 1), 2))
-    folder = cut(tmp_path / "run", path_of(case.scene), case.by(2), first, case.do)
+    own = own_files(case.scene)
+    folder = cut(tmp_path / "run", path_of(case.scene), case.by(2), first, case.do, plugins=own)
     assert last_saved(folder) == first
     with ctrl_c(second) as progress, pytest.raises(InterruptedRunError):
-        resume(folder, progress=progress)
+        resume(folder, plugins=own, progress=progress)
     assert last_saved(folder) == second
-    resume(folder)
+    resume(folder, plugins=own)
     found = files(folder)
     assert found.pop("overrides.json") != expected.pop("overrides.json")
     assert found == expected

@@ -18,6 +18,7 @@ from minusgrad.energies.magnetic_field import MagneticField
 from minusgrad.steppers.magnetic.flow import flow_energy
 from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
+from tests.support.command import own_files
 from tests.support.random_energies import ROLES
 from tests.support.random_programs import Program, drawn
 from tests.support.tiers import counts, sampled
@@ -27,7 +28,7 @@ FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 LARGE = ("laser_butterfly", "rigid_body", "volume_renderer", "diffmpm", "liquid", "water_renderer")
 LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water", "rigid_water")
-LARGE += ("silicon_tersoff", "galaxy_collision")
+LARGE += ("silicon_tersoff", "galaxy_collision", "yukawa_cluster")
 COSTLY = ("smoke", "dam_break", "inflated_tube", "topology")
 """Scenes that take more than 8 s of CPU time each; their energies are asked by themselves."""
 BARE = ("double_pendulum", "foucault", "tennis_racket")
@@ -63,7 +64,7 @@ SAMPLE = [n for n in [n for n in SCENES if n not in LARGE][::6] if n not in (*CO
 
 @pytest.mark.parametrize("scene", sampled([n for n in SCENES if n not in BARE], SAMPLE))
 def test_no_scene_of_ours_is_accused(scene: str) -> None:
-    simulation = build(FOLDER / f"{scene}.toml", ['runtime.precision="f64"'])
+    simulation = build(FOLDER / f"{scene}.toml", ['runtime.precision="f64"'], plugins=own_files(scene))
     found = accused(term_check.of_potential(simulation.potential, simulation.stepper.time))
     assert found == []
 

@@ -79,6 +79,7 @@ CLAIMED = {
     "wave": "exams/programs/test_wave.py::test_the_heron_appears",
     "wave_energy": "exams/programs/test_wave.py::test_the_ring_wave_keeps_its_energy",
     "weigh_a_planet": "exams/test_fit_scenes.py::test_weigh_a_planet",
+    "yukawa_cluster": "exams/test_yukawa_cluster.py::test_yukawa_cluster",
 }
 """Where the claim of each scene is asserted."""
 

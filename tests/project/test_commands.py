@@ -81,6 +81,10 @@ ELSEWHERE = {
     "minusgrad bench energies": MEASURES,
     "minusgrad bench": MEASURES,
     "python -m benchmarks.laser_optimum RUN": MEASURES,
+    "python -m benchmarks.far_pairs_errors": MEASURES,
+    "minusgrad run scenes/yukawa_cluster.toml --plugin scenes/yukawa_cluster.py": (
+        "it computes for a minute; tests/exams/test_yukawa_cluster.py"
+    ),
     "python -m benchmarks.mosaic.gradient_error": "tests/exams/test_mosaic.py",
     "minusgrad buckling RUN": "it needs a body under load; tests/app/test_buckling.py",
     "minusgrad VERB ...": "the form of all",

@@ -11,6 +11,12 @@ MINUSGRAD = Path(sys.executable).parent / "minusgrad"
 SCENES = Path(__file__).parents[2] / "scenes"
 
 
+def own_files(scene: Path | str) -> list[Path]:
+    """The plugin file that lies beside a shipped scene and has its name, if there is one."""
+    file = (SCENES / Path(scene).stem).with_suffix(".py")
+    return [file] if file.is_file() else []
+
+
 def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """`minusgrad ARGUMENTS`, ended, with its output as text."""
     child = start(*arguments, cwd=cwd, **env)

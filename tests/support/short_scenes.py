@@ -50,6 +50,9 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "warm_crystal": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4, 12),
     "wave_energy": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 10),
     "weigh_a_planet": {"run.steps": 60, "checkpoint.every": 20},
+    "yukawa_cluster": {"state.n": 300, "energy.0.far": {"opening_angle": 0.6, "order": 2}}
+    | {"run.steps": 12, "checkpoint.every": 4}
+    | looking(2, 4, 2, 6),
 }
 """What moves in time. A Plummer sphere of this size is stepped by many launches on all threads, the others
 inside one kernel."""

@@ -24,7 +24,7 @@ from minusgrad.torch import tensors as guests
 from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.support import networks
 from tests.support.clumping import clumping
-from tests.support.command import SCENES
+from tests.support.command import SCENES, own_files
 from tests.support.engine import resident, restarted
 from tests.support.instances import CANONICAL, MAPS
 from tests.support.short_scenes import shortened
@@ -132,7 +132,7 @@ OF_EACH_KIND = ("crossed_fields", "laser_image", "liquid", "two_body", "volume_r
 
 @pytest.mark.parametrize("scene", sampled(OF_ENERGIES, OF_EACH_KIND))
 def test_every_scene_has_the_gradient_of_its_potential(scene: str) -> None:
-    simulation = build(SCENES / f"{scene}.toml", shortened(scene))
+    simulation = build(SCENES / f"{scene}.toml", shortened(scene), plugins=own_files(scene))
     u, potential = energy(simulation), simulation.potential
     given = tensors(u, [n for n in u.guests if n in potential.reads])
     value = u(given)
