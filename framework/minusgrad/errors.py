@@ -145,12 +145,13 @@ class DivergedError(RunFailedError):
 
 
 class NonFiniteError(RunFailedError):
-    """A state, force or energy became infinite or NaN. The message names step, term and node.
+    """A state, force or energy became infinite or NaN. The message names step, term and node."""
 
-    `at_start`: that of the state with which the run began, so that no dt would help.
-    """
 
-    at_start = False
+class NonFiniteStartError(NonFiniteError):
+    """The state with which a run begins, or its energy or force, is infinite or NaN: no dt would help."""
+
+    exit_code = UserError.exit_code
 
 
 class OutsideError(RunFailedError):

@@ -11,7 +11,7 @@ from typing import Any
 from ..assembly.fits.fit import ParameterFit
 from ..assembly.job import Job
 from ..assembly.simulation import Simulation
-from ..errors import DivergedError, NonFiniteError
+from ..errors import DivergedError, NonFiniteError, NonFiniteStartError
 from ..files.run_folder import RunDir
 from ..steppers.minimisers.gradient_watch import GradientWatch
 from ..steppers.scheduler import Observer
@@ -87,15 +87,17 @@ def begun(folder: RunDir) -> tuple[float | None, float | None]:
 def named(error: BaseException, job: Job, folder: RunDir) -> dict[str, Any]:
     """For the journal: the outcome of a run that ended with this error, if it has diverged.
 
-    Such an error gets the exit code of diverged runs, facts for JSON, and a note.
+    Such an error gets facts for JSON, a note, and, unless the start is to blame, the exit code of diverged
+    runs.
     """
     if not isinstance(error, DivergedError | NonFiniteError):
         return {}
-    error.exit_code = DivergedError.exit_code
     error.facts = _facts(folder, job.stepper.step, str(error))
     cure = CURE if job.stepper.motions else ELSEWHERE
-    if isinstance(error, NonFiniteError) and error.at_start:
+    if isinstance(error, NonFiniteStartError):
         cure = AT_START
+    else:
+        error.exit_code = DivergedError.exit_code
     error.add_note(cure)
     return {"outcome": OUTCOME, "cure": cure}
 

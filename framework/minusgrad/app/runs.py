@@ -201,6 +201,8 @@ def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> R
         folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins, remarks=remarks)
         with Writer() as writer:
             saver = Saver(job, folder, writer)
+            for remark in remarks:
+                options.say(remark)
             saver.remarks += remarks
             return _finished(job, saver, options)
 

@@ -243,11 +243,12 @@ class WisdomHolmanBlock(Record):
 class GaussRadauBlock(Record):
     """Gauss-Radau steps of order 15 (IAS15): each step of `dt` in as many substeps as `tolerance` asks for.
 
-    tolerance: of the last term of a substep's accelerations, in parts of the largest one.
+    tolerance: of the last term of a substep's accelerations, in parts of the largest one; rounding alone is
+    more than 1e-12 of it.
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
-    tolerance: Annotated[float, Limits(gt=0.0)] = TOLERANCE
+    tolerance: Annotated[float, Limits(ge=1e-11)] = TOLERANCE
 
     def make(self, context: StepperContext) -> GaussRadau:
         return GaussRadau(

@@ -30,6 +30,7 @@ from ..engine import memory, runtime
 from ..errors import (
     EnergyError,
     MinusgradError,
+    NonFiniteStartError,
     PluginError,
     Problem,
     SceneError,
@@ -45,7 +46,7 @@ from ..files.node_ranges import ranges
 from ..files.trajectory import Recorder
 from ..potential.constraints.constraints import Constraints
 from ..potential.far_pairs.force_error import narrowed
-from ..potential.non_finite import refuse_non_finite
+from ..potential.non_finite import refuse_distant, refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.slope import Slope
 from ..potential.staged.staged_binding import bind_staged
@@ -89,10 +90,13 @@ class Simulation:
         self.state = self._made(scene.state, self.starting, State)
         with self.placed(("box",) if scene.box else ("state",)):
             try:
-                self.fields = self._fields()
+                with np.errstate(over="ignore"):  # too large for f32: refused below
+                    self.fields = self._fields()
             except EnergyError as error:
                 raise EnergyError(str(error).removeprefix("box: ") if scene.box else str(error)) from None
-        refuse_non_finite(list(self.fields.values()), "the initial state")
+        refuse_non_finite(list(self.fields.values()), "the initial state", NonFiniteStartError)
+        for motion in self.state.motions:
+            refuse_distant(self.fields[motion.position], "the initial state")
         self.suspects: set[str] = set()
         """The terms and maps that round something, or may: their gradients may be dead."""
         self.bound: dict[KeyPath, Any] = {}

@@ -10,7 +10,7 @@ from ..codegen.verification.element_samples import Sample
 from ..energies.fields import POSITIONS, Field
 from ..energies.term import Term
 from ..engine import storage
-from ..errors import NonFiniteError
+from ..errors import NonFiniteError, NonFiniteStartError
 from ..symbolic.graph import reachable
 from .requests.term_request import targets_of
 from .staged.staged_map_kernels import StagedMapKernels
@@ -27,11 +27,27 @@ def first_non_finite_node(values: np.ndarray) -> int | None:
     return None if finite.all() else int(np.argmin(finite))
 
 
-def refuse_non_finite(fields: Sequence[Field], where: str) -> None:
-    """Raise `NonFiniteError`, whose text `where` begins, for the first field that is not finite."""
-    for field in fields:
-        if (node := first_non_finite_node(field.values)) is not None:
-            raise NonFiniteError(f"{where}: field '{field.name}', node {node} is not finite")
+def refuse_non_finite(
+    fields: Sequence[Field], where: str, error: type[NonFiniteError] = NonFiniteError
+) -> None:
+    """Raise an `error`, whose text `where` begins, for the first field that is not finite."""
+    if found := non_finite_field(fields):
+        raise error(f"{where}: {found}")
+
+
+def refuse_distant(positions: Field, where: str) -> None:
+    """Raise `NonFiniteStartError` for positions so far out that the squares of distances are not finite."""
+    x = positions.values
+    if x.ndim != 2 or x.shape[1] < 2:
+        return
+    with np.errstate(over="ignore"):
+        node = first_non_finite_node((x * x).sum(axis=1))
+    if node is not None:
+        most, size = np.finfo(x.dtype).max, np.abs(x[node]).max()
+        raise NonFiniteStartError(
+            f"{where}: field '{positions.name}', node {node}: has a coordinate {size:.3g}, whose square is"
+            f" beyond the largest number of its precision, {most:.2g}; move it, or use a larger unit"
+        )
 
 
 def non_finite_field(fields: Iterable[Field], what: str = "field") -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...energies.fields import Fields, Motion, ordered_sum
 from ...engine import storage
-from ...errors import DivergedError, NonFiniteError
+from ...errors import DivergedError, NonFiniteError, NonFiniteStartError
 from ..scheduler import Every
 from ..stepper import Stepper
 
@@ -42,12 +42,11 @@ def energies(stepper: Stepper) -> dict[str, float]:
     for name, energy in by_term.items():
         if not np.isfinite(energy):
             found = stepper.potential.first_nonfinite(stepper.time, stepper.gradient)
-            error = NonFiniteError(
+            error = NonFiniteError if stepper.step else NonFiniteStartError
+            raise error(
                 f"step {stepper.step}: the energy of term '{name}' is {energy};"
                 f" {found or 'all its forces are finite'}"
             )
-            error.at_start = stepper.step == 0
-            raise error
     return by_term
 
 

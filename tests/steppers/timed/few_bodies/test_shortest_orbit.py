@@ -5,6 +5,7 @@ import pytest
 
 from minusgrad import Fields, Motion, Potential, bind, build
 from minusgrad.app.cli import main
+from minusgrad.errors import UserError
 from minusgrad.steppers.timed.few_bodies import shortest_orbit as module
 from minusgrad.steppers.timed.few_bodies.shortest_orbit import shortest_orbit
 from minusgrad_gravity.gravity import gravity
@@ -67,21 +68,22 @@ def test_steppers_that_need_no_such_step_are_not(stepper):
 # Bad states ---------------------------------------------------------------------------------------------
 
 
-def complaint(tmp_path, capfd, second: str) -> tuple[int, str]:
+def complaint(tmp_path, capfd, second: str, *change: str) -> tuple[int, str]:
     """The exit code and the message of a run of the figure eight whose second body is this one."""
     (tmp_path / "data").mkdir()
     rows = (SCENES / "data/figure_eight.csv").read_text().splitlines()
     table = [f"b,1.0,{second}" if row.startswith("b,") else row for row in rows]
     (tmp_path / "data/figure_eight.csv").write_text("\n".join(table))
     (tmp_path / "eight.toml").write_text((SCENES / "figure_eight.toml").read_text())
-    code = main(["run", str(tmp_path / "eight.toml"), "run.steps=5", "--out", str(tmp_path / "run")])
+    change = ("run.steps=5", *change)
+    code = main(["run", str(tmp_path / "eight.toml"), *change, "--out", str(tmp_path / "run")])
     return code, capfd.readouterr().err
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_bodies_in_one_place_are_both_named_before_the_first_step(tmp_path, capfd):
     code, said = complaint(tmp_path, capfd, "0.0,0.0,0.1,0.2")
-    assert code != 0
+    assert code == 2
     assert (
         "step 0: the energy of term 'gravity' is -inf; term 'gravity', node 1: its force on 'x' is not"
         " finite; node 2 is in the same place, move one of them"
@@ -93,3 +95,43 @@ def test_bodies_at_no_finite_place_are_refused(tmp_path, capfd, number):
     code, said = complaint(tmp_path, capfd, f"{number},0.0,0.1,0.2")
     assert code == 2
     assert f"data/figure_eight.csv:6: column 'x': needs a finite number, got '{number}'" in said
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("far", "precision", "most"), [("1e200", "f64", "1.8e+308"), ("-1e20", "f32", "3.4e+38")]
+)
+@pytest.mark.parametrize("tree", [[], ["energy.0.far={ error = 1e-3 }"]])
+def test_bodies_whose_distances_overflow_are_refused(tmp_path, capfd, far, precision, most, tree):
+    change = [f'runtime.precision="{precision}"', *tree]
+    code, said = complaint(tmp_path, capfd, f"0.0,{far},0.1,0.2", *change)
+    assert code == 2
+    assert (
+        f"the initial state: field 'x', node 1: has a coordinate {abs(float(far)):.3g}, whose square is"
+        f" beyond the largest number of its precision, {most}; move it, or use a larger unit"
+    ) in said
+
+
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [
+        ("0.0,0.0,0.1,0.2", "node 2 is in the same place, move one of them"),
+        ("1e200,0.0,0.1,0.2", "coordinate"),
+    ],
+)
+def test_gauss_radau_refuses_the_same(tmp_path, capfd, second, said):
+    code, text = complaint(tmp_path, capfd, second, 'stepper.kind="gauss_radau"')
+    assert (code, said in text) == (2, True), text
+
+
+def test_a_run_that_diverges_has_been_warned(tmp_path, capfd):
+    code = main(["run", str(SCENES / "two_body.toml"), "stepper.dt=3.0", "--out", str(tmp_path / "run")])
+    said = capfd.readouterr().err
+    assert code == 5
+    assert said.index("the shortest orbit at the start, of nodes 0 and 1") < said.index("has diverged")
+
+
+def test_a_tolerance_below_rounding_is_refused():
+    change = {"stepper.kind": "gauss_radau", "stepper.tolerance": 1e-14}
+    with pytest.raises(UserError, match="needs a number of at least 1e-11, not 1e-14"):
+        build(SCENES / "two_body.toml", change)

@@ -19,7 +19,13 @@ import numpy as np
 
 from ....energies.fields import Motion
 from ....engine import storage
-from ....errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
+from ....errors import (
+    EnergyError,
+    NonFiniteError,
+    NonFiniteStartError,
+    RunFailedError,
+    UnsolvedStepError,
+)
 from ....potential.constraints.constraints import Constraints
 from ....potential.potential import Potential
 from ....potential.velocity_terms import refuse_velocities
@@ -92,7 +98,10 @@ class GaussRadau(MotionStepper):
         kind = ClosePairs if self._meets() else RadauCode
         self._code = kind(arrays, self.motions, self._forces, self._friction, self.works)
         self._launches = RadauLaunches(self._code, potential, dissipation)
-        self.evaluate()
+        try:
+            self.evaluate()
+        except NonFiniteError as error:
+            raise NonFiniteStartError(f"step 0: {error}") from None
 
     def _meets(self) -> bool:
         """True if places may be measured from a body, because energies are invariant under translations."""
