@@ -215,5 +215,7 @@ READ_FROM_BYTES = (
     "targets.py: images.read(self.file, context.read(self.file))",
     "stencils.py: images.read(self.file, data)",
     "initial_fields.py: images.read(self.file, context.read(self.file))",
+    "solar_system.py: TABLE.read_bytes()",
 )
-"""Calls with bytes that came from the context; the first, with a copy of them in a folder of its own."""
+"""Calls with bytes that came from the context; the first, with a copy of them in a folder of its own. The
+last one reads a table that is part of the plugin."""
