@@ -54,7 +54,7 @@ class TransposedSubstep(PlacedSubstep):
     ):
         super().__init__(fields, motions, products, slowing)
         self.along = along
-        n = len(self.arrays["x"])
+        n = self.arrays["x"].shape[0]
         self.arrays |= {name: storage.allocate(np.zeros(n)) for name in ("u", "z", "lx", "lv", "lm")}
         self.arrays |= {name: storage.allocate(np.zeros((STAGES + 1, n))) for name in ("p", "q")}
         self.arrays |= {name: storage.allocate(values) for name, values in CONSTANTS.items()}

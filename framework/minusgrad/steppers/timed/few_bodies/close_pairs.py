@@ -27,9 +27,12 @@ class ClosePairs(RadauCode):
 
     def __init__(self, *arguments: Any, **more: Any):
         super().__init__(*arguments, **more)
-        self.arrays["origin"] = storage.allocate(np.zeros(len(self.arrays["x"])))
+        self.arrays["origin"] = storage.allocate(np.zeros(self.arrays["x"].shape[0]))
         (motion,) = self.motions
         self._size = int(np.prod(self.fields[motion.position].shape[1:], dtype=int))
+
+    def measured(self, x: np.ndarray) -> np.ndarray:
+        return x - storage.host(self.arrays["origin"])
 
     def begin(self) -> Code:
         d = self._size

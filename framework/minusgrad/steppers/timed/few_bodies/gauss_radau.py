@@ -19,13 +19,7 @@ import numpy as np
 
 from ....energies.fields import Motion
 from ....engine import storage
-from ....errors import (
-    EnergyError,
-    NonFiniteError,
-    NonFiniteStartError,
-    RunFailedError,
-    UnsolvedStepError,
-)
+from ....errors import NonFiniteError, NonFiniteStartError, RunFailedError, UnsolvedStepError
 from ....potential.constraints.constraints import Constraints
 from ....potential.potential import Potential
 from ....potential.velocity_terms import refuse_velocities
@@ -36,11 +30,11 @@ from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..motion_stepper import Memory, MotionStepper
-from .close_pairs import MOST, ClosePairs
+from .close_pairs import ClosePairs
+from .radau_cases import may_move, refuse_unknown
 from .radau_code import LEAST, TOO_SHORT, RadauCode
 from .radau_launches import RadauLaunches
 from .radau_tape import RadauTape, Substep
-from .translations import is_invariant
 
 MEMORY = {"b": "kept", "predicted": "predicted", "rest x": "rx", "rest v": "rv"}
 """Saved arrays, by their names in a state: those of `RadauCode`."""
@@ -78,7 +72,7 @@ class GaussRadau(MotionStepper):
         constraints: Constraints | None = None,
         tape: RadauTape | None = None,
     ):
-        _refuse(potential, motions, holds, magnetic, constraints)
+        refuse_unknown(potential, motions, holds, magnetic, constraints)
         self.potential, self.motions, self.tolerance = potential, tuple(motions), tolerance
         self.dissipation, self.tape = dissipation, tape
         self._start_clock(dt, t0)
@@ -95,20 +89,13 @@ class GaussRadau(MotionStepper):
         lost = self.components.velocities if dissipation else []
         self._friction = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in lost}
         arrays = {field.name: field.array for field in self.moving}
-        kind = ClosePairs if self._meets() else RadauCode
+        kind = ClosePairs if may_move(potential, dissipation, self.motions) else RadauCode
         self._code = kind(arrays, self.motions, self._forces, self._friction, self.works)
         self._launches = RadauLaunches(self._code, potential, dissipation)
         try:
             self.evaluate()
         except NonFiniteError as error:
             raise NonFiniteStartError(f"step 0: {error}") from None
-
-    def _meets(self) -> bool:
-        """True if places may be measured from a body, because energies are invariant under translations."""
-        position = self.motions[0].position
-        if len(self.motions) > 1 or len(self.potential.fields[position].values) > MOST:
-            return False
-        return all(is_invariant(one, position) for one in (self.potential, self.dissipation) if one)
 
     @property
     def fused(self) -> bool:
@@ -301,24 +288,3 @@ class GaussRadau(MotionStepper):
         """The term and the node that are not finite."""
         named = self.potential.first_nonfinite(t, [n for n in self._forces if n in self.potential.reads])
         return named or "the state, or the friction, is not finite"
-
-
-def _refuse(
-    potential: Potential,
-    motions: Sequence[Motion],
-    holds: Holds | None,
-    magnetic: MagneticForce | None,
-    constraints: Constraints | None,
-) -> None:
-    """Raise `EnergyError` for a scene that these steps have no rule for."""
-    if not motions:
-        raise EnergyError("gauss_radau: has no motions; give at least one field with a velocity")
-    if potential.fields.precision != "f64":
-        raise EnergyError(
-            f"gauss_radau: needs double precision, got {potential.fields.precision}; use [runtime]"
-            ' precision = "f64", or leapfrog'
-        )
-    held = holds is not None and holds.fields
-    for what, given in (("held nodes", held), ("a magnetic field", magnetic), ("constraints", constraints)):
-        if given:
-            raise EnergyError(f"gauss_radau: has no rule for {what}, got some; use leapfrog or yoshida6")

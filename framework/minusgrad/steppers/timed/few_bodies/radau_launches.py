@@ -58,7 +58,7 @@ class RadauLaunches:
         forces = FusedCode(self.potential).statements(self.code.forces)
         if self.dissipation:
             forces += FusedCode(self.dissipation).statements(self.code.friction)
-        return EVALUATIONS * (forces + 30.0 * len(self.code.arrays["x"]))
+        return EVALUATIONS * (forces + 30.0 * self.code.arrays["x"].shape[0])
 
     def _by_launches(self, first: float, t0: float, dt: float) -> None:
         """A substep, or its refusal, with the forces of a large scene between launches."""

@@ -21,6 +21,8 @@ VECTORS = 2 * STAGES + 5
 class Substep:
     """A substep that was taken: its length and time; x, v (N,) and the errors of their sums at its start.
 
+    x is measured from where forces do not depend on the place (`ClosePairs`), else from the origin.
+
     a0 (N,), b (7, N): the accelerations a(s) = a0 + b_1 s + ... + b_7 s^7. change: of b_7 by the last
     iteration, in parts of |a|.
     """
