@@ -18,8 +18,8 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.engine import runtime
 from minusgrad.engine.kernels import Code
 from minusgrad.errors import UnsolvedStepError
-from minusgrad.steppers.timed.few_bodies import radau_launches
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
+from minusgrad.steppers.timed.gauss_radau import radau_launches
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.gravity import gravity
 from tests.support.kepler import MASSES, orbit
 from tests.support.kepler_derivatives import by_start

@@ -12,7 +12,7 @@ from minusgrad.errors import EnergyError, UserError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.gravity import gravity
 from tests.support.command import SCENES, files
 from tests.support.laws import bits

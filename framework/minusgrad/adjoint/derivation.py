@@ -27,8 +27,8 @@ from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
-from ..steppers.timed.few_bodies.gauss_radau import GaussRadau
-from ..steppers.timed.few_bodies.radau_tape import RadauTape
+from ..steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from ..steppers.timed.gauss_radau.radau_tape import RadauTape
 from ..steppers.variational.action_tape import ActionTape
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .backward import Backward, RunAdjoint

@@ -43,7 +43,7 @@ from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.programs.evolution import Evolution
-from ..steppers.timed.few_bodies.gauss_radau import GaussRadau
+from ..steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .runs import build
 

@@ -36,8 +36,8 @@ from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
 from ..steppers.timed.few_bodies.central_mass import about
 from ..steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
-from ..steppers.timed.few_bodies.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
+from ..steppers.timed.gauss_radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .chaos_indicators import Megno
 from .contexts import ObserverContext, StepperContext

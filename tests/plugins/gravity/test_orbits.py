@@ -9,8 +9,8 @@ from minusgrad.app.runs import build
 from minusgrad.errors import UserError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.timed.few_bodies.central_mass import about
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.about_a_mass import oblateness, post_newtonian, radiation_pressure
 from minusgrad_gravity.drags import gas_drag, poynting_robertson
 from minusgrad_gravity.gravity import gravity

@@ -19,7 +19,7 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
-from ...steppers.timed.few_bodies.gauss_radau import GaussRadau
+from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..backward import arguments, owner, potentials_of
 from ..losses import ObservedStates

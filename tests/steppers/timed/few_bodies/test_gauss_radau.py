@@ -6,16 +6,16 @@ import pytest
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, build, local_energy, ti
 from minusgrad.errors import EnergyError, UnsolvedStepError
 from minusgrad.steppers.holds import Holds
-from minusgrad.steppers.timed.few_bodies import radau_launches
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
-from minusgrad.steppers.timed.few_bodies.quadrature import (
+from minusgrad.steppers.timed.gauss_radau import radau_launches
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from minusgrad.steppers.timed.gauss_radau.quadrature import (
     CONTINUED,
     NODES,
     TO_DIFFERENCES,
     TO_POWERS,
     WEIGHTS,
 )
-from minusgrad.steppers.timed.few_bodies.translations import is_invariant
+from minusgrad.steppers.timed.gauss_radau.translations import is_invariant
 from minusgrad_gravity.gravity import gravity
 from tests.support.command import SCENES
 from tests.support.kepler import MASSES, orbit

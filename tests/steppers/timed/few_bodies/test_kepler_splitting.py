@@ -10,9 +10,9 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.gravity import gravity
 from tests.support.kepler import eccentric_anomaly
 from tests.support.laws import assert_order, assert_reversible, assert_splits, energy_error, fitted_order

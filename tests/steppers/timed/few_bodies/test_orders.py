@@ -17,8 +17,8 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from minusgrad.steppers.timed.few_bodies.correctors import ORDERS
-from minusgrad.steppers.timed.few_bodies.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
+from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from tests.steppers.test_integrator import LONG, STEPS
 from tests.support.kepler import error
 from tests.support.laws import fitted_order

@@ -6,8 +6,8 @@ from typing import Any
 from ....energies.fields import Motion
 from ....engine import storage
 from ....engine.kernels import Code
-from ....steppers.timed.few_bodies.quadrature import NODES, STAGES
-from ....steppers.timed.few_bodies.radau_code import RadauCode
+from ....steppers.timed.gauss_radau.quadrature import NODES, STAGES
+from ....steppers.timed.gauss_radau.radau_code import RadauCode
 
 
 class PlacedSubstep(RadauCode):

@@ -12,9 +12,9 @@ import numpy as np
 from ....engine import storage
 from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache
 from ....errors import NonFiniteError, UnsolvedStepError
-from ....steppers.timed.few_bodies.gauss_radau import GaussRadau
-from ....steppers.timed.few_bodies.quadrature import STAGES
-from ....steppers.timed.few_bodies.radau_tape import Substep
+from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from ....steppers.timed.gauss_radau.quadrature import STAGES
+from ....steppers.timed.gauss_radau.radau_tape import Substep
 from ...component_adjoint import ComponentAdjoint
 from .node_products import NodeProducts
 from .transposed_substep import TransposedSubstep

@@ -17,10 +17,10 @@ from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache
 from ....errors import NonFiniteError
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
-from ....steppers.timed.few_bodies.gauss_radau import MEMORY, GaussRadau
-from ....steppers.timed.few_bodies.quadrature import STAGES
-from ....steppers.timed.few_bodies.radau_code import RadauCode
-from ....steppers.timed.few_bodies.radau_tape import Substep
+from ....steppers.timed.gauss_radau.gauss_radau import MEMORY, GaussRadau
+from ....steppers.timed.gauss_radau.quadrature import STAGES
+from ....steppers.timed.gauss_radau.radau_code import RadauCode
+from ....steppers.timed.gauss_radau.radau_tape import Substep
 from ...backward import owner, potentials_of, zeros
 from ...tangents import shaped
 from .placed_substep import PlacedSubstep

@@ -7,7 +7,7 @@ import numpy as np
 
 from ....check.questions import Finding
 from ....errors import NonFiniteError, UnsolvedStepError
-from ....steppers.timed.few_bodies.gauss_radau import GaussRadau
+from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...constrained.step_check import FirstStep, of_step
 
 

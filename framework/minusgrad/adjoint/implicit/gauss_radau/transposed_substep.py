@@ -32,7 +32,7 @@ import numpy as np
 from ....energies.fields import Motion
 from ....engine import storage
 from ....engine.kernels import Code
-from ....steppers.timed.few_bodies.quadrature import OF_POSITION, OF_VELOCITY, STAGES
+from ....steppers.timed.gauss_radau.quadrature import OF_POSITION, OF_VELOCITY, STAGES
 from .placed_substep import PlacedSubstep
 
 CONSTANTS = {"of_position": OF_POSITION, "of_velocity": OF_VELOCITY}

@@ -1,1 +1,1 @@
-"""Few bodies: Gauss-Radau steps of order 15, and drifts along Kepler orbits about a dominant mass."""
+"""Few bodies: drifts along Kepler orbits about a dominant mass, and symplectic correctors."""
