@@ -53,7 +53,7 @@ def case(
         count=years,
         unit="ns a year",
         base="REBOUND",
-        goals=(Goal("REBOUND", 2.0),),
+        goals=(Goal("REBOUND", 1.0),),
         about={"years": years, "stepper": block, "REBOUND": settings},
     )
 

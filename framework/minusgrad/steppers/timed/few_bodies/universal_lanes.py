@@ -2,11 +2,13 @@
 
 Few planets take the time of one. All lanes share their trials of the universal anomaly and a short series of
 Stumpff's functions. A block with a lane that these do not serve (no end within the trials, or a step of more
-than a quarter of the period) is solved body by body. Chebyshev's method needs one division and no root:
+than a quarter of the period) is solved body by body. Chebyshev's method needs no root:
 
     X <- X - (f / r) (1 + f f'' / (2 r^2))         f = r0 G1 + eta G2 + mu G3 - h,   f' = r,   f'' = dr/dX
 
 from the first four powers of h in the series of X. Columns without a body have M, q and u zero, which stay.
+How the last move enters was chosen by its rounding: with the G_n by their addition theorems, or 1 / r
+by its series, the energy of the outer planets drifts by 1e-13 to 1e-12 in 100,000 years, as here it does not.
 """
 
 from collections.abc import Sequence
@@ -141,9 +143,7 @@ for ktrial in range({TRIALS}):
             G2v = G2v + kvmove * (G1v + kvhalf * G0v)
             G1v = G1v + kvmove * (G0v - kvhalf * kvb * G1v)
             G0v = G0v - kvmove * kvb * (kvsine + kvhalf * G0v)
-            # 1 / r by its series: r changes by less than 1e-6
-            kvmore = (kvr0 * G0v + kvqu * G1v + kvmu * G2v) * kvper - {ONE}
-            kvper = kvper * ({ONE} - kvmore * ({ONE} - kvmore))
+            kvper = {ONE} / (kvr0 * G0v + kvqu * G1v + kvmu * G2v)
         else:
             kvX = kvX + kvmove
 """
