@@ -172,7 +172,8 @@ class Term:
         for _ in range(16 if len(nodes) > 1 else 0):
             chosen = rng.choice(nodes, 2, replace=False)
             fields = {a: [f.values[n].astype(np.float64) for n in chosen] for a, f in self.fields.items()}
-            check_exchange(self.energy, fields | parameters | dict.fromkeys(self.energy.of_role(Time), 0.0))
+            clock = dict.fromkeys(self.energy.of_role(Time), 0.0)
+            check_exchange(self.energy, fields | parameters | clock | self.tables)
 
     @property
     def nodes(self) -> int:

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from minusgrad import Fields, Motion, Potential, bind, local_energy
+from minusgrad import Fields, Motion, Potential, Table, bind, local_energy
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.elements.trees.near_pairs import NearPairs
@@ -201,6 +201,52 @@ def test_other_energies_are_refused(energy, message):
     fields = Fields({"x": x, "q": q})
     with pytest.raises(EnergyError, match=re.escape(message)):
         Potential(fields, [bind(energy, fields, far=FAR)])
+
+
+@local_energy("narrow", over="pairs", x=X, q=CHARGE)
+def narrow(x, q):
+    """An energy that depends on the direction, of short range."""
+    r = x[0] - x[1]
+    return q[0] * q[1] * ti.exp(-r[0] * r[0] - 2.0 * r[1] * r[1])
+
+
+@local_energy("placed", over="pairs", x=X, q=CHARGE)
+def placed(x, q):
+    """An energy that depends on the place."""
+    r = x[0] - x[1]
+    return q[0] * q[1] * ti.exp(-r.dot(r)) * (1.0 + 0.1 * x[0].dot(x[1]))
+
+
+@pytest.mark.parametrize("energy", [narrow, placed])
+@pytest.mark.parametrize("where", ["from the origin", "beside one far outside", "without charge"])
+def test_directions_are_tried_where_the_nodes_are(energy, where):
+    """Not where an energy of short range is zero, nor with charges that are."""
+    x, q = state(100)
+    x, q = (x + 1e5, q) if where == "from the origin" else (x, q)
+    if where == "beside one far outside":
+        x[7] = [1e4, 0.0, 0.0]
+    if where == "without charge":
+        q = 0.0 * q
+    fields = Fields({"x": x, "q": q})
+    with pytest.raises(EnergyError, match="depends on positions by their distance alone, got"):
+        Potential(fields, [bind(energy, fields, far=FAR)])
+
+
+@local_energy("tabulated", over="pairs", x=X, q=CHARGE, table=Table("1"))
+def tabulated(x, q, table):
+    """An energy with numbers of a table."""
+    r = x[0] - x[1]
+    return table[0] * q[0] * q[1] * ti.exp(-table[1] * r.dot(r))
+
+
+def test_numbers_of_tables_are_those_of_direct_sums():
+    x, q = state(300, 2)
+    fields, table = Fields({"x": x, "q": q}), {"table": np.array([1.5, 0.4])}
+    tree, exact = (Potential(fields, [bind(tabulated, fields, tables=table, far=far)]) for far in (FAR, None))
+    assert tree.terms["tabulated"].elements.cells.far.count > 0
+    for name in ("x", "q"):
+        right = exact.gradient(name)
+        assert np.linalg.norm(tree.gradient(name) - right) < 1e-2 * np.linalg.norm(right)
 
 
 @pytest.mark.parametrize(

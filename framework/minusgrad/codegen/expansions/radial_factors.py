@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
-
 from ...energies.fields import POSITIONS
 from ...energies.roles import Node
 from ...energies.term import Term
@@ -22,6 +20,7 @@ from ...symbolic.graph import inputs, reachable
 from ...symbolic.scalar import Scalar
 from ..kept_traces import KEPT
 from ..tracing import Trace
+from .isotropy import refuse_other_directions
 
 FIRST, SECOND, DISTANCE = 1, 2, 4
 """What a number depends on: the fields of the first node, of the second, the distance."""
@@ -43,7 +42,6 @@ SMOOTH = {
 }
 SMOOTH |= {"atan2", "tanh", "cosh", "sinh", "erf", "erfc", "to_real", "input", "constant"}
 """Operations without kinks."""
-TRIALS = 8
 CURE = "leave `far` out for direct sums"
 
 
@@ -77,7 +75,7 @@ class RadialFactors:
             key = one.a.serial, one.b.serial
             kernel = merged[key].kernel + one.kernel if key in merged else one.kernel
             merged[key] = Product(one.a, one.b, kernel)
-        refuse_other_directions(term)
+        refuse_other_directions(term, position_of(term), CURE)
         return cls(traced, squared, [*merged.values()])
 
     def radial(self, kernel: Scalar, order: int) -> list[Scalar]:
@@ -178,26 +176,3 @@ class _Summands:
         ]
         found += ["parameters"] * self._reads_parameters(node)
         return " and ".join(found)
-
-
-def refuse_other_directions(term: Term) -> None:
-    """Refuse an energy that depends on positions by more than the distance of the nodes."""
-    rng, evaluate, position = np.random.default_rng(0), term.energy.evaluator(), position_of(term)
-    d, x = term.fields[position].shape[1], term.fields[position].values
-    scale = float(np.abs(x[term.elements.nodes]).max()) or 1.0
-    for _ in range(TRIALS):
-        between, shift = rng.normal(size=d) * scale, rng.normal(size=d) * scale
-        axis = np.zeros(d)
-        axis[0] = np.linalg.norm(between)
-        arguments = term.arguments(
-            0, [int(n) for n in rng.choice(term.elements.nodes, 2, replace=False)], 0.0
-        )
-        here, there = (
-            float(evaluate(arguments | {position: [first, second]}))
-            for first, second in ((shift + between, shift), (axis, 0.0 * axis))
-        )
-        if np.isfinite(here) and not abs(here - there) <= 1e-7 * max(abs(here), abs(there)):
-            raise EnergyError(
-                f"{term.name}.far: needs an energy that depends on positions by their distance alone, got"
-                f" {here:.6g} and {there:.6g} for one distance; {CURE}"
-            )
