@@ -10,6 +10,7 @@ from minusgrad.app.runs import resume
 from minusgrad.assembly.chaos_indicators import Megno
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.files.trajectory import Recorder
+from minusgrad.plot.pictures import plot
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
@@ -100,6 +101,7 @@ def test_kepler(tmp_path):
     run = minusgrad.run(scene, long | looks, out=tmp_path / "run")
     assert run.series("observables/megno").value[-1] == pytest.approx(2.0, abs=0.05)
     assert run.series("observables/lyapunov_time").value[-1] > 200.0
+    assert "megno" in [path.stem for path in plot(tmp_path / "run")]
 
 
 def test_three_bodies_in_chaos():

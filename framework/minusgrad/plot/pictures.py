@@ -6,7 +6,8 @@ mesh.png where there are cells or lines between the nodes, else orbits.png; they
 `mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
 radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
-density_profile.png, and the iterations of a fit fit.png.
+density_profile.png, those of few bodies orbital_elements.png, closest_approach.png and megno.png, and the
+iterations of a fit fit.png.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import clouds, clusters, fits, grids, layers, meshes, orbits, picture_files, radial, style
+from . import clouds, clusters, few_bodies, fits, grids, layers, meshes, orbits, picture_files, radial, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def plot(run: Path, out: Path | None = None, bodies: Sequence[str] = ()) -> list
         jobs["fit"] = partial(fits.draw, run=run, names=names)
     if f"{radial.SERIES}/g" in names:
         jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
-    jobs |= clusters.jobs(run, names)
+    jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for kind in (grids, layers):
