@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import trajectory
-from ..files.h5md import OBSERVABLES
-from ..scene import units
-from . import style
-from .style import COLOURS, FAINT
+from ...files import trajectory
+from ...files.h5md import OBSERVABLES
+from ...scene import units
+from .. import style
+from ..style import COLOURS, FAINT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import h5md, trajectory
-from ..files.h5md import OBSERVABLES
-from ..scene import units
-from .style import COLOURS, FAINT
+from ...files import h5md, trajectory
+from ...files.h5md import OBSERVABLES
+from ...scene import units
+from ..style import COLOURS, FAINT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
