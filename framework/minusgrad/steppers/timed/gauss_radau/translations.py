@@ -30,7 +30,7 @@ def _of_term(term: object, field: str) -> bool:
     except TraceError:
         return False
     one = traced.graph.constant(1.0)
-    slots = [components for a in arguments for components in traced.inputs[a]]
+    slots = [components for a in arguments for components in traced.inputs[a] if components]
     return all(
         tangent([traced.value], {components[c].serial: one for components in slots})[0].number == 0.0
         for c in range(len(slots[0]) if slots else 0)
