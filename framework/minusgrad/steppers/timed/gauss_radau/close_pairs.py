@@ -31,9 +31,6 @@ class ClosePairs(RadauCode):
         (motion,) = self.motions
         self._size = int(np.prod(self.fields[motion.position].shape[1:], dtype=int))
 
-    def measured(self, x: np.ndarray) -> np.ndarray:
-        return x - storage.host(self.arrays["origin"])
-
     def begin(self) -> Code:
         d = self._size
         away = [f"(x[{d} * k + {c}] - x[{d} * j + {c}])" for c in range(d)]

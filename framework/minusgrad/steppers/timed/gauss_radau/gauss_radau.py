@@ -206,15 +206,12 @@ class GaussRadau(MotionStepper):
         Raises as `advance` does.
         """
         self.update()
-        before, found, code = self.memory(), list[Substep](), self._code
-        first = self._begin(1)
+        before, found = self.memory(), list[Substep]()
+        first, most = self._begin(1), 1 if lengths else self._launches.batch
         while self._going:
             if given := lengths[len(found) :]:
-                code.put(wanted=abs(given[0]), tolerance=np.inf)
-            start, count = code.start(self.components), self.substeps
-            self._launches.substeps(1, first, self.t0, self.dt)
-            if self.substeps > count:
-                found.append(code.substep(start))
+                self._code.put(wanted=abs(given[0]), tolerance=np.inf)
+            found += self._launches.recorded(most, first, self.t0, self.dt)
         if not self._end(1):
             raise self._failed(before)
         return found

@@ -14,18 +14,21 @@ import numpy as np
 from ....energies.fields import Motion
 from ....engine import storage
 from ....engine.kernels import Code
-from ...implicit.moving_components import MovingComponents
 from .quadrature import STAGES, WEIGHTS
 from .radau_tape import Substep
 
 NAMES = (
     *("left", "done", "elapsed", "rest", "wanted", "last", "work", "dissipated", "substeps", "status"),
-    *("h", "parts", "start", "time", "going", "off", "before", "size", "tolerance"),
+    *("h", "parts", "start", "time", "going", "off", "before", "size", "tolerance", "mark"),
 )
 """Of the `numbers`: steps left and done in this call; the time since the start of the step, and the error of
 that sum; lengths of the next and the last substep; sums; status; h, and how many of it are left of the step;
 the time at the start of the substep and at the present node; whether to correct once more; change of b_7,
-that before, the largest |a|."""
+that before, the largest |a|; the number of substeps before those recorded."""
+RECORDED = 5 + STAGES
+"""Vectors of a record: x, v, the errors of their sums, a0 and b."""
+MOST_ROWS, MOST_RECORDED = 64, 1 << 20
+"""Substeps that one launch records, and numbers."""
 VECTORS = ("x", "v", "rx", "rv", "a0", "a", "y", "mass")
 MATRICES = ("kept", "predicted", "guess", "b", "g")
 _PLACES = {name: f"numbers[{k}]" for k, name in enumerate(NAMES)}
@@ -81,22 +84,27 @@ class RadauArrays:
 
     # Substeps
 
-    def start(self, components: MovingComponents) -> list[np.ndarray]:
-        """Copies of x, v and the errors of their sums, before a substep."""
-        state = [components.read(names) for names in (components.positions, components.velocities)]
-        return state + [storage.host(self.arrays[name]).copy() for name in ("rx", "rv")]
+    @property
+    def rows(self) -> int:
+        """How many substeps one launch may record."""
+        return int(min(MOST_ROWS, max(1, MOST_RECORDED // (RECORDED * self.arrays["x"].shape[0]))))
 
-    def substep(self, start: Sequence[np.ndarray]) -> Substep:
-        """The substep that was taken last, from there."""
-        a0, b = (storage.host(self.arrays[name]).copy() for name in ("a0", "b"))
-        size = self.number("size")
-        change = self.number("off") / size if size else 0.0
-        start = [self.measured(start[0]), *start[1:]]
-        return Substep(self.number("h"), self.number("start"), start, a0, b, change)
+    def keep_records(self) -> None:
+        """Have arrays for the next records: vectors of substeps, and their numbers."""
+        if "past" not in self.arrays:
+            n = self.arrays["x"].shape[0]
+            self.arrays["past"] = storage.allocate(np.zeros((self.rows, RECORDED, n)))
+            self.arrays["marks"] = storage.allocate(np.zeros((self.rows, 3)))
+        self.put(mark=self.number("substeps"))
 
-    def measured(self, x: np.ndarray) -> np.ndarray:
-        """Places from where the forces of the last substep measured them."""
-        return x
+    def records(self) -> list[Substep]:
+        """The substeps that were taken since `keep_records`."""
+        count = int(self.number("substeps") - self.number("mark"))
+        past, marks = (storage.host(self.arrays[name])[:count].copy() for name in ("past", "marks"))
+        return [
+            Substep(float(h), float(start), row[:4], row[4], row[5:], float(change))
+            for row, (h, start, change) in zip(past, marks, strict=True)
+        ]
 
     def put_substep(self, substep: Substep) -> None:
         """Have the accelerations and the start of a substep, for `place`."""

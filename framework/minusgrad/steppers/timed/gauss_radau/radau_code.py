@@ -50,11 +50,11 @@ class RadauCode(RadauArrays):
 
     # Many substeps in one kernel
 
-    def substeps(self, forces: Sequence[Code], rates: Sequence[Code]) -> Code:
+    def substeps(self, forces: Sequence[Code], rates: Sequence[Code], recorded: bool) -> Code:
         """For a kernel of (steps, first, t0, dt): at most so many substeps, taken or refused.
 
         forces: loops for dU/dx and dR/dv at the fields and time `t`. rates: loops that add dU/dt to
-        `radau_flows[0, at]`.
+        `radau_flows[0, at]`. recorded: with a record of each.
         """
         clear = self._code("flows[0, at] = 0.0\n" if rates else "")
         node = Code.joined([self.place(), self.clock(), *forces, clear, *rates, self.correct()])
@@ -64,6 +64,7 @@ class RadauCode(RadauArrays):
         pieces = [
             self.begin(),
             self.when("{status} == 0.0", iterations),
+            *([self.when("{status} == 0.0", self.record())] if recorded else []),
             self.when("{status} == 0.0", self.finish()),
         ]
         one = self.when("{left} > 0.0 and {status} == 0.0", Code.joined(pieces))
@@ -151,6 +152,20 @@ if ti.math.isnan(a[i]) or ti.math.isinf(a[i]):
             f" and {{off}} <= {least!r} * {{size}}):\n"
             "    {going} = 0.0\n"
         )
+
+    def record(self) -> Code:
+        """The substep in the next row, which is written again if it is refused."""
+        vectors = [self.begun, "v[i]", "rx[i]", "rv[i]", "a0[i]", *(f"b[{k}, i]" for k in range(STAGES))]
+        marks = """\
+irow = ti.i32({substeps} - {mark})
+marks[irow, 0] = {h}
+marks[irow, 1] = {start}
+marks[irow, 2] = ti.f64(0.0)
+if {size} > 0.0:
+    marks[irow, 2] = {off} / {size}
+"""
+        lines = "".join(f"past[irow, {k}, i] = {vector}\n" for k, vector in enumerate(vectors))
+        return Code.joined([self._numbers(marks), self._each(lines)])
 
     def finish(self) -> Code:
         text = f"""\

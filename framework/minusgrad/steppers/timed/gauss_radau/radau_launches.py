@@ -6,6 +6,7 @@ from ....potential.potential import Potential
 from ...integrator import SMALL
 from .quadrature import STAGES
 from .radau_code import ITERATIONS, RadauCode
+from .radau_tape import Substep
 
 SCALARS = ("steps", "first", "t0", "dt")
 EVALUATIONS = 22
@@ -20,7 +21,8 @@ class RadauLaunches:
     def __init__(self, code: RadauCode, potential: Potential, dissipation: Potential | None):
         self.code, self.potential, self.dissipation = code, potential, dissipation
         self.batch = max(1, int(BATCH / self._statements))
-        self._kernel = self._kernel_of_substeps()
+        self._kernel = self._kernel_of_substeps(False)
+        self._recording: BoundKernel | None = None
         self._run = KernelCache(exact=True)
 
     @property
@@ -33,9 +35,20 @@ class RadauLaunches:
         if self._kernel:
             self._kernel(most, first, t0, dt)
         else:
-            self._by_launches(first, t0, dt)
+            self._by_launches(first, t0, dt, False)
 
-    def _kernel_of_substeps(self) -> BoundKernel | None:
+    def recorded(self, most: int, first: float, t0: float, dt: float) -> list[Substep]:
+        """`substeps`, with records of those that are taken."""
+        self.code.keep_records()
+        if self._kernel:
+            self._recording = self._recording or self._kernel_of_substeps(True)
+            assert self._recording
+            self._recording(min(most, self.code.rows), first, t0, dt)
+        else:
+            self._by_launches(first, t0, dt, True)
+        return self.code.records()
+
+    def _kernel_of_substeps(self, recorded: bool) -> BoundKernel | None:
         """Many substeps in one kernel; None where terms have no code for it, or there is too much of it."""
         if self._statements > SMALL:
             return None
@@ -49,8 +62,9 @@ class RadauLaunches:
             if self.code.works
             else []
         )
-        code = self.code.substeps(forces, rates)
-        return BoundKernel(code, *SCALARS, exact=True) if len(code.arrays) <= MOST_ARRAYS else None
+        most = MOST_ARRAYS if recorded else MOST_ARRAYS - 2  # those of records
+        code = self.code.substeps(forces, rates, recorded)
+        return BoundKernel(code, *SCALARS, exact=True) if len(code.arrays) <= most else None
 
     @property
     def _statements(self) -> float:
@@ -60,7 +74,7 @@ class RadauLaunches:
             forces += FusedCode(self.dissipation).statements(self.code.friction)
         return EVALUATIONS * (forces + 30.0 * self.code.arrays["x"].shape[0])
 
-    def _by_launches(self, first: float, t0: float, dt: float) -> None:
+    def _by_launches(self, first: float, t0: float, dt: float, recorded: bool) -> None:
         """A substep, or its refusal, with the forces of a large scene between launches."""
         code, run = self.code, self._run
         run("begin", code.begin, "first", "t0", "dt", first, t0, dt)
@@ -79,5 +93,7 @@ class RadauLaunches:
             if not code.number("going"):
                 break
         if not code.number("status"):
+            if recorded:
+                run("record", code.record)
             run("finish", code.finish)
             code.written()
