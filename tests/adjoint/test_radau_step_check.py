@@ -10,7 +10,8 @@ from minusgrad.engine.kernels import Code
 from tests.adjoint.test_radau_runs import two
 
 
-def test_a_step_along_its_substeps_and_its_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.long
+def test_a_step_along_its_substeps() -> None:
     """The start, masses and parameters; fields and steps are as before."""
     one = two(0.2)
     before = one.memory()
@@ -20,6 +21,11 @@ def test_a_step_along_its_substeps_and_its_damage(monkeypatch: pytest.MonkeyPatc
     assert found[0].question == "transpose"
     for name, values in before[0].items():
         assert one.state()[name].tobytes() == values.tobytes()
+
+
+def test_damage_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By both questions, which a right step passes."""
+    assert all(finding.passed for finding in islice(of_gauss_radau(two(0.1)), 2))
     right = TransposedSubstep.finish_transposed
 
     def wrong(self: TransposedSubstep) -> Code:
@@ -27,6 +33,6 @@ def test_a_step_along_its_substeps_and_its_damage(monkeypatch: pytest.MonkeyPatc
         return Code(code.text.replace("+ ih * radau_lx[i]", "+ 1.001 * ih * radau_lx[i]"), code.arrays)
 
     monkeypatch.setattr(TransposedSubstep, "finish_transposed", wrong)
-    of_transpose, of_x = islice(of_gauss_radau(two(0.2)), 2)
+    of_transpose, _, of_v = islice(of_gauss_radau(two(0.1)), 3)
     assert (of_transpose.question, of_transpose.passed) == ("transpose", False)
-    assert (of_x.question, of_x.argument, of_x.passed) == ("taylor", "x", False)
+    assert (of_v.question, of_v.argument, of_v.passed) == ("taylor", "v", False)
