@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
-from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
+from minusgrad import Fields, Node, Parameter, Potential, Time, bind, local_energy
 from minusgrad.app.tables import print_findings
 from minusgrad.check.questions import Finding
 from minusgrad.check.single_precision import of_single
@@ -19,13 +19,18 @@ from minusgrad.plugin import ti
 from minusgrad.potential.far_pairs.expansions import Expansions
 from minusgrad.potential.far_pairs.tree_kernels import FarPairs
 
+PLACES = {"x": Node("m", ("d",)), "m": Node("kg"), "q": Node("1")}
 
-@local_energy("pulsing", over="pairs", x=Node("m", ("d",)), m=Node("kg"), q=Node("1"), k=Parameter("J"))
-def pulsing(x, m, q, k):
-    """Two products, a parameter in K, and a mass in both."""
+
+@local_energy("pulsing", over="pairs", **PLACES, k=Parameter("J"), t=Time())
+def pulsing(x, m, q, k, t):
+    """Products that are not symmetric each, a parameter in K, the mass in both, and the time."""
     r = x[0] - x[1]
     s = r.dot(r) + 0.3 * k * k
-    return -k * m[0] * m[1] / ti.sqrt(s) + q[0] * m[0] * q[1] * m[1] * ti.log(s)
+    wave = 1.0 + 0.5 * ti.sin(t)
+    return -k * m[0] * m[1] / ti.sqrt(s) + wave * (
+        q[0] * m[0] ** 2 * m[1] + q[1] * m[1] ** 2 * m[0]
+    ) * ti.log(s)
 
 
 def cluster(n: int = 400, d: int = 2, precision: str = "f64", far: Far | None = None) -> Potential:
@@ -50,7 +55,7 @@ def test_the_frozen_tree_is_one_function(d, capsys):
     found = print_findings(of_potential(cluster(600, d, far=Far(opening_angle=0.6, order=3))))
     assert [f for f in found if not f.passed or f.warning] == []
     asked = {(f.argument, f.question) for f in found}
-    assert asked >= {(a, q) for a in ("x", "m", "q", "k") for q in ("taylor", "product", "mixed")}
+    assert asked >= {(a, q) for a in ("x", "m", "q", "k", "t") for q in ("taylor", "product", "mixed")}
     assert asked >= {("", q) for q in ("far cells", "direct", "value", "factors")}
     (cells,) = (f for f in found if f.question == "far cells")
     assert cells.figure >= 16

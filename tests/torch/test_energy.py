@@ -15,6 +15,7 @@ import pytest
 import minusgrad.torch
 import torch
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, ti
+from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, SceneError, TensorError
 from minusgrad.plugin import Cutoff
@@ -26,6 +27,7 @@ from tests.support import networks
 from tests.support.clumping import clumping
 from tests.support.command import SCENES, own_files
 from tests.support.engine import resident, restarted
+from tests.support.far_energies import attraction
 from tests.support.instances import CANONICAL, MAPS
 from tests.support.short_scenes import shortened
 from tests.support.tiers import sampled
@@ -49,6 +51,15 @@ def a_potential(n: int = 5, precision: str = "f64") -> Potential:
     values = {"x": rng.normal(size=(n, 2)), "m": rng.uniform(1.0, 2.0, n)}
     fields = Fields(values, {"x": "m", "m": "kg"}, precision=precision)
     return Potential(fields, [bind(well, fields)])
+
+
+def test_far_pairs_with_kept_trees_are_refused() -> None:
+    """A second derivative might meet another tree than the first."""
+    fields = Fields({"x": np.random.default_rng(0).normal(size=(40, 2)), "m": np.ones(40)})
+    of = {"parameters": {"G": 1.0, "softening": 0.1}, "far": Far(opening_angle=0.5, skin=0.1)}
+    message = r"attraction\.far\.skin: functions of tensors need the tree of each call's positions"
+    with pytest.raises(EnergyError, match=message):
+        energy(Potential(fields, [bind(attraction, fields, **of)]))
 
 
 def tensors(function: Any, names: list[str] | None = None) -> dict[str, torch.Tensor]:

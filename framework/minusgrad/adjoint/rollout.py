@@ -47,7 +47,10 @@ class Rollout:
         budget: int = 1 << 30,
     ):
         self.stepper = stepper.differentiable()
-        refuse_kept_trees(self.stepper.potential.parts.values())
+        of_losses = [loss.potential for loss in losses if isinstance(loss, Loss)]
+        for potential in (self.stepper.potential, self.stepper.dissipation, *of_losses):
+            if potential is not None:
+                refuse_kept_trees(potential.parts.values())
         self._derivation = derivation(self.stepper)
         self.losses, self.steps, self.budget = list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})

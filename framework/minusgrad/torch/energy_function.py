@@ -26,6 +26,7 @@ from ..engine import storage
 from ..engine.runtime import ENGINE
 from ..engine.storage import ArraySlot
 from ..errors import PluginFailedError, TensorError
+from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.potential import Potential
 from . import tensors as guests
 from .tensors import DTYPES, Guest
@@ -33,6 +34,7 @@ from .tensors import DTYPES, Guest
 Blame = Callable[[], AbstractContextManager[None]]
 """Makes a context in which errors of a plugin's code name the plugin."""
 
+CALLS = "functions of tensors need the tree of each call's positions"
 NO_THIRD = "an energy has first and second derivatives here, and no third ones"
 
 
@@ -50,10 +52,12 @@ class Energy(guests.Lasting):
     share memory. Raises `TensorError` for a tensor of another type, shape, device or layout.
 
     Derivatives with respect to all inputs exist twice (staged energies: once); a further derivative raises
-    `TensorError`. `torch.compile` leaves the call to Python; `vmap` is refused.
+    `TensorError`, far pairs with a `skin` raise `EnergyError`. `torch.compile` leaves the call to Python;
+    `vmap` is refused.
     """
 
     def __init__(self, potential: Potential, blamed: Blame = nullcontext):
+        refuse_kept_trees(potential.parts.values(), CALLS)
         self._blamed = blamed
         self._potential = potential.twin()
         fields = self._potential.fields

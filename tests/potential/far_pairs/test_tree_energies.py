@@ -1,7 +1,5 @@
 """Energies whose far pairs are computed by a tree, against direct sums in NumPy and their own differences."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.elements.trees.near_pairs import NearPairs
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime
-from minusgrad.errors import EnergyError
 from minusgrad.plugin import ti
 from minusgrad.potential.far_pairs.force_error import force_error
 from minusgrad.steppers.integrator import Integrator
@@ -160,78 +157,6 @@ def test_runs_have_the_derivatives_of_direct_sums():
         assert np.abs(slopes[name] - exact[name]).max() < 1e-2 * np.abs(exact[name]).max(), name
 
 
-def test_derivatives_of_runs_with_kept_trees_are_refused():
-    with pytest.raises(EnergyError, match=r"attraction\.far\.skin: derivatives of runs need the tree"):
-        rollout(Far(opening_angle=0.4, order=3, skin=0.1))
-
-
-@local_energy("mixed", over="pairs", x=X, q=CHARGE)
-def mixed(x, q):
-    """Charges that do not factor."""
-    r = x[0] - x[1]
-    return ti.sqrt(1.0 + q[0] * q[1] + r.dot(r))
-
-
-@local_energy("kinked", over="pairs", x=X, q=CHARGE)
-def kinked(x, q):
-    """An energy with a kink."""
-    return q[0] * q[1] * ti.max((x[0] - x[1]).norm() - 1.0, 0.0)
-
-
-@local_energy("slanted", over="pairs", x=X, q=CHARGE)
-def slanted(x, q):
-    """An energy that depends on the direction."""
-    r = x[0] - x[1]
-    return q[0] * q[1] * (r[0] * r[0] + 2.0 * r[1] * r[1])
-
-
-@pytest.mark.parametrize(
-    ("energy", "message"),
-    [
-        (
-            mixed,
-            "mixed.far: needs an energy that is a sum of products a(i) b(j) K(r), got the operation 'sqrt'",
-        ),
-        (kinked, "kinked.far: needs an energy that is smooth in the distance, got the operation 'max'"),
-        (slanted, "slanted.far: needs an energy that depends on positions by their distance alone, got"),
-    ],
-)
-def test_other_energies_are_refused(energy, message):
-    x, q = state(50)
-    fields = Fields({"x": x, "q": q})
-    with pytest.raises(EnergyError, match=re.escape(message)):
-        Potential(fields, [bind(energy, fields, far=FAR)])
-
-
-@local_energy("narrow", over="pairs", x=X, q=CHARGE)
-def narrow(x, q):
-    """An energy that depends on the direction, of short range."""
-    r = x[0] - x[1]
-    return q[0] * q[1] * ti.exp(-r[0] * r[0] - 2.0 * r[1] * r[1])
-
-
-@local_energy("placed", over="pairs", x=X, q=CHARGE)
-def placed(x, q):
-    """An energy that depends on the place."""
-    r = x[0] - x[1]
-    return q[0] * q[1] * ti.exp(-r.dot(r)) * (1.0 + 0.1 * x[0].dot(x[1]))
-
-
-@pytest.mark.parametrize("energy", [narrow, placed])
-@pytest.mark.parametrize("where", ["from the origin", "beside one far outside", "without charge"])
-def test_directions_are_tried_where_the_nodes_are(energy, where):
-    """Not where an energy of short range is zero, nor with charges that are."""
-    x, q = state(100)
-    x, q = (x + 1e5, q) if where == "from the origin" else (x, q)
-    if where == "beside one far outside":
-        x[7] = [1e4, 0.0, 0.0]
-    if where == "without charge":
-        q = 0.0 * q
-    fields = Fields({"x": x, "q": q})
-    with pytest.raises(EnergyError, match="depends on positions by their distance alone, got"):
-        Potential(fields, [bind(energy, fields, far=FAR)])
-
-
 @local_energy("tabulated", over="pairs", x=X, q=CHARGE, table=Table("1"))
 def tabulated(x, q, table):
     """An energy with numbers of a table."""
@@ -247,34 +172,6 @@ def test_numbers_of_tables_are_those_of_direct_sums():
     for name in ("x", "q"):
         right = exact.gradient(name)
         assert np.linalg.norm(tree.gradient(name) - right) < 1e-2 * np.linalg.norm(right)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "far: needs an error or an opening_angle, got none"),
-        ({"error": 1e-3, "opening_angle": 0.5}, "far: needs an error or an opening_angle, got both"),
-        ({"error": 1e-9}, "far.error: must be from"),
-        ({"opening_angle": 1.5}, "far.opening_angle: must be above 0"),
-        ({"error": 1e-3, "order": 1}, "far.order: must be from 2"),
-        ({"error": 1e-3, "skin": 2.0}, "far.skin: must be from 0 to 1"),
-    ],
-)
-def test_numbers_out_of_range_are_refused(given, message):
-    with pytest.raises(EnergyError, match=re.escape(message)):
-        Far(**given)
-
-
-def test_hessian_matrices_are_refused():
-    with pytest.raises(EnergyError, match=r"attraction\.far: has no Hessian matrix"):
-        potential("gravity", n=50).hessian("x")
-
-
-def test_a_periodic_box_is_refused():
-    x, m = state(50)
-    fields = Fields({"x": x, "m": m, "box": np.eye(3)[None] * 10.0})
-    with pytest.raises(EnergyError, match=r"far: needs space without a periodic box"):
-        bind(attraction, fields, parameters=CASES["gravity"][2], far=FAR)
 
 
 @pytest.fixture

@@ -168,17 +168,19 @@ class FarPairs:
         return None if found.number == 0.0 else found
 
 
-def refuse_kept_trees(terms: Iterable[Any]) -> None:
-    """Refuse trees that stay for several steps: the way back through a run would not meet the same ones.
+STEPS = "derivatives of runs need the tree of each step's positions"
 
-    Raises `EnergyError`.
+
+def refuse_kept_trees(terms: Iterable[Any], reason: str = STEPS) -> None:
+    """Refuse trees that stay for several steps: derivatives that are computed later would not meet the same.
+
+    Raises `EnergyError` with the reason.
     """
     for term in terms:
         elements = getattr(term, "elements", None)
         if isinstance(elements, NearPairs) and elements.choice.skin > 0.0:
             raise EnergyError(
-                f"{term.name}.far.skin: derivatives of runs need the tree of each step's positions, got a"
-                f" skin of {elements.choice.skin:g}; leave `skin` out"
+                f"{term.name}.far.skin: {reason}, got a skin of {elements.choice.skin:g}; leave `skin` out"
             )
 
 
