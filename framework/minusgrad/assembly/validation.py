@@ -10,6 +10,7 @@ from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.toml_positions import KeyPath
 from .fits.fitted import Fitted
 from .installed_plugins import installed
+from .observation_times import in_steps
 from .plugin_names import defining
 from .registry import Entry, PluginSource, Registry
 
@@ -68,6 +69,9 @@ def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> Valida
             problems += [] if missing else [_unknown(document, block, registry, names)]
         else:
             entries[block.path] = entry
+            if scene is not None:
+                block, more = in_steps(document, block, scene.units.build())
+                problems += more
             models[block.path], more = document.validate(block, entry.model)
             problems += more
     if scene is None or problems:

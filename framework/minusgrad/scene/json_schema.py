@@ -1,11 +1,14 @@
 """The JSON schema of scene files, for editors: the sections of the core and all installed kinds."""
 
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import BaseModel, Field, create_model
 
 from .document import LOSS, MANY, PROGRAM, Skeleton
 from .fit_table import FitTable
+
+STEPS_OR_TIME = Annotated[int, Field(ge=1)] | str
+"""`every` of an observer: a number of steps, or a text like "10 day"."""
 
 
 def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
@@ -33,5 +36,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
 
 
 def _with_kind(section: str, kind: str, model: type[BaseModel]) -> Any:
-    choice: Any = Literal[kind]
-    return create_model(f"{section}_{kind}", __base__=model, __doc__=model.__doc__, kind=(choice, ...))
+    fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    if section == "observe" and "every" in model.model_fields:
+        fields["every"] = (STEPS_OR_TIME, ...)
+    return create_model(f"{section}_{kind}", __base__=model, __doc__=model.__doc__, **fields)
