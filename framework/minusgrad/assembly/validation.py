@@ -7,10 +7,10 @@ from typing import Any
 from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
+from ..scene.observation_times import in_steps
 from ..scene.toml_positions import KeyPath
 from .fits.fitted import Fitted
 from .installed_plugins import installed
-from .observation_times import in_steps
 from .plugin_names import defining
 from .registry import Entry, PluginSource, Registry
 

@@ -9,8 +9,8 @@ any dt, because its substeps adapt.
 from dataclasses import replace
 
 from ..errors import EnergyError, Problem, UnitError
-from ..scene.document import Block, Document
-from ..scene.units import UnitSystem
+from .document import Block, Document
+from .units import UnitSystem
 
 ROUNDING = 1e-9
 """Parts of a step by which a whole number of steps may be missed."""
