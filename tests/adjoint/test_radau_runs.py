@@ -53,6 +53,13 @@ def fields_and_bodies() -> GaussRadau:
     return GaussRadau(one.potential, one.motions, 0.5, tolerance=LOOSE, dissipation=one.dissipation)
 
 
+def slowed() -> GaussRadau:
+    """Friction alone: no energy reads the places."""
+    one = line(held=False)
+    fields = one.potential.fields
+    return GaussRadau(Potential(fields, []), one.motions, 0.7, 0.3, LOOSE, dissipation=one.dissipation)
+
+
 def by_maps() -> GaussRadau:
     one = mapped()
     return GaussRadau(one.potential, one.motions, 0.3, tolerance=LOOSE)
@@ -202,7 +209,7 @@ def test_order(launches):
 # Adjoints and tangents ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies], [two, driven]))
+@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies, slowed], [two, driven]))
 def test_adjoints_are_tangents_transposed(make: Callable[[], GaussRadau]):
     """Losses at some steps on the way."""
     one = make()
@@ -212,7 +219,7 @@ def test_adjoints_are_tangents_transposed(make: Callable[[], GaussRadau]):
     assert abs(there - back) < 1e-13 * size
 
 
-@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies, by_maps], [two]))
+@pytest.mark.parametrize("make", sampled([two, driven, fields_and_bodies, slowed, by_maps], [two]))
 def test_adjoints_are_tangents_transposed_by_launches(make: Callable[[], GaussRadau], monkeypatch):
     """Pieces of a substep around products; maps have no other way."""
     monkeypatch.setattr(radau_launches, "SMALL", 0)
