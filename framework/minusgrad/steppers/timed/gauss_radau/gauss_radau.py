@@ -50,11 +50,10 @@ class GaussRadau(MotionStepper):
         GaussRadau(potential, [Motion("x", "v", "m")], dt=10.0).advance(100)
 
     dt, t0: the length of a step and the time at step 0; `substeps` counts those taken. tolerance: of the
-    error estimate; with an infinite one a step is one substep. dissipation: R(v, x, t) of friction. tape: of
-    the states before steps, for derivatives. Raises
-    `EnergyError` without motions, in single precision, and for holds, a magnetic force, constraints and maps
-    of velocities; `NonFiniteError` where forces are not finite; `UnsolvedStepError` where substeps become
-    shorter than 1e-12 of a step.
+    error estimate; with an infinite one a step is one substep. dissipation: R(v, x, t) of friction. tape: the
+    states before steps, for derivatives. Raises `EnergyError` without motions, in single precision, and for
+    holds, a magnetic force, constraints and maps of velocities; `NonFiniteError` where forces are not finite;
+    `UnsolvedStepError` where substeps become shorter than 1e-12 of a step.
     """
 
     fixed = frozenset(("potential", "motions", "gradient", "inertia", "dissipation"))
