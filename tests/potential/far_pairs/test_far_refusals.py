@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Motion, Node, Potential, bind, local_energy
+from minusgrad.adjoint.chaos.variation import Variation
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.pairs.far import Far
@@ -15,12 +16,19 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from tests.support.far_energies import CASES, CHARGE, X, attraction
 
+from .test_kept_trees import cluster
 from .test_tree_energies import FAR, aim, potential, rollout, state
 
 
 def test_derivatives_of_runs_with_kept_trees_are_refused():
     with pytest.raises(EnergyError, match=r"attraction\.far\.skin: derivatives of runs need the tree"):
         rollout(Far(opening_angle=0.4, order=3, skin=0.1))
+
+
+def test_variations_with_kept_trees_are_refused():
+    """MEGNO takes steps again, with a tree that has moved since."""
+    with pytest.raises(EnergyError, match=r"attraction\.far\.skin: steps that are taken again need the tree"):
+        Variation(cluster("f64"))
 
 
 @local_energy("rubbing", over="pairs", x=X, v=Node("m/s", ("d",)))

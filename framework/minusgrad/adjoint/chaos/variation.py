@@ -13,22 +13,25 @@ import numpy as np
 from ...energies.fields import ordered_sum
 from ...engine import storage
 from ...errors import EnergyError
+from ...potential.far_pairs.tree_kernels import refuse_kept_trees
 from ...steppers.stepper import Stepper
 from ..derivation import derivation
 
 FIELDS = "fields/"
+STEPS_AGAIN = "steps that are taken again need the tree of each step's positions"
 
 
 class Variation:
     """The tangent of the moving fields of a stepper in time, from the state at its last `stop`.
 
     tangent: by field, of its shape, in double precision, of norm 1 in the run's units after each stop.
-    saved: the state of the run at the last stop. Raises `EnergyError` for a stepper without tangents, and for
-    constraints.
+    saved: the state of the run at the last stop. Raises `EnergyError` for a stepper without tangents, for
+    constraints, and for far pairs with a `skin`.
     """
 
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
+        refuse_kept_trees(stepper.potential.parts.values(), STEPS_AGAIN)
         one = stepper.differentiable()
         if stepper.constraints is not None:
             raise EnergyError("megno: has no rule for constraints, got some; leave the observer out")
