@@ -63,6 +63,27 @@ def with_tinyad(source: str) -> ctypes.CDLL:
 
 
 @functools.cache
+def with_falcon(source: str) -> ctypes.CDLL:
+    """A source of `reference/` in C++ that calls falcON, as a library.
+
+    Raises `MissingColumnError` where FALCON does not name NEMO's folder of falcON, built, or without g++.
+    """
+    home = Path(os.environ.get("FALCON", ROOT / "runs" / "peers" / "falcON"))
+    utils = home.parent / "utils"
+    archives = [home / "lib" / "libfalcON.a", utils / "lib" / "libWDutils.a"]
+    for archive in archives:
+        if not archive.is_file():
+            raise MissingColumnError(f"{archive} is missing; name NEMO's usr/dehnen/falcON, built, in FALCON")
+    if shutil.which("g++") is None:
+        raise MissingColumnError("g++ is not on the PATH")
+    made = folder() / f"{Path(source).stem}.so"
+    includes = ["-isystem", str(home / "inc"), "-isystem", str(utils / "inc"), "-DfalcON_SINGLE"]
+    command = ["g++", *CXXFLAGS, "-std=c++11", *includes, str(REFERENCE / source), *map(str, archives)]
+    subprocess.run([*command, "-o", str(made)], check=True, capture_output=True)
+    return ctypes.CDLL(str(made))
+
+
+@functools.cache
 def folder() -> Path:
     """Of what this process has built; it goes when the process ends."""
     made = tempfile.mkdtemp(prefix="minusgrad-bench-")

@@ -26,6 +26,7 @@ from benchmarks import (  # noqa: E402
     chain_of_rods,
     double_pendula,
     energies,
+    falcon,
     far_pairs,
     far_pairs_errors,
     far_pairs_scaling,
@@ -298,6 +299,14 @@ def test_without_tinyad_its_columns_are_missing_by_name(monkeypatch: pytest.Monk
     monkeypatch.setenv("TINYAD", str(tmp_path))
     with pytest.raises(MissingColumnError, match="TinyAD is not installed; name its folder in TINYAD"):
         statics.by_tinyad(statics.of(statics.QUICK))
+
+
+def test_without_falcon_it_is_missing_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("FALCON", str(tmp_path))
+    with pytest.raises(
+        MissingColumnError, match="libfalcON.a is missing; name NEMO's usr/dehnen/falcON, built"
+    ):
+        falcon.in_falcon(far_pairs.sphere(10), 0.5)
 
 
 # What is measured -----------------------------------------------------------------------------------
