@@ -1,7 +1,7 @@
 """Far pairs beside falcON (Dehnen 2002), no race: `python -m benchmarks.falcon` prints
 
-CPU seconds of the forces in a Plummer sphere (f32, tree included), and their measured rms error, ours and those
-of falcON on one thread, twice in turn, at opening angles for an error of 1e-3.
+CPU seconds of the forces in a Plummer sphere (f32, tree included), and their measured rms error, ours and
+those of falcON on one thread, twice in turn, at opening angles for an error of 1e-3.
 
 The variable FALCON names the folder usr/dehnen/falcON of NEMO's sources, where lib/libfalcON.a and
 ../utils/lib/libWDutils.a have been built by their makefiles.

@@ -303,9 +303,7 @@ def test_without_tinyad_its_columns_are_missing_by_name(monkeypatch: pytest.Monk
 
 def test_without_falcon_it_is_missing_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("FALCON", str(tmp_path))
-    with pytest.raises(
-        MissingColumnError, match="libfalcON.a is missing; name NEMO's usr/dehnen/falcON, built"
-    ):
+    with pytest.raises(MissingColumnError, match="name NEMO's usr/dehnen/falcON, built, in FALCON"):
         falcon.in_falcon(far_pairs.sphere(10), 0.5)
 
 
