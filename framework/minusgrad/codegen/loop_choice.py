@@ -13,6 +13,7 @@ from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import runtime
 from . import lane_loops, stencil_lane_loops
+from .expansions import image_sums
 from .kept_traces import KEPT
 from .lane_loops import Lanes
 from .lane_statements import serve
@@ -31,7 +32,9 @@ from .windows.scatter_loops import WindowLoops
 
 
 def loops_of_energy(term: Term) -> Emitter:
-    """The loops of an energy."""
+    """The loops of an energy. From here on a tree in a periodic box has the images that it reaches."""
+    if isinstance(term.elements, NearPairs):
+        image_sums.settle(term)
     if listed_lanes.suits(term):
         return LeafLanes(term) if isinstance(term.elements, NearPairs) else ListedLanes(term)
     if not runtime.lanes(term.dtype) or term.elements.rows < _least_rows(term.elements.loop):

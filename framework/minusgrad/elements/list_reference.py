@@ -94,12 +94,17 @@ class ListReference:
 
         x: the array of a field. Nothing happens where positions or box are not finite: no list can be built.
         """
-        if (self.margins and self._serves(x, box) is False) or not self._trees_serve(storage.host(x)):
+        if (self.margins and self._serves(x, box) is False) or not self._trees_serve(storage.host(x), box):
             self.move(storage.host(x), box)
 
-    def _trees_serve(self, x: np.ndarray) -> bool:
-        """True if all trees are used at these positions, or none can be built there."""
+    def _trees_serve(self, x: np.ndarray, box: np.ndarray | None) -> bool:
+        """True if all trees are used at these positions in this box, or none can be built there."""
+        if self.trees and box is not None and not self._in_the_box(box):
+            return False
         return all(tree.serves(x) for tree in self.trees) or not np.isfinite(x).all()
+
+    def _in_the_box(self, box: np.ndarray) -> bool:
+        return self.box is None or np.array_equal(storage.host(self.box), box)
 
     def move(self, x: Any, box: Any) -> None:
         """Overwrite the reference: all lists are rebuilt before they are used again."""

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 from minusgrad import Fields, Motion, Node, Potential, bind, local_energy
@@ -14,7 +13,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.plugin import ti
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from tests.support.far_energies import CASES, CHARGE, X, attraction
+from tests.support.far_energies import CHARGE, X, attraction
 
 from .test_kept_trees import cluster
 from .test_tree_energies import FAR, aim, potential, rollout, state
@@ -136,10 +135,3 @@ def test_numbers_out_of_range_are_refused(given, message):
 def test_hessian_matrices_are_refused():
     with pytest.raises(EnergyError, match=r"attraction\.far: has no Hessian matrix"):
         potential("gravity", n=50).hessian("x")
-
-
-def test_a_periodic_box_is_refused():
-    x, m = state(50)
-    fields = Fields({"x": x, "m": m, "box": np.eye(3)[None] * 10.0})
-    with pytest.raises(EnergyError, match=r"far: needs space without a periodic box"):
-        bind(attraction, fields, parameters=CASES["gravity"][2], far=FAR)

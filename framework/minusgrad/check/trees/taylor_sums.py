@@ -7,7 +7,7 @@ g_k = (2 d/ds)^k K at s = |R|^2. (The series of K(s + 2 (u R.e + u^2 |e|^2 / 2))
 none of the moments, shifts and tensors of `codegen.expansions`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, factorial
 
@@ -37,10 +37,14 @@ class FarSums:
         assert isinstance(near, NearPairs)
         tree, place, total, size = near.tree, near.tree.place[row], 0.0, 0.0
         for cell in np.flatnonzero((tree.begin <= place) & (place < tree.end)):
-            for other in near.cells.far_from(int(cell)):
+            for number in near.cells.far_from(int(cell)):
+                image, other = divmod(int(number), tree.cells + 1)
                 places = np.arange(tree.begin[other], tree.end[other])
                 far = near.nodes[tree.order[places]]
-                u = self._polynomials(near.nodes[row], far, tree.centre[cell] - tree.centre[other])
+                shift = near.cells.shift[image]
+                e = self._places([row])[0] - self._places(tree.order[places]) - shift
+                between = tree.centre[cell] - tree.centre[other] - shift
+                u = self._polynomials(near.nodes[row], far, between, e - between)
                 total, size = total + 0.5 * float(u.sum()), size + 0.5 * float(np.abs(u).sum())
         return total, size
 
@@ -53,12 +57,18 @@ class FarSums:
             self._weights(p, pairs) * self._numbers([p.kernel], pairs, s)[0] for p in self.factors.products
         )
 
-    def _polynomials(self, node: int, others: np.ndarray, between: np.ndarray) -> np.ndarray:
-        """The Taylor polynomial of u around the distance of two centres, for each pair."""
+    def _places(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The positions of rows of the tree's nodes, in a periodic box moved into it."""
         near = self.term.elements
         assert isinstance(near, NearPairs)
-        x, order = self.term.fields[position_of(self.term)].values.astype(np.float64), near.choice.order
-        e = x[node] - x[others] - between
+        x = self.term.fields[position_of(self.term)].values.astype(np.float64)[near.nodes[rows]]
+        return x if near.tree.offset is None else x + near.tree.offset[rows]
+
+    def _polynomials(self, node: int, others: np.ndarray, between: np.ndarray, e: np.ndarray) -> np.ndarray:
+        """The Taylor polynomial of u around the distance of two centres, at e from there, for each pair."""
+        near = self.term.elements
+        assert isinstance(near, NearPairs)
+        order = near.choice.order
         along, half, s = e @ between, 0.5 * (e * e).sum(axis=1), np.full(len(others), between @ between)
         pairs, total = self._pairs(node, others), np.zeros(len(others))
         for product in self.factors.products:

@@ -15,7 +15,8 @@ import numpy as np
 from ...codegen.expansions.radial_factors import position_of
 from ...elements.trees.near_pairs import NearPairs
 from ...energies.fields import ordered_sum
-from ...energies.roles import Node, Time
+from ...energies.local_energy import IMAGES
+from ...energies.roles import Image, Node, Time
 from ...energies.term import Term
 from ...potential.far_pairs.force_error import force_error
 from ...potential.far_pairs.tree_kernels import TreeKernels
@@ -59,9 +60,14 @@ def _value(subject: TermSubject, kernels: TreeKernels, sums: FarSums, rows: np.n
 
 def _near(subject: TermSubject, row: int) -> tuple[float, float]:
     """The near pairs that one node counts, in plain Python: their energy, and the sum of |u|."""
-    pairs, counted = subject.term.elements.of_row(row)
-    evaluate = subject.term.energy.evaluator()
-    each = [float(evaluate(subject.term.arguments(0, list(p), subject.t))) for p in pairs[counted]]
+    term, evaluate = subject.term, subject.term.energy.evaluator()
+    near = term.elements
+    assert isinstance(near, NearPairs)
+    pairs, counted = near.of_row(row)
+    each = []
+    for pair, image in zip(pairs[counted], near.images_of_row(row)[counted], strict=True):
+        of_images = {IMAGES: image} if term.energy.of_role(Image) else {}
+        each.append(float(evaluate(term.arguments(0, list(pair), subject.t) | of_images)))
     return float(np.sum(each)), float(np.abs(each).sum())
 
 

@@ -31,7 +31,13 @@ class ExpansionLoops(AllVectors):
     """The loops of a term over the cells of its tree; `of_tree`: the tree's arrays by name."""
 
     def __init__(
-        self, term: Term, squared: Scalar, of_tree: Mapping[str, Any], d: int, order: int, wide: int
+        self,
+        term: Term,
+        squared: Scalar,
+        of_tree: Mapping[str, Any],
+        d: int,
+        order: int,
+        wide: int,
     ):
         super().__init__(term, of_tree)
         self.type, self.wide = "ti.f64", wide
@@ -68,10 +74,7 @@ class ExpansionLoops(AllVectors):
                     adds.append(f"s{k} += u * ({' + '.join(parts)})")
         each = [
             *self._nodes_of_lanes(lambda lane: f"ti.min(begin[c{lane}] + i, end[c{lane}] - 1)"),
-            *(
-                f"e{i} = {self._by_lane(f'centre[c{{lane}}, {i}] - ti.f64(x[node{{lane}}, {i}])')}"
-                for i in axes
-            ),
+            *(f"e{i} = {self._by_lane(f'centre[c{{lane}}, {i}] - {self._place(i)}')}" for i in axes),
             f"w = {self._weights('weights')}",
         ]
         if moving is not None:
@@ -97,6 +100,11 @@ class ExpansionLoops(AllVectors):
         """The row and the node of each lane, at its place in the tree."""
         rows = [f"row{lane} = order[{place(lane)}]" for lane in range(self.wide)]
         return [*rows, *(f"node{lane} = nodes[row{lane}]" for lane in range(self.wide))]
+
+    def _place(self, axis: int) -> str:
+        """A component of the position of a node of each lane; in a periodic box moved into it."""
+        x = f"ti.f64(x[node{{lane}}, {axis}])"
+        return f"({x} + offset[row{{lane}}, {axis}])" if "offset" in self._arrays else x
 
     def _weights(self, array: str) -> str:
         """A number of a node of each lane, zero behind the last node of a leaf."""
@@ -140,7 +148,12 @@ class ExpansionLoops(AllVectors):
         loads = [self._load(leaf) for leaf in inputs(list(radial)) if leaf is not self.squared]
         early, lines, texts = self._hoisted(list(radial), {self.squared.serial}, names)
         cells = [f"f{lane} = far[q * {self.wide} + {lane}]" for lane in range(self.wide)]
-        z = [f"x{i} = {self._by_lane(f'z{i} - centre[f{{lane}}, {i}]')}" for i in axes]
+        away = ""
+        if "shift" in self._arrays:
+            cells += [f"k{lane} = f{lane} // centre.shape[0]" for lane in range(self.wide)]
+            cells += [f"f{lane} = f{lane} - k{lane} * centre.shape[0]" for lane in range(self.wide)]
+            away = " - shift[k{{lane}}, {i}]"
+        z = [f"x{i} = {self._by_lane(f'z{i} - centre[f{{lane}}, {i}]{away.format(i=i)}')}" for i in axes]
         each = [
             *cells,
             *z,
@@ -213,7 +226,7 @@ class ExpansionLoops(AllVectors):
         found = [self._derivative(along) for along in ((0,) * d, *(unit(d, i) for i in axes))]
         each = [
             *self._nodes_of_lanes(lambda lane: f"ti.min(i + {lane}, end[c] - 1)"),
-            *(f"e{i} = {self._by_lane(f'ti.f64(x[node{{lane}}, {i}])')} - z{i}" for i in axes),
+            *(f"e{i} = {self._by_lane(self._place(i))} - z{i}" for i in axes),
             *self._monomials(),
             *(f"p{k} = {text}" for k, text in enumerate(found)),
             *self._put_in_rows("values", "p", len(found)),

@@ -8,6 +8,7 @@ Nodes of a leaf follow one another in the order of the tree, so lists have one e
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from ...elements.trees.kd_tree import LEAF
 from ..statements import indented
@@ -18,11 +19,21 @@ class LeafLanes(ListedLanes):
     """The loops of a term over near pairs of a tree, a block of targets at a time."""
 
     def _sources_of_block(self, begin: list[str], summed: list[str], end: list[str]) -> list[str]:
-        p, own = self.prefix, f"block // {LEAF // self.wide}"
+        near: Any = self.term.elements
+        p, own, images = self.prefix, f"block // {LEAF // self.wide}", len(near.box_images) > 1
+        leaf, rows = [f"leaf = {p}near_leaves[place] * {LEAF}"], ""
+        if images:
+            count = f"(({p}nodes.shape[0] + {LEAF - 1}) // {LEAF})"
+            leaf = [
+                f"image = {p}near_leaves[place] // {count}",
+                f"leaf = ({p}near_leaves[place] - image * {count}) * {LEAF}",
+                f"rows = image * {p}nodes.shape[0]",
+            ]
+            rows = "rows + "
         return [
             f"for place in range({p}near_begin[{own}], {p}near_begin[{own} + 1]):",
-            *indented([f"leaf = {p}near_leaves[place] * {LEAF}", *begin]),
-            f"    for j in range(leaf, ti.min(leaf + {LEAF}, {p}nodes.shape[0])):",
+            *indented([*leaf, *begin]),
+            f"    for j in range({rows}leaf, {rows}ti.min(leaf + {LEAF}, {p}nodes.shape[0])):",
             *indented(indented(summed)),
             *indented(end),
         ]

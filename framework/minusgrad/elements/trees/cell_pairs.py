@@ -14,12 +14,14 @@ exactly one pair of cells. The criterion is symmetric, so each pair of cells is 
 of its cells in the lists by target.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code, dealt_in_groups
+from .box_images import BoxImages
 from .kd_tree import KdTree
 from .partner_lists import PartnerLists
 
@@ -35,16 +37,31 @@ class CellPairs:
     far     by cell: the cells that are far; each list is filled to a multiple of `wide` with the number of
             cells, which is a cell that adds nothing
     near    by leaf: the leaves that are near, without the leaf itself
+
+    With `images` their cells take part, too: image k of a cell has the cell's number plus k times their
+    count (with the cell that adds nothing), and pairs beyond `reach` are left out; so for leaves. `shift`,
+    f64 (K, d), is where the images are.
     """
 
-    def __init__(self, tree: KdTree, theta: float, order: int, wide: int):
+    def __init__(
+        self,
+        tree: KdTree,
+        theta: float,
+        order: int,
+        wide: int,
+        images: BoxImages | None = None,
+        reach: float = np.inf,
+    ):
         self.tree, self.theta, self.order = tree, theta, order
+        self.images, self.reach = images or BoxImages.none(tree.d), reach
+        self.shift, half = np.zeros((len(self.images), tree.d)), self.images.half
+        stride = (tree.cells + 1, len(tree.leaves)) if half else (None, None)
         self._angle = np.zeros(tree.cells)
-        self.far = PartnerLists(tree.cells, wide, tree.cells)
-        self.near = PartnerLists(len(tree.leaves), 1, 0)
-        self._starts = np.zeros((STARTS * 4, 2), np.int32)
+        self.far = PartnerLists(tree.cells, wide, tree.cells, stride[0])
+        self.near = PartnerLists(len(tree.leaves), 1, 0, stride[1])
+        self._starts = np.zeros((STARTS * 4, 3), np.int32)
         self._begins = np.zeros((STARTS * 4 + 1, 2), np.int64)
-        self._stacks = storage.ArraySlot(np.zeros((1, 1, 2), np.int32))
+        self._stacks = storage.ArraySlot(np.zeros((1, 1, 3), np.int32))
         self._counts = np.zeros(1, np.int32)
         arrays: dict[str, Any] = {
             "child": tree.child,
@@ -57,9 +74,12 @@ class CellPairs:
             "stacks": self._stacks,
             "counts": self._counts,
         }
-        self._count = BoundKernel(Code(_walk(tree.d, fill=False), arrays))
+        if half:
+            arrays |= {"shift": self.shift}
+        walk = partial(_walk, tree, half, reach)
+        self._count = BoundKernel(Code(walk(fill=False), arrays))
         arrays |= {"far_pairs": self.far.pairs, "near_pairs": self.near.pairs}
-        self._write = BoundKernel(Code(_walk(tree.d, fill=True), arrays))
+        self._write = BoundKernel(Code(walk(fill=True), arrays))
 
     def build(self) -> None:
         """List the pairs for the tree as it is. Arrays with too little room are replaced."""
@@ -68,7 +88,7 @@ class CellPairs:
         self._begin()
         deep = 4 * len(self.tree.levels) + 4  # each level of both cells leaves two pairs for later
         if self._stacks.shape[1] < deep:
-            self._stacks.replace(np.zeros((len(self._starts), 2 * deep, 2), np.int32))
+            self._stacks.replace(np.zeros((len(self._starts), 2 * deep, 3), np.int32))
         self._count()
         totals = np.cumsum(self._begins[1:], axis=0)
         self._begins[1:] = totals
@@ -82,14 +102,15 @@ class CellPairs:
         """The cells that are far from a cell."""
         begin, wide = self.far.begin, self.far.wide
         found = self.far.now[begin[cell] * wide : begin[cell + 1] * wide]
-        return found[found < self.tree.cells]
+        return found[found != self.tree.cells]
 
     def _begin(self) -> None:
         """The first pairs: those of the traversal, the large ones divided, until there are enough."""
         tree = self.tree
-        size, pairs = tree.end - tree.begin, np.zeros((1, 2), np.int32)
+        size, pairs = tree.end - tree.begin, np.zeros((1 + self.images.half, 3), np.int32)
+        pairs[:, 2] = np.arange(len(pairs))
         while len(pairs) < STARTS:
-            split = np.where(size[pairs].min(axis=1) > LARGE * tree.count, self._split(pairs), -1)
+            split = np.where(size[pairs[:, :2]].min(axis=1) > LARGE * tree.count, self._split(pairs), -1)
             if not (split >= 0).any():
                 break
             pairs = _children(pairs, split, tree.child)
@@ -99,14 +120,14 @@ class CellPairs:
 
     def _split(self, pairs: np.ndarray) -> np.ndarray:
         """What becomes of pairs: -1 stays, 0 or 1 that cell is split, 2 a cell with itself."""
-        tree, (a, b) = self.tree, pairs.T
-        apart = np.linalg.norm(tree.centre[a] - tree.centre[b], axis=1)
+        tree, (a, b, image) = self.tree, pairs.T
+        apart = np.linalg.norm(tree.centre[a] - tree.centre[b] - self.shift[image], axis=1)
         angle = np.minimum(self._angle[a], self._angle[b])
         stays = (tree.radius[a] + tree.radius[b] < angle * apart) | (
             (tree.child[a] < 0) & (tree.child[b] < 0)
         )
         first = (tree.child[b] < 0) | ((tree.child[a] >= 0) & (tree.radius[a] >= tree.radius[b]))
-        return np.where(stays, -1, np.where(a == b, 2, np.where(first, 0, 1)))
+        return np.where(stays, -1, np.where((a == b) & (image == 0), 2, np.where(first, 0, 1)))
 
 
 def opening_angles(theta: float, order: int, shares: np.ndarray) -> np.ndarray:
@@ -122,7 +143,7 @@ def opening_angles(theta: float, order: int, shares: np.ndarray) -> np.ndarray:
 
 def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.ndarray:
     """The pairs that follow, in order."""
-    a, b = pairs.T
+    a, b, image = pairs.T
     rows = []
     for code, made in (
         (-1, [(a, b)]),
@@ -131,21 +152,34 @@ def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.nda
         (2, [(child[a], child[a]), (child[a], child[a] + 1), (child[a] + 1, child[a] + 1)]),
     ):
         chosen = split == code
-        rows += [np.stack([one[chosen], other[chosen]], axis=1) for one, other in made]
+        rows += [np.stack([one[chosen], other[chosen], image[chosen]], axis=1) for one, other in made]
     return np.concatenate(rows).astype(np.int32)
 
 
-def _walk(d: int, fill: bool) -> str:
-    """The loop over the first pairs, each with a stack: counts the pairs, or writes them."""
-    far = " + ".join(
-        f"(centre[a, {k}] - centre[b, {k}]) * (centre[a, {k}] - centre[b, {k}])" for k in range(d)
-    )
+def _walk(tree: KdTree, half: int, reach: float, fill: bool) -> str:
+    """The loop over the first pairs, each with a stack: counts the pairs, or writes them.
+
+    half: how many images of cells there are beside their opposites.
+    """
+    axes = range(tree.d)
+    apart = [f"(centre[a, {k}] - centre[b, {k}]{f' - shift[image, {k}]' if half else ''})" for k in axes]
+    far = " + ".join(f"{one} * {one}" for one in apart)
+    strides = {"far": tree.cells + 1, "near": len(tree.leaves)}
 
     def put(kind: str, a: str, b: str) -> list[str]:
-        return [f"{kind}_pairs[{kind}_at, 0] = {a}", f"{kind}_pairs[{kind}_at, 1] = {b}"] if fill else []
+        if not fill:
+            return []
+        if half:
+            a, b = f"{a} + opposite * {strides[kind]}", f"{b} + image * {strides[kind]}"
+        return [f"{kind}_pairs[{kind}_at, 0] = {a}", f"{kind}_pairs[{kind}_at, 1] = {b}"]
 
     def push(one: str, other: str) -> list[str]:
-        return [f"stacks[job, top, 0] = {one}", f"stacks[job, top, 1] = {other}", "top += 1"]
+        more = ["stacks[job, top, 2] = image"] if half else []
+        return [f"stacks[job, top, 0] = {one}", f"stacks[job, top, 1] = {other}", *more, "top += 1"]
+
+    taken = ["image = stacks[job, top, 2]", f"opposite = ti.select(image == 0, 0, image + {half})"]
+    limit = f"(radius[a] + radius[b] + ti.f64({reach!r}))"
+    within = [f"        if {far} > {limit} * {limit}:", "            continue"]
 
     both = [*push("child[a]", "child[a]"), *push("child[a]", "child[a] + 1")]
     both += push("child[a] + 1", "child[a] + 1")
@@ -154,15 +188,18 @@ def _walk(d: int, fill: bool) -> str:
         "near_at = begins[job, 1]",
         "stacks[job, 0, 0] = starts[job, 0]",
         "stacks[job, 0, 1] = starts[job, 1]",
+        *(["stacks[job, 0, 2] = starts[job, 2]"] if half else []),
         "top = 1",
         "while top > 0:",
         "    top -= 1",
         "    a = stacks[job, top, 0]",
         "    b = stacks[job, top, 1]",
-        "    if a == b:",
+        *(f"    {line}" for line in taken if half),
+        f"    if a == b{' and image == 0' if half else ''}:",
         "        if child[a] >= 0:",
         *(f"            {line}" for line in both),
         "    else:",
+        *(within if half else []),
         "        reach = (radius[a] + radius[b]) / ti.min(angle[a], angle[b])",
         f"        if reach * reach < {far}:",
         *(f"            {line}" for line in (*put("far", "a", "b"), "far_at += 1")),

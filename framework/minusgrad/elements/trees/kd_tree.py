@@ -34,11 +34,12 @@ class KdTree:
     centre, radius  the mean position of a cell's nodes, f64 (cells + 1, d), and the distance of the furthest
 
     The last row of `centre` is a place outside, for lists that need an entry that adds nothing. `source`: the
-    array with the positions.
+    array with the positions. In a periodic box `offset`, f64 (count, d), moves the nodes into the box.
     """
 
-    def __init__(self, nodes: np.ndarray, d: int, source: Any):
+    def __init__(self, nodes: np.ndarray, d: int, source: Any, periodic: bool = False):
         self.nodes, self.d, self.count = nodes, d, len(nodes)
+        self.offset = np.zeros((self.count, d)) if periodic else None
         leaves = -(-self.count // LEAF)
         self.cells = 2 * leaves - 1
         self.begin, self.end, self.child, self.leaf, self._cut = np.zeros((5, self.cells), np.int32)
@@ -79,9 +80,11 @@ class KdTree:
     def _kernels(self) -> tuple[BoundKernel, BoundKernel]:
         """Kernels that copy the positions, and that divide the cells of a level."""
         arrays: dict[str, Any] = {"places": self._places, "order": self.order}
-        rows = [f"places[{a}, i] = ti.f64(source[nodes[i], {a}])" for a in range(self.d)]
+        moved = {} if self.offset is None else {"offset": self.offset}
+        more = [f" + offset[i, {a}]" if moved else "" for a in range(self.d)]
+        rows = [f"places[{a}, i] = ti.f64(source[nodes[i], {a}]){more[a]}" for a in range(self.d)]
         lines = [f"for i in range({self.count}):", *(f"    {row}" for row in ("order[i] = i", *rows)), ""]
-        copied = Code("\n".join(lines), {**arrays, "nodes": self.nodes, "source": self._source})
+        copied = Code("\n".join(lines), {**arrays, **moved, "nodes": self.nodes, "source": self._source})
         cells: dict[str, Any] = {"begin": self.begin, "end": self.end, "cut": self._cut, "level": self._level}
         cells |= {"centre": self.centre, "radius": self.radius}
         text = "\n".join(dealt("job", "level[1] - level[0]", _partition(self.d))) + "\n"

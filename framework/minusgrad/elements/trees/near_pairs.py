@@ -19,6 +19,7 @@ from ..elements import Elements
 from ..list_reference import ListReference
 from ..loops import Loop
 from ..neighbours.pair_list import LISTED
+from .box_images import BoxImages
 from .cell_pairs import CellPairs
 from .kd_tree import LEAF, KdTree
 
@@ -56,8 +57,9 @@ class NearPairs(Elements):
         self.choice, self.reference, self.nodes = choice, reference, choice.nodes
         self.d = reference.positions.shape[1]
         self.wide = lane_blocks.lanes(np.dtype(np.float64))
-        self.tree = KdTree(self.nodes, self.d, reference.positions)
+        self.tree = KdTree(self.nodes, self.d, reference.positions, any(reference.periodic))
         self.cells = CellPairs(self.tree, choice.theta, choice.order, self.wide)
+        self.wraps = np.zeros((len(self.nodes), self.d), np.int32)
         self.version = -1
         self._slots: dict[str, storage.ArraySlot] = {}
         self._blocks: dict[int, LeafBlocks] = {}
@@ -92,6 +94,7 @@ class NearPairs(Elements):
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "NearPairs":
         """Itself, with the tree and the lists of the reference as it is."""
         if self.version != self.reference.version:
+            self._wrap()
             self.tree.build()
             self.cells.build()
             for blocks in self._blocks.values():
@@ -100,6 +103,31 @@ class NearPairs(Elements):
                 self._list()
             self.version = self.reference.version
         return self
+
+    def _wrap(self) -> None:
+        """The boxes that nodes are away, and where the images of the box are."""
+        box = self.reference.geometry
+        if box is None or self.tree.offset is None:
+            return
+        self.wraps = box.wraps(np.asarray(storage.host(self.reference.positions), np.float64)[self.nodes])
+        self.tree.offset[:] = -self.wraps @ box.vectors
+        self.cells.shift[:] = self.cells.images.vectors @ box.vectors
+
+    @property
+    def box_images(self) -> BoxImages:
+        """The images of cells that take part; the box itself alone, until `take_images`."""
+        return self.cells.images
+
+    def take_images(self, reach: float) -> None:
+        """Let the images of cells within reach take part, too, before kernels are made."""
+        box = self.reference.geometry
+        assert box is not None
+        assert not self._slots
+        assert not self._blocks
+        images, choice = BoxImages.within(box, reach), self.choice
+        self.cells = CellPairs(self.tree, choice.theta, choice.order, self.wide, images, reach)
+        self.version = -1
+        self.rebuild({})
 
     def narrow(self, theta: float) -> None:
         """Take another opening angle, with the tree as it is; terms that share it follow."""
@@ -132,41 +160,74 @@ class NearPairs(Elements):
         """The near pairs."""
         tree, cells = self.tree, self.cells
         size = (tree.end - tree.begin)[tree.leaves].astype(np.int64)
-        begin, near = cells.near.begin, cells.near.now
+        begin, near = cells.near.begin, cells.near.now % len(tree.leaves)
         between = np.repeat(size, np.diff(begin)) @ size[near] // 2
         return int(between + (size * (size - 1) // 2).sum())
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        rows, counted = self._rows_of(row)
+        sources = self.nodes[self.tree.order[rows % len(self.nodes)]]
+        return np.stack([np.full_like(sources, self.nodes[row]), sources], axis=1), counted
+
+    def images(self) -> np.ndarray:
+        """The images of both nodes of each pair of `tuples`, (count, 2, d)."""
+        rows = [self.images_of_row(row)[self.of_row(row)[1]] for row in range(len(self.nodes))]
+        return np.concatenate(rows) if rows else np.zeros((0, 2, self.d), np.int32)
+
+    def images_of_row(self, row: int) -> np.ndarray:
+        """The images of both nodes of the pairs of one target, (m, 2, d), as `of_row` has them."""
+        rows, _ = self._rows_of(row)
+        own = np.broadcast_to(-self.wraps[row], (len(rows), self.d))
+        return np.stack([own, self.row_images[rows]], axis=1)
+
+    def _rows_of(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of the sources of one target, and which pairs it counts."""
         place = int(self.tree.place[row])
-        places = self._sources(place // LEAF)
-        places = places[places != place]
-        sources = self.nodes[self.tree.order[places]]
-        return np.stack([np.full_like(sources, self.nodes[row]), sources], axis=1), places < place
+        rows = self._sources(place // LEAF)
+        rows = rows[rows != place]
+        return rows, self.row_order[rows] < place
+
+    @property
+    def row_images(self) -> np.ndarray:
+        """The image of each row, int32 (K n, d): the places of the tree, then those of each image of it."""
+        own = -self.wraps[self.tree.order]
+        return (self.box_images.vectors[:, None] + own).reshape(-1, self.d).astype(np.int32)
+
+    @property
+    def row_order(self) -> np.ndarray:
+        """By row, int32 (K n,): a pair is counted at the target whose place is above that of its source."""
+        count, half = len(self.nodes), self.box_images.half
+        images = np.repeat(np.array([-1] * half + [count] * half, np.int32), count)
+        return np.concatenate([np.arange(count, dtype=np.int32), images])
 
     def tuples(self) -> np.ndarray:
         rows = [pairs[counted] for pairs, counted in map(self.of_row, range(len(self.nodes)))]
         return np.concatenate(rows) if rows else np.zeros((0, 2), np.int32)
 
     def _sources(self, leaf: int) -> np.ndarray:
-        """The places of a leaf and of those near it, in increasing order."""
+        """The rows of a leaf and of those near it, in increasing order."""
         begin, near = self.cells.near.begin, self.cells.near.now
         leaves = np.sort(np.append(near[begin[leaf] : begin[leaf + 1]], leaf))
-        places = (leaves[:, None] * LEAF + np.arange(LEAF)).ravel()
-        return places[places < len(self.nodes)]
+        image, leaves = np.divmod(leaves, len(self.tree.leaves))
+        places = leaves[:, None] * LEAF + np.arange(LEAF)
+        return (places + image[:, None] * len(self.nodes))[places < len(self.nodes)]
 
     def _list(self) -> None:
         """The places of the sources of every node."""
         tree = self.tree
-        of_leaf = [self._sources(leaf) for leaf in range(len(tree.leaves))]
+        order, of_leaf = self.row_order, [self._sources(leaf) for leaf in range(len(tree.leaves))]
+        of_leaf = [rows[np.argsort(order[rows], kind="stable")] for rows in of_leaf]
         each = [(own := of_leaf[place // LEAF])[own != place] for place in tree.place]
-        before = [np.searchsorted(some, place) for some, place in zip(each, tree.place, strict=True)]
+        before = [np.searchsorted(order[some], place) for some, place in zip(each, tree.place, strict=True)]
         begin = np.concatenate([[0], np.cumsum([len(some) for some in each])])
         found = {
             "pairs_begin": begin,
             "pairs_middle": begin[:-1] + before,
             "pairs_source": np.append(np.concatenate(each), 0),
-            "row_nodes": self.nodes[tree.order],
+            "row_nodes": np.tile(self.nodes[tree.order], len(self.box_images)),
         }
+        if any(self.reference.periodic):
+            found |= {"row_images": self.row_images, "target_images": -self.wraps}
         for name, values in found.items():
             rows = np.ascontiguousarray(values, np.int32)
             if name not in self._slots:
@@ -194,11 +255,12 @@ class LeafBlocks:
         places = np.minimum(np.arange(-(-count // wide) * wide), count - 1).astype(np.int32)
         self._near, self._places = near, places
         self._arrays: dict[str, Any] = {
-            "row_counts": np.array([count, 0, 0, 0], np.int32),
-            "row_order": np.arange(count, dtype=np.int32),
+            "row_counts": np.array([count * len(near.box_images), 0, 0, 0], np.int32),
+            "row_order": near.row_order,
+            "row_images": np.zeros((count * len(near.box_images), 3), np.int32),
             "block_rows": places,
             "block_order": places.copy(),
-            "row_nodes": np.zeros(count, np.int32),
+            "row_nodes": np.zeros(count * len(near.box_images), np.int32),
             "block_nodes": np.zeros(len(places), np.int32),
             "lane_of": near.tree.place,
             "near_begin": near.cells.near.begin,
@@ -213,5 +275,7 @@ class LeafBlocks:
     def build(self) -> None:
         """Overwrite them for the tree as it is."""
         near = self._near
-        self._arrays["row_nodes"][:] = near.nodes[near.tree.order]
+        self._arrays["row_nodes"][:] = np.tile(near.nodes[near.tree.order], len(near.box_images))
+        if any(near.reference.periodic):
+            self._arrays["row_images"][:, 3 - near.d :] = near.row_images
         self._arrays["block_nodes"][:] = self._arrays["row_nodes"][self._places]

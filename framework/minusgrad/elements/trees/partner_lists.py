@@ -19,18 +19,20 @@ class PartnerLists:
     pairs       int32 (room, 2): the pairs, to be written before `build`
     begin       int32 (targets + 1,): where the list of each target begins, in units of `wide`
     partners    int32: the lists, one after another
+
+    With a `stride`, numbers in pairs are those of targets plus a multiple of it, which partners keep.
     """
 
-    def __init__(self, targets: int, wide: int, filler: int):
+    def __init__(self, targets: int, wide: int, filler: int, stride: int | None = None):
         self.wide, self.filler = wide, filler
         self.begin = np.zeros(targets + 1, np.int32)
         self.pairs = storage.ArraySlot(np.zeros((1, 2), np.int32))
         self.partners = storage.ArraySlot(np.zeros(wide, np.int32))
         self._at, self._count = np.zeros(targets, np.int32), np.zeros(1, np.int32)
         arrays = {"begin": self.begin, "pairs": self.pairs, "count": self._count, "at": self._at}
-        self._counted = BoundKernel(Code("\n".join(_counted()) + "\n", arrays))
+        self._counted = BoundKernel(Code("\n".join(_counted(stride)) + "\n", arrays))
         self._put = BoundKernel(
-            Code("\n".join(_put(wide, filler)) + "\n", arrays | {"partners": self.partners})
+            Code("\n".join(_put(wide, filler, stride)) + "\n", arrays | {"partners": self.partners})
         )
 
     def room(self, pairs: int) -> None:
@@ -59,7 +61,12 @@ class PartnerLists:
         return self.partners.own[: self.begin[-1] * self.wide]
 
 
-def _counted() -> list[str]:
+def _target(stride: int | None) -> str:
+    """The target that one side of a pair is."""
+    return "pairs[pair, side]" if stride is None else f"pairs[pair, side] % {stride}"
+
+
+def _counted(stride: int | None) -> list[str]:
     """A loop of one thread that counts the partners of each target."""
     return [
         "for _ in range(1):",
@@ -67,11 +74,11 @@ def _counted() -> list[str]:
         "        at[c] = 0",
         "    for pair in range(count[0]):",
         "        for side in ti.static(range(2)):",
-        "            at[pairs[pair, side]] += 1",
+        f"            at[{_target(stride)}] += 1",
     ]
 
 
-def _put(wide: int, filler: int) -> list[str]:
+def _put(wide: int, filler: int, stride: int | None) -> list[str]:
     """A loop of one thread that writes the lists."""
     return [
         "for _ in range(1):",
@@ -79,7 +86,7 @@ def _put(wide: int, filler: int) -> list[str]:
         f"        at[c] = begin[c] * {wide}",
         "    for pair in range(count[0]):",
         "        for side in ti.static(range(2)):",
-        "            target = pairs[pair, side]",
+        f"            target = {_target(stride)}",
         "            place = at[target]",
         "            partners[place] = pairs[pair, 1 - side]",
         "            at[target] = place + 1",

@@ -50,7 +50,7 @@ def among_images(
     kind = energy.element_kind
     plain = (kind.several and not kind.directed) or kind.cells or spec.grid is not None
     if spec.far is not None:
-        return spec, _in_tree(spec, spec.far, elements, positions, fields)
+        return _of_images(spec, positions, fields), _in_tree(spec, spec.far, elements, positions, fields)
     if spec.cutoff is not None:
         return _within(spec, spec.cutoff, elements, positions, fields)
     if not any(fields.periodic) or plain or not positions or elements.arity < 2:
@@ -88,11 +88,6 @@ def _in_tree(
         spec.energy, LocalMap
     ):
         raise EnergyError(f"{name}.far: is of energies over pairs, got another kind; leave `far` out")
-    if any(fields.periodic):
-        raise EnergyError(
-            f"{name}.far: needs space without a periodic box, got one; sums over all images of a pair energy"
-            " are not computed by a tree: use electrostatics, or a cutoff"
-        )
     if len(positions) != 1:
         raise EnergyError(
             f"{name}.far: needs the positions of nodes, got {len(positions)} arguments bound to"
@@ -114,6 +109,14 @@ def _in_tree(
     order, theta = far.chosen
     choice = TreeChoice(nodes, theta, order, far.skin, name, far.error)
     return fields.lists.shared(choice, NearPairs)
+
+
+def _of_images(spec: TermSpec, positions: tuple[str, ...], fields: Fields) -> TermSpec:
+    """The specification with the images of nodes, in a periodic box."""
+    if not any(fields.periodic):
+        return spec
+    roles = {**spec.energy.roles, IMAGES: Image(), IMAGE_BOX: Box()}
+    return replace(spec, energy=replace(spec.energy, roles=roles, positions=positions))
 
 
 def _within(

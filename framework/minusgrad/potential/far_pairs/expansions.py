@@ -38,6 +38,8 @@ class Expansions:
             "far": cells.far.partners,
             "level": self.level,
         }
+        if tree.offset is not None:
+            of_tree |= {"offset": tree.offset, "shift": cells.shift}
         self.loops = ExpansionLoops(term, factors.squared, of_tree, tree.d, choice.order, self.near.wide)
         self.x = term.fields[position_of(term)].array
         self._arrays: dict[Any, np.ndarray] = {}

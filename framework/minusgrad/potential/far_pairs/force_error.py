@@ -3,24 +3,23 @@
 rms of |F(i) - F_direct(i)| over rms of |F_direct(i)|, and the 99th percentile of their ratio at one node
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...codegen.derivative_request import DerivativeRequest
 from ...codegen.expansions.radial_factors import position_of
 from ...codegen.loop_choice import loops_of_energy
-from ...codegen.term_loops import Emitter
 from ...elements.trees.near_pairs import NearPairs
-from ...elements.trees.sampled_targets import SampledTargets
-from ...energies.fields import Field
 from ...energies.term import Term
 from ...engine import storage
-from ..term_kernels import TermKernels
+from .direct_sums import direct_sums
 from .tree_kernels import TreeKernels
 
 SAMPLE, PAIRS = (200, 1000), 4e7
 """Nodes whose forces are summed directly: the least and the most, as many as have this number of pairs."""
+IN_A_BOX = 60
+"""The least in a periodic box, whose sums over images are taken in NumPy."""
 MISSED, GOAL = 0.75, 0.65
 """A share of the error asked for above which an angle is narrowed, and that which the next one is for: other
 nodes than the sample may have larger errors."""
@@ -59,14 +58,6 @@ class ForceError:
         )
 
 
-def _in_double(term: Term) -> Term:
-    """The same term over copies of its fields in double precision, whose sums have no rounding of f32."""
-    wide = np.dtype(np.float64)
-    fields = {a: Field.of(f.name, f.values.astype(wide), f.unit, wide) for a, f in term.fields.items()}
-    parameters = {a: replace(v, rows=v.rows.astype(wide)) for a, v in term.parameters.items()}
-    return replace(term, fields=fields, parameters=parameters, dtype=wide, shared={})
-
-
 def narrowed(term: Term, t: float = 0.0) -> ForceError:
     """Narrow a term's opening angle until its forces have the error that was asked for; returns the error.
 
@@ -94,17 +85,15 @@ def force_error(term: Term, t: float = 0.0, kernels: TreeKernels | None = None) 
     elements = term.elements
     assert isinstance(elements, NearPairs)
     many = len(elements.nodes)
-    sample = int(np.clip(PAIRS / many, *SAMPLE))
+    least, most_nodes = SAMPLE if len(elements.box_images) == 1 else (IN_A_BOX, SAMPLE[1])
+    sample = int(np.clip(PAIRS / (many * len(elements.box_images)), least, most_nodes))
     places = np.unique(np.linspace(0, many - 1, sample).astype(np.int64))
     rows = elements.tree.order[places]  # spread over the tree
-    position = position_of(term)
-    sampled = _in_double(replace(term, elements=SampledTargets(elements.nodes, rows)))
-    arrays = [storage.allocate(np.zeros_like(one.fields[position].values)) for one in (sampled, term)]
-    direct = TermKernels(sampled, Emitter(sampled))
-    tree = kernels or TreeKernels(term, loops_of_energy(term))
-    for made, array in zip((direct, tree), arrays, strict=True):
-        made.sweep(DerivativeRequest(gradient={position: array}), t)
-    exact, found = (storage.host(array).astype(np.float64)[elements.nodes[rows]] for array in arrays)
+    position, tree = position_of(term), kernels or TreeKernels(term, loops_of_energy(term))
+    array = storage.allocate(np.zeros_like(term.fields[position].values))
+    tree.sweep(DerivativeRequest(gradient={position: array}), t)
+    found = storage.host(array).astype(np.float64)[elements.nodes[rows]]
+    exact = direct_sums(term, tree.far, rows, t)
     size, off = np.linalg.norm(exact, axis=1), np.linalg.norm(found - exact, axis=1)
     if not (size > 0.0).any():
         return ForceError(term, 0.0, 0.0, len(size))

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 
 from ...codegen.derivative_request import DerivativeRequest, Derivatives
+from ...codegen.expansions import image_sums
 from ...codegen.expansions.radial_factors import RadialFactors, position_of
 from ...codegen.term_loops import Emitter
 from ...elements.trees.near_pairs import NearPairs
 from ...energies.fields import ordered_sum
+from ...energies.local_energy import IMAGE_BOX
 from ...energies.term import Term
 from ...engine import storage
 from ...errors import EnergyError
@@ -33,21 +35,45 @@ class FarPairs:
 
     def __init__(self, term: Term):
         self.term, self.position = term, position_of(term)
-        self.factors = RadialFactors.of(term)
+        self.factors = RadialFactors.of(image_sums.without_images(term))
         self.expansions = Expansions(term, self.factors)
         self.nodes, self.index = self.expansions.near.nodes, self.expansions.near.index
+        self._asked: Any = None
 
     def by_node(self, t: float) -> np.ndarray:
         """Half of a(i) Phi(i) for each node, (n,): they add up to the energy."""
+        self._require_images(t)
         found = np.zeros(len(self.nodes))
         for k, one in enumerate(self.factors.products):
-            moments = self.expansions.moments(f"b{k}", self._of_nodes(one.b))
+            moments = self.expansions.moments(f"b{k}", self.of_nodes(one.b))
             local = self.expansions.local(f"phi{k}", [(one.kernel, moments)], t)
-            found += 0.5 * self._of_nodes(one.a) * self.expansions.at_nodes(local)[0]
+            found += 0.5 * self.of_nodes(one.a) * self.expansions.at_nodes(local)[0]
         return found
 
+    def _require_images(self, t: float) -> None:
+        """Ask once for each set of parameters and box whether the images of the tree are enough."""
+        term, box = self.term, self.expansions.near.reference.box
+        if box is None:
+            return
+        numbers = [v.rows.tobytes() for v in term.parameters.values()]
+        now = numbers, storage.host(box).tobytes(), t if term.uses_time else None
+        if now != self._asked:
+            image_sums.require(term, t)
+            self._asked = now
+
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
-        """The derivatives of a request; adds to its arrays."""
+        """The derivatives of a request; adds to its arrays. Raises `EnergyError` for those by the box."""
+        self._require_images(t)
+        if IMAGE_BOX in (
+            *wanted.gradient,
+            *wanted.slopes,
+            *wanted.tangents,
+            *wanted.product,
+            *wanted.changes,
+        ):
+            raise EnergyError(
+                f"{self.term.name}.far: has no derivatives by the periodic box, and no pressure; use a cutoff"
+            )
         tangents = wanted.tangents
         for argument, values in tangents.items():
             if argument not in self.term.read:
@@ -61,7 +87,7 @@ class FarPairs:
         """Add the derivatives of product k."""
         one, ex, term = self.factors.products[k], self.expansions, self.term
         moving = wanted.tangents.get(self.position)
-        weights, a = self._of_nodes(one.b), self._of_nodes(one.a)
+        weights, a = self.of_nodes(one.b), self.of_nodes(one.a)
         moments = ex.moments(f"b{k}", weights)
         phi, slope, turned = ex.at_nodes(ex.local(f"phi{k}", [(one.kernel, moments)], t), moving)
         if wanted.value:
@@ -71,7 +97,7 @@ class FarPairs:
                 self._add_to(into, a[:, None] * slope)
             else:
                 for leaf, by in self._by_field(one.a, argument):
-                    self._add_to(into, self._of_nodes(by) * phi, leaf.value[2])
+                    self._add_to(into, self.of_nodes(by) * phi, leaf.value[2])
         for argument in wanted.slopes:
             total.slopes[argument] = total.slopes.get(argument, 0.0) + self._by_argument(
                 argument,
@@ -96,7 +122,7 @@ class FarPairs:
                 self._add_to(into, da[:, None] * slope + a[:, None] * dslope)
             else:
                 for leaf, by in self._by_field(one.a, argument):
-                    change = self._change(by, nodal) * phi + self._of_nodes(by) * dphi
+                    change = self._change(by, nodal) * phi + self.of_nodes(by) * dphi
                     self._add_to(into, change, leaf.value[2])
 
         def changes(kernel: Scalar, leaf: Scalar) -> float:
@@ -115,7 +141,7 @@ class FarPairs:
 
     # Numbers of nodes
 
-    def _of_nodes(self, graph: Scalar) -> np.ndarray:
+    def of_nodes(self, graph: Scalar) -> np.ndarray:
         """A number that depends on the fields of one node, at every node."""
         leaves = {}
         for leaf in inputs([graph]):
@@ -131,7 +157,7 @@ class FarPairs:
             if leaf.value[0] in tangents:
                 (by,) = differentiation.gradient(graph, [leaf])
                 along = storage.host(tangents[leaf.value[0]])[self.index]
-                found += self._of_nodes(by) * along[(slice(None), *leaf.value[2])].astype(np.float64)
+                found += self.of_nodes(by) * along[(slice(None), *leaf.value[2])].astype(np.float64)
         return found
 
     def _by_field(self, graph: Scalar, argument: str) -> list[tuple[Scalar, Scalar]]:
