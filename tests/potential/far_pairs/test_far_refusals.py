@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from minusgrad import Fields, Motion, Node, Potential, bind, local_energy
+from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy
 from minusgrad.adjoint.chaos.variation import Variation
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
@@ -114,6 +114,21 @@ def test_directions_are_tried_where_the_nodes_are(energy, where):
     fields = Fields({"x": x, "q": q})
     with pytest.raises(EnergyError, match="depends on positions by their distance alone, got"):
         Potential(fields, [bind(energy, fields, far=FAR)])
+
+
+@local_energy("stirred", over="pairs", x=X, q=CHARGE, t=Time(), rate=Parameter("s^-1"))
+def stirred(x, q, t, rate):
+    """An energy that depends on the direction after the start."""
+    r = x[0] - x[1]
+    return q[0] * q[1] * ti.exp(-r.dot(r)) * (1.0 + 0.1 * ti.sin(rate * t) * (x[0][0] + x[1][0]))
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-3])
+def test_directions_are_tried_after_the_start(rate):
+    x, q = state(100)
+    fields = Fields({"x": x, "q": q})
+    with pytest.raises(EnergyError, match="depends on positions by their distance alone, got"):
+        Potential(fields, [bind(stirred, fields, parameters={"rate": rate}, far=FAR)])
 
 
 @pytest.mark.parametrize(

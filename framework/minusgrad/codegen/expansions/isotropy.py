@@ -3,7 +3,7 @@
 u is compared at two nodes apart along some direction and, for the same distance, along the first axis from
 the origin. Places and distances are those of nodes of the term, neighbours and others, because a function may
 vanish elsewhere; half of the trials have other fields and parameters of the declared scales, because those of
-the term may be zero.
+the term may be zero, and half a time after 0, where a function may vanish.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ def refuse_other_directions(term: Term, position: str, cure: str) -> None:
     """Raise `EnergyError` for an energy of more than the distance. `position`: the argument of positions."""
     rng, evaluate = np.random.default_rng(0), term.energy.evaluator()
     for trial in range(TRIALS):
-        first, second, arguments = _two_nodes(term, position, rng, drawn=trial % 2 == 1)
+        first, second, arguments = _two_nodes(term, position, rng, trial % 2 == 1, trial % 4 > 1)
         axis = np.zeros(len(first))
         axis[0] = np.linalg.norm(first - second)  # as the energy rounds it
         with np.errstate(all="ignore"):
@@ -40,7 +40,7 @@ def refuse_other_directions(term: Term, position: str, cure: str) -> None:
 
 
 def _two_nodes(
-    term: Term, position: str, rng: np.random.Generator, drawn: bool
+    term: Term, position: str, rng: np.random.Generator, drawn: bool, later: bool
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Places of two nodes, about as far apart as two of the term, in a random direction; their arguments."""
     near = term.elements
@@ -54,7 +54,8 @@ def _two_nodes(
     direction = rng.normal(size=x.shape[1])
     direction *= distance * 2.0 ** rng.uniform(-2.0, 2.0) / np.linalg.norm(direction)
     second = x[other] + distance * rng.normal(size=x.shape[1])
-    arguments = term.arguments(0, [int(one), int(other)], 0.0)
+    t = 2.0 ** rng.uniform(-2.0, 2.0) if later else 0.0
+    arguments = term.arguments(0, [int(one), int(other)], t)
     return second + direction, second, arguments | (_drawn(term, rng) if drawn else {})
 
 
