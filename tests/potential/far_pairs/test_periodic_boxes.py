@@ -114,6 +114,38 @@ def test_value_gradient_and_product_are_of_one_function():
         assert np.abs(products[n] - difference).max() < 1e-5 * np.abs(difference).max(), n
 
 
+def test_energies_of_different_reach_have_their_own_images():
+    x, q = state(150)
+    fields = Fields({"x": x, "q": q, "box": box(3)[None]})
+    far = Far(opening_angle=0.5, order=3)
+    terms = [
+        bind(yukawa, fields, name=f"at_{k}", parameters={"strength": 1.0, "length": length}, far=far)
+        for k, length in enumerate((0.1, 0.3))
+    ]
+    both = Potential(fields, terms).value()
+    assert len(terms[0].elements.box_images) < len(terms[1].elements.box_images)
+    assert both == pytest.approx(sum(Potential(fields, [term]).value() for term in terms), rel=1e-13)
+
+
+@pytest.mark.long
+def test_a_box_may_be_open_along_an_axis():
+    x, q = state(300)
+    x = x - np.floor(x @ np.linalg.inv(box(3))) @ box(3)
+    fields = Fields({"x": x, "q": q, "box": box(3)[None]}, periodic=(True, True, False))
+    given = {"strength": STRENGTH, "length": LENGTH}
+    tree = Potential(fields, [bind(yukawa, fields, parameters=given, far=Far(opening_angle=0.4, order=4))])
+    assert len(tree.terms["yukawa"].elements.box_images) == 25
+    for k, at in enumerate(np.random.default_rng(1).choice(300, 20)):
+        apart = (
+            x[at] - x - np.array([*product(range(-3, 4), range(-3, 4), (0,))])[:, None] @ box(3)
+        ).reshape(-1, 3)
+        r = np.linalg.norm(apart, axis=1)
+        kept, charges = r > 0.0, np.tile(q, 49)
+        u = STRENGTH * q[at] * charges[kept] * np.exp(-r[kept] / LENGTH) / r[kept]
+        right = -(u * (1.0 / r[kept] + 1.0 / LENGTH) / r[kept]) @ apart[kept]
+        assert np.linalg.norm(tree.gradient("x")[at] - right) < 1e-2 * np.linalg.norm(right), k
+
+
 @pytest.mark.long
 def test_check_passes():
     found = [*term_check.of_potential(potential(Far(opening_angle=0.7, order=3), 900), 0.0)]

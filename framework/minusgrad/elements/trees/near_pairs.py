@@ -135,9 +135,14 @@ class NearPairs(Elements):
         self.cells.theta, self.version = theta, -1
         self.rebuild({})
 
+    @classmethod
+    def of(cls, choice: TreeChoice, reference: ListReference) -> "NearPairs":
+        """The tree that terms over some fields share; in a box, where images follow from an energy, a new one."""
+        return cls(choice, reference) if any(reference.periodic) else reference.shared(choice, cls)
+
     def following(self, reference: ListReference | None) -> "NearPairs":
         assert reference is not None
-        return reference.shared(self.choice, NearPairs)
+        return NearPairs.of(self.choice, reference)
 
     def frozen(self, nodes: np.ndarray) -> "NearPairs":
         """The pairs of some of the nodes, in a tree of their own that stays that of the present reference."""

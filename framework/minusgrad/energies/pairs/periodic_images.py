@@ -108,7 +108,7 @@ def _in_tree(
         )
     order, theta = far.chosen
     choice = TreeChoice(nodes, theta, order, far.skin, name, far.error)
-    return fields.lists.shared(choice, NearPairs)
+    return NearPairs.of(choice, fields.lists)
 
 
 def _of_images(spec: TermSpec, positions: tuple[str, ...], fields: Fields) -> TermSpec:
