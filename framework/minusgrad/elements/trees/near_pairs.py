@@ -137,7 +137,7 @@ class NearPairs(Elements):
 
     @classmethod
     def of(cls, choice: TreeChoice, reference: ListReference) -> "NearPairs":
-        """The tree that terms over some fields share; in a box, where images follow from an energy, a new one."""
+        """The tree that terms over some fields share; a new one in a box, as images follow from energies."""
         return cls(choice, reference) if any(reference.periodic) else reference.shared(choice, cls)
 
     def following(self, reference: ListReference | None) -> "NearPairs":
