@@ -138,7 +138,8 @@ def test_directions_are_tried_after_the_start(rate):
         ({"error": 1e-3, "opening_angle": 0.5}, "far: needs an error or an opening_angle, got both"),
         ({"error": 1e-9}, "far.error: must be from"),
         ({"opening_angle": 1.5}, "far.opening_angle: must be above 0"),
-        ({"error": 1e-3, "order": 1}, "far.order: must be from 2"),
+        ({"error": 1e-3, "order": 1}, "far.order: must be a whole number from 2 to 6, got 1; correct it"),
+        ({"error": 1e-3, "order": 2.5}, "far.order: must be a whole number from 2 to 6, got 2.5"),
         ({"error": 1e-3, "skin": 2.0}, "far.skin: must be from 0 to 1"),
     ],
 )

@@ -56,8 +56,10 @@ class Far:
                 f"far.opening_angle: must be above 0, at most {WIDEST:g}, got {self.opening_angle:g}; correct"
                 " it"
             )
-        if self.order is not None and not 2 <= self.order <= MOST_ORDER:
-            raise EnergyError(f"far.order: must be from 2 to {MOST_ORDER}, got {self.order}; correct it")
+        if self.order is not None and not (isinstance(self.order, int) and 2 <= self.order <= MOST_ORDER):
+            raise EnergyError(
+                f"far.order: must be a whole number from 2 to {MOST_ORDER}, got {self.order}; correct it"
+            )
         if not 0.0 <= self.skin <= 1.0:
             raise EnergyError(f"far.skin: must be from 0 to 1, got {self.skin:g}; correct it")
 
