@@ -72,6 +72,15 @@ def test_refusals(terms, central, energy, said):
     assert str(caught.value) == said
 
 
+@pytest.mark.parametrize("coordinates", ["jacobi", "democratic_heliocentric"])
+def test_bodies_in_one_place_are_refused(coordinates):
+    potential = bodies(pull)
+    x = potential.fields["x"]
+    x.set(x.values[[0, 1, 1]])
+    with pytest.raises(EnergyError, match="apart from each other, got nodes 1 and 2 in the same place; move"):
+        about(potential, MOTIONS, 1, coordinates=coordinates)
+
+
 def test_a_scene():
     """A century of the outer solar system in 100 steps: 1e-9 AU of REBOUND's IAS15."""
     stepper = {"kind": "wisdom_holman", "scheme": "aba_10_6_4", "dt": "365.25 day"}

@@ -51,6 +51,12 @@ def about(
     found = [(name, p) for name in named if (p := _parameter(potential.terms[name], motion, len(m), central))]
     if len(found) == 1:
         return COORDINATES[coordinates](potential, motion, central % len(m), *found[0])
+    x, other = potential.fields[motion.position].values, (central + 1) % len(m)
+    if other != central % len(m) and (x[central] == x[other]).all():
+        raise EnergyError(
+            f"{KIND}: needs bodies apart from each other, got nodes {central} and {other} in the same place;"
+            " move one of them"
+        )
     law = f"-G m_i m_j / r between all {len(m)} bodies"
     if found:
         several = " and ".join(f"'{name}'" for name, _ in found)
