@@ -1,15 +1,23 @@
-"""Gravity: Newton's potential, forces about a central mass, drags, orbits; and states to start from."""
+"""Gravity: Newton's potential, forces about a mass, given fields, drags, orbits; states to start from."""
 
 from minusgrad.plugin import hookimpl
 
 
 @hookimpl
 def register_energies():
-    """Gravity; about a central mass its oblateness, the perihelion advance of relativity, and light."""
+    """Gravity; about a central mass its oblateness, the perihelion advance of relativity, light; fields."""
     from .about_a_mass import oblateness, post_newtonian, radiation_pressure
+    from .external_fields import (
+        disc_field,
+        hernquist_field,
+        logarithmic_field,
+        nfw_field,
+        plummer_field,
+    )
     from .gravity import gravity
 
-    return [gravity, oblateness, post_newtonian, radiation_pressure]
+    given = [plummer_field, hernquist_field, nfw_field, logarithmic_field, disc_field]
+    return [gravity, oblateness, post_newtonian, radiation_pressure, *given]
 
 
 @hookimpl

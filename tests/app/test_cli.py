@@ -380,7 +380,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
         "bad.toml:14:16: state.eccentricity: needs a number of at least 0 and below 1, not 1.5",
         "bad.toml:18:8: energy.0.kind: "
         "no energy named 'gravty'; did you mean 'gravity'? "
-        "(installed: gravity, oblateness, post_newtonian, radiation_pressure); "
+        "(installed: disc_field, gravity, hernquist_field, logarithmic_field, nfw_field, oblateness, "
+        "plummer_field, post_newtonian, radiation_pressure); "
         "not in the scene's `plugins`: control, crystals, elastic, electrostatics, grids, heat, impacts,"
         " laser, molecular, mpm, rendering, sph",
         "bad.toml:21:2: stepper.dt: required, but missing",

@@ -25,7 +25,7 @@ from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS
-from minusgrad_gravity import about_a_mass, drags
+from minusgrad_gravity import about_a_mass, drags, external_fields
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
 from minusgrad_heat import boundaries as surfaces
@@ -293,6 +293,11 @@ CANONICAL: dict[str, Instance] = {
     "oblateness": Instance(about_a_mass.oblateness),
     "post_newtonian": Instance(about_a_mass.post_newtonian),
     "radiation_pressure": Instance(about_a_mass.radiation_pressure),
+    "plummer_field": Instance(external_fields.plummer_field),
+    "hernquist_field": Instance(external_fields.hernquist_field),
+    "nfw_field": Instance(external_fields.nfw_field),
+    "logarithmic_field": Instance(external_fields.logarithmic_field),
+    "disc_field": Instance(external_fields.disc_field),
     "poynting_robertson": Instance(drags.poynting_robertson),
     "gas_drag": Instance(drags.gas_drag),
     "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
