@@ -106,7 +106,10 @@ class OrbitalElementsBlock(Record):
     def make(self, context: ObserverContext) -> Observer:
         n = _bodies(context, "orbital_elements")
         if self.central >= n:
-            raise UserError(f"orbital_elements: `central` is a node from 0 to {n - 1}, got {self.central}")
+            raise UserError(
+                f"orbital_elements: `central` is a node from 0 to {n - 1}, got {self.central};"
+                " give one of these"
+            )
         names = [*context.state.names] or [str(k) for k in range(n)]
         G = quantities(self, context.units)["G"]
         return OrbitalElements(context, self.every, self.central, G, names)

@@ -90,6 +90,7 @@ ELSEWHERE = {
     "minusgrad VERB ...": "the form of all",
     "python -m minusgrad VERB ...": "the form of all",
     ".venv/bin/python -m pytest tests/steppers/test_integrator.py -k kepler": SUITE,
+    ".venv/bin/python -m pytest tests/plugins/gravity/test_equilibrium.py -k 100_000": SUITE,
 }
 """Commands that are not run here, with the reason."""
 

@@ -79,6 +79,7 @@ class Gravity(Record):
     label: int | str = 0
     exact: bool = False
     names: list[str] = Field(["a"], min_length=1)
+    fractions: tuple[Annotated[float, Field(lt=1.0)], ...] = Field((0.5,), min_length=1)
     weights: dict[str, float] = Field({})
     source: Source | None = None
 
@@ -151,7 +152,10 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         if block.kind == "gravty":
             problems.append(unknown_kind(document, block, "energy", ["spring", "gravity", "neo_hookean"]))
             problems += document.validate(block, Gravity)[1]
-    keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
+    keys = (
+        "center, count, exact, fractions, G, label, names, order, positions, share, softening, source,"
+        " weights"
+    )
     tops = (
         "box, checkpoint, compound, constraint, dissipation, energy, fit, hold, lagrangian, magnetic, map,"
         " observe, plugins, run, runtime,"
@@ -195,6 +199,8 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         ("label = 1.5", "15:9: energy.0.label: needs a whole number or text in quotes, not 1.5"),
         ("exact = 1", "15:9: energy.0.exact: needs true or false, not 1"),
         ("names = []", "15:9: energy.0.names: needs at least 1 element, not 0"),
+        ("fractions = [1.5]", "15:14: energy.0.fractions.0: needs a number below 1, not 1.5"),
+        ("fractions = []", "15:13: energy.0.fractions: needs at least 1 element, not 0"),
         ("names = {a = 1}", "15:9: energy.0.names: needs a list, not a table"),
         ("weights.q = 'x'", "15:13: energy.0.weights.q: needs a number, not 'x'"),
         ("weights = [1]", "15:11: energy.0.weights: needs a table, not a list"),

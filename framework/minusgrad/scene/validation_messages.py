@@ -44,10 +44,17 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
     """All mistakes that `model` finds in `data` (plain TOML data), one for each place."""
     found: dict[KeyPath, list[Any]] = {}
     for finding in error.errors(include_url=False):
+        if _echoes(finding):
+            continue
         found.setdefault(_path(data, finding), []).append(finding)
     listed = [_mistake(path, findings, model) for path, findings in found.items()]
     missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
     return listed + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
+
+
+def _echoes(finding: Any) -> bool:
+    """True if a list counts as too short only because its wrong elements, which have findings, do not."""
+    return finding["type"] == "too_short" and len(finding["input"]) >= finding["ctx"]["min_length"]
 
 
 def shown(value: object) -> str:

@@ -34,7 +34,10 @@ class Stars:
             raise UserError(f"{kind}: is of stars in space, got {d} axes; leave it out")
         bodies = {one.name: one.nodes for one in context.state.bodies}
         if body is not None and body not in bodies:
-            raise UserError(f"{kind}: no body named '{body}' (there are: {', '.join(bodies) or 'none'})")
+            raise UserError(
+                f"{kind}: no body named '{body}' (there are: {', '.join(bodies) or 'none'}); leave `body` out"
+                f" for all stars{', or name one of these' if bodies else ''}"
+            )
         return cls(np.arange(len(fields["x"].values)) if body is None else bodies[body], centre)
 
     def radii(self, fields: Any) -> tuple[np.ndarray, np.ndarray]:

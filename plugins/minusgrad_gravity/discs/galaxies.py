@@ -21,7 +21,10 @@ SpherePart = Annotated[HernquistPart | NfwPart, ByKind()]
 
 
 class DiscPart(Record):
-    """An exponential disc: `toomre_q` is the least value of Toomre's Q over all radii."""
+    """An exponential disc: `toomre_q` is the least value of Toomre's Q over all radii.
+
+    It is refused if more than 5 % of the mass were too hot to rotate (<v_f>^2 < 0 by Jeans' equation).
+    """
 
     n: Count
     mass: Mass
@@ -51,6 +54,7 @@ class Parts(Record):
         found = Drawn.none()
         if self.disc is not None:
             disc = self.disc.profile(quantities(self.disc, context.units))
+            disc.refuse_too_hot([*spheres.values()], f"{stream}/disc")
             draws = Draws(context.seed, f"{stream}/disc", self.disc.n)
             found = found.joined("disc", *disc.draw(draws, [*spheres.values()], G), disc.mass)
             everything.append(disc)

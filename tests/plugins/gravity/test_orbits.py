@@ -230,7 +230,11 @@ def test_a_scene_of_orbits(scene, tmp_path):
             "body 'comet': the semi-major axis is positive for",
         ),
         ("state.bodies.1.name", "planet", "bodies: a second body is named 'planet'; rename one"),
-        ("observe.0.central", 3, "orbital_elements: `central` is a node from 0 to 2, got 3"),
+        (
+            "observe.0.central",
+            3,
+            "orbital_elements: `central` is a node from 0 to 2, got 3; give one of these",
+        ),
     ],
 )
 def test_refusals(scene, key, value, said):

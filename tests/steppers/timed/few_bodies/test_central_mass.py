@@ -57,7 +57,7 @@ def test_gravity_is_found_beside_another_energy():
             "wisdom_holman: the central mass must be larger than all others together, got 0.2 and 5.1; use"
             " gauss_radau, or another `central`",
         ),
-        ([pull], 3, None, "wisdom_holman: `central` is a node from 0 to 2, got 3"),
+        ([pull], 3, None, "wisdom_holman: `central` is a node from 0 to 2, got 3; give one of these"),
         (
             [pull],
             1,

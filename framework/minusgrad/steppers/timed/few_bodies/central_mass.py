@@ -38,7 +38,9 @@ def about(
     motion = motions[0]
     m = potential.fields[str(motion.inertia)].values.astype(np.float64)
     if not -len(m) <= central < len(m):
-        raise EnergyError(f"{KIND}: `central` is a node from 0 to {len(m) - 1}, got {central}")
+        raise EnergyError(
+            f"{KIND}: `central` is a node from 0 to {len(m) - 1}, got {central}; give one of these"
+        )
     others = float(m.sum() - m[central])
     if not m[central] > others:
         raise EnergyError(
