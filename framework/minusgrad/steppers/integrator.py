@@ -72,7 +72,7 @@ from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
-from .timed.few_bodies.shortest_orbit import shortest_orbit
+from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
 from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024
@@ -221,7 +221,9 @@ class Integrator(MotionStepper):
 
     def remark(self, steps: int) -> str:
         """That a step is too long for the shortest orbit; drifts along Kepler orbits have none too short."""
-        orbit = None if self.kepler else shortest_orbit(self.potential, self.motions)
+        if self.kepler:
+            return ""
+        orbit = shortest_orbit(self.potential, self.motions, RESOLVED * abs(self.dt))
         return orbit.remark(self.dt) if orbit else ""
 
     def differentiable(self) -> "Integrator":

@@ -38,17 +38,50 @@ def test_the_shortest_of_several():
     assert found.period == pytest.approx(2.0 * np.pi * np.sqrt(0.5**3 / 2.0), rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("v", "softening"), [([[0.0, 0.0], [0.0, 3.0]], 0.0), ([[0.0, 0.0], [0.0, 1.0]], 0.1)]
-)
-def test_none_of_a_hyperbola_or_with_softening(v, softening):
-    pull = bodies([[0.0, 0.0], [1.0, 0.0]], v, [0.5, 0.5], softening=softening)
+def test_none_of_a_hyperbola():
+    pull = bodies([[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 3.0]], [0.5, 0.5])
     assert shortest_orbit(pull, MOTIONS) is None
 
 
-def test_none_of_many_bodies(monkeypatch):
+def turn(r: float, speed: float, softening: float) -> float:
+    """The period of two bodies that move at right angles to their separation, with masses that sum to 1."""
+    pull = bodies([[0.0, 0.0], [r, 0.0]], [[0.0, 0.0], [0.0, speed]], [0.5, 0.5], softening=softening)
+    found = shortest_orbit(pull, MOTIONS)
+    assert found is not None
+    return found.period
+
+
+@pytest.mark.parametrize("softening", [0.01, 0.5, 20.0])
+def test_a_softened_circle(softening):
+    rate = (1.0 + softening**2) ** -0.75
+    assert turn(1.0, rate, softening) == pytest.approx(2.0 * np.pi / rate, rel=1e-9)
+
+
+def test_a_softening_that_tends_to_zero():
+    assert turn(1.0, 0.8, 1e-6) == pytest.approx(turn(1.0, 0.8, 0.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("speed", [0.0, 1e-5, 2e-4])
+def test_far_within_the_softening_bodies_are_an_oscillator(speed):
+    assert turn(1e-4, speed, 0.7) == pytest.approx(2.0 * np.pi * np.sqrt(0.7**3), rel=1e-6)
+
+
+def test_of_many_bodies_neighbours_are_looked_at(monkeypatch):
     monkeypatch.setattr(module, "MOST", 1)
-    assert shortest_orbit(bodies(*orbit(0.0), MASSES), MOTIONS) is None
+    found = shortest_orbit(bodies(*orbit(0.0), MASSES), MOTIONS)
+    assert found is not None
+    assert found.period == pytest.approx(2.0 * np.pi, rel=1e-12)
+
+
+def test_a_softened_orbit_that_is_not_resolved_is_warned_of():
+    change = {"energy.0.softening": 0.01, "stepper.dt": 1.5}
+    (said,) = build(SCENES / "two_body.toml", change).remarks
+    assert "has a period of 6.28, which is 4.2 steps" in said
+
+
+@pytest.mark.parametrize("scene", ["plummer", "cold_collapse", "gravity_seed"])
+def test_softened_scenes_are_not_warned_of(scene):
+    assert not [r for r in build(SCENES / f"{scene}.toml").remarks if "shortest orbit" in r]
 
 
 def test_a_step_that_does_not_resolve_it_is_warned_of():

@@ -1,23 +1,31 @@
 """The shortest orbit of two bodies at the start, and whether the steps of a run resolve it.
 
-Two bodies are bound if e = v^2 / 2 - mu / r < 0, with mu = G (m_i + m_j) and r, v of their relative motion.
-Then a = -mu / (2 e), and the period is 2 pi sqrt(a^3 / mu). Gravity is recognised by its values
-(`central_mass`).
+Two bodies are bound if e = v^2 / 2 - mu / sqrt(r^2 + eps^2) < 0, with mu = G (m_i + m_j), r and v of their relative
+motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's without softening.
+Gravity is recognised by its values (`central_mass`, `softened_gravity`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from ....energies.fields import Motion
 from ....potential.potential import Potential
 from .central_mass import strength_of
+from .softened_gravity import Gravity, gravity_of
+from .softened_orbit import Numbers, least_period, period
 
 RESOLVED = 20
 """Steps of an orbit below which it is not resolved: leapfrog's phase is then off by 0.4 % of what it goes."""
 MOST = 1000
-"""Bodies of whose pairs all are looked at."""
+"""Bodies of whose pairs all are looked at; of more, those of near neighbours and of the heaviest."""
+NEAREST = 8
+"""Neighbours of each body, and heaviest bodies, of whose pairs are looked at."""
+BLOCK = 256
+"""Pairs whose periods are computed at once."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +48,11 @@ class Orbit:
         )
 
 
-def shortest_orbit(potential: Potential, motions: Sequence[Motion]) -> Orbit | None:
-    """The shortest orbit at the present fields.
+def shortest_orbit(potential: Potential, motions: Sequence[Motion], longest: float = np.inf) -> Orbit | None:
+    """The shortest orbit at the present fields, if it is shorter than `longest`.
 
-    None without gravity, without a bound pair, and of more bodies than `MOST`.
+    None without gravity, with gravities of several softenings, and without such a pair. Of more than `MOST` bodies
+    it is that of near neighbours, or of the heaviest ones with any other.
     """
     if len(motions) != 1 or not isinstance(motions[0].inertia, str):
         return None
@@ -52,15 +61,49 @@ def shortest_orbit(potential: Potential, motions: Sequence[Motion]) -> Orbit | N
         potential.fields[str(n)].values.astype(np.float64)
         for n in (motion.position, motion.velocity, motion.inertia)
     )
-    if not 2 <= len(x) <= MOST or x.ndim != 2:
+    if len(x) < 2 or x.ndim != 2 or not np.isfinite(x).all():
         return None
-    found = [s for term in potential.terms.values() if (s := strength_of(term, motion, len(x), 0))]
-    i, j = np.triu_indices(len(x), 1)
-    r, mu = np.linalg.norm(x[i] - x[j], axis=1), sum(G for _, G in found) * (m[i] + m[j])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        energy = 0.5 * ((v[i] - v[j]) ** 2).sum(axis=1) - mu / r
-        period = 2.0 * np.pi * mu * np.maximum(-2.0 * energy, 0.0) ** -1.5
-    if not (np.isfinite(period) & (period > 0.0)).any():
+    law = _law(potential, motion, len(x))
+    if law is None:
         return None
-    k = int(np.argmin(np.where(np.isfinite(period) & (period > 0.0), period, np.inf)))
-    return Orbit((int(i[k]), int(j[k])), float(period[k]))
+    i, j = _pairs(x, m)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r, w, mu = x[i] - x[j], v[i] - v[j], law.G * (m[i] + m[j])
+        r2, w2 = (r**2).sum(axis=1), (w**2).sum(axis=1)
+        energy = 0.5 * w2 - mu / np.sqrt(r2 + law.softening**2)
+        momentum = np.sqrt(np.maximum(r2 * w2 - (r * w).sum(axis=1) ** 2, 0.0))
+    least = least_period(energy, mu, law.softening)
+    near = np.flatnonzero(least < longest)
+    near = near[np.argsort(least[near], kind="stable")]
+    best, pair = longest, -1
+    for block in (near[k : k + BLOCK] for k in range(0, len(near), BLOCK)):
+        if least[block[0]] >= best:
+            break
+        found: Numbers = period(energy[block], momentum[block], mu[block], law.softening)
+        if found.min() < best:
+            best, pair = float(found.min()), int(block[found.argmin()])
+    return None if pair < 0 else Orbit((int(i[pair]), int(j[pair])), best)
+
+
+def _law(potential: Potential, motion: Motion, n: int) -> Gravity | None:
+    """All gravity of the bodies as one law."""
+    terms = potential.terms.values()
+    found = [Gravity(s[1], 0.0) for term in terms if (s := strength_of(term, motion, n, 0))]
+    found += [law for term in terms if (law := gravity_of(term, motion, n))]
+    if not found or np.ptp([law.softening for law in found]) > 1e-9 * found[0].softening:
+        return None
+    return Gravity(sum(law.G for law in found), found[0].softening)
+
+
+def _pairs(x: Numbers, m: Numbers) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The pairs of nodes that are looked at."""
+    n = len(x)
+    if n <= MOST:
+        return np.triu_indices(n, 1)
+    count = min(NEAREST, n - 1)
+    _, near = cKDTree(x).query(x, k=count + 1)
+    heavy = np.broadcast_to(np.argsort(-m, kind="stable")[:count], (n, count))
+    other = np.concatenate([near, heavy], axis=1).ravel()
+    one = np.repeat(np.arange(n), 2 * count + 1)
+    apart = one != other
+    return np.minimum(one, other)[apart], np.maximum(one, other)[apart]
