@@ -1,7 +1,7 @@
 """The shortest orbit of two bodies at the start, and whether the steps of a run resolve it.
 
-Two bodies are bound if e = v^2 / 2 - mu / sqrt(r^2 + eps^2) < 0, with mu = G (m_i + m_j), r and v of their relative
-motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's without softening.
+Two bodies are bound if e = v^2 / 2 - mu / sqrt(r^2 + eps^2) < 0, with mu = G (m_i + m_j), r and v of their
+relative motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's without softening.
 Gravity is recognised by its values (`central_mass`, `softened_gravity`).
 """
 
@@ -51,8 +51,8 @@ class Orbit:
 def shortest_orbit(potential: Potential, motions: Sequence[Motion], longest: float = np.inf) -> Orbit | None:
     """The shortest orbit at the present fields, if it is shorter than `longest`.
 
-    None without gravity, with gravities of several softenings, and without such a pair. Of more than `MOST` bodies
-    it is that of near neighbours, or of the heaviest ones with any other.
+    None without gravity, with gravities of several softenings, and without such a pair. Of more than `MOST`
+    bodies it is that of near neighbours, or of the heaviest ones with any other.
     """
     if len(motions) != 1 or not isinstance(motions[0].inertia, str):
         return None

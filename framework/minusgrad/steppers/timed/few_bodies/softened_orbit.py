@@ -1,6 +1,7 @@
 """The period of two bodies bound by Plummer-softened gravity, by quadrature between its turning points.
 
-With r, v of their relative motion, mu = G (m_1 + m_2), s = sqrt(r^2 + eps^2), e = v^2 / 2 - mu / s < 0, L = |r x v|:
+With r, v of their relative motion, L = |r x v|, mu = G (m_1 + m_2), s = sqrt(r^2 + eps^2) and
+e = v^2 / 2 - mu / s < 0:
 
     s^3 (ds/dt)^2 = 2 |e| (s - s_1) (s_2 - s) (s + s_0)       turning points s_1 <= s_2 and a root -s_0 < 0
     radial period     T = 2 / sqrt(2 |e|) int_0^pi f(s) d theta,   f = s^(3/2) / (s + s_0)^(1/2),
@@ -9,8 +10,8 @@ With r, v of their relative motion, mu = G (m_1 + m_2), s = sqrt(r^2 + eps^2), e
     period of a turn  2 pi T / D
 
 The midpoint rule converges exponentially in theta. The pole of D at s = eps, which is near for almost radial
-orbits, is integrated in closed form: it contributes pi. A radial orbit so has the period of passing the centre
-twice, 2 T. Without softening T is Kepler's, and D = 2 pi.
+orbits, is integrated in closed form: it contributes pi. A radial orbit so has the period of passing the
+centre twice, 2 T. Without softening T is Kepler's, and D = 2 pi.
 """
 
 import numpy as np
@@ -26,8 +27,8 @@ ERROR = 1e-10
 def least_period(energy: Numbers, mu: Numbers, softening: float) -> Numbers:
     """A lower bound of `period`, its value without softening; infinite for pairs that are not bound. Shapes (n,).
 
-    T >= the Kepler period of the same energy, because f is convex (Jensen), and D <= 2 pi. A turn also takes at
-    least 2 pi sqrt(eps^3 / mu), because the acceleration is at most mu r / eps^3 (Sturm).
+    T >= the Kepler period of the same energy, because f is convex (Jensen), and D <= 2 pi.
+    A turn also takes at least 2 pi sqrt(eps^3 / mu), because the acceleration is at most mu r / eps^3 (Sturm).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kepler = 2.0 * np.pi * mu * np.maximum(-2.0 * energy, 0.0) ** -1.5
