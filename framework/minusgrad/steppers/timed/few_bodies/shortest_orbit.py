@@ -1,7 +1,8 @@
 """The shortest orbit of two bodies at the start, and whether the steps of a run resolve it.
 
 Two bodies are bound if e = v^2 / 2 - mu / sqrt(r^2 + eps^2) < 0, with mu = G (m_i + m_j), r and v of their
-relative motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's without softening.
+relative motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's
+without softening.
 Gravity is recognised by its values (`central_mass`, `softened_gravity`).
 """
 

@@ -25,10 +25,13 @@ ERROR = 1e-10
 
 
 def least_period(energy: Numbers, mu: Numbers, softening: float) -> Numbers:
-    """A lower bound of `period`, its value without softening; infinite for pairs that are not bound. Shapes (n,).
+    """A lower bound of `period`: its value without softening, or that of an oscillator.
+
+    Infinite for pairs that are not bound. Shapes (n,).
 
     T >= the Kepler period of the same energy, because f is convex (Jensen), and D <= 2 pi.
-    A turn also takes at least 2 pi sqrt(eps^3 / mu), because the acceleration is at most mu r / eps^3 (Sturm).
+    A turn also takes at least 2 pi sqrt(eps^3 / mu), because the acceleration is at most mu r /
+    eps^3 (Sturm).
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         kepler = 2.0 * np.pi * mu * np.maximum(-2.0 * energy, 0.0) ** -1.5
