@@ -79,6 +79,12 @@ def test_a_softened_orbit_that_is_not_resolved_is_warned_of():
     assert "has a period of 6.29, which is 4.2 steps" in said
 
 
+def test_bodies_of_a_tree_are_looked_at():
+    change = {"state.n": 1200, "energy.0.far": {"error": 1e-2}, "stepper.dt": 10.0}
+    said = build(SCENES / "plummer.toml", change).remarks
+    assert [r for r in said if "the shortest orbit at the start" in r]
+
+
 @pytest.mark.parametrize("scene", ["plummer", "cold_collapse", "gravity_seed"])
 def test_softened_scenes_are_not_warned_of(scene):
     assert not [r for r in build(SCENES / f"{scene}.toml").remarks if "shortest orbit" in r]
