@@ -23,7 +23,7 @@ from tests.steppers.test_integrator import LONG, STEPS
 from tests.support.kepler import error
 from tests.support.laws import fitted_order
 
-from .test_gauss_radau import error_of_one_step
+from ..gauss_radau.test_gauss_radau import error_of_one_step
 from .test_kepler_splitting import MOTIONS, end, system
 
 PAGE = Path(__file__).parents[4] / "docs" / "few-bodies.md"
