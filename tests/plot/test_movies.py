@@ -13,7 +13,7 @@ from PIL import Image
 from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import h5md
 from minusgrad.files.h5md import Raster
-from minusgrad.plot import film_files, layers
+from minusgrad.plot import film_files, grids
 from minusgrad.plot.clouds import CROWD
 from minusgrad.plot.light import Light
 from minusgrad.plot.movies import subjects
@@ -249,8 +249,8 @@ def test_layers_of_a_grid_in_space(tmp_path: Path) -> None:
 def test_of_vectors_on_a_grid_the_norm_is_shown() -> None:
     raster = Raster((3, 4), 0.5, None)
     flow = np.random.default_rng(0).normal(size=(3, 4, 2))
-    np.testing.assert_allclose(layers.scalar(flow, raster), np.hypot(flow[..., 0], flow[..., 1]))
-    assert layers.scalar(flow[..., 0], raster).shape == (3, 4)
+    np.testing.assert_allclose(grids.scalar(flow, raster), np.hypot(flow[..., 0], flow[..., 1]))
+    assert grids.scalar(flow[..., 0], raster).shape == (3, 4)
 
 
 @pytest.mark.unit

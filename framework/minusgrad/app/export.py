@@ -96,7 +96,7 @@ def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
     first = names[0]
     if len({(h5md.list_of(name), h5md.grid_of(name)) for name in names}) > 1:
         raise UserError(f"{', '.join(names)}: belong to different nodes or cells; export them one by one")
-    clocks = [_steps(path, name) for name in names] if len(names) > 1 else []
+    clocks = [trajectory.steps(path, name) for name in names] if len(names) > 1 else []
     if any(not np.array_equal(steps, clocks[0]) for steps in clocks):
         raise UserError(f"{', '.join(names)}: were recorded at different steps; export them one by one")
     grid = h5md.grid_of(first)
@@ -110,10 +110,6 @@ def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
             for place in product(*map(range, group[0].value.shape[1 : 1 + dimensions])):
                 cells = [v for one in group for v in one.value[k][place].ravel().tolist()]
                 yield [step, time, *place, *cells]
-
-
-def _steps(path: Path, name: str) -> np.ndarray:
-    return np.concatenate([one.step for one in trajectory.pieces(path, name)])
 
 
 def _columns(path: Path, name: str, one: Series, places: int = 0) -> list[str]:

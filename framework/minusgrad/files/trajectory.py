@@ -462,6 +462,21 @@ def pieces(run: Path, name: str) -> Iterator[Series]:
         raise _unknown(run, name)
 
 
+def steps(run: Path, name: str) -> np.ndarray:
+    """The recorded steps (T,) of a series, without its values; see `series`."""
+
+    def read(file: h5py.File, covered: int) -> np.ndarray | None:
+        if f"{name}/value" not in file:
+            return None
+        recorded = file[name]["step"][...]
+        return recorded[int(np.searchsorted(recorded, covered, "right")) :]
+
+    found = [some for some in each(run, read) if some is not None]
+    if not found:
+        raise _unknown(run, name)
+    return np.concatenate(found)
+
+
 def contents(segment: Path, covered: int = -1) -> Iterator[tuple[str, Series]]:
     """Each series of one segment after step `covered`, by name. Raises CheckpointError if it is damaged."""
     with looked_at(segment) as file:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..files import h5md, trajectory
+from ..files.h5md import Raster
 from ..scene import units
 from . import mesh_artists, style
 from .moments import Moment, moments
@@ -31,11 +32,14 @@ def drawable(run: Path, names: Iterable[str]) -> list[str]:
 def draw(figure: "Figure", run: Path, name: str) -> None:
     """Draw the last frame (rows, columns) of a series over a grid, or four frames if time passes."""
     frames = _frames(run, name)
-    values, label = np.stack([frame.value for frame in frames]), h5md.label(name).replace("_", " ")
-    if values.ndim > 3:
-        values, label = np.linalg.norm(values.reshape(*values.shape[:3], -1), axis=3), f"|{label}|"
-    scales = _scales(values)
     raster = trajectory.grids(run)[h5md.grid_of(name)]
+    values, label = (
+        np.stack([scalar(frame.value, raster) for frame in frames]),
+        h5md.label(name).replace("_", " "),
+    )
+    if values.ndim < 1 + frames[0].value.ndim:
+        label = f"|{label}|"
+    scales = _scales(values)
     (bottom, top), (left, right) = raster.edges
     extent = (left, right, bottom, top)
     panels = style.panels(figure, len(frames), right - left, top - bottom, bar=True)
@@ -53,6 +57,13 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     else:
         for axes, scale in zip(panels, scales, strict=True):
             mesh_artists.draw_bar(figure, [axes], scale, label)
+
+
+def scalar(values: np.ndarray, raster: Raster) -> np.ndarray:
+    """The values of a field over a grid, of vectors and matrices their norm."""
+    if values.ndim == len(raster.shape):
+        return values
+    return np.linalg.norm(values.reshape(*raster.shape, -1).astype(float), axis=-1)
 
 
 def _scales(values: np.ndarray) -> list[mesh_artists.Colours]:

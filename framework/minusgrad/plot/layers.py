@@ -13,7 +13,7 @@ from ..files import h5md, trajectory
 from ..files.h5md import Raster
 from ..scene import units
 from . import mesh_artists, style
-from .grids import advances
+from .grids import advances, scalar
 from .moments import moments
 
 if TYPE_CHECKING:
@@ -83,13 +83,6 @@ def panels(figure: "Figure", drawn: Sequence[Cut], length: str) -> "list[Axes]":
         across, up = cut.letters
         axes.set(xlabel=units.with_unit(across, length), ylabel=units.with_unit(up, length))
     return found
-
-
-def scalar(values: np.ndarray, raster: Raster) -> np.ndarray:
-    """The values of a field over a grid, of vectors and matrices their norm."""
-    if values.ndim == len(raster.shape):
-        return values
-    return np.linalg.norm(values.reshape(*raster.shape, -1).astype(float), axis=-1)
 
 
 def draw(figure: "Figure", run: Path, name: str) -> None:

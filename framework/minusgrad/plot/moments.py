@@ -26,7 +26,7 @@ def moments(run: Path, name: str, between: int) -> list[Moment]:
         return ends[:1]
     if not between or ends[0].time == ends[1].time:
         return ends
-    count = sum(len(piece.step) for piece in trajectory.pieces(run, name))
+    count = len(trajectory.steps(run, name))
     wanted = np.unique(np.linspace(0, count - 1, between + 2).round().astype(int))[1:-1]
     found, start = [], 0
     for piece in trajectory.pieces(run, name):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from ...scene import units
-from .. import layers, mesh_artists
+from .. import grids, layers, mesh_artists
 from .reel import Frame
 from .subject import Sample
 
@@ -28,7 +28,7 @@ class Map:
         self._images: list[tuple[Axes, layers.Cut, Any]] = []
 
     def survey(self, frame: Frame) -> None:
-        values = layers.scalar(frame.values[0], self.raster)
+        values = grids.scalar(frame.values[0], self.raster)
         self._is_scalar = values is frame.values[0]
         self._sample.add(values)
 
@@ -46,7 +46,7 @@ class Map:
         mesh_artists.draw_bar(figure, panels, scale, text)
 
     def show(self, frame: Frame, when: str) -> None:
-        values = layers.scalar(frame.values[0], self.raster)
+        values = grids.scalar(frame.values[0], self.raster)
         for axes, cut, image in self._images:
             image.set_data(cut.of(values))
             axes.set_title(when + cut.place(self.length), loc="left")

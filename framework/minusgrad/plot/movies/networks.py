@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...files import h5md, trajectory
-from ...scene import units
-from .. import mesh_artists, meshes, style, surfaces
+from .. import mesh_artists, meshes, surfaces
 from .reel import Frame
+from .stage import stage
 from .subject import Extent, Sample, label, numbers
 
 if TYPE_CHECKING:
@@ -48,19 +48,10 @@ class Network:
 
     def prepare(self, figure: "Figure") -> None:
         low, high = self._extent.widened(0.04)
-        flat = self.view.shape[0] == 2
-        low = low - np.array([0.0, 0.0 if flat else 0.16 * (high - low).max()])  # for the compass
         filled = any(self._parts[name].is_filled for name in self.coloured)
         kind: mesh_artists.Kind = "cells" if filled else "lines"
         self.scale = self._sample.scale(kind) if self.coloured else None
-        width, height = high - low
-        self._axes = axes = style.panel(figure, width, height, bar=bool(self.scale))
-        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        unit = trajectory.symbols(self.run, h5md.POSITION)[0]
-        if flat:
-            axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
-        else:
-            mesh_artists.draw_compass(axes, self.view, unit)
+        self._axes = axes = stage(figure, self.run, low, high, self.view, bar=bool(self.scale))
         if self.scale:
             mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.series[1]))
         self._still = set(axes.get_children())

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md, trajectory
-from ...scene import units
-from .. import mesh_artists, style
+from .. import style
 from .reel import Frame
+from .stage import stage
 from .subject import Extent
 
 if TYPE_CHECKING:
@@ -37,14 +37,7 @@ class Paths:
         extent = Extent()
         extent.add(self.x.reshape(-1, 2))
         low, high = extent.widened(0.06)
-        unit = trajectory.symbols(self.run, h5md.POSITION)[0]
-        width, height = high - low
-        self._axes = axes = style.panel(figure, width, height, bar=False)
-        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        if self.view is None:
-            axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
-        else:
-            mesh_artists.draw_compass(axes, self.view, unit)
+        self._axes = axes = stage(figure, self.run, low, high, self.view)
         self._drawn: list[tuple[Any, Any, Any]] = []
         for node in range(self.x.shape[1]):
             colour = style.COLOURS[node % len(style.COLOURS)]

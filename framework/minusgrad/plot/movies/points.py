@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md, trajectory
-from ...scene import units
-from .. import clouds, mesh_artists, style
+from .. import clouds, mesh_artists
 from ..light import Light
 from .reel import Frame
+from .stage import stage
 from .subject import Extent, Sample, label, numbers
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ class Points:
         kind: mesh_artists.Kind = "lights" if self.look.is_crowd else "lines"
         self.scale = self._sample.scale(kind) if self.colour else None
         self._rgb = self.look.rgb
-        self.unit = trajectory.symbols(self.run, h5md.POSITION)[0]
         self._axes = self._black(figure) if self.look.is_crowd else self._paper(figure)
 
     def show(self, frame: Frame, when: str) -> None:
@@ -75,19 +74,11 @@ class Points:
         return numbers(frame.values[1][self.look.shown])
 
     def _paper(self, figure: "Figure") -> "Axes":
-        if self.view is not None:
-            self.low = self.low - np.array([0.0, 0.16 * (self.high - self.low).max()])  # for the compass
-        width, height = self.high - self.low
-        axes = style.panel(figure, width, height, bar=bool(self.scale))
-        axes.set(aspect="equal", xlim=(self.low[0], self.high[0]), ylim=(self.low[1], self.high[1]))
+        axes = stage(figure, self.run, self.low, self.high, self.view, bar=bool(self.scale))
         count = len(self.look.owner)
         size, opaque = float(np.clip(3e4 / count, 1.0, 24.0)), float(np.clip(60 / np.sqrt(count), 0.4, 0.9))
         nowhere = np.full((count, 2), np.nan)
         self._dots: Any = axes.scatter(nowhere[:, 0], nowhere[:, 1], s=size, alpha=opaque, linewidths=0)
-        if self.view is None:
-            axes.set(xlabel=units.with_unit("x", self.unit), ylabel=units.with_unit("y", self.unit))
-        else:
-            mesh_artists.draw_compass(axes, self.view, self.unit)
         if self.scale:
             mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.colour))
         elif self.look.names:
@@ -103,7 +94,7 @@ class Points:
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         self._glow = clouds.Glow(axes, light)
         self._time: Any = axes.text(0.02, 0.975, "", transform=axes.transAxes, color="white", va="top")
-        mesh_artists.draw_length(axes, self.unit, "white")
+        mesh_artists.draw_length(axes, trajectory.symbols(self.run, h5md.POSITION)[0], "white")
         if self.scale:
             least, most = self.scale.norm.vmin, self.scale.norm.vmax
             above = "and more " * (self.scale.beyond != "neither")

@@ -29,7 +29,7 @@ class Reel:
 
     def __init__(self, run: Path, names: Sequence[str], every: int | None = None):
         self.run, self.names = run, names
-        steps = np.concatenate([piece.step for piece in trajectory.pieces(run, names[0])])
+        steps = trajectory.steps(run, names[0])
         self.every = every or -(-len(steps) // LONGEST)
         self.steps = np.union1d(steps[:: self.every], steps[-1:])
 

@@ -50,7 +50,7 @@ def test_lanes_are_bodies_one_by_one(coordinates, dt, monkeypatch):
 
 
 def test_lanes_serve_steps_below_a_quarter_of_the_period(monkeypatch):
-    """And bodies one by one longer ones: here they are given no numbers."""
+    """Longer steps are solved body by body; this solver returns NaN here."""
     monkeypatch.setattr(KeplerFlow, "_solved", lambda self: "kF = ti.math.nan\nkg = kF\nkFd = kF\nkGd = kF\n")
     assert np.isfinite(end(planets(1.2), 2)).all()
     with pytest.raises(NonFiniteError):
