@@ -76,6 +76,14 @@ def nothing_damaged_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture
+def any_threads() -> Iterator[None]:
+    """For tests that start the engine with other numbers of threads: leaves the engine as it was."""
+    before = runtime._Running.options
+    yield
+    runtime.start(before)
+
+
+@pytest.fixture
 def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """`minusgrad ARGUMENTS` in this process: exit code, what it prints, what it complains of."""
 

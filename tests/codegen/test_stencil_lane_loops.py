@@ -223,14 +223,6 @@ def test_a_wave_on_a_large_grid_is_that_of_numpy_and_its_gradient_that_of_the_tr
     np.testing.assert_allclose(found["p"].reshape(shape), lp, rtol=0.0, atol=1e-12)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def test_the_bits_do_not_depend_on_threads(any_threads, lanes: Any) -> None:
     lanes(True)
     found = []

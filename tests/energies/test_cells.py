@@ -289,14 +289,6 @@ def test_lanes_give_what_rows_give(precision: str, monkeypatch: pytest.MonkeyPat
         assert np.abs(found[True][what] - values).max() <= LIMITS[precision] * size, what
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def test_the_bits_do_not_depend_on_threads(any_threads) -> None:
     found = []
     for threads in (1, 2):

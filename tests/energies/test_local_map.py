@@ -206,14 +206,6 @@ def test_single_precision_follows_double(instance: MapInstance, d: int) -> None:
     assert all(single.gradient(name, T).dtype == np.float32 for name in single.fields)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def bits(instance: MapInstance, n: int, e: int) -> list[bytes]:
     potential = instance.potential(np.random.default_rng(5), instance.dimensions[-1], n=n, e=e)
     (given,) = potential.maps.values()

@@ -451,14 +451,6 @@ def test_single_precision_follows_double(subject: str, edges: str) -> None:
             np.testing.assert_allclose(narrow[name], wide[name], rtol=1e-3, atol=1e-4 * size)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def test_the_bits_do_not_depend_on_threads(any_threads) -> None:
     found = []
     for threads in (1, 2):

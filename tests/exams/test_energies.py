@@ -198,14 +198,6 @@ def test_single_precision_follows_double(instance: Instance, d: int) -> None:
         assert all(single.gradient(name).dtype == np.float32 for name in single.fields)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 @pytest.mark.long
 def test_the_bits_do_not_depend_on_the_number_of_threads(any_threads) -> None:
     bits = {}

@@ -715,14 +715,6 @@ def test_damage_is_seen_in_single_launches(name, monkeypatch):
 # Threads ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
     """Last in this file: the engine is restarted and forgets its kernels."""
     monkeypatch.setattr(integrator, "SMALL", 0)

@@ -778,14 +778,6 @@ def test_damage_is_seen_in_single_launches(name, monkeypatch):
 # Threads ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 def line(n: int) -> Integrator:
     """Many nodes along a line, on springs; every fifth is clamped, every seventh moved."""
     rng = np.random.default_rng(0)

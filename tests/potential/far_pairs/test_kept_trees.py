@@ -12,7 +12,7 @@ from minusgrad.engine import runtime
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 
-from .test_tree_energies import any_threads, attraction  # noqa: F401
+from .test_tree_energies import attraction
 
 FAR = Far(opening_angle=0.7, order=2, skin=0.2)
 STEPS = 12
@@ -86,7 +86,7 @@ def test_a_kept_tree_is_that_of_its_reference():
 
 
 @pytest.mark.long
-def test_cuts_at_every_step_change_no_bits(any_threads):  # noqa: F811
+def test_cuts_at_every_step_change_no_bits(any_threads):
     """Last in this file: the engine is restarted and forgets its kernels."""
     found = {}
     for threads in (1, 2):

@@ -241,14 +241,6 @@ def test_what_a_tree_in_a_box_was_not_built_for_is_refused():
         tree.value()
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 @pytest.mark.long
 def test_bits_do_not_depend_on_threads(any_threads):
     """Last in this file: the engine is restarted and forgets its kernels."""

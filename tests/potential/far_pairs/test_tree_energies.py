@@ -174,14 +174,6 @@ def test_numbers_of_tables_are_those_of_direct_sums():
         assert np.linalg.norm(tree.gradient(name) - right) < 1e-2 * np.linalg.norm(right)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
 @pytest.mark.long
 def test_bits_do_not_depend_on_threads(any_threads):
     """Last in this file: the engine is restarted and forgets its kernels."""
