@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..assembly import provenance
+from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
 from ..assembly.fits.fitted import Fitted
@@ -33,6 +34,7 @@ from ..errors import (
     RunFailedError,
     RunFolderError,
     RuntimeUnavailableError,
+    SceneError,
     UserError,
 )
 from ..files import durable, trajectory
@@ -183,7 +185,18 @@ def _ready(job: Checked) -> Checked:
 def _built(kind: type[Checked], validated: ValidatedScene, folder: Path | None = None) -> Checked:
     """The objects of a scene. Raises `PluginError` for errors of a plugin's code."""
     with blaming(validated.registry):
+        if kind is Simulation and validated.scene.ensemble is not None:
+            return _member(validated, folder)  # type: ignore[return-value]
         return kind(validated, folder)
+
+
+def _member(validated: ValidatedScene, folder: Path | None) -> Simulation:
+    """The member of an ensemble that the scene names. Raises `SceneError` if it names none."""
+    table = validated.scene.ensemble
+    if table is None or table.member is None:
+        text = "needs the member to run, got none; give --member"
+        raise SceneError([validated.scene.document.problem(("ensemble",), text)])
+    return Members(validated, folder).simulation(table.member)
 
 
 def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> Run:

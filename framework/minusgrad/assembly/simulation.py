@@ -121,6 +121,8 @@ class Simulation:
         self.constraints = self._constraints()
         self.fitted = validated.fitted
         self._put_fitted()
+        if validated.member is not None:
+            validated.member.put(self)
         moving = StepperContext(
             self.units,
             self.potential,

@@ -1,8 +1,8 @@
 """Validation of a scene: sections by the core, blocks by the models of their kinds; all mistakes at once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
@@ -30,11 +30,20 @@ WHAT = {
 """The name of a block of each section in messages."""
 
 
+class Start(Protocol):
+    """Initial values of a member of an ensemble."""
+
+    @property
+    def put(self) -> Callable[[Any], None]:
+        """Called with the simulation before its stepper is made; may overwrite fields and parameters."""
+
+
 @dataclass
 class ValidatedScene:
     """A scene whose every block has been validated, with its model; by the blocks' places.
 
-    fitted: the values of an earlier fit that it starts with, if any.
+    fitted: the values of an earlier fit that it starts with, if any. member: those of a member of its
+    ensemble, which are put after them.
     """
 
     scene: Scene
@@ -42,6 +51,7 @@ class ValidatedScene:
     entries: dict[KeyPath, Entry]
     models: dict[KeyPath, Any]
     fitted: Fitted | None = None
+    member: Start | None = None
 
 
 def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> ValidatedScene:

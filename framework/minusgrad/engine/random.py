@@ -46,7 +46,7 @@ def philox(counter: Any, key: Any) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*c), axis=-1)
 
 
-def _words(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
+def _words(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
     index = np.asarray(index, np.uint64)
     parts = [index, stream, step & _LOW, step >> 32 & _LOW]
     counter = np.stack(np.broadcast_arrays(*(np.asarray(p, np.uint64) for p in parts)), axis=-1)
@@ -59,17 +59,17 @@ def _open(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     return ((high >> six) * 2.0**26 + (low >> six) + 0.5) * 2.0**-52
 
 
-def uniforms(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
+def uniforms(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
     """Numbers uniform in (0, 1), as an array of the shape of `index`.
 
     seed, step: integers below 2^64. stream: an integer, see `stream`. index: an integer below 2^32, or an
-    array of them; each gets its own number.
+    array of them; each gets its own number. step may be an array, too; the two are broadcast.
     """
     words = _words(seed, stream, step, index)
     return _open(words[..., 0], words[..., 1])
 
 
-def normals(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
+def normals(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
     """Numbers of the standard normal distribution (mean 0, variance 1), as an array of the shape of `index`.
 
     The arguments are those of `uniforms`. Box and Muller 1958.

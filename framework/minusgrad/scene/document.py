@@ -25,6 +25,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import parsing
 from .box_table import BoxTable
+from .ensemble_table import EnsembleTable
 from .fit_table import FitTable
 from .records import AnyBlock, Quantity, Record, quantities
 from .tagged_unions import ByForm, one_or_table
@@ -209,6 +210,7 @@ class Skeleton(Record):
     observe: tuple[AnyBlock, ...] = ()
     checkpoint: Checkpoint = Checkpoint()
     fit: FitTable | None = None
+    ensemble: EnsembleTable | None = None
 
 
 class MagneticSkeleton(Skeleton):
@@ -282,6 +284,7 @@ class Scene:
     observe: tuple[Block, ...]
     checkpoint: Checkpoint
     fit: FitTable | None
+    ensemble: EnsembleTable | None
     loss: tuple[Block, ...]
     document: "Document" = field(repr=False)
 
@@ -362,7 +365,7 @@ class Document:
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
             whole.slope, of["energy"], of["compound"], of["lagrangian"], of["dissipation"], of["magnetic"],
             of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
-            whole.fit, of[LOSS], self,
+            whole.fit, whole.ensemble, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:

@@ -1,0 +1,163 @@
+"""The members of an ensemble: each an ordinary scene whose varied values are replaced.
+
+    members = Members(validated)
+    members.initial("x"), members.parameters["gravity.G"]        (M, N, d), (M,)
+    members.simulation(17).stepper.advance(100)
+
+All values are drawn and judged when this is made.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from ...engine import memory
+from ...errors import UserError
+from ..simulation import Simulation
+from ..validation import ValidatedScene
+from .points import Points
+from .varied_keys import VariedKey, place_of
+
+PLACE = ("ensemble",)
+COPIES = 4
+"""Copies of the initial fields of a member that an ensemble holds: at the start, now, saved and recorded."""
+
+
+@dataclass(frozen=True)
+class OneMember:
+    """Overwrites the initial values of a simulation by those of a member, before its stepper is made."""
+
+    put: Callable[[Simulation], None]
+
+
+@dataclass
+class Base:
+    """Keeps the initial fields of a simulation, before its stepper is made."""
+
+    fields: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def put(self, simulation: Simulation) -> None:
+        """Called by the simulation when its fields have their initial values."""
+        own = (n for n in simulation.fields if n not in simulation.fields.derived)
+        self.fields = {name: simulation.fields[name].values.copy() for name in own}
+
+
+class Members:
+    """The members of a scene's ensemble.
+
+    validated: the scene. folder: that of its input files, default the scene's. `template`: an ordinary
+    simulation of the scene as it is written; `points`: the values of the varied keys. Raises `SceneError`
+    with the first mistake, at its key: the member and the value of a value that the scene could not have.
+    """
+
+    def __init__(self, validated: ValidatedScene, folder: Path | None = None):
+        table = validated.scene.ensemble
+        if table is None:
+            raise UserError(f"{validated.scene.path}: has no [ensemble]; add one, or leave the member out")
+        self.scene, self._validated, self._folder = validated.scene, validated, folder
+        base = Base()
+        self.template = Simulation(replace(validated, member=base), folder)
+        self._base = base.fields
+        self._varied: dict[str, VariedKey] = {}
+        for key, how in table.vary.items():
+            with self.template.placed((*PLACE, "vary", key)):
+                place = place_of(self.template, key, how, self._base)
+                read = self.template.starting.read
+                self._varied[key] = VariedKey(key, how, place, self.template.units, read)
+        with self.template.placed(PLACE):
+            self.points = Points(table, self.scene.runtime.seed, self._varied)
+            self._refuse_too_many()
+        self._values = {key: self.points.values(key) for key in self.points.keys}
+        self.parameters = {key: self._whole(key) for key, one in self._varied.items() if not one.place.field}
+        """The varied parameters and data, (M, *shape) each, by "term.argument"."""
+        self._fields = self._varied_fields()
+        self._judge()
+
+    def __len__(self) -> int:
+        """The number of members that run."""
+        return len(self.numbers)
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the members that run: all, or the one that the scene names."""
+        return self.points.members
+
+    @property
+    def fields(self) -> list[str]:
+        """The names of the initial fields in which members differ."""
+        return list(self._fields)
+
+    def initial(self, name: str) -> np.ndarray:
+        """An initial field of all members that run, (M, N, ...); read only. Raises `EnergyError`."""
+        if name in self._fields:
+            return self._fields[name]
+        values = self._base[name] if name in self._base else self.template.fields[name].values
+        return np.broadcast_to(values, (len(self), *values.shape))
+
+    def put(self, number: int) -> None:
+        """Overwrite the initial fields, parameters and data of the template by those of one member.
+
+        Its stepper is left as it is. number: that of the member.
+        """
+        self._put_into(self.template, number)
+
+    def simulation(self, number: int) -> Simulation:
+        """A member as an ordinary simulation at step 0, its stepper made for its own values."""
+        put = partial(self._put_into, number=number)
+        made = Simulation(replace(self._validated, member=OneMember(put)), self._folder)
+        made.starting.files.update(self.template.starting.files)
+        return made
+
+    def _put_into(self, simulation: Simulation, number: int) -> None:
+        row = self._row(number)
+        for name in self._base:
+            simulation.fields[name].set(self.initial(name)[row])
+        for key, values in self.parameters.items():
+            place = self._varied[key].place
+            if simulation is not self.template:
+                place = place_of(simulation, key, self.points.table.vary[key], self._base)
+            assert place.put is not None
+            place.put(values[row])
+
+    def _row(self, number: int) -> int:
+        """The row of a member in all arrays. Raises `UserError` for a number that none has."""
+        if number not in self.numbers:
+            there = f"0 to {len(self) - 1}" if self.points.table.member is None else f"only {self.numbers[0]}"
+            raise UserError(f"member: no member {number}, there are {there}; give one of them")
+        return self.numbers.index(number)
+
+    def _whole(self, key: str) -> np.ndarray:
+        """The whole values of a parameter for all members, (M, *shape)."""
+        one = self._varied[key]
+        rows = np.stack([one.member(drawn) for drawn in self._values[key]])
+        return rows.astype(one.place.dtype)
+
+    def _varied_fields(self) -> dict[str, np.ndarray]:
+        """The initial fields in which members differ, (M, N, ...)."""
+        found: dict[str, np.ndarray] = {}
+        for key, one in self._varied.items():
+            if name := one.place.field:
+                found[name] = np.stack([one.member(drawn) for drawn in self._values[key]])
+        return {name: values.astype(self.template.fields.dtype) for name, values in found.items()}
+
+    def _judge(self) -> None:
+        """Refuse the first value that the scene could not have, at its key."""
+        for key, one in self._varied.items():
+            values = self._fields[one.place.field] if one.place.field else self.parameters[key]
+            with self.template.placed((*PLACE, "vary", key)):
+                for row in one.place.suspects(values):
+                    try:
+                        one.place.refuse(values[row])
+                    except UserError as error:
+                        raise UserError(f"member {self.numbers[row]}: {error}") from None
+
+    def _refuse_too_many(self) -> None:
+        """Refuse members that do not fit into memory, before their values are drawn."""
+        each = COPIES * sum(values.nbytes for values in self._base.values())
+        each += COPIES * sum(8 * one.place.base.size for one in self._varied.values())
+        count, left = len(self.numbers), memory.free().count
+        cure = f"{left // each:,} fit; run fewer, or one with --member"
+        memory.require(count * each, f"{count:,} members", cure)

@@ -1,0 +1,242 @@
+"""The keys that an ensemble varies: parameters and data of terms, initial fields, keys of the state's block.
+
+"gravity.G"      a parameter or datum of a term, or a number of a hold
+"state.x"        an initial field, on all nodes or on those of bodies
+"state.a"        any other key of `[state]`, of which each member's state is made; by its path
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...energies.roles import Bounded, Datum
+from ...energies.term import Term
+from ...energies.values.element_data import require_range
+from ...engine import storage
+from ...errors import EnergyError, UserError, unknown
+from ...files.csv_table import CsvTable
+from ...potential.potential import Potential
+from ...scene.ensemble_table import RangeTable, VaryTable
+from ...scene.units import UnitSystem
+from ..simulation import Simulation
+
+STATE = "state"
+"""The first part of keys of initial fields, and of keys of `[state]`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a key stands for: `base`, its present values, and how a member's values are judged and written.
+
+    unit: an SI unit. roles: the bounds of the values, each with a name.
+    """
+
+    key: str
+    base: np.ndarray
+    unit: str
+    dtype: np.dtype
+    roles: Sequence[tuple[str, Bounded]] = ()
+    put: Callable[[np.ndarray], None] | None = None
+    nodes: np.ndarray | None = None
+    """The nodes that are varied of a field; None: all."""
+    field: str = ""
+    """The name of an initial field."""
+
+    def suspects(self, values: np.ndarray) -> list[int]:
+        """The rows of `values` (M, ...) that `refuse` may refuse."""
+        rows = values.reshape(len(values), -1).astype(np.float64)
+        good = np.isfinite(rows).all(axis=1)
+        if self.dtype.kind == "i":
+            return np.flatnonzero(~good | (rows != np.rint(rows)).any(axis=1)).tolist()
+        limits, sizes = np.finfo(self.dtype), np.abs(rows).max(axis=1, initial=0.0)
+        good &= (sizes == 0.0) | ((float(limits.tiny) <= sizes) & (sizes <= float(limits.max)))
+        if not all(role.admits(rows) for _, role in self.roles):
+            return list(range(len(rows)))
+        return np.flatnonzero(~good).tolist()
+
+    def refuse(self, values: np.ndarray) -> None:
+        """Raise `UserError` for values (of one member) that the scene could not have."""
+        if not np.isfinite(values).all():
+            raise UserError("needs finite numbers, got infinity or NaN")
+        if self.dtype.kind == "i":
+            if (values != np.rint(values)).any():
+                raise UserError(f"needs whole numbers, got {values[values != np.rint(values)].flat[0]:g}")
+            return
+        for what, role in self.roles:
+            if not role.admits(values):
+                raise UserError(f"{what}: {_worst(values, role):g} is not {role.limits()}")
+        require_range(self.key, values, self.dtype)
+
+
+def _worst(values: np.ndarray, role: Bounded) -> float:
+    return float(next(one for one in values.flat if not role.admits(np.array(one))))
+
+
+class VariedKey:
+    """One key of `[ensemble.vary]`, with the numbers of its table in the run's units.
+
+    shape: of one member's values. listed: those of a list, table, range or grid, (n, *shape). pair: the
+    numbers of a distribution, which broadcast to `shape`; one alone of a jitter.
+    """
+
+    def __init__(
+        self, key: str, how: VaryTable, place: Place, units: UnitSystem, read: Callable[[str], bytes]
+    ):
+        self.key, self.how, self.place, self.units, self._read = key, how, place, units, read
+        self.shape = self._chosen(place.base).shape
+        given = getattr(how, how.kind)
+        self.listed: np.ndarray | None = None
+        self.pair: tuple[np.ndarray, ...] = ()
+        if how.kind in ("list", "grid"):
+            self.listed = np.stack([self._shaped(one) for one in given])
+        elif how.kind == "range":
+            self.listed = np.stack([np.broadcast_to(one, self.shape) for one in self._range(given)])
+        elif how.kind == "table":
+            self.listed = self._table(given)
+        elif how.kind == "jitter":
+            self.pair = (self._shaped(given),)
+        else:
+            first, second = given
+            unit = "1" if how.kind == "lognormal" else None
+            self.pair = (self._shaped(first), self._shaped(second, unit))
+            self._refuse_pair()
+
+    def member(self, values: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
+        """The whole values of one member from those drawn for it: `base` where it is not varied.
+
+        values: of `shape`. base: as `place.base`, which is the default.
+        """
+        made = np.array(self.place.base if base is None else base, np.float64)
+        nodes = slice(None) if self.place.nodes is None else self.place.nodes
+        if made.ndim == 0:
+            return made + values if self.how.kind == "jitter" else np.asarray(values, np.float64)
+        made[nodes] = made[nodes] + values if self.how.kind == "jitter" else values
+        return made
+
+    def _chosen(self, base: np.ndarray) -> np.ndarray:
+        return base if self.place.nodes is None else base[self.place.nodes]
+
+    def _shaped(self, given: Any, unit: str | None = None) -> np.ndarray:
+        """Numbers or quantities as an array of `shape`: one for all, one value, or all values."""
+        try:
+            values = np.array(self._converted(given, unit or self.place.unit), np.float64)
+        except ValueError as error:
+            if "inhomogeneous" in str(error):
+                raise UserError("needs lists of one length, got a ragged one; correct it") from None
+            raise
+        if values.shape not in ((), self.shape, self.shape[1:]):
+            one = f", {list(self.shape[1:])}" if len(self.shape) > 1 else ""
+            raise UserError(
+                f"needs values of shape {list(self.shape)}{one} or one number, got {list(values.shape)};"
+                " reshape it"
+            )
+        return np.broadcast_to(values, self.shape)
+
+    def _converted(self, given: Any, unit: str) -> Any:
+        if isinstance(given, (list, tuple)):
+            return [self._converted(one, unit) for one in given]
+        return self.units.convert(given, UnitSystem.si().symbol(unit))
+
+    def _range(self, table: RangeTable) -> np.ndarray:
+        """The values of a range (n,)."""
+        first, last = (self._converted(one, self.place.unit) for one in (table.start, table.to))
+        if table.count is not None:
+            return np.linspace(first, last, table.count)
+        step = self._converted(table.step, self.place.unit)
+        number = round((last - first) / step) if step else 0
+        if number < 1 or abs(first + number * step - last) > 1e-9 * abs(last - first):
+            raise UserError(
+                f"range: needs a step that divides it, got {table.step} from {table.start} to {table.to};"
+                " give a `count`"
+            )
+        return np.linspace(first, last, number + 1)
+
+    def _table(self, file: str) -> np.ndarray:
+        """The values of the columns of a file, (n, *shape)."""
+        table = CsvTable(file, self._read(file))
+        named = self.how.column or self.key
+        names = (named,) if isinstance(named, str) else named
+        columns = np.stack([table.numbers(name) for name in names], axis=1)
+        size = int(np.prod(self.shape))
+        if columns.shape[1] not in (1, size):
+            raise UserError(
+                f"column: needs 1 column or {size}, one for each number of '{self.key}', got"
+                f" {columns.shape[1]}; name them"
+            )
+        unit = self._converted(f"1 {table_unit}", self.place.unit) if (table_unit := self.how.unit) else 1.0
+        rows = np.broadcast_to(columns * unit, (len(columns), size))
+        return rows.reshape(-1, *self.shape)
+
+    def _refuse_pair(self) -> None:
+        first, second = self.pair
+        if self.how.kind in ("uniform", "sobol") and (first > second).any():
+            raise UserError(f"{self.how.kind}: needs its lower end first, got {self._written()}; swap them")
+        if self.how.kind in ("normal", "lognormal") and (second < 0).any():
+            raise UserError(
+                f"{self.how.kind}: needs a deviation of at least 0, got {self._written()}; correct it"
+            )
+        if self.how.kind == "lognormal" and (first <= 0).any():
+            raise UserError(f"lognormal: needs a median above 0, got {self._written()}; correct it")
+
+    def _written(self) -> str:
+        first, second = getattr(self.how, self.how.kind)
+        return f"{first} and {second}"
+
+
+def place_of(simulation: Simulation, key: str, how: VaryTable, base: dict[str, np.ndarray]) -> Place:
+    """What a key stands for in a simulation, whose initial fields are `base`.
+
+    Raises `UserError` for a key that does not exist.
+    """
+    first, _, rest = key.partition(".")
+    if first == STATE:
+        if rest not in base:
+            raise UserError(unknown("initial field", rest, base))
+        return _of_field(simulation, key, rest, how, base[rest])
+    if how.body is not None:
+        raise UserError("body: belongs to initial fields, got a parameter; leave it out")
+    return _of_term(simulation, key)
+
+
+def _of_field(simulation: Simulation, key: str, name: str, how: VaryTable, base: np.ndarray) -> Place:
+    field = simulation.fields[name]
+    bodies = simulation.bodies(how.body)
+    nodes = np.unique(np.concatenate([b.nodes for b in bodies])) if bodies else None
+    roles = [(what, role) for what, role in simulation.potential.roles_of(name) if isinstance(role, Bounded)]
+    return Place(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)
+
+
+def _of_term(simulation: Simulation, key: str) -> Place:
+    """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
+    term, _, argument = key.rpartition(".")
+    numbers = simulation.holds.numbers
+    if key in numbers:
+        put = partial(numbers.set_parameter, key)
+        return Place(key, numbers.parameter(key), numbers.unit(key), np.dtype(np.float64), (), put)
+    owner = _owner(simulation, key, term)
+    part = owner.parts[term]
+    role = part.energy.roles.get(argument)
+    if isinstance(part, Term) and argument in part.data and isinstance(role, Datum):
+        held = storage.host(part.data[argument])
+        return Place(key, held.copy(), role.unit, held.dtype, (), partial(part.set_datum, argument))
+    known = [a for a in part.parameters if a in part.energy.roles] if isinstance(part, Term) else part.inputs
+    if argument not in known:
+        listed = [*known, *(part.data if isinstance(part, Term) else ())]
+        raise UserError(f"{term}: {unknown('parameter or datum', argument, listed)}")
+    roles = [(key, role)] if isinstance(role, Bounded) else []
+    values = owner.parameter(key)
+    return Place(key, values, role.unit, simulation.fields.dtype, roles, partial(owner.set_parameter, key))
+
+
+def _owner(simulation: Simulation, key: str, term: str) -> Potential:
+    every = simulation.potentials
+    known = [name for potential in every for name in potential.parts]
+    if term not in known:
+        simulation.holds.numbers.refuse(key)
+        raise EnergyError(f"{unknown('term', term, known)}; initial fields are 'state.FIELD'")
+    if known.count(term) > 1:
+        raise EnergyError(f"two terms are named '{term}'; rename one")
+    return next(potential for potential in every if term in potential.parts)

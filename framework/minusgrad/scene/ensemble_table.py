@@ -1,0 +1,127 @@
+"""`[ensemble]`: many members of one scene, which differ in the values of some of its keys.
+
+[ensemble]
+members = 1024
+member = 17                                                only this one, with the same bits
+
+[ensemble.vary]
+"gravity.G" = { normal = [1.0, 0.01] }                     mean and standard deviation
+"spring.k" = { lognormal = ["3 N/m", 0.2] }                median, and standard deviation of the logarithm
+"spring.damping" = { uniform = [0.0, 0.1] }                or sobol: evenly over all such keys
+"drag.c" = { list = [0.1, 0.2, 0.4] }                      member by member
+"lift.c" = { table = "points.csv", column = "lift" }       the same from a file
+"state.a" = { range = { from = "1 AU", to = "2 AU", count = 100 } }   each of them
+"state.e" = { grid = [0.0, 0.1, 0.2] }                     with each of these: 300 members
+"state.x" = { jitter = "1e-6 AU", body = "earth" }         normal displacements of an initial field
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_serializer, model_validator
+from pydantic_core import CoreSchema, core_schema
+
+from .records import Record
+from .validation_messages import shown
+
+KINDS = ("uniform", "normal", "lognormal", "sobol", "jitter", "list", "table", "range", "grid")
+"""The ways to vary a key, in the order in which messages list them."""
+Count = Annotated[int, Field(ge=0)]
+Number = float | str
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Marks a number or a quantity as text, or lists of them, nested as the values of a field are."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(_nested)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "array"}]}
+
+
+def _nested(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        if not value:
+            raise ValueError("needs a number, a quantity or a list of them, not an empty list")
+        return tuple(_nested(one) for one in value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"needs a number, a quantity or a list of them, not {shown(value)}")
+    return value
+
+
+Value = Annotated[Any, Nested()]
+Pair = Annotated[tuple[Value, ...], Field(min_length=2, max_length=2)]
+Values = Annotated[tuple[Value, ...], Field(min_length=1)]
+
+
+class RangeTable(Record):
+    """`range`: `count` equidistant values, both ends included; or from one end in `step`s to the other."""
+
+    start: Number = Field(alias="from")
+    to: Number
+    count: Annotated[int, Field(ge=2)] | None = None
+    step: Number | None = None
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> "RangeTable":
+        if (self.count is None) is (self.step is None):
+            got = "neither" if self.count is None else "both"
+            raise ValueError(f"needs a `count` or a `step`, got {got}; give one of them")
+        return self
+
+    @model_serializer
+    def _as_written(self) -> dict[str, Any]:
+        given = {"from": self.start, "to": self.to, "count": self.count, "step": self.step}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class VaryTable(Record):
+    """`[ensemble.vary]`: how one key is varied, and of an initial field on which bodies alone."""
+
+    uniform: Pair | None = None
+    normal: Pair | None = None
+    lognormal: Pair | None = None
+    sobol: Pair | None = None
+    jitter: Value | None = None
+    list: Values | None = None
+    table: str | None = None
+    column: str | tuple[str, ...] | None = None
+    unit: str | None = None
+    range: RangeTable | None = None
+    grid: Values | None = None
+    body: str | tuple[str, ...] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The way in which it is varied, one of KINDS."""
+        return next(kind for kind in KINDS if getattr(self, kind) is not None)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "VaryTable":
+        given = [kind for kind in KINDS if getattr(self, kind) is not None]
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            raise ValueError(f"needs one of {', '.join(KINDS)}, got {got}; say how it is varied")
+        of_file = [key for key in ("column", "unit") if getattr(self, key) is not None]
+        if of_file and given != ["table"]:
+            raise ValueError(f"`{of_file[0]}` belongs to a table, got {given[0]}; leave it out")
+        return self
+
+
+class EnsembleTable(Record):
+    """The section as a whole; `members` may be left out where lists, tables, ranges or grids fix it."""
+
+    members: Annotated[int, Field(ge=1)] | None = None
+    member: Count | None = None
+    vary: Mapping[str, VaryTable] = {}
+
+    @model_validator(mode="after")
+    def _something(self) -> "EnsembleTable":
+        if not self.vary and self.members is None:
+            raise ValueError("needs a number of `members`, or keys in [ensemble.vary], got neither; give one")
+        return self
