@@ -18,7 +18,8 @@ from pydantic import create_model
 
 from minusgrad.app import cli
 from minusgrad.app.runs import build, run
-from minusgrad.assembly import energy_block, hookspecs
+from minusgrad.assembly import hookspecs
+from minusgrad.assembly.blocks import energy_block
 from minusgrad.assembly.registry import Registry
 from minusgrad.errors import PluginError, SceneError
 from minusgrad.scene.document import LOSS

@@ -28,7 +28,7 @@ from minusgrad import (
     ti,
 )
 from minusgrad.adjoint.programs.program_check import of_program
-from minusgrad.assembly.energy_block import energy_model
+from minusgrad.assembly.blocks.energy_block import energy_model
 from minusgrad.check import single_precision, term_check
 from minusgrad.energies.declaration import declared
 from minusgrad.engine import runtime

@@ -24,7 +24,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.assembly.energy_block import energy_model
+from minusgrad.assembly.blocks.energy_block import energy_model
 from minusgrad.assembly.registry import Registry
 from minusgrad.check import term_check
 from minusgrad.codegen.map_loops import MapLoops

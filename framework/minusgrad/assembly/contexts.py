@@ -19,7 +19,7 @@ from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.stepper import Stepper
-from .named_pairs import excluded, scaled
+from .blocks.named_pairs import excluded, scaled
 
 
 @dataclass

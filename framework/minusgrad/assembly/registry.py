@@ -33,7 +33,7 @@ from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
 from . import hookspecs
-from .energy_block import energy_model, magnetic_model
+from .blocks.energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)

@@ -61,14 +61,14 @@ from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper, refuse_time_steps
 from . import job, provenance
+from .blocks.slopes import slope_of
+from .blocks.term_block import TermBlock, bodies_named, magnetic_term
 from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
 from .installed_plugins import Plugin
 from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources
 from .registry import blamed
-from .slopes import slope_of
-from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.bonded_pairs import bonded_pairs
-from ..elements.node_tuples import NodeTuples
-from ..energies.fields import POSITIONS, State
-from ..errors import EnergyError, unknown
+from ...elements.bonded_pairs import bonded_pairs
+from ...elements.node_tuples import NodeTuples
+from ...energies.fields import POSITIONS, State
+from ...errors import EnergyError, unknown
 
 BONDS = "bonds"
 """The list of a state that bonded pairs follow from."""

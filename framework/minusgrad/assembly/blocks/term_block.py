@@ -5,26 +5,26 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.declaration import PAIR_KEYS
-from ..energies.fields import Body, Fields, Grid, State
-from ..energies.local_energy import LocalEnergy
-from ..energies.local_map import LocalMap
-from ..energies.magnetic_field import CHARGE, MagneticField
-from ..energies.pairs.cutoff import Cutoff
-from ..energies.pairs.far import Far
-from ..energies.pairs.scaled_pairs import with_scaled_pairs
-from ..energies.repeated_maps import sweeps
-from ..energies.roles import Datum, Table
-from ..energies.staged_energy import Staged
-from ..energies.term import Term
-from ..energies.term_spec import TermSpec
-from ..energies.values.drawn_values import DrawnValues
-from ..energies.written.mean_dilatation import with_mean_dilatation
-from ..energies.written.rest_shape import REST, with_rest_shape
-from ..errors import EnergyError, choices, unknown
-from ..scene.records import Record, quantities
-from ..scene.units import UnitSystem
-from ..steppers.magnetic.force import MagneticTerm
+from ...energies.declaration import PAIR_KEYS
+from ...energies.fields import Body, Fields, Grid, State
+from ...energies.local_energy import LocalEnergy
+from ...energies.local_map import LocalMap
+from ...energies.magnetic_field import CHARGE, MagneticField
+from ...energies.pairs.cutoff import Cutoff
+from ...energies.pairs.far import Far
+from ...energies.pairs.scaled_pairs import with_scaled_pairs
+from ...energies.repeated_maps import sweeps
+from ...energies.roles import Datum, Table
+from ...energies.staged_energy import Staged
+from ...energies.term import Term
+from ...energies.term_spec import TermSpec
+from ...energies.values.drawn_values import DrawnValues
+from ...energies.written.mean_dilatation import with_mean_dilatation
+from ...energies.written.rest_shape import REST, with_rest_shape
+from ...errors import EnergyError, choices, unknown
+from ...scene.records import Record, quantities
+from ...scene.units import UnitSystem
+from ...steppers.magnetic.force import MagneticTerm
 from .energy_block import EACH
 from .named_pairs import excluded, scaled
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from ..energies.fields import Fields
-from ..energies.term import Term
-from ..errors import EnergyError, choices, unknown
-from ..potential.potential import Potential
-from ..potential.slope import Slope
-from ..potential.staged.staged_term import StagedTerm
-from ..scene.document import SlopeTable
-from ..scene.units import UnitSystem, base_units, parse_quantity
+from ...energies.fields import Fields
+from ...energies.term import Term
+from ...errors import EnergyError, choices, unknown
+from ...potential.potential import Potential
+from ...potential.slope import Slope
+from ...potential.staged.staged_term import StagedTerm
+from ...scene.document import SlopeTable
+from ...scene.units import UnitSystem, base_units, parse_quantity
 
 
 def slope_of(

@@ -40,17 +40,17 @@ from warnings import catch_warnings
 from pydantic import ConfigDict, create_model
 from pydantic import Field as Limits
 
-from ..energies.constraint import Constraint
-from ..energies.local_energy import LocalEnergy
-from ..energies.local_map import LocalMap
-from ..energies.magnetic_field import CHARGE, MagneticField
-from ..energies.roles import Datum, Parameter, TimeStep
-from ..energies.staged_energy import Staged
-from ..energies.staged_map import StagedMap
-from ..energies.values.drawn_values import DrawnValues
-from ..energies.written.mean_dilatation import is_density
-from ..scene.records import Quantity, Record
-from ..scene.tagged_unions import ByForm, one_or_each, one_or_table
+from ...energies.constraint import Constraint
+from ...energies.local_energy import LocalEnergy
+from ...energies.local_map import LocalMap
+from ...energies.magnetic_field import CHARGE, MagneticField
+from ...energies.roles import Datum, Parameter, TimeStep
+from ...energies.staged_energy import Staged
+from ...energies.staged_map import StagedMap
+from ...energies.values.drawn_values import DrawnValues
+from ...energies.written.mean_dilatation import is_density
+from ...scene.records import Quantity, Record
+from ...scene.tagged_unions import ByForm, one_or_each, one_or_table
 
 EACH = "each"
 """The key that tells values drawn for each element from values of bodies."""

@@ -1,0 +1,1 @@
+"""Blocks of a scene that bind energies and maps: their models, derived from declarations, and their terms."""
