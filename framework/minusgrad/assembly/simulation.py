@@ -87,7 +87,8 @@ class Simulation:
         self.units = scene.units.build()
         self._start_engine()
         self.starting = StateContext(self.units, scene.runtime.seed, folder or scene.path.parent)
-        self.state = self._made(scene.state, self.starting, State)
+        own = validated.member and validated.member.state
+        self.state = own or self._made(scene.state, self.starting, State)
         with self.placed(("box",) if scene.box else ("state",)):
             try:
                 with np.errstate(over="ignore"):  # too large for f32: refused below

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..energies.fields import State
 from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
@@ -36,6 +37,10 @@ class Start(Protocol):
     @property
     def put(self) -> Callable[[Any], None]:
         """Called with the simulation before its stepper is made; may overwrite fields and parameters."""
+
+    @property
+    def state(self) -> State | None:
+        """The initial state of the member; None: that of the scene."""
 
 
 @dataclass

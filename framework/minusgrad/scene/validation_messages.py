@@ -82,12 +82,12 @@ def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake
     for part in above:
         data = data[part]
     for key in data if isinstance(data, dict) else ():
-        if key not in _fields(model, path[:-1]) and suggestion(key, [str(missing)]):
+        if key not in keys_at(model, path[:-1]) and suggestion(key, [str(missing)]):
             yield Mistake((*above, key), no_key(key, [str(missing)]), at_key=True)
 
 
 def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mistake:
-    fields = _fields(model, path[:-1])
+    fields = keys_at(model, path[:-1])
     if all(f["type"] == "extra_forbidden" for f in findings):
         return Mistake(path, no_key(str(path[-1]), sorted(fields, key=str.lower)), at_key=True)
     field = fields.get(str(path[-1])) if path else None
@@ -143,7 +143,7 @@ def _text(finding: Any) -> str:
     return str(finding["msg"])
 
 
-def _fields(model: type[BaseModel], path: KeyPath) -> dict[str, FieldInfo]:
+def keys_at(model: type[BaseModel], path: KeyPath) -> dict[str, FieldInfo]:
     """The keys that the table at `path` may have, over all arms of a union."""
     models = [model]
     for part in path:

@@ -7,19 +7,22 @@
 All values are drawn and judged when this is made.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from ...energies.fields import State
 from ...engine import memory
 from ...errors import UserError
+from ...scene.ensemble_table import VaryTable
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .points import Points
-from .varied_keys import VariedKey, place_of
+from .state_keys import SEED, MemberStates, StateKey, state_key
+from .varied_keys import STATE, VariedKey, field_of, place_of
 
 PLACE = ("ensemble",)
 COPIES = 4
@@ -31,6 +34,8 @@ class OneMember:
     """Overwrites the initial values of a simulation by those of a member, before its stepper is made."""
 
     put: Callable[[Simulation], None]
+    state: State | None = None
+    """The initial state of the member; None: that of the scene."""
 
 
 @dataclass
@@ -38,6 +43,7 @@ class Base:
     """Keeps the initial fields of a simulation, before its stepper is made."""
 
     fields: dict[str, np.ndarray] = field(default_factory=dict)
+    state: None = None
 
     def put(self, simulation: Simulation) -> None:
         """Called by the simulation when its fields have their initial values."""
@@ -61,20 +67,21 @@ class Members:
         base = Base()
         self.template = Simulation(replace(validated, member=base), folder)
         self._base = base.fields
-        self._varied: dict[str, VariedKey] = {}
-        for key, how in table.vary.items():
-            with self.template.placed((*PLACE, "vary", key)):
-                place = place_of(self.template, key, how, self._base)
-                read = self.template.starting.read
-                self._varied[key] = VariedKey(key, how, place, self.template.units, read)
+        self._keys: dict[str, StateKey] = {}
+        self._varied = {key: self._varied_key(key, how) for key, how in table.vary.items()}
+        self._states = MemberStates(validated, self.template, self._keys)
         with self.template.placed(PLACE):
             self.points = Points(table, self.scene.runtime.seed, self._varied)
             self._refuse_too_many()
         self._values = {key: self.points.values(key) for key in self.points.keys}
-        self.parameters = {key: self._whole(key) for key, one in self._varied.items() if not one.place.field}
+        of_terms = [key for key, one in self._varied.items() if not one.place.field and key not in self._keys]
+        self.parameters = {key: self._whole(key) for key in of_terms}
         """The varied parameters and data, (M, *shape) each, by "term.argument"."""
+        self._judge(self.parameters)
         self._fields = self._varied_fields()
-        self._judge()
+        self._judge(
+            {key: self._fields[one.place.field] for key, one in self._varied.items() if one.place.field}
+        )
 
     def __len__(self) -> int:
         """The number of members that run."""
@@ -107,7 +114,8 @@ class Members:
     def simulation(self, number: int) -> Simulation:
         """A member as an ordinary simulation at step 0, its stepper made for its own values."""
         put = partial(self._put_into, number=number)
-        made = Simulation(replace(self._validated, member=OneMember(put)), self._folder)
+        state = self._state(self._row(number)) if self._keys else None
+        made = Simulation(replace(self._validated, member=OneMember(put, state)), self._folder)
         made.starting.files.update(self.template.starting.files)
         return made
 
@@ -135,22 +143,63 @@ class Members:
         rows = np.stack([one.member(drawn) for drawn in self._values[key]])
         return rows.astype(one.place.dtype)
 
+    def _varied_key(self, key: str, how: VaryTable) -> VariedKey:
+        with self.template.placed((*PLACE, "vary", key)):
+            first = key.partition(".")[0]
+            if field_of(key, self._base) is None and (first == STATE or key == SEED):
+                model = self._validated.entries[self.scene.state.path].model
+                self._keys[key], place = state_key(self.template, model, key, how)
+            else:
+                place = place_of(self.template, key, how, self._base)
+            return VariedKey(key, how, place, self.template.units, self.template.starting.read)
+
+    def _state(self, row: int) -> State:
+        """The initial state of a member, made of its own values. Raises `SceneError`."""
+        values = {key: self._varied[key].member(self._values[key][row]) for key in self._keys}
+        with self.template.placed((*PLACE, "vary", next(iter(self._keys)))):
+            try:
+                return self._states.state(values)
+            except UserError as error:
+                given = ", ".join(f"{key} = {_shown(value)}" for key, value in values.items())
+                raise UserError(f"member {self.numbers[row]}, {given}: {error}") from None
+
     def _varied_fields(self) -> dict[str, np.ndarray]:
         """The initial fields in which members differ, (M, N, ...)."""
-        found: dict[str, np.ndarray] = {}
+        found: dict[str, np.ndarray] = self._made_fields() if self._keys else {}
         for key, one in self._varied.items():
-            if name := one.place.field:
-                found[name] = np.stack([one.member(drawn) for drawn in self._values[key]])
-        return {name: values.astype(self.template.fields.dtype) for name, values in found.items()}
+            if not (name := one.place.field):
+                continue
+            rows = self._values[key]
+            made = [
+                one.member(drawn, found[name][k] if name in found else None) for k, drawn in enumerate(rows)
+            ]
+            with np.errstate(over="ignore"):  # refused by `_judge`
+                found[name] = np.stack(made).astype(self.template.fields.dtype)
+        return found
 
-    def _judge(self) -> None:
+    def _made_fields(self) -> dict[str, np.ndarray]:
+        """The fields of the members' states in which these differ from that of the scene, (M, N, ...)."""
+        found: dict[str, np.ndarray] = {}
+        given = {name for name in self.template.state.fields if name in self._base}
+        for row in range(len(self)):
+            state = self._state(row)
+            for name in given:
+                values = np.asarray(state.fields[name], self.template.fields.dtype)
+                if name not in found and np.array_equal(values, self._base[name]):
+                    continue
+                if name not in found:
+                    found[name] = np.repeat(self._base[name][None], len(self), axis=0)
+                found[name][row] = values
+        return found
+
+    def _judge(self, every: Mapping[str, np.ndarray]) -> None:
         """Refuse the first value that the scene could not have, at its key."""
-        for key, one in self._varied.items():
-            values = self._fields[one.place.field] if one.place.field else self.parameters[key]
+        for key, values in every.items():
+            place = self._varied[key].place
             with self.template.placed((*PLACE, "vary", key)):
-                for row in one.place.suspects(values):
+                for row in place.suspects(values):
                     try:
-                        one.place.refuse(values[row])
+                        place.refuse(values[row])
                     except UserError as error:
                         raise UserError(f"member {self.numbers[row]}: {error}") from None
 
@@ -161,3 +210,7 @@ class Members:
         count, left = len(self.numbers), memory.free().count
         cure = f"{left // each:,} fit; run fewer, or one with --member"
         memory.require(count * each, f"{count:,} members", cure)
+
+
+def _shown(value: np.ndarray) -> str:
+    return f"{value:g}" if value.ndim == 0 else f"shape {list(value.shape)}" if value.size > 4 else str(value)

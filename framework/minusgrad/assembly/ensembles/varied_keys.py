@@ -5,8 +5,8 @@
 "state.a"        any other key of `[state]`, of which each member's state is made; by its path
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,10 @@ STATE = "state"
 """The first part of keys of initial fields, and of keys of `[state]`."""
 
 
+SHARED = ("stepper", "run", "runtime", "observe", "checkpoint", "box", "units", "fit", "hold")
+"""Sections whose keys members do not differ in, because they share times and observations."""
+
+
 @dataclass(frozen=True)
 class Place:
     """What a key stands for: `base`, its present values, and how a member's values are judged and written.
@@ -41,9 +45,11 @@ class Place:
     roles: Sequence[tuple[str, Bounded]] = ()
     put: Callable[[np.ndarray], None] | None = None
     nodes: np.ndarray | None = None
-    """The nodes that are varied of a field; None: all."""
+    """The nodes of a field, or the rows of a parameter, that are varied; None: all."""
     field: str = ""
     """The name of an initial field."""
+    of_state: bool = False
+    """True for a key of which initial states are made."""
 
     def suspects(self, values: np.ndarray) -> list[int]:
         """The rows of `values` (M, ...) that `refuse` may refuse."""
@@ -186,19 +192,28 @@ class VariedKey:
         return f"{first} and {second}"
 
 
-def place_of(simulation: Simulation, key: str, how: VaryTable, base: dict[str, np.ndarray]) -> Place:
+def place_of(simulation: Simulation, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> Place:
     """What a key stands for in a simulation, whose initial fields are `base`.
 
     Raises `UserError` for a key that does not exist.
     """
+    if (name := field_of(key, base)) is not None:
+        return _of_field(simulation, key, name, how, base[name])
+    if (section := key.partition(".")[0]) in SHARED and not _is_term(simulation, section):
+        raise UserError(
+            f"members share [{section}], got '{key}'; sweep it (`minusgrad sweep`), or vary a parameter of a"
+            " term, an initial field or a key of [state]"
+        )
+    made = _of_term(simulation, key)
+    if how.body is None:
+        return made
+    return replace(made, nodes=_rows_of(simulation, key, how.body))
+
+
+def field_of(key: str, base: Mapping[str, np.ndarray]) -> str | None:
+    """The name of the initial field that a key means; None for a key that means something else."""
     first, _, rest = key.partition(".")
-    if first == STATE:
-        if rest not in base:
-            raise UserError(unknown("initial field", rest, base))
-        return _of_field(simulation, key, rest, how, base[rest])
-    if how.body is not None:
-        raise UserError("body: belongs to initial fields, got a parameter; leave it out")
-    return _of_term(simulation, key)
+    return rest if first == STATE and rest in base else None
 
 
 def _of_field(simulation: Simulation, key: str, name: str, how: VaryTable, base: np.ndarray) -> Place:
@@ -229,6 +244,39 @@ def _of_term(simulation: Simulation, key: str) -> Place:
     roles = [(key, role)] if isinstance(role, Bounded) else []
     values = owner.parameter(key)
     return Place(key, values, role.unit, simulation.fields.dtype, roles, partial(owner.set_parameter, key))
+
+
+def _rows_of(simulation: Simulation, key: str, names: str | tuple[str, ...]) -> np.ndarray:
+    """The rows of a parameter's or datum's values that are of elements of bodies.
+
+    Raises `UserError` where elements of other bodies share them.
+    """
+    term, _, argument = key.rpartition(".")
+    part = _owner(simulation, key, term).parts[term] if key not in simulation.holds.numbers else None
+    index = None
+    if isinstance(part, Term) and part.elements.own_values:
+        elements = np.asarray(part.elements.nodes)
+        rows = np.arange(len(elements))
+        index = rows if argument in part.data else part.parameters[argument].index
+    if index is None:
+        raise UserError(
+            "body: needs a value for each body or element, got one for all; give the block a value for each"
+            " body, as in k = { left = 1.0, right = 2.0 }, or leave it out"
+        )
+    inside = np.zeros(max(map(len, part.fields.values())), bool)  # type: ignore[union-attr]
+    for body in simulation.bodies(names):
+        inside[body.nodes] = True
+    own = inside[elements].all(axis=1)
+    found = np.unique(index[own])
+    if not len(found) or np.isin(index[~own], found).any():
+        listed = ", ".join((names,) if isinstance(names, str) else names)
+        why = "which elements of other bodies share" if len(found) else "which has none"
+        raise UserError(f"body: needs values of elements of {listed} alone, got '{key}', {why}; leave it out")
+    return found
+
+
+def _is_term(simulation: Simulation, name: str) -> bool:
+    return any(name in potential.parts for potential in simulation.potentials)
 
 
 def _owner(simulation: Simulation, key: str, term: str) -> Potential:
