@@ -472,8 +472,8 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
         lambda u: u(X),
     "no input named 'z' (there are: x, m, well.k, t)":
         lambda u: u.start("z"),
-    "torch.func (vmap, grad, jacrev): cannot transform this function, which computes one state at a time;"
-    " loop over the batch, and differentiate with backward() or torch.autograd.grad":
+    "torch.func (vmap, grad, jacrev): cannot transform this function; give a batch as tensors with one"
+    " dimension more and batch=B, or loop over it, and differentiate with backward() or torch.autograd.grad":
         lambda u: torch.vmap(lambda x: u(x=x))(torch.stack([X, X])),
 }  # fmt: skip
 

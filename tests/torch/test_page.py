@@ -31,7 +31,7 @@ def said(name: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("name", ["springs.py", "layer.py"])
+@pytest.mark.parametrize("name", ["springs.py", "layer.py", "batch.py"])
 def test_a_block_says_what_the_page_says(name: str, folder: Path) -> None:
     assert run(folder, sys.executable, name).strip() == said(name)
 

@@ -7,13 +7,12 @@ Forward, backward and double backward are one sweep over the elements each. Valu
 together if an input requires a gradient.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from torch.autograd.function import Function
 
 import torch
@@ -29,7 +28,9 @@ from ..errors import PluginFailedError, TensorError
 from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.potential import Potential
 from . import tensors as guests
+from .members import Members, called
 from .tensors import DTYPES, Guest
+from .term_input import Input
 
 Blame = Callable[[], AbstractContextManager[None]]
 """Makes a context in which errors of a plugin's code name the plugin."""
@@ -45,15 +46,18 @@ class Energy(guests.Lasting):
         u = U(x=x, m=m)                         # a tensor of shape ()
         u = U({"x": x, "gravity.G": G})
         u.backward()
+        u = U(x=many, m=m, batch=64)            # many (64, n, d), m shared by all: (64,)
 
     It is a function without state: inputs that are left out have their values of its construction.
     Tensors have the scene's precision and the run's units: fields of shape (n, ...), parameters and
     differentiable data of the shape of their values. Input tensors are never written to, so two of them may
-    share memory. Raises `TensorError` for a tensor of another type, shape, device or layout.
+    share memory. With `batch` = B, an input with one dimension more, (B, ...), has a value for each member,
+    and the others are shared (`members`). Raises `TensorError` for a tensor of another type, shape, device
+    or layout.
 
     Derivatives with respect to all inputs exist twice (staged energies: once); a further derivative raises
     `TensorError`, far pairs with a `skin` raise `EnergyError`. `torch.compile` leaves the call to Python;
-    `vmap` is refused.
+    `vmap` is refused, and `batch` does its work.
     """
 
     def __init__(self, potential: Potential, blamed: Blame = nullcontext):
@@ -79,9 +83,11 @@ class Energy(guests.Lasting):
         self._sweeps: dict[tuple[str, ...], DerivativeRequest] = {}
 
     @guests.eager
-    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
-        given = guests.taken(self.guests, guests.named(tensors, more))
-        return applied(_Value, self, given, torch.is_grad_enabled())
+    def __call__(
+        self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
+    ) -> torch.Tensor:
+        given, members = called(self.guests, tensors, more, batch)
+        return applied(_Value, self, given, members, torch.is_grad_enabled())
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of the default value of input `name`."""
@@ -95,55 +101,79 @@ class Energy(guests.Lasting):
     # Called by autograd
 
     def evaluate(
-        self, names: Sequence[str], tensors: Sequence[torch.Tensor], wanted: tuple[str, ...]
+        self, members: Members, given: Mapping[str, torch.Tensor], wanted: tuple[str, ...]
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """U, and dU/d(name) for each name in `wanted`."""
+        """U of each member, and its dU/d(name) for each name in `wanted`, one row for each member."""
         if wanted not in self._sweeps:
             fields = {n: self._into[n] for n in wanted if n in self._seats}
             others = tuple(n for n in wanted if n not in self._seats)
             self._sweeps[wanted] = DerivativeRequest(value=True, gradient=fields, slopes=others)
-        asked = self._sweeps[wanted]
-        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
-        with ENGINE, self._blamed(), self._at(names, tensors, found, {}) as t:
-            if wanted:
-                swept = self._potential.sweep(asked, t)
-                value = swept.value
-                found |= {n: guests.tensor(swept.slopes[n], self.guests[n].dtype) for n in asked.slopes}
-            else:
-                value = self._potential.value(t)
-        return torch.scalar_tensor(value, dtype=self._precision, device=guests.device()), [
-            found[n] for n in wanted
-        ]
+        asked, values = self._sweeps[wanted], list[float]()
+        found = self._rows(members, wanted)
+        into = {n: found[n] for n in asked.gradient}
+        with ENGINE, self._blamed():
+            for k in members:
+                with self._member(k, members, given, into, {}) as t:
+                    if not wanted:
+                        values.append(self._potential.value(t))
+                        continue
+                    swept = self._potential.sweep(asked, t)
+                values.append(swept.value)
+                for n in asked.slopes:
+                    members.row(found[n], k)[...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
+        value = values[0] if members.count is None else values
+        return torch.tensor(value, dtype=self._precision, device=guests.device()), [*found.values()]
 
     def product(
         self,
-        names: Sequence[str],
-        tensors: Sequence[torch.Tensor],
+        members: Members,
+        given: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
         tangents: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
-        """The derivative of dU/d(name) along the tangents, for each name in `wanted`."""
-        moved: dict[str, Any] = {n: self._along[n] for n in tangents if n in self._seats}
-        moved |= {n: guests.numbers(v) for n, v in tangents.items() if n not in self._seats}
+        """The derivatives of each member's dU/d(name) along its tangents, for each name in `wanted`."""
         fields = {n: self._into[n] for n in wanted if n in self._seats}
         others = tuple(n for n in wanted if n not in self._seats)
-        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in fields}
-        with ENGINE, self._blamed(), self._at(names, tensors, found, tangents) as t:
-            swept = self._potential.sweep(
-                DerivativeRequest(product=fields, changes=others, tangents=moved), t
-            )
-        found |= {n: guests.tensor(swept.changes[n], self.guests[n].dtype) for n in others}
-        return [found[n] for n in wanted]
+        found = self._rows(members, wanted)
+        into = {n: found[n] for n in fields}
+        along = {n: v for n, v in tangents.items() if n in self._seats}
+        with ENGINE, self._blamed():
+            for k in members:
+                moved: dict[str, Any] = {n: self._along[n] for n in along}
+                moved |= {n: guests.numbers(members.row(v, k)) for n, v in tangents.items() if n not in along}
+                asked = DerivativeRequest(product=fields, changes=others, tangents=moved)
+                with self._member(k, members, given, into, along) as t:
+                    swept = self._potential.sweep(asked, t)
+                for n in others:
+                    members.row(found[n], k)[...] = guests.tensor(swept.changes[n], self.guests[n].dtype)
+        return [*found.values()]
+
+    def _rows(self, members: Members, names: Sequence[str]) -> dict[str, torch.Tensor]:
+        """Uninitialised tensors for a derivative by each of these inputs, one row for each member."""
+        return {n: guests.empty(members.shape(self.guests[n].shape), self.guests[n].dtype) for n in names}
+
+    @contextmanager
+    def _member(
+        self,
+        k: int,
+        members: Members,
+        given: Mapping[str, torch.Tensor],
+        into: Mapping[str, torch.Tensor],
+        along: Mapping[str, torch.Tensor],
+        others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
+    ) -> Iterator[float]:
+        """Put member k's inputs in place, its rows of `into` and `along`, and others; yields its time."""
+        rows = ({n: members.row(v, k) for n, v in some.items()} for some in (into, along))
+        with members.named(k), self._at(members.of_member(given, k), *rows, others) as t:
+            yield t
 
     def _at(
         self,
-        names: Sequence[str],
-        tensors: Sequence[torch.Tensor],
+        given: Mapping[str, torch.Tensor],
         into: Mapping[str, torch.Tensor],
         along: Mapping[str, torch.Tensor],
         others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
     ) -> "Visit":
-        given = dict(zip(names, tensors, strict=True))
         seats = [(self._seats[n], tensor) for n, tensor in given.items() if n in self._seats]
         seats += [(self._into[n], tensor) for n, tensor in into.items()]
         seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
@@ -180,57 +210,6 @@ class Visit:
             place.leave()
 
 
-class Input:
-    """A parameter, or differentiable data, of a term; copied into the term if its values differ."""
-
-    def __init__(self, potential: Potential, name: str):
-        term, _, self.argument = name.partition(".")
-        self.name, self.potential, self.term = name, potential, potential.parts[term]
-        self.role = self.term.energy.roles[self.argument]
-        values = self._values()
-        self.start = np.array(values)
-        self._default = True
-
-    @staticmethod
-    def held(term: Any) -> set[str]:
-        """The names of the parameters and differentiable data of a term."""
-        return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
-
-    def put(self, given: torch.Tensor | None, overwrite: bool = False) -> None:
-        """Set the term's values, or its initial ones; `overwrite`: even if they seem unchanged."""
-        self._default &= not overwrite
-        if given is not None:
-            self._set(guests.numbers(given))
-        elif not self._default:
-            self._set(self.start)
-        self._default = given is None
-
-    def _values(self) -> np.ndarray:
-        if hasattr(self.term, "inputs"):
-            return self.term.inputs[self.argument]
-        if self.argument in self.term.parameters:
-            return self.potential.parameter(self.name)
-        return storage.host(self.term.data[self.argument])
-
-    def _set(self, values: np.ndarray) -> None:
-        """Raises `TensorError` for NaN, infinity, and a parameter outside its bounds."""
-        admits = getattr(self.role, "admits", None)
-        if not np.isfinite(values).all():
-            raise TensorError(f"'{self.name}': needs finite values; check how it was computed")
-        if admits and not admits(values):
-            bad = values.reshape(-1)[[not admits(v) for v in values.reshape(-1)]][0]
-            raise TensorError(
-                f"'{self.name}': must be {self.role.limits()}, got {bad:g}; restrict it, for example with exp"
-                " or softplus of an unbounded tensor"
-            )
-        if hasattr(self.term, "inputs"):
-            self.term.set_input(self.argument, values)
-        elif self.argument in self.term.parameters:
-            self.potential.set_parameter(self.name, values)
-        else:
-            self.term.set_datum(self.argument, values)
-
-
 def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tensor], *more: Any) -> Any:
     """Apply an autograd function to these tensors. Raises `TensorError` within `vmap` and the like."""
     try:
@@ -245,11 +224,13 @@ class _Value(Function):
     """U; its gradient is computed with it if a graph is `recorded`."""
 
     @staticmethod
-    def forward(ctx: Any, energy: Energy, names: Any, recorded: bool, *tensors: torch.Tensor) -> Any:
-        needed = zip(names, ctx.needs_input_grad[3:], strict=True)
+    def forward(
+        ctx: Any, energy: Energy, names: Any, members: Members, recorded: bool, *tensors: torch.Tensor
+    ) -> Any:
+        needed = zip(names, ctx.needs_input_grad[4:], strict=True)
         wanted = tuple(n for n, yes in needed if yes and recorded)
-        value, found = energy.evaluate(names, tensors, wanted)
-        ctx.energy, ctx.names, ctx.wanted = energy, names, wanted
+        value, found = energy.evaluate(members, dict(zip(names, tensors, strict=True)), wanted)
+        ctx.energy, ctx.names, ctx.members, ctx.wanted = energy, names, members, wanted
         ctx.save_for_backward(*tensors, *found)
         return value
 
@@ -259,32 +240,45 @@ class _Value(Function):
         saved = ctx.saved_tensors  # once: PyTorch's checkpoints unpack it at each access
         tensors, found = saved[: len(ctx.names)], saved[len(ctx.names) :]
         if torch.is_grad_enabled():
-            found = _Gradient.apply(ctx.energy, ctx.names, ctx.wanted, found, *tensors)
-        gradient = dict(zip(ctx.wanted, found, strict=True))
-        return None, None, None, *(slope * gradient[n] if n in gradient else None for n in ctx.names)
+            found = _Gradient.apply(ctx.energy, ctx.names, ctx.members, ctx.wanted, found, *tensors)
+        gradient = {
+            n: ctx.members.summed(n, ctx.members.weighted(slope, one))
+            for n, one in zip(ctx.wanted, found, strict=True)
+        }
+        return None, None, None, None, *(gradient.get(n) for n in ctx.names)
 
 
 class _Gradient(Function):
     """The known dU/d(name) for each name in `wanted`; backward: their derivatives along tangents."""
 
     @staticmethod
-    def forward(ctx: Any, energy: Energy, names: Any, wanted: Any, found: Any, *tensors: torch.Tensor) -> Any:
-        ctx.energy, ctx.names, ctx.wanted = energy, names, wanted
+    def forward(
+        ctx: Any,
+        energy: Energy,
+        names: Any,
+        members: Members,
+        wanted: Any,
+        found: Any,
+        *tensors: torch.Tensor,
+    ) -> Any:
+        ctx.energy, ctx.names, ctx.members, ctx.wanted = energy, names, members, wanted
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
         return tuple(one.detach() for one in found)
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
-        tensors = ctx.saved_tensors
+        tensors, members = ctx.saved_tensors, ctx.members
         tangents = {n: v.contiguous() for n, v in zip(ctx.wanted, slopes, strict=True) if v is not None}
-        needed = zip(ctx.names, ctx.needs_input_grad[4:], strict=True)
+        needed = zip(ctx.names, ctx.needs_input_grad[5:], strict=True)
         wanted = [n for n, yes in needed if yes and tangents]
-        changes = ctx.energy.product(ctx.names, tensors, wanted, tangents) if wanted else []
+        given = dict(zip(ctx.names, tensors, strict=True))
+        changes = ctx.energy.product(members, given, wanted, tangents) if wanted else []
+        changes = [members.summed(n, one) for n, one in zip(wanted, changes, strict=True)]
         if torch.is_grad_enabled() and wanted:
             changes = Last.apply(NO_THIRD, changes, *tangents.values(), *tensors)
         found = dict(zip(wanted, changes, strict=True))
-        return None, None, None, None, *(found.get(n) for n in ctx.names)
+        return None, None, None, None, None, *(found.get(n) for n in ctx.names)
 
 
 class Last(Function):

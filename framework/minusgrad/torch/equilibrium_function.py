@@ -22,9 +22,11 @@ from ..errors import NonFiniteError, PluginFailedError, TensorError
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
-from .energy_function import ENGINE, Input, Last, applied
+from .energy_function import ENGINE, Last, applied
 from .hold_input import HoldInput
+from .members import Collected, Members, called
 from .tensors import DTYPES, Guest
+from .term_input import Input
 
 NO_SECOND = "an equilibrium has first derivatives here, and no second ones"
 
@@ -39,7 +41,8 @@ class Equilibrium(guests.Lasting):
     It returns the fields that the scene's minimiser seeks. Of those a tensor has two parts: its free
     components are where the search begins, with a derivative of zero, and its held components the places of
     the supports, which have one. Every call starts from the scene, with the given tensors in place of its
-    values. Second derivatives raise `TensorError`.
+    values. With `batch` = B, an input with one dimension more, (B, ...), has a value for each member, and the
+    others are shared (`members`). Second derivatives raise `TensorError`.
 
     Raises `NonFiniteError` if no equilibrium is found, and `SingularSystemError` in backward, naming the
     mode, where it is not unique.
@@ -71,8 +74,10 @@ class Equilibrium(guests.Lasting):
             self.guests[name] = Guest(name, one.start.shape, self._precision)
 
     @guests.eager
-    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
-        found = applied(_Found, self, guests.taken(self.guests, guests.named(tensors, more)))
+    def __call__(
+        self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
+    ) -> dict[str, torch.Tensor]:
+        found = applied(_Found, self, *called(self.guests, tensors, more, batch))
         return dict(zip(self._sought, found, strict=True))
 
     def start(self, name: str) -> torch.Tensor:
@@ -84,29 +89,44 @@ class Equilibrium(guests.Lasting):
 
     # Called by autograd
 
-    def found(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The fields that are sought, at the equilibrium."""
+    def found(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The fields that are sought, at the equilibrium of each member."""
+        fields = self._one.potential.fields
+        kept = {n: np.empty(members.shape(fields[n].shape), fields.dtype) for n in self._sought}
         with ENGINE, self._blamed():
-            self._begin(given)
-            if not self._one.find():
-                raise NonFiniteError(f"the equilibrium: {self._one.trouble}")
-            fields = self._one.potential.fields
-            return tuple(guests.tensor(fields[n].values, self._precision) for n in self._sought)
+            for k in members:
+                with members.named(k):
+                    self._begin(members.of_member(given, k))
+                    if not self._one.find():
+                        raise NonFiniteError(f"the equilibrium: {self._one.trouble}")
+                for n, every in kept.items():
+                    members.row(every, k)[...] = fields[n].values
+        return tuple(guests.tensor(every, self._precision) for every in kept.values())
 
     def gradients(
         self,
+        members: Members,
         given: Mapping[str, torch.Tensor],
         found: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
         slopes: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
-        """dL/d(name) for each name in `wanted`, from the slopes dL/d(field) at the equilibrium `found`."""
+        """dL/d(name) for each name in `wanted`, from the slopes dL/d(field) at the equilibria `found`."""
+        collected = Collected(members)
         with ENGINE, self._blamed():
-            self._begin(given)
-            self._one.return_to({n: guests.numbers(one) for n, one in found.items()})
-            right = {n: np.asarray(guests.numbers(slope), np.float64) for n, slope in slopes.items()}
-            pulled = self._one.pulled_back(right, wanted)
-        return [guests.tensor(pulled[n], self._precision) for n in wanted]
+            for k in members:
+                at, right = (
+                    {n: guests.numbers(members.row(one, k)) for n, one in some.items()}
+                    for some in (found, slopes)
+                )
+                self._begin(members.of_member(given, k))
+                self._one.return_to(at)
+                pulled = self._one.pulled_back(
+                    {n: np.asarray(s, np.float64) for n, s in right.items()}, wanted
+                )
+                for n in wanted:
+                    collected.add(n, pulled[n])
+        return [collected.tensor(n, self._precision) for n in wanted]
 
     def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
         """Set every field and parameter to its given value, or to its default."""
@@ -150,11 +170,11 @@ def equilibrium(
 class _Found(Function):
     @staticmethod
     def forward(
-        ctx: Any, one: Equilibrium, names: tuple[str, ...], *tensors: torch.Tensor
+        ctx: Any, one: Equilibrium, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
-        found = one.found(dict(zip(names, tensors, strict=True)))
-        ctx.one, ctx.names = one, names
-        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+        found = one.found(members, dict(zip(names, tensors, strict=True)))
+        ctx.one, ctx.names, ctx.members = one, names, members
+        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
         ctx.save_for_backward(*tensors, *found)
         ctx.set_materialize_grads(False)
         return found
@@ -166,8 +186,8 @@ class _Found(Function):
         given = dict(zip(ctx.names, tensors, strict=True))
         found = dict(zip(one._sought, states, strict=True))
         known = {n: s for n, s in zip(one._sought, slopes, strict=True) if s is not None}
-        gradients = one.gradients(given, found, ctx.wanted, known)
+        gradients = one.gradients(ctx.members, given, found, ctx.wanted, known)
         if torch.is_grad_enabled():
             gradients = Last.apply(NO_SECOND, gradients, *tensors, *known.values())
         by_name = dict(zip(ctx.wanted, gradients, strict=True))
-        return None, None, *(by_name.get(n) for n in ctx.names)
+        return None, None, None, *(by_name.get(n) for n in ctx.names)

@@ -11,6 +11,7 @@ from ..assembly.simulation import Simulation
 from ..errors import TensorError
 from . import tensors as guests
 from .energy_function import energy
+from .members import counted
 from .run_function import rollout
 
 
@@ -23,7 +24,15 @@ class Layer(torch.nn.Module):
 
     They start at their values in the scene, and have their names in the scene in `state_dict`, "x" or
     "spring.k" (`layer.spring.k`). Others are arguments of each call, or keep the scene's values. `observe`,
-    `memory`, `overrides` and `plugins` are those of `rollout`. Raises as `energy` and `rollout` do, and
+    `memory`, `overrides` and `plugins` are those of `rollout`.
+
+        layer = minusgrad.torch.Layer("scenes/stretch.toml", ["spring.k"], steps=100)
+        layer(x=many, batch=64)["x"]            # many (64, n, d); all members share the learnt k
+        layer = minusgrad.torch.Layer("scenes/stretch.toml", each=["spring.k"], batch=64, steps=100)
+        layer(x=x)["x"]                         # (64, n, d); each member learns its own layer.spring.k
+
+    `batch`: the number of members of a call that does not give another; `each`: names of parameters that
+    every member learns for itself, of shape (batch, ...). Raises as `energy` and `rollout` do, and
     `TensorError` for names that the scene does not have.
     """
 
@@ -32,6 +41,8 @@ class Layer(torch.nn.Module):
         scene: Path | str | Simulation,
         learn: Sequence[str] = (),
         *,
+        each: Sequence[str] = (),
+        batch: int | None = None,
         steps: int | None = None,
         observe: Sequence[int] | None = None,
         memory: int = 1 << 30,
@@ -41,24 +52,38 @@ class Layer(torch.nn.Module):
         super().__init__()
         if steps is None and observe is not None:
             raise TensorError("observe: needs `steps`; without them the layer is an energy")
-        if isinstance(learn, str):
-            raise TensorError(f'learn: needs a list of names, got {learn!r}; give ["{learn}"]')
+        for what, names in (("learn", learn), ("each", each)):
+            if isinstance(names, str):
+                raise TensorError(f'{what}: needs a list of names, got {names!r}; give ["{names}"]')
+        self.batch = counted(batch)
+        if each and batch is None:
+            raise TensorError(
+                f"each: needs the number of members, got no batch; give batch=..., or learn={each}"
+            )
+        if twice := [name for name in each if name in learn]:
+            raise TensorError(f"'{twice[0]}': is in `learn` and in `each`; leave it out of one of them")
         self._function = (
             energy(scene, overrides, plugins)
             if steps is None
             else rollout(scene, steps, observe=observe, memory=memory, overrides=overrides, plugins=plugins)
         )
-        self.learnt = tuple(learn)
+        self.learnt = (*learn, *each)
         for name in self.learnt:
-            self._register(name, torch.nn.Parameter(self._function.start(name)))
+            start = self._function.start(name)
+            if name in each:
+                start = start.repeat(batch, *(1 for _ in start.shape))
+            self._register(name, torch.nn.Parameter(start))
 
-    def forward(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+    def forward(
+        self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
+    ) -> Any:
         """U, or the states by field, from these tensors and the learnt parameters."""
         given = guests.named(tensors, more)
         for name in self.learnt:
             if name in given:
                 raise TensorError(f"'{name}': is learnt by the layer; leave it out, here or of `learn`")
-        return self._function({**given, **{name: self._learnt(name) for name in self.learnt}})
+        learnt = {name: self._learnt(name) for name in self.learnt}
+        return self._function({**given, **learnt}, batch=self.batch if batch is None else batch)
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name} {list(self._learnt(name).shape)}" for name in self.learnt)

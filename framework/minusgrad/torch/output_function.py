@@ -22,6 +22,7 @@ from ..errors import PluginFailedError, TensorError, choices
 from ..potential.potential import Potential
 from . import tensors as guests
 from .energy_function import ENGINE, Blame, Energy, Last, applied
+from .members import Members, called
 
 NO_SECOND = "outputs of maps have first derivatives here, and no second ones"
 
@@ -33,7 +34,8 @@ class Outputs(Energy):
         seen(height=height)["seen"]                     # (cells,)
 
     The inputs are those of an energy, and checked like them. A result is a tensor for each output, of the
-    shape of the field. Outputs have first derivatives; second ones raise `TensorError`.
+    shape of the field; with `batch` = B of one dimension more, (B, ...). Outputs have first derivatives;
+    second ones raise `TensorError`.
     """
 
     def __init__(self, potential: Potential, names: Sequence[str] | None, blamed: Blame = nullcontext):
@@ -55,30 +57,44 @@ class Outputs(Energy):
         self._requests: dict[tuple[tuple[str, ...], tuple[str, ...]], DerivativeRequest] = {}
 
     @guests.eager
-    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
-        given = guests.taken(self.guests, guests.named(tensors, more))
-        return dict(zip(self.names, applied(_Outputs, self, given), strict=True))
+    def __call__(
+        self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
+    ) -> Any:
+        found = applied(_Outputs, self, *called(self.guests, tensors, more, batch))
+        return dict(zip(self.names, found, strict=True))
 
     # Called by autograd
 
-    def results(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The outputs at these tensors."""
-        with ENGINE, self._blamed(), self._at(tuple(given), tuple(given.values()), {}, {}) as t:
-            self._potential.refresh(t)
-            found = [guests.tensor(storage.host(array), self._precision) for array in self._results.values()]
+    def results(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The outputs at the tensors of each member."""
+        found = [guests.empty(members.shape(a.shape), self._precision) for a in self._results.values()]
+        with ENGINE, self._blamed():
+            for k in members:
+                with self._member(k, members, given, {}, {}) as t:
+                    self._potential.refresh(t)
+                for every, array in zip(found, self._results.values(), strict=True):
+                    members.row(every, k)[...] = guests.tensor(storage.host(array), self._precision)
         return tuple(found)
 
     def gradients(
-        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
+        self,
+        members: Members,
+        given: Mapping[str, torch.Tensor],
+        wanted: Sequence[str],
+        slopes: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
-        """dL/d(name) for each name in `wanted`, from dL/dy of some outputs."""
+        """dL/d(name) for each name in `wanted`, from dL/dy of some outputs, of all members."""
         asked = self._request(tuple(wanted), tuple(slopes))
-        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
-        seeds = [(self._slopes[n], slope) for n, slope in slopes.items()]
-        with ENGINE, self._blamed(), self._at(tuple(given), tuple(given.values()), found, {}, seeds) as t:
-            swept = self._potential.sweep(asked, t)
-        found |= {n: guests.tensor(swept.slopes[n], self.guests[n].dtype) for n in asked.slopes}
-        return [found[n] for n in wanted]
+        found = self._rows(members, wanted)
+        into = {n: found[n] for n in asked.gradient}
+        with ENGINE, self._blamed():
+            for k in members:
+                seeds = [(self._slopes[n], members.row(slope, k)) for n, slope in slopes.items()]
+                with self._member(k, members, given, into, {}, seeds) as t:
+                    swept = self._potential.sweep(asked, t)
+                for n in asked.slopes:
+                    members.row(found[n], k)[...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
+        return [members.summed(n, one) for n, one in found.items()]
 
     def _request(self, wanted: tuple[str, ...], sloped: tuple[str, ...]) -> DerivativeRequest:
         """One object for each set of names: kernels are kept by their request."""
@@ -94,12 +110,14 @@ class Outputs(Energy):
 
 class _Outputs(Function):
     @staticmethod
-    def forward(ctx: Any, outputs: Outputs, names: tuple[str, ...], *tensors: torch.Tensor) -> Any:
-        ctx.outputs, ctx.names = outputs, names
-        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+    def forward(
+        ctx: Any, outputs: Outputs, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
+    ) -> Any:
+        ctx.outputs, ctx.names, ctx.members = outputs, names, members
+        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
-        return outputs.results(dict(zip(names, tensors, strict=True)))
+        return outputs.results(members, dict(zip(names, tensors, strict=True)))
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
@@ -107,11 +125,11 @@ class _Outputs(Function):
         given = dict(zip(ctx.names, saved, strict=True))
         pairs = zip(ctx.outputs.names, slopes, strict=True)
         known = {n: s.contiguous() for n, s in pairs if s is not None}
-        found = ctx.outputs.gradients(given, ctx.wanted, known)
+        found = ctx.outputs.gradients(ctx.members, given, ctx.wanted, known)
         if torch.is_grad_enabled():
             found = Last.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
-        return None, None, *(by_name.get(n) for n in ctx.names)
+        return None, None, None, *(by_name.get(n) for n in ctx.names)
 
 
 def outputs(

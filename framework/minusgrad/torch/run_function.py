@@ -23,9 +23,11 @@ from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
 from ..steppers.integrator import Integrator
 from . import tensors as guests
-from .energy_function import ENGINE, Input, Last, applied
+from .energy_function import ENGINE, Last, applied
 from .hold_input import HoldInput
+from .members import Collected, Members, called
 from .tensors import DTYPES, Guest
+from .term_input import Input
 
 NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
@@ -40,13 +42,15 @@ class Run(guests.Lasting):
 
         run = minusgrad.torch.rollout(scene, 100, observe=[0, 50, 100])
         run(x=x)["x"]                                   # (3, n, d)
+        run(x=many, batch=64)["x"]                      # many (64, n, d): (64, 3, n, d)
 
     Like an energy it has no state: every call starts from the scene, with the given tensors in place of its
     values. Held components must be given at their prescribed positions, and have a derivative of zero. The
     states are those of `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme. Second
     derivatives raise `TensorError`.
 
-    Raises `NonFiniteError` if the run gives NaN or infinity.
+    With `batch` = B, an input with one dimension more, (B, ...), has a value for each member, and the others
+    are shared (`members`). Raises `NonFiniteError` if the run, or that of a member, gives NaN or infinity.
     """
 
     def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
@@ -78,10 +82,14 @@ class Run(guests.Lasting):
             self.guests[name] = Guest(name, given.start.shape, self._precision)
 
     @guests.eager
-    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
-        states = applied(_States, self, guests.taken(self.guests, guests.named(tensors, more)))
-        rows = states if not self._last else [state[0] for state in states]
-        return dict(zip(self._moving, rows, strict=True))
+    def __call__(
+        self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
+    ) -> dict[str, torch.Tensor]:
+        given, members = called(self.guests, tensors, more, batch)
+        states = applied(_States, self, given, members)
+        if self._last:
+            states = [state[0] if batch is None else state[:, 0] for state in states]
+        return dict(zip(self._moving, states, strict=True))
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of the default value of input `name`."""
@@ -92,33 +100,47 @@ class Run(guests.Lasting):
 
     # Called by autograd
 
-    def states(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """The moving fields at the observed steps, (steps, n, ...) each."""
+    def states(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """Each member's moving fields at the observed steps, (steps, n, ...) each."""
         count = len(self._seen.steps)
-        kept = {n: np.empty((count, *self._fields[n].shape), self._fields[n].dtype) for n in self._moving}
+        kept = {
+            n: np.empty(members.shape((count, *self._fields[n].shape)), self._fields[n].dtype)
+            for n in self._moving
+        }
         with ENGINE, blaming(self._registry, PluginFailedError):
-            self._begin(given)
-            self._seen.kept = kept
-            try:
-                self._rollout.value()
-                self._refuse_exploded()
-            finally:
-                self._seen.kept = {}
+            for k in members:
+                with members.named(k):
+                    self._begin(members.of_member(given, k))
+                    self._seen.kept = {n: members.row(every, k) for n, every in kept.items()}
+                    try:
+                        self._rollout.value()
+                        self._refuse_exploded()
+                    finally:
+                        self._seen.kept = {}
         return tuple(torch.from_numpy(kept[n]).to(guests.device()) for n in self._moving)
 
     def gradients(
-        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
+        self,
+        members: Members,
+        given: Mapping[str, torch.Tensor],
+        wanted: Sequence[str],
+        slopes: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
-        """dL/d(name) for each name in `wanted`, from the slopes dL/d(states)."""
+        """dL/d(name) for each name in `wanted`, from the slopes dL/d(states) of all members."""
+        collected = Collected(members)
         with ENGINE, blaming(self._registry, PluginFailedError):
-            self._begin(given)
-            self._seen.slopes = {n: guests.numbers(slope) for n, slope in slopes.items()}
-            try:
-                _, found = self._rollout.evaluate(wanted)
-                self._refuse_exploded()
-            finally:
-                self._seen.slopes = {}
-        return [guests.tensor(found[n], self._precision) for n in wanted]
+            for k in members:
+                with members.named(k):
+                    self._begin(members.of_member(given, k))
+                    self._seen.slopes = {n: guests.numbers(members.row(one, k)) for n, one in slopes.items()}
+                    try:
+                        _, found = self._rollout.evaluate(wanted)
+                        self._refuse_exploded()
+                    finally:
+                        self._seen.slopes = {}
+                for n in wanted:
+                    collected.add(n, found[n])
+        return [collected.tensor(n, self._precision) for n in wanted]
 
     def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
         """Set every field and parameter to its given value, or to its default."""
@@ -170,22 +192,22 @@ def rollout(
 class _States(Function):
     @staticmethod
     def forward(
-        ctx: Any, run: Run, names: tuple[str, ...], *tensors: torch.Tensor
+        ctx: Any, run: Run, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
-        wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+        wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
         for name in wanted:
             owner(run._one, name)  # raises for inputs without a derivative
-        ctx.run, ctx.names, ctx.wanted = run, names, wanted
+        ctx.run, ctx.names, ctx.members, ctx.wanted = run, names, members, wanted
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
-        return run.states(dict(zip(names, tensors, strict=True)))
+        return run.states(members, dict(zip(names, tensors, strict=True)))
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
         given = dict(zip(ctx.names, saved := ctx.saved_tensors, strict=True))
         known = {n: s for n, s in zip(ctx.run._moving, slopes, strict=True) if s is not None}
-        found = ctx.run.gradients(given, ctx.wanted, known)
+        found = ctx.run.gradients(ctx.members, given, ctx.wanted, known)
         if torch.is_grad_enabled():
             found = Last.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
-        return None, None, *(by_name.get(n) for n in ctx.names)
+        return None, None, None, *(by_name.get(n) for n in ctx.names)

@@ -25,8 +25,8 @@ eager = torch.compiler.disable(reason="minusgrad's kernels are compiled already,
 
 
 TRANSFORMED = (
-    "torch.func (vmap, grad, jacrev): cannot transform this function, which computes one state at a time;"
-    " loop over the batch, and differentiate with backward() or torch.autograd.grad"
+    "torch.func (vmap, grad, jacrev): cannot transform this function; give a batch as tensors with one"
+    " dimension more and batch=B, or loop over it, and differentiate with backward() or torch.autograd.grad"
 )
 
 
@@ -50,8 +50,8 @@ class Guest:
     shape: tuple[int, ...]
     dtype: torch.dtype
 
-    def taken(self, given: Any) -> torch.Tensor:
-        """The checked tensor; a plain number becomes one. Raises `TensorError`."""
+    def taken(self, given: Any, batch: int | None = None) -> torch.Tensor:
+        """The checked tensor, of one member or a batch; a plain number becomes one. Raises `TensorError`."""
         if isinstance(given, int | float) and not self.shape:
             return torch.tensor(given, dtype=self.dtype, device=device())
         refuse_others(self.name, given)
@@ -62,8 +62,8 @@ class Guest:
             )
         if given.layout is not torch.strided:
             raise TensorError(f"'{self.name}': needs a dense tensor, got {given.layout}; use .to_dense()")
-        if given.shape != self.shape:
-            raise TensorError(f"'{self.name}': needs shape {list(self.shape)}, got {list(given.shape)}")
+        if given.shape != self.shape and (batch is None or given.shape != (batch, *self.shape)):
+            raise TensorError(f"'{self.name}': needs shape {self._needed(given.shape, batch)}")
         refuse_elsewhere(self.name, given, ", or set [runtime] arch")
         refuse_transformed(given)
         if not given.is_contiguous():
@@ -72,6 +72,15 @@ class Guest:
                 " use .contiguous()"
             )
         return given
+
+    def _needed(self, got: Sequence[int], batch: int | None) -> str:
+        """The shapes that it may have, and the one that it has; says how a batch is given."""
+        if batch is not None:
+            own = f"{[batch, *self.shape]}, one for each of {batch} members"
+            return f"{list(self.shape)}, shared by all, or {own}, got {list(got)}"
+        stacked = len(got) == len(self.shape) + 1 and tuple(got[1:]) == self.shape
+        cure = f"; for {got[0]} members, call with batch={got[0]}" if stacked else ""
+        return f"{list(self.shape)}, got {list(got)}{cure}"
 
 
 def refuse_others(name: str, given: Any) -> None:
@@ -122,12 +131,14 @@ def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[st
     return {**tensors, **more} if tensors else dict(more)
 
 
-def taken(known: Mapping[str, Guest], given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def taken(
+    known: Mapping[str, Guest], given: Mapping[str, Any], batch: int | None = None
+) -> dict[str, torch.Tensor]:
     """The given tensors, each checked. Raises `TensorError` for an unknown name or an unsuitable tensor."""
     for name in given:
         if name not in known:
             raise strange(name, known)
-    return {name: known[name].taken(value) for name, value in given.items()}
+    return {name: known[name].taken(value, batch) for name, value in given.items()}
 
 
 def strange(name: str, known: Iterable[str]) -> TensorError:
