@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 from . import durable, h5md, trajectory
-from .h5md import CONNECTIVITY
+from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
 from .trajectory import Column, Span
 
@@ -79,6 +79,7 @@ def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None
     columns: dict[str, list[Column]] = {}
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
+    constants: dict[str, np.ndarray] = {}
     periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:
@@ -87,10 +88,12 @@ def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
             grids, periodic = h5md.grids_in(file) | grids, periodic or h5md.periodic_in(file)
+            for label in set(h5md.constants_in(file)) - constants.keys():
+                constants[label] = file[FRAMES][label][...]
     joined = {name: trajectory.joined(parts) for name, parts in sorted(columns.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
     lists, grids = dict(sorted(lists.items())), dict(sorted(grids.items()))
-    image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic))
+    image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic, constants))
     stem = f"{span.first:012d}-{span.last:012d}.{span.level}" + ".interim" * span.interim
     return durable.write_new(run / "traj", stem, image)
 

@@ -3,6 +3,7 @@
     /h5md                                         version int32[2]; author, creator
     /particles/all/box                            dimension, boundary ("periodic" or "none" by axis)
     /particles/all/box/edges/step, time, value    edge vectors of a periodic box, in rows, value [T, d, d]
+    /particles/all/<label> [N]                    constants of the nodes, such as `member` of an ensemble
     /particles/all/<label>/step, time, value      frames: one array per node, value [T, N, ...]
     /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
@@ -103,6 +104,12 @@ def series_in(file: h5py.File) -> list[str]:
     found: list[str] = []
     file.visit(lambda path: found.append(path.removesuffix("/value")) if path.endswith("/value") else None)
     return sorted(found)
+
+
+def constants_in(file: h5py.File) -> list[str]:
+    """The labels of the arrays over nodes that do not change, of one file."""
+    group = file.get(FRAMES, {})
+    return sorted(name for name in group if isinstance(group[name], h5py.Dataset))
 
 
 def lists_in(file: h5py.File) -> list[str]:

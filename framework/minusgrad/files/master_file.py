@@ -55,6 +55,7 @@ def image(segments: list[Path]) -> bytes:
     series: dict[str, list[_Series]] = {}
     lists: dict[str, list[Source]] = {}
     grids: dict[str, Raster] = {}
+    constants: dict[str, Source] = {}
     periodic: tuple[bool, ...] = ()
     for path in segments:
         stamp = path.stat()
@@ -64,7 +65,8 @@ def image(segments: list[Path]) -> bytes:
         for name, rows in contents.lists.items():
             lists.setdefault(name, []).append(rows)
         grids, periodic = contents.grids | grids, periodic or contents.periodic
-    return durable.image(lambda file: _fill(file, series, lists, grids, periodic))
+        constants = contents.constants | constants
+    return durable.image(lambda file: _fill(file, series, lists, grids, periodic, constants))
 
 
 def layout(file: h5py.File) -> int:
@@ -98,6 +100,7 @@ class _Contents(NamedTuple):
     lists: dict[str, Source]
     grids: dict[str, Raster]
     periodic: tuple[bool, ...]
+    constants: dict[str, Source]
 
 
 @lru_cache(maxsize=512)
@@ -108,7 +111,9 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
         series = {series: _series(file[series], name) for series in h5md.series_in(file)}
         places = {tuples: f"{CONNECTIVITY}/{tuples}" for tuples in h5md.lists_in(file)}
         lists = {tuples: Source.of(file[place], place, name) for tuples, place in places.items()}
-        return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file))
+        fixed = {label: f"{FRAMES}/{label}" for label in h5md.constants_in(file)}
+        constants = {label: Source.of(file[place], place, name) for label, place in fixed.items()}
+        return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file), constants)
 
 
 def _series(group: h5py.Group, file: str) -> _Series:
@@ -124,6 +129,7 @@ def _fill(
     lists: dict[str, list[Source]],
     grids: dict[str, Raster],
     periodic: tuple[bool, ...],
+    constants: dict[str, Source],
 ) -> None:
     position = series.get(POSITION)
     h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3), periodic)
@@ -135,6 +141,8 @@ def _fill(
         h5md.refer(file, stacked(file, f"{CONNECTIVITY}/{name}", rows[:1]))
     for name, raster in sorted(grids.items()):
         h5md.write_raster(file, name, raster)
+    for name, array in sorted(constants.items()):
+        stacked(file, f"{FRAMES}/{name}", [array])
     clocks: dict[tuple, str] = {}
     misread = _misread(series)
     for name, parts in sorted(series.items()):

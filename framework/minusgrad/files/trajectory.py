@@ -80,7 +80,8 @@ class Recorder:
     units: label or observable -> (symbol, size in SI); series without an entry are written without a unit.
     connectivity: lists of node tuples (E, k) by name, constant along the run. A segment with frames or cells
     contains the lists in `shown`, and those used in `record_cells`. grids: the cells of each grid; a segment
-    contains the grids of its series. periodic: whether the box repeats along each axis. Raises RunFailedError
+    contains the grids of its series. periodic: whether the box repeats along each axis. constants: arrays
+    (N,) over the nodes of frames that a segment with frames contains, by label. Raises RunFailedError
     for an invalid list or grid, or a name in `shown` without a list.
     """
 
@@ -95,9 +96,11 @@ class Recorder:
         shown: Sequence[str] = (),
         grids: Mapping[str, Raster] | None = None,
         periodic: Sequence[bool] = (),
+        constants: Mapping[str, np.ndarray] | None = None,
     ):
-        self._periodic = tuple(map(bool, periodic))
-        self._units, self._time_unit = dict(units), time_unit
+        self.periodic = tuple(map(bool, periodic))
+        self._units, self.time_unit = dict(units), time_unit
+        self._constants = dict(constants or {})
         self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
         self._shown = frozenset(shown)
         for name in shown:
@@ -212,6 +215,46 @@ class Recorder:
                 for part in (rows.steps, rows.times, rows.values):
                     part.pop()
 
+    def taken_row(self) -> dict[str, np.ndarray]:
+        """The values of the last row by series, and forget all rows: for what stacks rows of its own."""
+        taken = {name: rows.values[-1] for name, rows in self._series.items() if rows.steps}
+        if taken:
+            self.take()
+        return taken
+
+    def record_series(self, step: int, time: float, rows: Mapping[str, np.ndarray]) -> None:
+        """Copy rows of one moment, by the names of their series in the file.
+
+        Raises RunFailedError like `record_frame`, and for an unknown list or grid.
+        """
+        for name, value in rows.items():
+            if tuples := h5md.list_of(name):
+                self._list(tuples)
+            if grid := h5md.grid_of(name):
+                self._grid(grid)
+            self._record(name, step, time, value)
+
+    def take_units(self, other: "Recorder") -> None:
+        """Know the units that another recorder knows. Raises RunFailedError like `unit`."""
+        if len(other._units) > len(self._units):
+            for label, (symbol, size) in other._units.items():
+                self.unit(label, symbol, size)
+
+    @property
+    def units(self) -> dict[str, Unit]:
+        """Symbol and size in SI of what is recorded, by label."""
+        return dict(self._units)
+
+    @property
+    def lists(self) -> dict[str, np.ndarray]:
+        """The lists of node tuples (E, k), by name."""
+        return dict(self._lists)
+
+    @property
+    def grids(self) -> dict[str, Raster]:
+        """The grids, by name."""
+        return dict(self._grids)
+
     def take(self) -> "Recorder":
         """Move the rows recorded since the last seal into a new recorder; this one is then empty."""
         taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}
@@ -231,7 +274,7 @@ class Recorder:
         its path, None without rows. Raises RunFailedError if writing fails; the rows are then kept.
         """
         own = {
-            name: rows.column(self._units.get(h5md.label(name)), self._time_unit)
+            name: rows.column(self._units.get(h5md.label(name)), self.time_unit)
             for name, rows in self._series.items()
             if rows.steps
         }
@@ -243,7 +286,8 @@ class Recorder:
             return None
         mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
         lists, grids = self._asked() if mesh else {}, self._filled(columns)
-        image = laid_out(lambda draft: fill(draft, columns, lists, grids, self._periodic))
+        constants = self._constants if mesh else {}
+        image = laid_out(lambda draft: fill(draft, columns, lists, grids, self.periodic, constants))
         path = durable.write_new(folder, f"{step:012d}" + ".interim" * interim, image)
         self.take()
         return path
@@ -302,10 +346,13 @@ def fill(
     lists: Mapping[str, np.ndarray],
     grids: Mapping[str, Raster],
     periodic: Sequence[bool] = (),
+    constants: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Write the layout of a segment: series sorted by name, lists of tuples, grids."""
+    """Write the layout of a segment: series sorted by name, lists of tuples, grids, constants."""
     file, position = draft.file, columns.get(POSITION)
     h5md.write_head(file, position.shape[-1] if position else 3, periodic)
+    for name, array in (constants or {}).items():
+        file[f"{FRAMES}/{name}"] = array
     for name, tuples in lists.items():
         h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
     for name, raster in grids.items():

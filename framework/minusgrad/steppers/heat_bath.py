@@ -9,6 +9,7 @@ to second order in h, in a harmonic potential exactly.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,15 @@ class Bath:
     """Q: the energy that it has given so far."""
     before: Any = field(default_factory=lambda: storage.allocate(np.zeros(1)))
     """The number of the step from which kernels count, so that each step of a run has numbers of its own."""
+
+    @cached_property
+    def numbers(self) -> Any:
+        """Friction, kT and the two words of the seed, as an array for kernels."""
+        return storage.allocate(np.array([self.friction, self.kT, *_words(self.seed)], np.float64))
+
+    def draw_as(self, seed: int) -> None:
+        """From now on kernels draw the numbers of this seed."""
+        storage.store(self.numbers, np.array([self.friction, self.kT, *_words(seed)], np.float64))
 
     def count_from(self, step: int) -> None:
         """Kernels count their steps from here; `number` plus this is the number of the step in the run."""
@@ -62,8 +72,12 @@ class Bath:
             if sums:
                 lines.append("given[0] = given[0] + ti.f64(0.5) * mass * (new * new - old * old)")
             text += [f"    {line}\n" for line in lines]
-        words = [self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF]
-        numbers = storage.allocate(np.array([self.friction, self.kT, *words], np.float64))
-        arrays = {xs: x.array, vs: v.array, f"i_{x.name}": inertia, "bath": numbers, "before": self.before}
+        arrays = {xs: x.array, vs: v.array, f"i_{x.name}": inertia}
+        arrays |= {"bath": self.numbers, "before": self.before}
         arrays |= {} if free is None else {f"free_{x.name}": free}
         return Code("".join(text), arrays | ({"given": self.given} if sums else {}))
+
+
+def _words(seed: int) -> list[int]:
+    """The two words of a seed."""
+    return [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]

@@ -103,6 +103,7 @@ class Integrator(MotionStepper):
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
     ) | {"friction", "magnetic", "moves", "cell", "constraints", "kepler"}
+    optional = MotionStepper.optional | {"held"}
     conserves = True
 
     def __init__(
@@ -338,6 +339,8 @@ class Integrator(MotionStepper):
         forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
         if self._constrained:
             forces["multipliers"] = self._constrained.multipliers.copy()
+        if self.holds.moving:
+            forces["held"] = np.array(self._held)
         return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -346,7 +349,8 @@ class Integrator(MotionStepper):
         Where dt was set after the saved stepper was made, it is restored. Raises `CheckpointError` if
         anything is missing or does not fit.
         """
-        refuse_unlike({"since": np.array(0), **state}, self._state())
+        refuse_unlike({"since": np.array(0), "held": np.array(0.0), **state}, self._state())
+        self._held = float(state.get("held", self._held))
         self._put(state)
         self._restore_clock(state)
         if self._constrained:
@@ -486,6 +490,19 @@ class Integrator(MotionStepper):
         assert self._single.tape
         self.tape.first = first
         self._single.tape.positions(0)
+
+    def begin(self) -> None:
+        self.holds.place(self.time)
+        self._held = self.holds.kinetic(self.inertia)
+        if self._constrained and self._given_start:
+            self._given_start = Start(self._constrained.projections, self.time)
+        self.evaluate()
+
+    def draw_as(self, seed: int) -> None:
+        if self.bath:
+            self.bath.draw_as(seed)
+        if self.cell:
+            self.cell.barostat.seed = seed
 
     def evaluate(self, t: float | None = None) -> None:
         """Recompute the forces, at time t; steps do it themselves where they are stale."""

@@ -144,6 +144,8 @@ class Stepper:
     """True if the scheme itself takes energy, as implicit Euler does: that is no drift."""
     outside: Sequence[Outside] = ()
     """The fields that began outside their bounds, and were moved onto them."""
+    pace: float = 0.05
+    """The seconds of work that the scheduler gives it at once."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.fixed and name in self.__dict__:
@@ -300,6 +302,21 @@ class Stepper:
     def evaluate(self) -> None:
         """Recompute the gradient; steps do it themselves where it is stale (`update`)."""
         raise NotImplementedError
+
+    def begin(self) -> None:
+        """Begin at the present fields and parameters, at step 0 and without memory, as if made for them.
+
+        For the members of an ensemble, whose states follow each other in one simulation: `restore` of the
+        state at step 0 has been called.
+        """
+        self.place()
+        self.evaluate()
+
+    def draw_as(self, seed: int) -> None:
+        """From now on draw the random numbers of this seed; nothing for a stepper that draws none."""
+
+    def take_parameters(self, names: Sequence[str]) -> None:
+        """These parameters were written; for a stepper that changes parameters itself, before `restore`."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that a step reads before it writes, except the fields; here the gradient."""

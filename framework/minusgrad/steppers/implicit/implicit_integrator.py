@@ -55,6 +55,7 @@ class ImplicitIntegrator(MotionStepper):
     is then that before the step.
     """
 
+    optional = MotionStepper.optional | {"held"}
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "solver")
     )
@@ -126,6 +127,11 @@ class ImplicitIntegrator(MotionStepper):
         """The steps that were divided since the last call, with the number of their substeps."""
         return self._divided.report()
 
+    def begin(self) -> None:
+        self.holds.place(self.time)
+        self._held = self.holds.kinetic(self.inertia)
+        self.evaluate()
+
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: forces, and no memory of earlier steps; at time t."""
         now = self.time if t is None else t
@@ -146,12 +152,14 @@ class ImplicitIntegrator(MotionStepper):
         forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
         memory = {name: values.copy() for name, values in self.known.items()}
         memory |= {"last_dt": np.array(self._before)} if MOVED in self.known else {}
+        memory |= {"held": np.array(self._held)} if self.holds.moving else {}
         sums = {"work": np.array(self._work), "dissipated": np.array(self._dissipated)}
         return forces | memory | sums | {"flows": np.array(self._flows)} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values that `state` returned; one made with another dt keeps its own, from that time."""
-        refuse_unlike({"since": np.array(0), **state}, self._state())
+        refuse_unlike({"since": np.array(0), "held": np.array(0.0), **state}, self._state())
+        self._held = float(state.get("held", self._held))
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
         self.known = {name: np.array(state[name]) for name in self.known}

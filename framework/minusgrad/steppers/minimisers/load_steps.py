@@ -95,6 +95,16 @@ class LoadSteps(Stepper):
         """Set held components and loads to those of the present level."""
         self._apply(self.load)
 
+    def begin(self) -> None:
+        self.place()
+        self.search.begin()
+        self.mark()
+
+    def take_parameters(self, names: Sequence[str]) -> None:
+        """The values of those that are loads are the full ones."""
+        for name in self._full.keys() & set(names):
+            self._full[name] = self.potential.parameter(name).astype(np.float64)
+
     def update(self) -> None:
         """Evaluate again where fields or parameters were written since the last step."""
         if self.stale:

@@ -164,6 +164,13 @@ class Minimiser(Stepper):
             self.evaluate()
             self._forget()
 
+    def begin(self) -> None:
+        self.holds.place(self.t)
+        self.coordinates.confine()
+        self.coordinates.write(self.coordinates.scaled(self.coordinates.read()))
+        self._forget()
+        self.evaluate()
+
     def evaluate(self, t: float | None = None) -> None:
         """Recompute U and its gradient, from now on at time t, and clear the outcome.
 

@@ -166,6 +166,13 @@ class VariationalIntegrator(MotionStepper):
         """The steps that were divided since the last call, with the number of their parts."""
         return self._divided.report()
 
+    def begin(self) -> None:
+        self.holds.place(self.time)
+        if self.kept and self._given_start:
+            self._given_start = Start(self.kept.projections, self.time)
+        self.evaluate()
+        self._held = self._boundary()
+
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: momenta by the Legendre transform, and no memory of earlier steps.
 

@@ -1,0 +1,16 @@
+"""The choice of how the members of an ensemble are moved, by the kind and size of one member."""
+
+from typing import TYPE_CHECKING
+
+from .member_stepper import MemberStepper
+from .one_after_another import OneAfterAnother
+
+if TYPE_CHECKING:
+    from .members import Members
+
+
+def member_stepper(members: "Members") -> MemberStepper:
+    """The stepper of the members, never by their number: member k has the same bits in every ensemble."""
+    stepper = OneAfterAnother(members)
+    stepper.why = "members one after another"
+    return stepper
