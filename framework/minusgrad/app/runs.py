@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..assembly import provenance
+from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
@@ -91,6 +92,13 @@ class Fit(Run):
     parameter_fit: ParameterFit | None = None
 
 
+@dataclass(frozen=True)
+class EnsembleRun(Run):
+    """A finished ensemble, or a member of one; `simulation` is the template that shows one member."""
+
+    ensemble: Ensemble | None = None
+
+
 def build(
     scene: Path | str,
     overrides: Overrides = (),
@@ -140,7 +148,10 @@ def run(
     after a signal or `max_hours`; the run is then saved, and `resume` continues it.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
-    return _begun(_ready(_built(Simulation, options.validated())), options.folder(), options)
+    validated = options.validated()
+    if validated.scene.ensemble is not None:
+        return _begun(_ready(_built(Ensemble, validated)), options.folder(), options)
+    return _begun(_ready(_built(Simulation, validated)), options.folder(), options)
 
 
 def fit(
@@ -170,7 +181,8 @@ def fit(
     return done
 
 
-Checked = TypeVar("Checked", Simulation, ParameterFit)
+Checked = TypeVar("Checked", Simulation, ParameterFit, Ensemble)
+Runnable = Simulation | ParameterFit | Ensemble
 
 
 def _ready(job: Checked) -> Checked:
@@ -194,12 +206,12 @@ def _member(validated: ValidatedScene, folder: Path | None) -> Simulation:
     """The member of an ensemble that the scene names. Raises `SceneError` if it names none."""
     table = validated.scene.ensemble
     if table is None or table.member is None:
-        text = "needs the member to run, got none; give --member"
+        text = "needs the member to build, got none; give it as ensemble.member"
         raise SceneError([validated.scene.document.problem(("ensemble",), text)])
     return Members(validated, folder).simulation(table.member)
 
 
-def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> Run:
+def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
     """Run into a folder that is new, or with `force` emptied."""
     with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
@@ -211,7 +223,9 @@ def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> R
         plugins, engine = list(job.registry.plugins), runtime.engine_name()
         lanes = job.lanes
         remarks = list(job.remarks)
-        folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins, remarks=remarks)
+        built = {"engine": engine, "lanes": lanes, "threads": threads, "plugins": plugins}
+        built |= {"members": job.stepper.why} if isinstance(job, Ensemble) else {}
+        folder.journal("built", **built, remarks=remarks)
         with Writer() as writer:
             saver = Saver(job, folder, writer)
             for remark in remarks:
@@ -265,7 +279,7 @@ def _refusals(folder: RunDir) -> Iterator[None]:
 
 def _as_it_was(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
-) -> Simulation | ParameterFit:
+) -> Runnable:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
     job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed)
     if grave and not allow_changed:
@@ -283,7 +297,7 @@ def _as_it_was(
 
 def rebuilt(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool = False, verb: str = "resume"
-) -> tuple[Simulation | ParameterFit, list[str], list[str]]:
+) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
 
     verb: the command that asks for it. Raises `CheckpointError` where it cannot be built again, and
@@ -298,18 +312,18 @@ def rebuilt(
     validated = validate(document, plugins)
     validated.fitted = Fitted.of_run(path / INPUTS, snapshot.meta)
     fits = snapshot.meta.get("fit") is True
-    job: Simulation | ParameterFit
+    job: Runnable
     if fits:
         job = _built(ParameterFit, validated, path / INPUTS)
+    elif "ensemble" in snapshot.meta:
+        job = _built(Ensemble, validated, path / INPUTS)
     else:
         job = _built(Simulation, validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     return job, [*grave], [*light]
 
 
-def _finished(
-    job: Simulation | ParameterFit, saver: Saver, options: RunOptions, unobserved: bool = False
-) -> Run:
+def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool = False) -> Run:
     """Run to the last step; after a signal or the time limit, save and raise `InterruptedRunError`.
 
     unobserved: the state was saved when an observer of a plugin failed, so that it has yet to be observed.
@@ -365,10 +379,12 @@ def _finished(
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):
         return Fit(folder.path, job.simulation, outcome, remarks, estimates=estimates, parameter_fit=job)
+    if isinstance(job, Ensemble):
+        return EnsembleRun(folder.path, job.template, outcome, remarks, ensemble=job)
     return Run(folder.path, job, outcome, remarks, watched.step_size)
 
 
-def _observe(job: Simulation | ParameterFit, everybody: Sequence[scheduler.Observer]) -> None:
+def _observe(job: Runnable, everybody: Sequence[scheduler.Observer]) -> None:
     """Whatever is due at the present step."""
     step = job.stepper.step
     over = step == job.last or job.stepper.outcome is not None

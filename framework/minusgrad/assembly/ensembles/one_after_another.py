@@ -133,9 +133,9 @@ def stacked(states: list[State]) -> State:
     found = {}
     for name, first in states[0].items():
         parts = [state[name] for state in states]
-        if odd := next((part for part in parts if part.shape != first.shape), None):
+        if odd := next((list(p.shape) for p in parts if p.shape != first.shape), None):
             raise RunFailedError(
-                f"'{name}': must have one shape for all members, got {list(odd.shape)} and {list(first.shape)}"
+                f"'{name}': must have one shape for all members, got {odd} and {list(first.shape)}"
             )
         found[name] = np.stack(parts)
     return found
