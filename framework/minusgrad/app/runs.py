@@ -348,6 +348,7 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
                     outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, saver.look)
                 except StepAbandonedError:
                     outcome = "interrupted"
+            saver.write_events()
             if outcome == "interrupted":
                 saver.interrupt()
             saver.finish()
@@ -374,7 +375,9 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
         folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
     solver = stepper.solver_used or (job.solver_used if isinstance(job, ParameterFit) else "")
-    used = {"solver": solver, "solver_bits": BITS} if solver else {}
+    used: dict[str, object] = {"solver": solver, "solver_bits": BITS} if solver else {}
+    if isinstance(job, Ensemble) and job.stepper.failures:
+        used["failed_members"] = len(job.stepper.failures)
     folder.journal("finished", step=stepper.step, outcome=outcome, **used)
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):

@@ -135,9 +135,13 @@ def _report_fit(fit: Any, as_json: bool, said: Collection[str]) -> int:
 def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
     from ...files import trajectory
+    from ..runs import EnsembleRun
+    from .ensemble_reports import report
 
     complain(*(remark for remark in run.remarks if remark not in said))
     warn_of_broken(run.simulation.registry)
+    if isinstance(run, EnsembleRun) and not run.ensemble.alone:
+        return report(run, as_json)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     recorded = trajectory.names(run.folder)
     known = [

@@ -62,6 +62,7 @@ class MemberStepper(Stepper):
         self.kind, self.motions, self.step = self.inner.kind, self.inner.motions, 0
         self.failures: dict[int, Failure] = {}
         self.ends: dict[int, End] = {}
+        self._news: list[dict[str, Any]] = []
 
     # For the job of an ensemble
 
@@ -109,6 +110,16 @@ class MemberStepper(Stepper):
         if self.alone:
             raise error
         self.failures[number] = Failure(step, str(error))
+        self.note(number, {"event": "member failed", "step": step, "error": str(error)})
+
+    def note(self, number: int, facts: Mapping[str, Any]) -> None:
+        """Keep an entry for the journal about one member."""
+        self._news.append({**facts, "member": number})
+
+    def events(self) -> list[dict[str, Any]]:
+        """Failures, and the events of the members' steppers, since the last call."""
+        news, self._news = self._news, []
+        return news
 
     def end(self, number: int, step: int, outcome: str) -> None:
         """Mark a member as ended by itself."""

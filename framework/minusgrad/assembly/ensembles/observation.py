@@ -1,4 +1,4 @@
-"""Observation of members: each is shown in the template, whose observers look at it, and the rows are stacked.
+"""Observation of members: each is shown in the template, whose observers look at it; rows are stacked.
 
 Observers of the scene are those of an ordinary run, with a memory for each member. At a step all that are due
 look at one member after the other, so that each member is shown once. A member whose observation finds a

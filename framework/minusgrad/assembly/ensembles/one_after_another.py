@@ -50,6 +50,8 @@ class OneAfterAnother(MemberStepper):
                 raise
             except RunFailedError as error:
                 self.fail(number, inner.step, error)
+            for facts in inner.events():
+                self.note(number, facts)
             if number not in self.failures and inner.outcome is not None:
                 self.end(number, inner.step, inner.outcome)
         self.step = target if self.running else self._last()

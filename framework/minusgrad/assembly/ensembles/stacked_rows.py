@@ -29,7 +29,7 @@ class StackedRows:
     def __init__(self, template: Simulation, numbers: Sequence[int]):
         self.numbers, self.count = numbers, len(numbers)
         self.nodes = len(template.state.names) or _nodes(template)
-        own = template.recorder
+        self._own = own = template.recorder
         lists = {name: self._tuples(rows) for name, rows in own.lists.items()}
         grids = {name: self._grid(one) for name, one in own.grids.items()}
         member = np.repeat(np.asarray(numbers, np.int32), self.nodes)
@@ -48,11 +48,11 @@ class StackedRows:
         Raises `RunFailedError` where members have rows of different names or shapes.
         """
         rows = [one for one in seen if one is not None]
-        names = list(dict.fromkeys(name for one in rows for name in one))
-        found = {
-            name: self._stacked(name, [None if one is None else one.get(name) for one in seen])
-            for name in names
-        }
+        names = dict.fromkeys(name for one in rows for name in one)
+        found = dict(
+            self._stacked(name, [None if one is None else one.get(name) for one in seen]) for name in names
+        )
+        self.recorder.take_units(self._own)
         self.recorder.record_series(step, time, found)
 
     def _stacked(self, name: str, parts: Sequence[np.ndarray | None]) -> tuple[str, np.ndarray]:
