@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -96,7 +96,7 @@ class Fit(Run):
 class EnsembleRun(Run):
     """A finished ensemble, or a member of one; `simulation` is the template that shows one member."""
 
-    ensemble: Ensemble | None = None
+    ensemble: Ensemble = field(kw_only=True)
 
 
 def build(

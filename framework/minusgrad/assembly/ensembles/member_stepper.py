@@ -143,7 +143,7 @@ class MemberStepper(Stepper):
         self.restore_own(state)
 
     @property
-    def dt(self) -> float:  # type: ignore[override]
+    def dt(self) -> float:
         """The time step of the members."""
         return self.inner.dt
 

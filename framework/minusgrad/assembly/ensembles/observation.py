@@ -23,7 +23,7 @@ class AloneObserver(Observer):
     """An observer of the template, for a member that runs alone."""
 
     def __init__(self, stepper: MemberStepper, own: Observer):
-        self.stepper, self.own, self.trigger = stepper, own, own.trigger  # type: ignore[assignment]
+        self.stepper, self.own, self.trigger = stepper, own, own.trigger
         self._members, self.recorder = stepper, own.recorder
 
     def observe(self) -> None:

@@ -30,7 +30,8 @@ class OneAfterAnother(MemberStepper):
 
     def __init__(self, members: "Members"):
         super().__init__(members)
-        self._first, self._shown = self._present(), None
+        self._first = self._present()
+        self._shown: int | None = None
         self._unsaved = False
         need = sum(array.nbytes for array in self._first.values())
         most = memory.free().count // (2 * max(need, 1))
@@ -78,8 +79,8 @@ class OneAfterAnother(MemberStepper):
 
     def _last(self) -> int:
         """The most steps that a member took, of those that ended or failed."""
-        marks = [*self.ends.values(), *self.failures.values()]
-        return max([self.step, *(mark.step for mark in marks)])
+        ended = [end.step for end in self.ends.values()]
+        return max([self.step, *ended, *(failure.step for failure in self.failures.values())])
 
     def _begun(self, number: int) -> State:
         """The state of a member at step 0."""
