@@ -13,6 +13,10 @@ member = 17                                                only this one, with t
 "state.a" = { range = { from = "1 AU", to = "2 AU", count = 100 } }   each of them
 "state.e" = { grid = [0.0, 0.1, 0.2] }                     with each of these: 300 members
 "state.x" = { jitter = "1e-6 AU", body = "earth" }         normal displacements of an initial field
+
+[ensemble.statistics]                                      mean and standard deviation of observables
+of = ["total"]
+quantiles = [0.05, 0.5, 0.95]
 """
 
 from collections.abc import Mapping
@@ -113,12 +117,25 @@ class VaryTable(Record):
         return self
 
 
+class StatisticsTable(Record):
+    """`[ensemble.statistics]`: of observables over the members, recorded beside them while they run.
+
+    `of`: names such as "total" (default: all observables). `quantiles`: between 0 and 1, besides mean and
+    standard deviation. `only`: leave out the values of each member.
+    """
+
+    of: tuple[str, ...] = ()
+    quantiles: tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...] = ()
+    only: bool = False
+
+
 class EnsembleTable(Record):
     """The section as a whole; `members` may be left out where lists, tables, ranges or grids fix it."""
 
     members: Annotated[int, Field(ge=1)] | None = None
     member: Count | None = None
     vary: Mapping[str, VaryTable] = {}
+    statistics: StatisticsTable | None = None
 
     @model_validator(mode="after")
     def _something(self) -> "EnsembleTable":

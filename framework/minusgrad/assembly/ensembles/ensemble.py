@@ -26,6 +26,7 @@ from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .choice import member_stepper
 from .members import Members
+from .members_watch import MembersWatch
 from .observation import AloneObserver, MembersObserver, Round
 from .stacked_rows import StackedRows
 
@@ -55,9 +56,12 @@ class Ensemble:
     def _observers(self) -> list[Observer]:
         made = self.template.observers
         if self.alone:
-            return [AloneObserver(self.stepper, one) for one in made]
-        of_round = Round(self.stepper, made, self.rows, self.last)
-        return [MembersObserver(of_round, place) for place in range(len(made))]
+            seen: list[Observer] = [AloneObserver(self.stepper, one) for one in made]
+        else:
+            of_round = Round(self.stepper, made, self.rows, self.last)
+            seen = [MembersObserver(of_round, place) for place in range(len(made))]
+        watched = self.stepper.watched and self.template.stepper.conserves
+        return [*seen, MembersWatch(self.stepper, self.last)] if watched else seen
 
     # The job
 
@@ -110,6 +114,9 @@ class Ensemble:
     def look(self) -> None:
         """Observe step 0. Raises `SceneError` if the rows until the next checkpoint need too much memory."""
         job.first_look(self)
+        if not self.alone:
+            with self.placed(("ensemble", "statistics", "of")):
+                self.rows.statistics.refuse_unknown()
 
     def facts(self) -> dict[str, Any]:
         """Facts about the origin of a checkpoint; the bodies of the file are those of all members."""

@@ -50,6 +50,8 @@ class MemberStepper(Stepper):
     """
 
     pace = 0.4
+    watched = False
+    """True if the energy of each member is watched; it is evaluated as often as in an ordinary run."""
     why: str = ""
     """The reason why the members are moved in this way, for the journal."""
 

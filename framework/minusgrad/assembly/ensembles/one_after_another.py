@@ -28,6 +28,8 @@ class OneAfterAnother(MemberStepper):
     A member whose values cannot begin is marked as failed at step 0.
     """
 
+    watched = True
+
     def __init__(self, members: "Members"):
         super().__init__(members)
         self._first = self._present()

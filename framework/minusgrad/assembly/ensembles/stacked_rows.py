@@ -17,6 +17,7 @@ from ...errors import RunFailedError
 from ...files.h5md import EDGES, OBSERVABLES, Raster
 from ...files.trajectory import Recorder
 from ..simulation import Simulation
+from .statistics import Statistics
 
 BOXES = f"{OBSERVABLES}/box/edges"
 """The name under which the edges of the members' boxes are recorded."""
@@ -30,6 +31,8 @@ class StackedRows:
         self.numbers, self.count = numbers, len(numbers)
         self.nodes = len(template.state.names) or _nodes(template)
         self._own = own = template.recorder
+        table = template.scene.ensemble
+        self.statistics = Statistics(table.statistics if table is not None else None)
         lists = {name: self._tuples(rows) for name, rows in own.lists.items()}
         grids = {name: self._grid(one) for name, one in own.grids.items()}
         member = np.repeat(np.asarray(numbers, np.int32), self.nodes)
@@ -53,7 +56,7 @@ class StackedRows:
             self._stacked(name, [None if one is None else one.get(name) for one in seen]) for name in names
         )
         self.recorder.take_units(self._own)
-        self.recorder.record_series(step, time, found)
+        self.recorder.record_series(step, time, self.statistics.of(found, self.recorder))
 
     def _stacked(self, name: str, parts: Sequence[np.ndarray | None]) -> tuple[str, np.ndarray]:
         there = [part for part in parts if part is not None]

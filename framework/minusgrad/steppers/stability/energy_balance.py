@@ -97,16 +97,21 @@ class EnergyWatch:
         self.start, self.scale = start, max([scale, moving, *map(abs, balance.values())])
 
     def observe(self) -> None:
-        error = self.error()
-        if not error <= BOUND:
-            off = f"is off by {error:.0%} of the largest energy in the run" if error < np.inf else "overflows"
-            raise DivergedError(f"step {self.stepper.step}: the run has diverged: the total energy {off}")
+        error = self.refused()
         if error > EARLY and not self._warned:
             self._warned = True
             self._say(
                 f"step {self.stepper.step}: the total energy is off by {error:.0%} of the largest energy in"
                 " the run; a smaller dt is more accurate"
             )
+
+    def refused(self) -> float:
+        """The error of the energy at the present fields. Raises `DivergedError` beyond `BOUND`."""
+        error = self.error()
+        if not error <= BOUND:
+            off = f"is off by {error:.0%} of the largest energy in the run" if error < np.inf else "overflows"
+            raise DivergedError(f"step {self.stepper.step}: the run has diverged: the total energy {off}")
+        return error
 
     def error(self) -> float:
         """The error of the energy at the present fields; infinity where an energy overflows."""
