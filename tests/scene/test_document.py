@@ -157,11 +157,9 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         " weights"
     )
     tops = (
-        "box, checkpoint, compound, constraint, dissipation, energy, fit, hold, lagrangian, magnetic, map,"
-        " observe, plugins, run, runtime,"
-        " slope, state, stepper, title"
+        "box, checkpoint, compound, constraint, dissipation, energy, ensemble, fit, hold, lagrangian,"
+        " magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units"
     )
-    tops += ", units"
     assert scene is None
     assert str(SceneError(problems)).splitlines() == [
         "galaxy.toml:1:1: stepper: required, but missing",

@@ -27,6 +27,7 @@ from ..adjoint.equilibria import equilibrium_check
 from ..adjoint.implicit.gauss_radau import substep_check
 from ..adjoint.programs import program_check
 from ..adjoint.variational import lagrangian_check
+from ..assembly.ensembles.members import Members
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
@@ -38,6 +39,7 @@ from ..energies.constraint import Constraint
 from ..energies.lagrangian import Lagrangian
 from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
+from ..scene.document import load as load_scene
 from ..steppers.integrator import Integrator
 from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
@@ -45,6 +47,7 @@ from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.programs.evolution import Evolution
 from ..steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ..steppers.variational.variational_integrator import VariationalIntegrator
+from .run_options import RunOptions
 from .runs import build
 
 MOST_CURL = 1e-7
@@ -232,7 +235,11 @@ def examined(
     if fitted is not None and not what.endswith(".toml"):
         raise UserError(f"{what}: --fitted needs a scene; give the scene that was fitted")
     if what.endswith(".toml"):
-        yield what, False, partial(_scene, partial(build, what, fitted=fitted), what, overrides, plugins)
+        built, several = partial(build, what, fitted=fitted), _has_members(what, overrides)
+        yield what, several, partial(_scene, built, what, overrides, plugins)
+        for number, last in _few_members(what, overrides, plugins, fitted) if several else ():
+            name, one = f"{what}, member {number}", [*overrides, f"ensemble.member={number}"]
+            yield name, not last, partial(_scene, built, name, one, plugins)
     elif what.endswith(".py"):
         path = Path(what)
         module = load(path)
@@ -244,6 +251,23 @@ def examined(
         energies = _energies(registry, what)
         for k, energy in enumerate(energies):
             yield energy.name, k + 1 < len(energies), partial(_energy, energy, registry)
+
+
+def _has_members(what: str, overrides: Sequence[str]) -> bool:
+    """True for a scene with [ensemble] that names no member."""
+    table = load_scene(what, overrides).data.get("ensemble")
+    return isinstance(table, dict) and "member" not in table
+
+
+def _few_members(
+    what: str, overrides: Sequence[str], plugins: Sequence[str], fitted: str | None
+) -> list[tuple[int, bool]]:
+    """The first, middle and last member of an ensemble, and which is the last. All values are judged."""
+    options = RunOptions(what, overrides, plugins=list(map(Path, plugins)), fitted=fitted)
+    validated = options.validated()
+    with blaming(validated.registry):
+        count = Members(validated).points.count
+    return [(number, number == count - 1) for number in sorted({0, count // 2, count - 1})]
 
 
 def _scene(

@@ -35,7 +35,6 @@ from ..errors import (
     RunFailedError,
     RunFolderError,
     RuntimeUnavailableError,
-    SceneError,
     UserError,
 )
 from ..files import durable, trajectory
@@ -112,7 +111,8 @@ def build(
         simulation.potential.value(), simulation.fields["x"].values
 
     scene, overrides, plugins, fitted: as for `run`. Returns the `Simulation`: its fields, potential, stepper
-    and observers. Raises `SceneError` with all mistakes of the scene.
+    and observers; of a scene with [ensemble] the member `ensemble.member`, else the scene as it is written.
+    Raises `SceneError` with all mistakes of the scene.
     """
     return _built(Simulation, RunOptions(scene, overrides, plugins=plugins, fitted=fitted).validated())
 
@@ -203,11 +203,10 @@ def _built(kind: type[Checked], validated: ValidatedScene, folder: Path | None =
 
 
 def _member(validated: ValidatedScene, folder: Path | None) -> Simulation:
-    """The member of an ensemble that the scene names. Raises `SceneError` if it names none."""
+    """The member of an ensemble that the scene names; if it names none, the scene as it is written."""
     table = validated.scene.ensemble
     if table is None or table.member is None:
-        text = "needs the member to build, got none; give it as ensemble.member"
-        raise SceneError([validated.scene.document.problem(("ensemble",), text)])
+        return Simulation(validated, folder)
     return Members(validated, folder).simulation(table.member)
 
 

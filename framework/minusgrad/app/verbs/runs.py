@@ -28,6 +28,8 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
 
 def run_options(parser: argparse.ArgumentParser) -> None:
     _scene_options(parser, "stepper.dt=0.01", "folder of the run (default: runs/NAME)")
+    text = "run this member of the scene's [ensemble] alone, with the same bits"
+    parser.add_argument("--member", type=int, metavar="K", help=text)
 
 
 def fit_options(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +65,8 @@ def run(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        options = (a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
+        overrides = a.overrides if a.member is None else [*a.overrides, f"ensemble.member={a.member}"]
+        options = (a.scene, overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
         done = run(*options, fitted=a.fitted)
     return _report_run(done, a.json, say.said)
 

@@ -7,7 +7,6 @@ A member that fails keeps the state before the failed step, and takes no more st
 member alone fails as an ordinary run does.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -98,9 +97,8 @@ class MemberStepper(Stepper):
         return len(self.numbers)
 
     def seed(self, number: int) -> int:
-        """The seed of a member's random numbers: a function of the scene's seed and the member's number."""
-        text = f"{self.template.scene.runtime.seed}/member/{number}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        """The seed of a member's random numbers."""
+        return self.members.seed(number)
 
     @property
     def running(self) -> list[int]:

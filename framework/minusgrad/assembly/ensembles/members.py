@@ -7,6 +7,7 @@
 All values are drawn and judged when this is made.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -104,6 +105,11 @@ class Members:
         values = self._base[name] if name in self._base else self.template.fields[name].values
         return np.broadcast_to(values, (len(self), *values.shape))
 
+    def seed(self, number: int) -> int:
+        """The seed of the random numbers that a member's stepper draws."""
+        text = f"{self.scene.runtime.seed}/member/{number}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
     def put(self, number: int) -> None:
         """Overwrite the initial fields, parameters and data of the template by those of one member.
 
@@ -116,6 +122,7 @@ class Members:
         put = partial(self._put_into, number=number)
         state = self._state(self._row(number)) if self._keys else None
         made = Simulation(replace(self._validated, member=OneMember(put, state)), self._folder)
+        made.stepper.draw_as(self.seed(number))
         made.starting.files.update(self.template.starting.files)
         return made
 

@@ -199,7 +199,7 @@ def place_of(simulation: Simulation, key: str, how: VaryTable, base: Mapping[str
     """
     if (name := field_of(key, base)) is not None:
         return _of_field(simulation, key, name, how, base[name])
-    if (section := key.partition(".")[0]) in SHARED and not _is_term(simulation, section):
+    if (section := key.partition(".")[0]) in SHARED and not _is_named(simulation, key):
         raise UserError(
             f"members share [{section}], got '{key}'; sweep it (`minusgrad sweep`), or vary a parameter of a"
             " term, an initial field or a key of [state]"
@@ -275,8 +275,10 @@ def _rows_of(simulation: Simulation, key: str, names: str | tuple[str, ...]) -> 
     return found
 
 
-def _is_term(simulation: Simulation, name: str) -> bool:
-    return any(name in potential.parts for potential in simulation.potentials)
+def _is_named(simulation: Simulation, key: str) -> bool:
+    """True if the first part of a key is the name of a term, or the key a number of a hold."""
+    term, numbers = key.partition(".")[0], simulation.holds.numbers
+    return key in numbers or any(term in potential.parts for potential in simulation.potentials)
 
 
 def _owner(simulation: Simulation, key: str, term: str) -> Potential:
