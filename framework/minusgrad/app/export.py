@@ -3,6 +3,9 @@
 observables      step, time, total, momentum.x, momentum.y, ...; a cell is empty if nothing was recorded
 anything else    step, time, node (or tuple, or row and column), then the series: one row for each node
 
+Of an ensemble, whose series have values for each member, a column `member` follows the time: one row for each
+member, and for each of its nodes; statistics over members are as observables of an ordinary run.
+
 The first line names the columns, each as `name [unit]`.
 """
 
@@ -19,6 +22,8 @@ from ..files import h5md, trajectory
 from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
+from .ensembles import member_table
+from .ensembles.saved_ensemble import SavedEnsemble
 
 AXES = "xyz"
 
@@ -44,6 +49,16 @@ def export(path: Path, names: Sequence[str], out: Output) -> int:
             f"{path}: has no observables; name a series (there are: {', '.join(known) or 'none'})"
         )
     table = csv.writer(out, lineterminator="\n")
+    if saved := SavedEnsemble.or_none(path):
+        parted = [name for name in chosen if saved.own_name(name) is not None]
+        chosen = parted if not names else chosen
+        if parted and parted != chosen:
+            raise UserError(
+                f"{parted[0]}: has a row for each member, statistics one for each step; export them"
+                " to separate files"
+            )
+        if parted:
+            return _rows(table, _by_member(path, chosen, saved))
     scalars = [name.startswith(f"{OBSERVABLES}/") for name in chosen]
     if all(scalars):
         return _rows(table, _observables(path, chosen))
@@ -54,6 +69,14 @@ def export(path: Path, names: Sequence[str], out: Output) -> int:
             " export them to separate files"
         )
     return _rows(table, _places(path, chosen))
+
+
+def export_table(path: Path, out: Output) -> int:
+    """Write a row for each member of an ensemble (`member_table`); returns their number.
+
+    Raises `RunFolderError` for a run without members.
+    """
+    return _rows(csv.writer(out, lineterminator="\n"), member_table.rows(SavedEnsemble(path)))
 
 
 def _found(path: Path, name: str, known: Sequence[str]) -> str:
@@ -89,6 +112,35 @@ def _observables(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]
             width = one.value[:1].size
             cells += one.value[row].ravel().tolist() if there else [""] * width
         yield [step, time, *cells]
+
+
+def _by_member(path: Path, names: Sequence[str], saved: SavedEnsemble) -> Iterator[Sequence[object]]:
+    """One line for each step and member, or for each step, member and node or tuple."""
+    first, nodes = names[0], not names[0].startswith(f"{OBSERVABLES}/")
+    clocks = [trajectory.steps(path, name) for name in names]
+    alike = {name.startswith(f"{OBSERVABLES}/") for name in names}
+    if h5md.grid_of(first) or len({h5md.list_of(n) for n in names} | alike) > 2 or len(alike) > 1:
+        raise UserError(
+            f"{', '.join(names)}: belong to different nodes or cells, or to grids; export them one by one,"
+            " grids of one member by --member"
+        )
+    if any(not np.array_equal(steps, clocks[0]) for steps in clocks):
+        raise UserError(f"{', '.join(names)}: were recorded at different steps; export them one by one")
+    what = ["tuple" if h5md.list_of(first) else "node"] if nodes else []
+    head = [c for n in names for c in _columns(path, n, _of_members(path, n, saved), 1 + nodes)]
+    yield ["step", _titled(path, first, "time"), "member", *what, *head]
+    for group in zip(*(trajectory.pieces(path, name) for name in names), strict=True):
+        shaped = [saved.by_member(n, one.value) for n, one in zip(names, group, strict=True)]
+        for k, step in enumerate(group[0].step.tolist()):
+            time = float(group[0].time[k])
+            for place in product(*map(range, shaped[0].shape[1 : 2 + nodes])):
+                cells = [v for one in shaped for v in one[k][place].ravel().tolist()]
+                yield [step, time, *place, *cells]
+
+
+def _of_members(path: Path, name: str, saved: SavedEnsemble) -> Series:
+    one = trajectory.last(path, name)
+    return one._replace(value=saved.by_member(name, one.value))
 
 
 def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:

@@ -12,10 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from ..assembly import provenance
 from ..assembly.ensembles.ensemble import Ensemble
+from ..assembly.ensembles.member_stepper import Failure
 from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
@@ -50,6 +53,9 @@ from .run_options import Overrides, Plugins, Progress, RunOptions, Say, quiet, u
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
+if TYPE_CHECKING:
+    import xarray
+
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
@@ -79,6 +85,15 @@ class Run:
         """
         return trajectory.series(self.folder, name)
 
+    def to_xarray(self) -> "xarray.Dataset":
+        """All recorded series as an xarray Dataset with named axes (`app.ensembles.dataset`).
+
+        Raises `MissingPackageError` without xarray.
+        """
+        from .ensembles.dataset import to_xarray
+
+        return to_xarray(self.folder)
+
 
 @dataclass(frozen=True)
 class Fit(Run):
@@ -96,6 +111,28 @@ class EnsembleRun(Run):
     """A finished ensemble, or a member of one; `simulation` is the template that shows one member."""
 
     ensemble: Ensemble = field(kw_only=True)
+
+    @property
+    def points(self) -> dict[str, np.ndarray]:
+        """The varied values by key, (M, *shape) each, in the run's units."""
+        drawn = self.ensemble.members.points
+        return {key: drawn.values(key) for key in drawn.keys}
+
+    @property
+    def members(self) -> list[dict[str, Any]]:
+        """A row for each member: varied values, how it ended, last observables (`ensembles.member_table`).
+
+        Raises `RunFolderError` for a member that ran alone.
+        """
+        from .ensembles import member_table
+        from .ensembles.saved_ensemble import SavedEnsemble
+
+        return member_table.records(SavedEnsemble(self.folder))
+
+    @property
+    def failures(self) -> dict[int, Failure]:
+        """The members that failed: after how many steps, and why."""
+        return dict(self.ensemble.stepper.failures)
 
 
 def build(

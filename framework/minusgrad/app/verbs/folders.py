@@ -30,7 +30,13 @@ def export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
     text = "names of recorded series, like total or position (default: all observables)"
     parser.add_argument("series", nargs="*", metavar="SERIES", help=text)
-    parser.add_argument("--out", type=path, metavar="FILE.csv", help="file to write (default: the terminal)")
+    text = "file to write (default: the terminal); with --member the folder (default: FOLDER-member-N)"
+    parser.add_argument("--out", type=path, metavar="FILE.csv", help=text)
+    kind = parser.add_mutually_exclusive_group()
+    text = "of an ensemble: a row for each member, with varied values, failure and last observables"
+    kind.add_argument("--table", action="store_true", help=text)
+    text = "of an ensemble: write member N as a run folder of its own, as run --member N does"
+    kind.add_argument("--member", type=int, metavar="N", help=text)
 
 
 def plot_options(parser: argparse.ArgumentParser) -> None:
@@ -92,10 +98,17 @@ def compare(a: argparse.Namespace) -> int:
 
 
 def export(a: argparse.Namespace) -> int:
-    from ..export import export
+    from ..export import export, export_table
 
+    if (a.table or a.member is not None) and a.series:
+        raise UserError(
+            f"{a.series[0]}: is a series, got an option that exports members; leave one of them out"
+        )
+    if a.member is not None:
+        return _export_member(a)
+    write = export_table if a.table else partial(export, names=a.series)
     if a.out is None:
-        export(a.folder, a.series, EndingStream(sys.stdout))
+        write(a.folder, out=EndingStream(sys.stdout))
         return 0
     from ...files.durable import outside_a_run, rewritten
 
@@ -103,8 +116,16 @@ def export(a: argparse.Namespace) -> int:
         why = "is a folder" if a.out.is_dir() else f"there is no folder {a.out.parent}"
         raise UserError(f"{a.out}: cannot be written: {why}; give a file with --out")
     with outside_a_run(a.out, "give another file with --out"), rewritten(a.out) as file:
-        rows = export(a.folder, a.series, file)
+        rows = write(a.folder, out=file)
     print(f"{a.out}: {rows} rows")
+    return 0
+
+
+def _export_member(a: argparse.Namespace) -> int:
+    from ..ensembles.member_folder import write_member
+
+    out = a.out or a.folder.with_name(f"{a.folder.resolve().name}-member-{a.member}")
+    print(write_member(a.folder, a.member, out))
     return 0
 
 

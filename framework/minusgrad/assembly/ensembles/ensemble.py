@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
-from ...errors import UserError
+from ...errors import CheckpointError, UserError
 from ...files.checkpoint import Snapshot
 from ...files.node_ranges import ranges
 from ...files.trajectory import Recorder
@@ -30,6 +30,9 @@ from .members_watch import MembersWatch
 from .observation import AloneObserver, MembersObserver, Round
 from .stacked_rows import StackedRows
 
+POINTS = "points"
+"""The folder of a checkpoint's arrays for the values of the varied keys, (M, *shape) each."""
+
 
 class Ensemble:
     """The members of a scene with `[ensemble]`, at step 0. `members`: their values; `stepper` moves them.
@@ -43,6 +46,7 @@ class Ensemble:
         self.members = Members(validated, folder)
         self.template: Simulation = self.members.template
         self.scene, self.registry, self.units = validated.scene, validated.registry, self.template.units
+        self.origin = self.template.origin  # of the values in the scene, before a member is shown
         with self.placed(("ensemble",)):
             self.stepper = member_stepper(self.members)
         self.alone = self.stepper.alone
@@ -124,19 +128,28 @@ class Ensemble:
         if self.alone:
             return facts | {"ensemble": {"member": self.stepper.numbers[0]}}
         bodies = {b.name: ranges(self.rows.of_all(b.nodes)) for b in self.template.state.bodies}
+        own = {"names": facts["names"], "bodies": facts["bodies"]}
         size = {"members": self.stepper.count, "nodes": self.rows.nodes}
-        return facts | {"names": [], "bodies": bodies, "ensemble": size}
+        return facts | {"names": [], "bodies": bodies, "ensemble": size | own}
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state, from which `restore` continues bit for bit."""
-        found = job.snapshot(self)
-        fields = self.template.saved_fields
+        found, points = job.snapshot(self), self.members.points
+        drawn = {f"{POINTS}/{key}": points.values(key) for key in points.keys}
+        fields, varied = self.template.saved_fields, points.varied
         units = {f"stepper/fields/{n}": self.units.symbol(f.unit) for n, f in fields.items()}
-        return replace(found, units={n: u for n, u in units.items() if n in found.arrays})
+        units |= {f"{POINTS}/{key}": self.units.symbol(varied[key].place.unit) for key in points.keys}
+        arrays = found.arrays | drawn
+        return replace(found, arrays=arrays, units={n: u for n, u in units.items() if n in arrays})
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Restore a saved state. Raises `CheckpointError` if it does not fit."""
-        job.restore(self, snapshot, changed)
+        """Restore a saved state. Raises `CheckpointError` if it does not fit, or has other points."""
+        points, saved = self.members.points, snapshot.under(POINTS)
+        for key in points.keys if not changed else ():
+            if key not in saved or saved[key].tobytes() != points.values(key).tobytes():
+                raise CheckpointError(f"the checkpoint's members have other values of '{key}'")
+        own = {n: array for n, array in snapshot.arrays.items() if not n.startswith(f"{POINTS}/")}
+        job.restore(self, replace(snapshot, arrays=own), changed)
 
     def values(self, field: str) -> np.ndarray:
         """The present values of a field of all members, (M, N, ...)."""

@@ -136,10 +136,8 @@ class MemberStepper(Stepper):
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Set the values of `state`. Raises `CheckpointError` where they do not fit."""
-        failed, marks = json.loads(state["members/marks"].tobytes())
         self.step = int(state["members/step"])
-        self.failures = {n: Failure(step, text) for n, step, text in marks[:failed]}
-        self.ends = {n: End(step, outcome) for n, step, outcome in marks[failed:]}
+        self.failures, self.ends = read_marks(state)
         self.restore_own(state)
 
     @property
@@ -202,3 +200,10 @@ class MemberStepper(Stepper):
     @property
     def solver_used(self) -> str:
         return self.inner.solver_used
+
+
+def read_marks(state: Mapping[str, np.ndarray]) -> tuple[dict[int, Failure], dict[int, End]]:
+    """The members that failed, and those that ended by themselves, from a saved state."""
+    failed, marks = json.loads(np.asarray(state["members/marks"]).tobytes())
+    failures = {n: Failure(step, text) for n, step, text in marks[:failed]}
+    return failures, {n: End(step, outcome) for n, step, outcome in marks[failed:]}

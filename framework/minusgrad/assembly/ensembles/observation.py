@@ -20,7 +20,7 @@ OF_A_MEMBER = (NonFiniteError, DivergedError, UnsolvedStepError, SingularSystemE
 
 
 class AloneObserver(Observer):
-    """An observer of the template, for a member that runs alone."""
+    """An observer of the template, for a member that runs alone; its state has a row, as in an ensemble."""
 
     def __init__(self, stepper: MemberStepper, own: Observer):
         self.stepper, self.own, self.trigger = stepper, own, own.trigger
@@ -32,10 +32,10 @@ class AloneObserver(Observer):
             self.own.observe()
 
     def state(self) -> State:
-        return self.own.state()
+        return {name: np.array(array)[None] for name, array in self.own.state().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.own.restore(state)
+        self.own.restore({name: array[0] for name, array in state.items()})
 
 
 class Round:

@@ -9,6 +9,7 @@ y (M, ...) are the values of the members; sums are in double precision, in the o
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -62,3 +63,12 @@ class Statistics:
         for q in self.table.quantiles:
             found[f"quantile_{q:g}"] = np.quantile(good, q, axis=0) if n else nothing
         return found | {"count": np.array(float(n))}
+
+
+def is_statistic(name: str, meta: Mapping[str, Any]) -> bool:
+    """True for a series of statistics, in a run with this checkpoint's `meta`."""
+    scene = meta.get("scene")
+    table = scene.get("ensemble") if isinstance(scene, Mapping) else None
+    kind, _, rest = name.removeprefix(PLACE).partition("/")
+    known = kind in ("mean", "std", "count") or kind.startswith("quantile_")
+    return bool(table and table.get("statistics") is not None and known and rest)
