@@ -7,7 +7,7 @@ mesh.png where there are cells or lines between the nodes, else orbits.png; they
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
 radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
 density_profile.png, those of few bodies orbital_elements.png, closest_approach.png and megno.png, and the
-iterations of a fit fit.png.
+iterations of a fit fit.png. Of an ensemble the observables of all members are members.png, in place of these.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +25,7 @@ from ..files.trajectory import Series
 from ..scene import units
 from . import clouds, fits, grids, layers, meshes, orbits, picture_files, radial, style
 from .bodies import clusters, few_bodies
+from .ensembles import fans
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -54,10 +55,14 @@ def plot(run: Path, out: Path | None = None, bodies: Sequence[str] = ()) -> list
             )
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
-    if f"{radial.SERIES}/g" in names:
+    members = (known.get("ensemble") or {}).get("members")
+    if f"{radial.SERIES}/g" in names and not members:
         jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
-    jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
-    if energies := _energies(names):
+    if members:
+        jobs |= fans.jobs(run, names, members)
+    else:
+        jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
+    if not members and (energies := _energies(names)):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for kind in (grids, layers):
         for name in kind.drawable(run, names):

@@ -498,6 +498,10 @@ class Integrator(MotionStepper):
             self._given_start = Start(self._constrained.projections, self.time)
         self.evaluate()
 
+    def take_parameters(self, names: Sequence[str]) -> None:
+        if self._constrained:
+            self._constrained.projections.weigh()
+
     def draw_as(self, seed: int) -> None:
         if self.bath:
             self.bath.draw_as(seed)

@@ -316,7 +316,10 @@ class Stepper:
         """From now on draw the random numbers of this seed; nothing for a stepper that draws none."""
 
     def take_parameters(self, names: Sequence[str]) -> None:
-        """These parameters were written; for a stepper that changes parameters itself, before `restore`."""
+        """These parameters, and fields that no step moves, such as masses, were written.
+
+        For a stepper that keeps numbers derived from them; called before `restore` and `begin`.
+        """
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that a step reads before it writes, except the fields; here the gradient."""

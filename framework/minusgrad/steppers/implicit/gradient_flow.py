@@ -11,7 +11,7 @@ where U is quadratic its matrix is the same in every step, and so are its factor
 are at their prescribed values at the end of the step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,7 @@ class GradientFlow(TimeStepper):
         self.scheme, self.holds = FLOW_SCHEMES[scheme], holds or Holds(potential.fields)
         self.names, self.solver, self.tape = list(capacities), LinearSolver(solver), tape
         self._made = scheme, solver
-        shares = {n: _capacity(potential, n, c) for n, c in capacities.items()}
-        self.free = FreeComponents(potential.fields, shares, self.holds)
+        self.free = self._shares()
         if not self.free.size:
             raise EnergyError("gradient_flow: every component is held; leave some free")
         self._selection = RowSelection(self.free.rows)
@@ -83,6 +82,14 @@ class GradientFlow(TimeStepper):
         potential.hessian(self.names, t0)  # refuses energies without one
         self.holds.place(self.time)
         self.evaluate()
+
+    def _shares(self) -> FreeComponents:
+        """The free components, with their capacities."""
+        shares = {n: _capacity(self.potential, n, c) for n, c in self.capacities.items()}
+        return FreeComponents(self.potential.fields, shares, self.holds)
+
+    def take_parameters(self, names: Sequence[str]) -> None:
+        self.free = self._shares()
 
     @property
     def moving(self) -> list[Field]:
