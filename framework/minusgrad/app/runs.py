@@ -115,8 +115,7 @@ class EnsembleRun(Run):
     @property
     def points(self) -> dict[str, np.ndarray]:
         """The varied values by key, (M, *shape) each, in the run's units."""
-        drawn = self.ensemble.members.points
-        return {key: drawn.values(key) for key in drawn.keys}
+        return dict(self.ensemble.drawn)
 
     @property
     def members(self) -> list[dict[str, Any]]:

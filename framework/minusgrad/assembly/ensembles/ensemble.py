@@ -47,6 +47,9 @@ class Ensemble:
         self.template: Simulation = self.members.template
         self.scene, self.registry, self.units = validated.scene, validated.registry, self.template.units
         self.origin = self.template.origin  # of the values in the scene, before a member is shown
+        points = self.members.points
+        self.drawn = {key: points.values(key) for key in points.keys}
+        """The varied values by key, (M, *shape) each, in the run's units."""
         with self.placed(("ensemble",)):
             self.stepper = member_stepper(self.members)
         self.alone = self.stepper.alone
@@ -135,7 +138,7 @@ class Ensemble:
     def snapshot(self) -> Snapshot:
         """A copy of the present state, from which `restore` continues bit for bit."""
         found, points = job.snapshot(self), self.members.points
-        drawn = {f"{POINTS}/{key}": points.values(key) for key in points.keys}
+        drawn = {f"{POINTS}/{key}": values for key, values in self.drawn.items()}
         fields, varied = self.template.saved_fields, points.varied
         units = {f"stepper/fields/{n}": self.units.symbol(f.unit) for n, f in fields.items()}
         units |= {f"{POINTS}/{key}": self.units.symbol(varied[key].place.unit) for key in points.keys}
@@ -144,9 +147,9 @@ class Ensemble:
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
         """Restore a saved state. Raises `CheckpointError` if it does not fit, or has other points."""
-        points, saved = self.members.points, snapshot.under(POINTS)
-        for key in points.keys if not changed else ():
-            if key not in saved or saved[key].tobytes() != points.values(key).tobytes():
+        saved = snapshot.under(POINTS)
+        for key, values in self.drawn.items() if not changed else ():
+            if key not in saved or saved[key].tobytes() != values.tobytes():
                 raise CheckpointError(f"the checkpoint's members have other values of '{key}'")
         own = {n: array for n, array in snapshot.arrays.items() if not n.startswith(f"{POINTS}/")}
         job.restore(self, replace(snapshot, arrays=own), changed)

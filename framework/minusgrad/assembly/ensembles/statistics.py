@@ -38,8 +38,9 @@ class Statistics:
             asked = name.startswith(PLACE) and (not self.table.of or label in self.table.of)
             if not (asked and self.table.only):
                 found[name] = values
-            if asked:
+            if name.startswith(PLACE):
                 self._seen.add(label)
+            if asked:
                 for kind, value in self._figures(values).items():
                     found[f"{PLACE}{kind}/{label}"] = value
                     if kind != "count" and label in recorder.units:
