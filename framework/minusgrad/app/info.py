@@ -24,7 +24,7 @@ def info(path: Path) -> dict[str, Any]:
     """
     run = RunDir.open(path, read_only=True)
     events = run.events()
-    found: dict[str, Any] = {"folder": str(path), "state": _state(run, events)}
+    found: dict[str, Any] = {"folder": str(path), "state": state(run, events)}
     found |= {"begun": events[0].get("time") if events else None}
     found |= {"last_event": events[-1].get("time") if events else None}
     newest, remarks = checkpoint.newest(path / "ckpt")
@@ -55,7 +55,8 @@ def _step(path: Path) -> str:
     return f"{checkpoint.step_of(path)}{'' if checkpoint.is_scheduled(path) else kind}"
 
 
-def _state(run: RunDir, events: list[dict[str, Any]]) -> str:
+def state(run: RunDir, events: list[dict[str, Any]]) -> str:
+    """How a run ended, one of ENDS; "running" while a process writes to it, "killed" if one did."""
     if run.is_running():
         return "running"
     last = before = ""

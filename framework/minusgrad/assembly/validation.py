@@ -59,8 +59,12 @@ class ValidatedScene:
     member: Start | None = None
 
 
-def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> ValidatedScene:
+def validate(
+    document: Document, plugins: Sequence[PluginSource] = (), registry: Registry | None = None
+) -> ValidatedScene:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
+
+    registry: that of the same scene with other values, which is then not made once more.
 
     While a plugin that the scene names is missing, its kinds are not reported one by one; without its engine,
     which plugins take as `ti`, none is imported.
@@ -71,7 +75,7 @@ def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> Valida
     except RuntimeUnavailableError as error:
         raise SceneError([*problems, document.problem(("runtime", "engine"), str(error))]) from error
     names = _named(document)
-    registry = Registry.load(names, plugins)
+    registry = registry or Registry.load(names, plugins)
     for number, name in enumerate(names or ()):
         if name in registry.broken:
             problems.append(document.problem(("plugins", number), str(registry.broken[name])))

@@ -17,21 +17,19 @@ segment and deletes the interim files. So the folders of a resumed and an uninte
 for file, except for the journal, whatever the clock did.
 """
 
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ..errors import CheckpointError, MinusgradError, RunFolderError
-from . import checkpoint, compaction, durable, master_file, trajectory, wall_clock
+from . import checkpoint, compaction, durable, journals, master_file, trajectory, wall_clock
 from .checkpoint import Snapshot
 from .trajectory import Recorder
 
@@ -62,7 +60,7 @@ class RunDir:
         """
         _refuse_occupied(path, force)
         durable.make_folder(path)
-        run = cls(path, _locked(path))
+        run = cls(path, journals.locked(path / _JOURNAL))
         try:
             _refuse_occupied(path, force)  # again: with the lock, no other process can fill it
             run._clear()
@@ -88,7 +86,7 @@ class RunDir:
             )
         if read_only:
             return cls(path, None)
-        run = cls(path, _locked(path))
+        run = cls(path, journals.locked(path / _JOURNAL))
         try:
             run.journal("resumed", pid=os.getpid())
         except BaseException:
@@ -136,21 +134,15 @@ class RunDir:
     def journal(self, event: str, **facts: Any) -> None:
         """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
         self._must_write()
-        clock = datetime.now(UTC).isoformat(timespec="milliseconds")
-        durable.append_line(self._journal, json.dumps({"time": clock, "event": event} | facts))
+        journals.append(self._journal, event, **facts)
 
     def is_running(self) -> bool:
         """Whether another process writes to the run."""
-        with self._journal.open("rb") as journal:
-            try:
-                fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return True
-        return False
+        return journals.is_locked(self._journal)
 
     def events(self) -> list[dict[str, Any]]:
         """The journal's events; a line torn by a power cut is skipped."""
-        return list(_events(self._journal))
+        return list(journals.events(self._journal))
 
     def segments(self) -> list[Path]:
         """The trajectory's segments in the order of their steps."""
@@ -360,7 +352,7 @@ def _refuse_occupied(path: Path, force: bool) -> None:
         raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
     if not entries or (entries == [journal] and not journal.stat().st_size):
         return
-    is_run = next(_events(journal), {}).get("event") == "started"
+    is_run = next(journals.events(journal), {}).get("event") == "started"
     if not is_run:
         raise RunFolderError(f"{path}: not empty, and not a run; use another --out")
     if not force:
@@ -368,32 +360,3 @@ def _refuse_occupied(path: Path, force: bool) -> None:
             f"{path}: contains a run already; use another --out, or `minusgrad resume {path}`, "
             "or --force to overwrite it"
         )
-
-
-def _locked(path: Path) -> int:
-    """Open and lock the journal; the lock ends with the descriptor or the process."""
-    try:
-        descriptor = os.open(path / _JOURNAL, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise RunFolderError(f"{path}: cannot be written: {error.strerror}; use another --out") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        owners = [event["pid"] for event in _events(path / _JOURNAL) if "pid" in event]
-        owner = f"process {owners[-1]}" if owners else "another process"
-        raise RunFolderError(f"{path}: is in use by {owner}; wait for it, or use another --out") from error
-    return descriptor
-
-
-def _events(journal: Path) -> Iterator[dict[str, Any]]:
-    """The events of all complete lines; none without a journal."""
-    if not journal.is_file():
-        return
-    for line in journal.read_bytes().splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event

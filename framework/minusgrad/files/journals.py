@@ -1,0 +1,61 @@
+"""Journals: one JSON line per event, with the wall-clock time; a journal is the lock of its folder, too."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import RunFolderError
+from . import durable
+
+
+def append(journal: Path, event: str, **facts: Any) -> None:
+    """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
+    clock = datetime.now(UTC).isoformat(timespec="milliseconds")
+    durable.append_line(journal, json.dumps({"time": clock, "event": event} | facts))
+
+
+def events(journal: Path) -> Iterator[dict[str, Any]]:
+    """The events of all complete lines; none without a journal."""
+    if not journal.is_file():
+        return
+    for line in journal.read_bytes().splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def locked(journal: Path) -> int:
+    """Open and lock a journal; the lock ends with the descriptor or the process.
+
+    Raises RunFolderError if another process has locked it, or if it cannot be written.
+    """
+    folder = journal.parent
+    try:
+        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        owners = [event["pid"] for event in events(journal) if "pid" in event]
+        owner = f"process {owners[-1]}" if owners else "another process"
+        raise RunFolderError(f"{folder}: is in use by {owner}; wait for it, or use another --out") from error
+    return descriptor
+
+
+def is_locked(journal: Path) -> bool:
+    """True if another process has locked a journal, which exists."""
+    with journal.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
