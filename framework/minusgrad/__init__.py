@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged.staged_binding import bind_staged
+    from .sweeps.run_sweep import sweep
     from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
         biot_squares,
@@ -72,6 +73,7 @@ _HOMES = {
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged.staged_binding": "bind_staged",
+    "sweeps.run_sweep": "sweep",
     "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
@@ -83,7 +85,7 @@ __all__ = [
     "State", "Table", "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares",
     "build", "checked", "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "least_value",
     "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume", "run",
-    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
+    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 
 

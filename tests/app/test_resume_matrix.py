@@ -136,6 +136,7 @@ ALIKE += (
     "walker",
     "water_renderer",
     "rods_from_path",
+    "uncertain_beam",
 )
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 

@@ -73,6 +73,7 @@ CLAIMED = {
     "tennis_racket": "exams/test_constraint_scenes.py::test_tennis_racket",
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
+    "uncertain_beam": "sweeps/test_uncertain_beam.py::test_the_energy_is_that_of_a_beam_on_paper",
     "volume_renderer": "exams/programs/test_volume_renderer.py::test_volume_renderer",
     "walker": "exams/test_elastic_scenes.py::test_walker",
     "water_renderer": "exams/programs/test_water_renderer.py::test_the_heron_appears",

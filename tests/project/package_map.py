@@ -28,6 +28,7 @@ PACKAGES = [
         "plot",
         "assembly",
         "app",
+        "sweeps",
         "adapters",
         "torch",
     ),

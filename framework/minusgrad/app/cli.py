@@ -15,7 +15,7 @@ import sys
 from .. import __version__
 from ..errors import MinusgradError, UserError
 from .streams import OutputLostError, open_closed_streams, safe_streams
-from .verbs import VERBS
+from .verbs import SAVING, VERBS
 from .verbs.shared_options import complain
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
@@ -125,7 +125,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         if name in argv:
             from importlib import import_module
 
-            home = import_module(f".verbs.{module}", __package__)
+            home = import_module(f".{module}", f"{__package__}.verbs")
             getattr(home, f"{name}_options")(verb)
-            verb.set_defaults(run_verb=getattr(home, name), saves=module == "runs")
+            verb.set_defaults(run_verb=getattr(home, name), saves=name in SAVING)
     return parser

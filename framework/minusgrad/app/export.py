@@ -169,11 +169,12 @@ def _columns(path: Path, name: str, one: Series, places: int = 0) -> list[str]:
     shape = one.value.shape[1 + places :]
     titled = _titled(path, name)
     label, _, unit = titled.partition(" [")
-    parts = [_part(at, shape) for at in np.ndindex(*shape)]
+    parts = [part(at, shape) for at in np.ndindex(*shape)]
     return [f"{label}{part}{' [' if unit else ''}{unit}" for part in parts]
 
 
-def _part(at: tuple[int, ...], shape: tuple[int, ...]) -> str:
+def part(at: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    """The end of the name of one number of a value: `.x`, `.xy`, `.0.12`; "" of a value that is a number."""
     if not shape:
         return ""
     small = all(size <= len(AXES) for size in shape)

@@ -121,6 +121,12 @@ def parse_unit(text: str) -> Unit:
 
 def parse_quantity(text: str) -> tuple[float, Unit]:
     """`"5 day"` -> 5.0 and the unit. Raises UnitError unless it is a finite number and a known unit."""
+    number, unit = split_quantity(text)
+    return number, parse_unit(unit)
+
+
+def split_quantity(text: str) -> tuple[float, str]:
+    """`"5 day"` -> 5.0 and "day", which may be no unit. Raises UnitError without a finite number."""
     parts = _NUMBER.fullmatch(text) if len(text) <= 200 else None
     if parts is None:
         raise UnitError(
@@ -129,7 +135,7 @@ def parse_quantity(text: str) -> tuple[float, Unit]:
     number = float(parts[1])
     if math.isinf(number):
         raise UnitError(f"'{printable(text, 40)}' is too large for a float")
-    return number, parse_unit(parts[2])
+    return number, parts[2]
 
 
 UNITS = {

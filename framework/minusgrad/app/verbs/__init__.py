@@ -7,6 +7,7 @@ VERBS = {
     "run": ("runs", "run a scene into a new folder"),
     "fit": ("runs", "parameter estimation: do the [fit] of a scene, into a new folder"),
     "resume": ("runs", "continue an interrupted run or fit, bit for bit"),
+    "sweep": ("..sweeps.verb", "run a scene at many points: a table of runs, sensitivity indices"),
     "info": ("folders", "print contents and state of a run"),
     "verify": ("folders", "compare every file of a run with its hash"),
     "compare": ("folders", "find the first step and field in which two runs differ"),
@@ -28,7 +29,10 @@ VERBS = {
     "schema": ("listings", "print the JSON schema of scene files, for editors"),
     "bench": ("benchmarks", "run the benchmarks: time and memory relative to C and to peer packages"),
 }
-"""By name: the module of the verb, and its help.
+"""By name: the module of the verb, relative to this package, and its help.
 
 The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code.
 """
+
+SAVING = ("run", "fit", "resume", "sweep")
+"""The verbs whose results are on disk, whatever becomes of their output."""

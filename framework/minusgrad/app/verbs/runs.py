@@ -46,17 +46,18 @@ def resume_options(parser: argparse.ArgumentParser) -> None:
 
 def _hours_option(parser: argparse.ArgumentParser) -> None:
     text = "save and stop after H hours (exit code 4); resume continues"
-    parser.add_argument("--max-hours", type=_hours, metavar="H", help=text)
+    parser.add_argument("--max-hours", type=hours, metavar="H", help=text)
 
 
-def _hours(text: str) -> float:
+def hours(text: str) -> float:
+    """A number of hours above 0."""
     try:
-        hours = float(text)
+        number = float(text)
     except ValueError:
-        hours = 0.0
-    if not hours > 0:
+        number = 0.0
+    if not number > 0:
         raise argparse.ArgumentTypeError(f"needs a number of hours above 0, like 11.5, got '{text}'")
-    return hours
+    return number
 
 
 def run(a: argparse.Namespace) -> int:

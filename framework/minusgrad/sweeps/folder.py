@@ -1,0 +1,202 @@
+"""The folder of a sweep: the truth about it, from which any call of the same line goes on.
+
+sweep.json              the scene, the sweep file and all points, as at the start
+journal.jsonl           events of the sweep, and its lock
+points/0017/            the run of point 17, with a lock of its own
+points/0017.json        its row, once it is over
+table.h5  table.csv     the rows of all points, replaced as a whole at every change
+sensitivity.json        the indices, if they are asked for
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ..app.run_options import writable
+from ..errors import RunFolderError
+from ..files import durable, journals
+from .plan import Plan
+from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of
+from .table import Table
+
+IDENTITY = "sweep.json"
+POINTS = "points"
+FORMAT = 1
+
+
+class SweepFolder:
+    """The folder of a sweep of `plan`; `hold` or `join` it before anything is written."""
+
+    def __init__(self, path: Path, plan: Plan):
+        self.path, self.plan = path, plan
+        self._digits = max(4, len(str(len(plan) - 1)))
+
+    def run(self, point: int) -> Path:
+        """The run folder of a point."""
+        return self.path / POINTS / f"{point:0{self._digits}d}"
+
+    def row_file(self, point: int) -> Path:
+        """The file of the row of a point that is over."""
+        return self.path / POINTS / f"{point:0{self._digits}d}.json"
+
+    def row(self, point: int) -> Row:
+        """The row of a point as the folder says it."""
+        if (found := Row.load(self.row_file(point))) is not None:
+            return found
+        state = state_of(self.run(point))
+        if state in (FINISHED, FAILED):  # its worker died before it wrote the row
+            return row_of(point, self.run(point), self.plan.sweeping.tables.sweep.observe)
+        return Row(point, state)
+
+    def rows(self) -> list[Row]:
+        """The rows of all points, in their order."""
+        return [self.row(point) for point in range(len(self.plan))]
+
+    def table(self, rows: Sequence[Row]) -> Table:
+        """The table of these rows of all points."""
+        plan = self.plan
+        return Table(self.path, rows, plan.columns, plan.sweeping.tables.sweep.observe)
+
+    def is_running(self, point: int) -> bool:
+        """True if a process works on a point."""
+        journal = self.run(point) / JOURNAL
+        return journal.is_file() and journals.is_locked(journal)
+
+    def journal(self, event: str, **facts: Any) -> None:
+        """Add one line to the journal of the sweep."""
+        journals.append(self.path / JOURNAL, event, **facts)
+
+    @contextmanager
+    def hold(self, force: bool = False) -> Iterator[None]:
+        """Be the only one who leads this sweep; begin it, or go on with it.
+
+        force: delete an earlier sweep of something else. Raises `RunFolderError` if another process leads
+        it, and for a folder that holds something else, with the difference.
+        """
+        writable(self.path)
+        lock = self._locked(force)
+        try:
+            self._begin(force)
+            yield
+        finally:
+            os.close(lock)
+
+    def join(self) -> None:
+        """Begin the sweep unless it has begun; others may work on it. Raises as `hold` does."""
+        writable(self.path)
+        if not (self.path / IDENTITY).is_file():
+            with suppress(RunFolderError):  # another one begins it
+                lock = self._locked(False)
+                try:
+                    self._begin(False)
+                finally:
+                    os.close(lock)
+        self._begin(False)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only one who writes the table."""
+        import fcntl
+
+        descriptor = os.open(self.path / ".table.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def prune(self, row: Row) -> None:
+        """Delete of a finished point what [keep] does not name; one that failed is kept."""
+        keep, run = self.plan.sweeping.tables.keep, self.run(row.point)
+        if row.state != FINISHED:
+            return
+        if not keep.folder:
+            shutil.rmtree(run, ignore_errors=True)
+            return
+        if not keep.checkpoints:
+            shutil.rmtree(run / "ckpt", ignore_errors=True)
+        if not keep.trajectory:
+            shutil.rmtree(run / "traj", ignore_errors=True)
+            (run / "trajectory.h5").unlink(missing_ok=True)
+
+    def _locked(self, force: bool) -> int:
+        """Lock the journal, in a folder that holds a sweep or nothing."""
+        there = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
+        if there and IDENTITY not in there and there != [JOURNAL]:
+            raise RunFolderError(f"{self.path}: not empty, and not a sweep; use another --out")
+        return journals.locked(self.path / JOURNAL)
+
+    def _begin(self, force: bool) -> None:
+        """Write the identity of a new sweep; compare that of an earlier one."""
+        mine = _identity(self.plan)
+        file = self.path / IDENTITY
+        if file.is_file() and (difference := _difference(_read(file), mine)):
+            if not force:
+                raise RunFolderError(
+                    f"{self.path}: is the folder of another sweep: {difference}; use another --out,"
+                    " or --force to delete it"
+                )
+            self._clear()
+        if not file.is_file():
+            durable.make_folder(self.path / POINTS)
+            self.journal("started", pid=os.getpid(), points=len(self.plan))
+            durable.replace(file, json.dumps(mine).encode() + b"\n")
+
+    def _clear(self) -> None:
+        """Delete an earlier sweep, its identity last."""
+        for point in sorted((self.path / POINTS).glob("*")):
+            if point.is_dir() and state_of(point) == RUNNING:
+                raise RunFolderError(f"{point}: is in use by another process; wait for it")
+        shutil.rmtree(self.path / POINTS, ignore_errors=True)
+        for name in ("table.h5", "table.csv", "sensitivity.json", IDENTITY):
+            durable.remove(self.path / name)
+        os.truncate(self.path / JOURNAL, 0)
+
+
+def _identity(plan: Plan) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "scene": plan.source.decode(),
+        "overrides": list(plan.overrides),
+        "sweep": plan.sweeping.text,
+        "points": [list(point) for point in plan.points],
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """The identity of a sweep. Raises `RunFolderError` for a file that is none."""
+    try:
+        found = json.loads(file.read_bytes())
+        if found["format"] == FORMAT and isinstance(found["points"], list):
+            return found
+        reason: object = f"format {found['format']}"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error
+    raise RunFolderError(f"{file}: is no identity of a sweep ({reason}); use another --out")
+
+
+def _difference(theirs: dict[str, Any], mine: dict[str, Any]) -> str:
+    """The first difference of two sweeps, the earlier first; empty if scene and points are the same."""
+    if theirs["scene"] != mine["scene"]:
+        return _unlike("the scene", theirs["scene"].splitlines(), mine["scene"].splitlines(), "line", 1)
+    if theirs["overrides"] != mine["overrides"]:
+        return f"overrides {_shown(theirs['overrides'])} there, {_shown(mine['overrides'])} here"
+    if theirs["points"] != mine["points"]:
+        here, there = ([_shown(point) for point in one["points"]] for one in (mine, theirs))
+        return _unlike("the points", there, here, "point", 0)
+    return ""
+
+
+def _unlike(what: str, there: Sequence[str], here: Sequence[str], one: str, first: int) -> str:
+    for k, (a, b) in enumerate(zip(there, here, strict=False), first):
+        if a != b:
+            return f"{what}, {one} {k}: '{a}' there, '{b}' here"
+    return f"{what}: {len(there)} {one}s there, {len(here)} here"
+
+
+def _shown(overrides: Sequence[str]) -> str:
+    return " ".join(overrides) or "none"

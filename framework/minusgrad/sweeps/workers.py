@@ -1,0 +1,180 @@
+"""The workers of Dask that run points: processes on this machine, or a cluster that is there already.
+
+A worker imports the engine once and serves one point after another. A worker that dies is replaced by its
+nanny; its point is given to another one, at most `retries` times.
+"""
+
+import hashlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..errors import MissingPackageError, UserError
+from .point_run import Order, run_point
+from .rows import Row
+
+PACKAGES = ("minusgrad", "taichi", "quadrants", "numpy", "scipy", "h5py")
+"""The packages whose versions must be those of the process that leads a sweep."""
+PATIENCE = 5.0
+"""Seconds to wait for a scheduler that is named by its address."""
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that compute; of minusgrad with a sum of its sources."""
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    root, sources = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        sources.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    found["minusgrad"] = f"{found.get('minusgrad', '?')} (sources {sources.hexdigest()[:8]})"
+    return found
+
+
+def refuse_others(where: str, theirs: dict[str, str], mine: dict[str, str]) -> None:
+    """Raise `UserError` for a worker with another version of Python or of a package."""
+    apart = [name for name in mine if theirs.get(name) != mine[name]]
+    if apart:
+        both = ", ".join(
+            f"{name} {theirs.get(name, 'not installed')} there, {mine[name]} here" for name in apart
+        )
+        raise UserError(f"worker {where}: has other versions: {both}; install the same on all machines")
+
+
+def work(order: Order) -> Row:
+    """What a worker does: run a point. Raises `UserError` where its versions are others."""
+    refuse_others(f"of process {os.getpid()}", versions(), dict(order.versions))
+    return run_point(order)
+
+
+def distributed() -> Any:
+    """The module of Dask. Raises `MissingPackageError` without it."""
+    try:
+        import distributed as found
+    except ModuleNotFoundError as error:
+        if error.name not in ("distributed", "dask"):
+            raise
+        text = "dask.distributed is not installed; pip install 'minusgrad[sweep]', or give --workers 0"
+        raise MissingPackageError(text) from None
+    return found
+
+
+@contextmanager
+def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Any]:
+    """A client of `count` workers on this machine, each a process with one thread for points."""
+    dask, link = distributed(), ":0" if find_spec("bokeh") else None
+    import dask.config as config
+
+    settings = {
+        "distributed.scheduler.allowed-failures": retries,
+        "distributed.scheduler.worker-ttl": None,  # a long kernel keeps a worker from its heartbeat
+        "distributed.nanny.pre-spawn-environ": {},  # threads as in an ordinary run
+    }
+    with (
+        config.set(settings),
+        dask.LocalCluster(
+            n_workers=count, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=link,
+            silence_logs=logging.CRITICAL + 1,
+        ) as cluster,
+        dask.Client(cluster, set_as_default=False) as client,
+    ):  # fmt: skip
+        client.register_plugin(_warm(engine, alone=True))
+        yield client
+
+
+@contextmanager
+def cluster_workers(
+    address: str, retries: int, engine: str | None, patience: float = PATIENCE
+) -> Iterator[Any]:
+    """A client of the workers of the scheduler at an address.
+
+    Raises `UserError` if no scheduler answers there, and for workers of other versions.
+    """
+    dask = distributed()
+    try:
+        client = dask.Client(address, timeout=patience, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, TypeError, ImportError):
+        raise UserError(
+            f"--cluster {address}: no scheduler of Dask answers within {patience:g} s; start one with"
+            " `dask scheduler`, and workers with `dask worker`"
+        ) from None
+    with client:
+        _refuse_cluster(client, address)
+        client.run_on_scheduler(_allowing(retries))
+        client.register_plugin(_warm(engine, alone=False))
+        yield client
+
+
+def dashboard(client: Any) -> str:
+    """The address of the dashboard; empty without one, which needs bokeh."""
+    return client.dashboard_link if find_spec("bokeh") else ""
+
+
+def _allowing(retries: int) -> Any:
+    """A function for the scheduler's process, sent as its code: minusgrad need not be there."""
+
+    def allow(dask_scheduler: Any) -> None:
+        dask_scheduler.allowed_failures = retries
+
+    return allow
+
+
+def _refuse_cluster(client: Any, address: str) -> None:
+    """Compare Python first: code that is sent to another one cannot be run there."""
+    mine = versions()
+    for where, one in client.get_versions()["workers"].items():
+        there = str(one["host"]["python"]).split(".final")[0]
+        refuse_others(where, mine | {"python": there}, mine)
+    for where, theirs in client.run(_asking()).items():
+        if theirs is None:
+            raise UserError(
+                f"worker {where}: has no minusgrad, or one that is older; install {mine['minusgrad']}"
+            )
+        refuse_others(where, theirs, mine)
+
+
+def _asking() -> Any:
+    """A function for workers, sent as its code: their minusgrad may be another, or none."""
+
+    def ask() -> Any:
+        try:
+            from minusgrad.sweeps.workers import versions
+        except ImportError:
+            return None
+        return versions()
+
+    return ask
+
+
+def _warm(engine: str | None, alone: bool) -> Any:
+    """A plugin of Dask for workers: imports the engine before the first point.
+
+    alone: on this machine, where Ctrl-C reaches all processes; the leading one alone obeys.
+    """
+
+    class Warm(distributed().WorkerPlugin):
+        name = "minusgrad"
+
+        def setup(self, worker: Any) -> None:
+            from minusgrad.engine import runtime
+            from minusgrad.sweeps import point_run
+
+            assert point_run
+            if alone:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            with suppress(UserError):  # a point says so
+                runtime.engine(engine)
+
+    return Warm()
