@@ -25,7 +25,8 @@ INDICES = "sensitivity.json"
 class Dispatcher(Protocol):
     """Runs points: gives rows as they come, and None from time to time. points: those that it works on."""
 
-    points: set[int]
+    @property
+    def points(self) -> set[int]: ...
 
     def __iter__(self) -> Iterator[Row | None]: ...
 

@@ -77,7 +77,7 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Any]
     dask, link = distributed(), ":0" if find_spec("bokeh") else None
     import dask.config as config
 
-    settings = {
+    settings: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": retries,
         "distributed.scheduler.worker-ttl": None,  # a long kernel keeps a worker from its heartbeat
         "distributed.nanny.pre-spawn-environ": {},  # threads as in an ordinary run
@@ -164,7 +164,7 @@ def _warm(engine: str | None, alone: bool) -> Any:
     alone: on this machine, where Ctrl-C reaches all processes; the leading one alone obeys.
     """
 
-    class Warm(distributed().WorkerPlugin):
+    class Warm(distributed().WorkerPlugin):  # type: ignore[misc]
         name = "minusgrad"
 
         def setup(self, worker: Any) -> None:
