@@ -91,7 +91,7 @@ def row_of(point: int, run: Path, asked: Sequence[str] = ()) -> Row:
     """The row of a point whose run is over, from its folder. asked: observables of any size that it has."""
     events = list(journals.events(run / JOURNAL))
     found = state_of(run)
-    last = next((e for e in reversed(events) if e.get("event") in ("finished", "failed")), {})
+    last: dict[str, Any] = next((e for e in reversed(events) if e.get("event") in ("finished", "failed")), {})
     error = str(last.get("error", "")) if found == FAILED else ""
     outcome = str(last.get("outcome", "")) if found == FINISHED else ""
     last_values = observables(run, asked) if found == FINISHED else {}

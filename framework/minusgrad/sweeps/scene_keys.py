@@ -95,7 +95,7 @@ class SceneKey:
         return np.array([_in_unit(number, unit, self.unit) for number, unit in split])
 
     def _range(self, table: RangeTable) -> np.ndarray:
-        first, last = ends = self._numbers((table.start, table.to))
+        first, last = self._numbers((table.start, table.to)).tolist()
         if table.count is not None:
             found = np.linspace(first, last, table.count)
         else:
@@ -104,7 +104,7 @@ class SceneKey:
             if number < 1 or abs(first + number * step - last) > 1e-9 * abs(last - first):
                 got = f"{table.step} from {table.start} to {table.to}"
                 raise UserError(f"range: needs a step that divides it, got {got}; give a `count`")
-            found = np.linspace(*ends, number + 1)
+            found = np.linspace(first, last, number + 1)
         whole = not self.unit and (found == np.rint(found)).all()
         return found.astype(np.int64) if whole else found  # which any key takes that takes numbers
 
