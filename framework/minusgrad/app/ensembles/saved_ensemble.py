@@ -108,12 +108,14 @@ class SavedEnsemble:
         Of a member that ended by itself, the state is that of its end.
         """
         row, arrays = self.row(number), {}
+        _, ended = read_marks(snapshot.under("stepper"))
         step = min(snapshot.step, self.steps(number))
         for name, array in snapshot.arrays.items():
             if name == "stepper/members/step":
                 arrays[name] = np.array(step)
             elif name == "stepper/members/marks":
-                arrays[name] = self._marks(number)
+                ends = [[n, end.step, end.outcome] for n, end in ended.items() if n == number]
+                arrays[name] = np.frombuffer(json.dumps([0, ends]).encode(), np.uint8).copy()
             elif name.startswith("recorder/"):
                 series, leaf = name.removeprefix("recorder/").rsplit("/", 1)
                 if (own := self.own_name(series)) is not None:
@@ -126,7 +128,3 @@ class SavedEnsemble:
         meta["scene"]["ensemble"]["member"] = number
         meta["sealed"] = min(step, int(meta.get("sealed", step)))
         return Snapshot(step, snapshot.time, snapshot.dt, arrays, snapshot.units, meta, snapshot.scene)
-
-    def _marks(self, number: int) -> np.ndarray:
-        ends = [[number, end.step, end.outcome] for n, end in self.ends.items() if n == number]
-        return np.frombuffer(json.dumps([0, ends]).encode(), np.uint8).copy()
