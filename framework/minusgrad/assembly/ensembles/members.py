@@ -23,7 +23,7 @@ from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .points import Points
 from .state_keys import SEED, MemberStates, StateKey, state_key
-from .varied_keys import STATE, VariedKey, field_of, place_of
+from .varied_keys import STATE, Place, VariedKey, field_of, place_of, place_of_term
 
 PLACE = ("ensemble",)
 COPIES = 4
@@ -79,6 +79,7 @@ class Members:
         self.parameters = {key: self._whole(key) for key in of_terms}
         """The varied parameters and data, (M, *shape) each, by "term.argument"."""
         self._judge(self.parameters)
+        self._places: dict[str, Place] = {key: self._varied[key].place for key in of_terms}
         self._fields = self._varied_fields()
         self._judge(
             {key: self._fields[one.place.field] for key, one in self._varied.items() if one.place.field}
@@ -131,9 +132,7 @@ class Members:
         for name in self._base:
             simulation.fields[name].set(self.initial(name)[row])
         for key, values in self.parameters.items():
-            place = self._varied[key].place
-            if simulation is not self.template:
-                place = place_of(simulation, key, self.points.table.vary[key], self._base)
+            place = self._places[key] if simulation is self.template else place_of_term(simulation, key)
             assert place.put is not None
             place.put(values[row])
 
@@ -187,9 +186,10 @@ class Members:
     def _made_fields(self) -> dict[str, np.ndarray]:
         """The fields of the members' states in which these differ from that of the scene, (M, N, ...)."""
         found: dict[str, np.ndarray] = {}
-        given = {name for name in self.template.state.fields if name in self._base}
+        given = [name for name in self.template.state.fields if name in self._base]
         for row in range(len(self)):
             state = self._state(row)
+            self._take_data(row, state)
             for name in given:
                 values = np.asarray(state.fields[name], self.template.fields.dtype)
                 if name not in found and np.array_equal(values, self._base[name]):
@@ -198,6 +198,19 @@ class Members:
                     found[name] = np.repeat(self._base[name][None], len(self), axis=0)
                 found[name][row] = values
         return found
+
+    def _take_data(self, row: int, state: State) -> None:
+        """Add the data of terms that differ in a member's state to `parameters`."""
+        with self.template.placed((*PLACE, "vary", next(iter(self._keys)))):
+            found = self._states.data(state)
+        for key, values in found.items():
+            if key not in self._places:
+                self._places[key] = place_of_term(self.template, key)
+                base = self._places[key].base
+                memory.require(2 * len(self) * base.nbytes, f"'{key}' of {len(self):,} members", "run fewer")
+                self.parameters[key] = np.repeat(base[None], len(self), axis=0)
+            if key not in self._varied:
+                self.parameters[key][row] = values
 
     def _judge(self, every: Mapping[str, np.ndarray]) -> None:
         """Refuse the first value that the scene could not have, at its key."""

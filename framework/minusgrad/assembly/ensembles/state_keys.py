@@ -3,7 +3,8 @@
     "state.eccentricity", "state.planets.1.a"       any key of the block, by its path
     "runtime.seed"                                  the seed of states that are drawn at random
 
-The states of all members have the same fields, of the same shapes, and the same nodes, lists and grids.
+The states of all members have the same nodes, lists and grids, and fields of the same shapes; values of
+fields and of data of elements, such as lengths at rest, may differ.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,11 +15,15 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import State
+from ...energies.local_map import LocalMap
+from ...energies.term import Term
+from ...engine import storage
 from ...errors import MinusgradError, PluginError, UserError, unknown
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem, base_units, parse_quantity
 from ...scene.validation_messages import keys_at
+from ..blocks.term_block import TermBlock
 from ..contexts import StateContext
 from ..registry import blamed
 from ..simulation import Simulation
@@ -27,6 +32,8 @@ from .varied_keys import Place
 
 SEED = "runtime.seed"
 """The key of the seed of initial states."""
+FREE = ("fields", "data", "labels", "shown")
+"""The parts of states that may differ between members, or that no member reads."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +60,42 @@ class MemberStates:
         """The state of a member with these values, by key.
 
         Raises `UserError` for values that the scene could not have, and for a state that differs in more than
-        the values of its fields.
+        the values of its fields and data.
         """
         made = self._made(values)
         if unlike := next(_differences(self._template.state, made), None):
-            raise UserError(f"makes a state with {unlike}; members differ in the values of fields alone")
+            raise UserError(
+                f"makes a state with {unlike}; members differ in values of fields and data of elements alone"
+            )
         return made
+
+    def data(self, state: State) -> dict[str, np.ndarray]:
+        """The data of terms, by "term.argument", to which a member's state gives values of its own.
+
+        Raises `UserError` for those of a map.
+        """
+        template, found = self._template, {}
+        given, first = state.data, template.state.data
+        if _alike(given, first):
+            return {}
+        changed = {a for name in given for a in given[name] if not _alike(given[name][a], first[name][a])}
+        for path, term in template.bound.items():
+            entry = self._validated.entries.get(path)
+            if not isinstance(term, Term) or not changed & term.data.keys() or entry is None:
+                continue
+            if isinstance(term.energy, LocalMap) or entry.energy is None:
+                raise UserError(
+                    f"changes the data of '{term.name}', which is a map; vary initial fields instead"
+                )
+            block = TermBlock(
+                entry.energy, self._validated.models[path], state, template.units, template.starting.random
+            )
+            bound = block.bound(template.fields)[-1]
+            for argument in changed & term.data.keys():
+                values = storage.host(bound.data[argument]).copy()
+                if not np.array_equal(values, storage.host(term.data[argument])):
+                    found[f"{term.name}.{argument}"] = values
+        return found
 
     def _made(self, values: Mapping[str, np.ndarray]) -> State:
         scene, units = self._validated.scene, self._template.units
@@ -100,7 +137,8 @@ def state_key(simulation: Simulation, model: Any, key: str, how: VaryTable) -> t
     value: Any = block.values
     for part in key.split(".")[1:]:
         names = _names(value)
-        if part not in names and (known := [*names, *keys_at(model, tuple(path))]) and part not in known:
+        known = [*names, *(keys_at(model, tuple(path)) if isinstance(value, dict) else ())]
+        if part not in known:
             there = [] if path else simulation.fields
             what = f"key of {'.'.join(map(str, path))}" if path else "initial field or key of [state]"
             raise UserError(unknown(what, part, dict.fromkeys([*there, *known])))
@@ -190,11 +228,15 @@ def _differences(first: State, other: State) -> Iterator[str]:
         if shapes[0].get(name) != shapes[1].get(name):
             sizes = [str(list(one[name])) if name in one else "none" for one in shapes]
             yield f"another shape of '{name}', {sizes[1]} in place of {sizes[0]}"
+    if _shapes(first.data) != _shapes(other.data):
+        yield "data of elements of other shapes"
     for part in fields(State):
-        if part.name not in ("fields", "labels", "shown") and not _alike(
-            getattr(first, part.name), getattr(other, part.name)
-        ):
+        if part.name not in FREE and not _alike(getattr(first, part.name), getattr(other, part.name)):
             yield f"other {part.name}"
+
+
+def _shapes(data: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, tuple[int, ...]]]:
+    return {name: {a: np.shape(values) for a, values in given.items()} for name, given in data.items()}
 
 
 def _alike(one: Any, other: Any) -> bool:

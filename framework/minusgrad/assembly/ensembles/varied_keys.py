@@ -199,12 +199,15 @@ def place_of(simulation: Simulation, key: str, how: VaryTable, base: Mapping[str
     """
     if (name := field_of(key, base)) is not None:
         return _of_field(simulation, key, name, how, base[name])
+    if "." not in key:
+        owner = STATE if key in base else "TERM"
+        raise UserError(f"needs a key of two parts, got '{key}'; write '{owner}.{key}'")
     if (section := key.partition(".")[0]) in SHARED and not _is_named(simulation, key):
         raise UserError(
             f"members share [{section}], got '{key}'; sweep it (`minusgrad sweep`), or vary a parameter of a"
             " term, an initial field or a key of [state]"
         )
-    made = _of_term(simulation, key)
+    made = place_of_term(simulation, key)
     if how.body is None:
         return made
     return replace(made, nodes=_rows_of(simulation, key, how.body))
@@ -224,7 +227,7 @@ def _of_field(simulation: Simulation, key: str, name: str, how: VaryTable, base:
     return Place(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)
 
 
-def _of_term(simulation: Simulation, key: str) -> Place:
+def place_of_term(simulation: Simulation, key: str) -> Place:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
     term, _, argument = key.rpartition(".")
     numbers = simulation.holds.numbers
