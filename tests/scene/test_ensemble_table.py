@@ -118,7 +118,8 @@ def test_a_scene_without_an_ensemble_is_resolved_as_before(tmp_path: Path) -> No
         ),
         (
             vary('"a.b"', "{ list = [[]] }"),
-            "16:19: ensemble.vary.a.b.list.0: needs a number, a quantity or a list of them, not an empty list",
+            "16:19: ensemble.vary.a.b.list.0: needs a number, a quantity or a list of them, not an"
+            " empty list",
         ),
         (vary('"a.b"', "{ list = [] }"), "16:18: ensemble.vary.a.b.list: needs at least 1 element, not 0"),
         (
@@ -140,7 +141,7 @@ def test_a_mistake_is_reported_at_its_place(tmp_path: Path, table: str, message:
 
 
 def test_the_schema_of_scenes_has_the_section() -> None:
-    schema = schema_of(dict.fromkeys(("state", "energy", "stepper"), dict[str, type[BaseModel]]()))
+    schema = schema_of({key: dict[str, type[BaseModel]]() for key in ("state", "energy", "stepper")})
     text = json.dumps(schema["$defs"]["VaryTable"]["properties"])
     assert all(f'"{kind}"' in text for kind in KEYS.split(", "))
     assert {"from", "to", "count", "step"} == set(schema["$defs"]["RangeTable"]["properties"])

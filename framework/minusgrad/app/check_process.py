@@ -238,8 +238,8 @@ def examined(
         built, several = partial(build, what, fitted=fitted), _has_members(what, overrides)
         yield what, several, partial(_scene, built, what, overrides, plugins)
         for number, last in _few_members(what, overrides, plugins, fitted) if several else ():
-            name, one = f"{what}, member {number}", [*overrides, f"ensemble.member={number}"]
-            yield name, not last, partial(_scene, built, name, one, plugins)
+            name, chosen = f"{what}, member {number}", [*overrides, f"ensemble.member={number}"]
+            yield name, not last, partial(_scene, built, name, chosen, plugins)
     elif what.endswith(".py"):
         path = Path(what)
         module = load(path)

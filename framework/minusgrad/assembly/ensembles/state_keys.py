@@ -147,11 +147,10 @@ def state_key(simulation: Simulation, model: Any, key: str, how: VaryTable) -> t
     if isinstance(value, dict) and value:
         raise UserError(f"needs one value of [state], got a table; name one of its keys: {', '.join(value)}")
     unit = _unit(key, how)
-    base = None if isinstance(value, dict) else _numbers(key, value, unit, simulation.units)
-    if base is None and how.kind == "jitter":
+    written = not isinstance(value, dict)
+    if not written and how.kind == "jitter":
         raise UserError("jitter: needs a value in [state] to be about, got none; write it")
-    if base is None:
-        base = np.zeros(_shape(how))
+    base = _numbers(key, value, unit, simulation.units) if written else np.zeros(_shape(how))
     return StateKey(tuple(path), unit), Place(key, base, unit, base.dtype, of_state=True)
 
 
@@ -161,7 +160,9 @@ def _names(value: Any) -> dict[str, str | int]:
         return {name: name for name in value}
     if not isinstance(value, list):
         return {}
-    named = {one["name"]: k for k, one in enumerate(value) if isinstance(one, dict) and "name" in one}
+    named: dict[str, str | int] = {
+        one["name"]: k for k, one in enumerate(value) if isinstance(one, dict) and "name" in one
+    }
     return named | {str(k): k for k in range(len(value))}
 
 

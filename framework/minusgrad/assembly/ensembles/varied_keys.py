@@ -256,17 +256,15 @@ def _rows_of(simulation: Simulation, key: str, names: str | tuple[str, ...]) -> 
     """
     term, _, argument = key.rpartition(".")
     part = _owner(simulation, key, term).parts[term] if key not in simulation.holds.numbers else None
-    index = None
+    index, elements, inside = None, np.zeros((0, 1), int), np.zeros(0, dtype=np.bool_)
     if isinstance(part, Term) and part.elements.own_values:
-        elements = np.asarray(part.elements.nodes)
-        rows = np.arange(len(elements))
-        index = rows if argument in part.data else part.parameters[argument].index
+        elements, inside = np.asarray(part.elements.nodes), np.zeros(part.nodes, dtype=np.bool_)
+        index = np.arange(len(elements)) if argument in part.data else part.parameters[argument].index
     if index is None:
         raise UserError(
             "body: needs a value for each body or element, got one for all; give the block a value for each"
             " body, as in k = { left = 1.0, right = 2.0 }, or leave it out"
         )
-    inside = np.zeros(max(map(len, part.fields.values())), bool)  # type: ignore[union-attr]
     for body in simulation.bodies(names):
         inside[body.nodes] = True
     own = inside[elements].all(axis=1)
