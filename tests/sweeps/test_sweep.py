@@ -207,6 +207,26 @@ def test_members_of_an_ensemble_are_points(tmp_path: Path) -> None:
     assert found.column("total")[2] == alone.series("observables/total").value[-1]
 
 
+def test_shards_of_members_are_points(tmp_path: Path) -> None:
+    """Of five members two, two and one; each with the values that it has in the whole ensemble."""
+    scene = tmp_path / "two_body.toml"
+    text = '[ensemble]\nmembers = 5\n[ensemble.vary]\n"gravity.G" = { normal = [1.0, 0.01] }\n'
+    scene.write_text(TWO_BODY.read_text() + text)
+    whole = minusgrad.run(scene, SHORT, tmp_path / "whole").series("observables/total").value[-1]
+    found = minusgrad.sweep(scene, {"sweep": {"shard": 2}}, SHORT, tmp_path / "out", workers=0)
+    assert found.states == ["finished"] * 3
+    assert found.column("last").tolist() == [1, 3, 4]
+    assert found.column("total")[:2].tobytes() == whole[:4].tobytes()
+    assert found.column("total")[2, 0] == whole[4]
+    assert np.isnan(found.column("total")[2, 1])
+    with pytest.raises(SceneError, match=r"shard: needs two rising numbers up to 5, got \[4, 6\]"):
+        minusgrad.run(scene, SHORT | {"ensemble.shard": [4, 6]}, tmp_path / "no")
+    with pytest.raises(UserError, match="names a shard"):
+        minusgrad.sweep(
+            scene, {"sweep": {"shard": 2}}, {"ensemble.shard": [0, 1]}, tmp_path / "no", workers=0
+        )
+
+
 def test_draws_are_those_of_an_ensemble_and_do_not_depend_on_their_number(tmp_path: Path) -> None:
     vary = {"gravity.G": {"normal": [1.0, 0.01]}, "stepper.dt": {"uniform": [0.01, 0.02]}}
     few, many = (

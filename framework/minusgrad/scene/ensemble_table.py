@@ -3,6 +3,7 @@
 [ensemble]
 members = 1024
 member = 17                                                only this one, with the same bits
+shard = [64, 128]                                          only members 64 to 127
 
 [ensemble.vary]
 "gravity.G" = { normal = [1.0, 0.01] }                     mean and standard deviation
@@ -130,10 +131,15 @@ class StatisticsTable(Record):
 
 
 class EnsembleTable(Record):
-    """The section as a whole; `members` may be left out where lists, tables, ranges or grids fix it."""
+    """The section as a whole; `members` may be left out where lists, tables, ranges or grids fix it.
+
+    Of all members those of a `shard` run, from its first number up to, not including, its second; or one
+    `member`.
+    """
 
     members: Annotated[int, Field(ge=1)] | None = None
     member: Count | None = None
+    shard: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
     vary: Mapping[str, VaryTable] = {}
     statistics: StatisticsTable | None = None
 
@@ -141,4 +147,6 @@ class EnsembleTable(Record):
     def _something(self) -> "EnsembleTable":
         if not self.vary and self.members is None:
             raise ValueError("needs a number of `members`, or keys in [ensemble.vary], got neither; give one")
+        if self.member is not None and self.shard is not None:
+            raise ValueError("needs one `member` or a `shard`, got both; leave one out")
         return self

@@ -23,13 +23,21 @@ def of_members(
         raise UserError(
             f"{scene.path}: nothing varies; add [ensemble] to the scene, or give a SWEEP.toml with [vary]"
         )
-    if scene.ensemble.member is not None:
-        raise UserError(f"{scene.path}: [ensemble] names one member, {scene.ensemble.member}; leave it out")
+    for name in ("member", "shard"):
+        if (named := getattr(scene.ensemble, name)) is not None:
+            raise UserError(f"{scene.path}: [ensemble] names a {name}, {named}; leave it out")
     for name in ("sensitivity", "points", "seed"):
         if getattr(settings, name) is not None:
             raise sweeping.wrong(("sweep", name), "belongs to [vary] of this file, which is missing; add it")
     points = Members(validated).points
-    columns: dict[str, tuple[np.ndarray, str]] = {}
+    columns: dict[str, tuple[np.ndarray, str]]
+    if settings.shard is not None:
+        firsts = np.arange(0, points.count, settings.shard)
+        ends = np.minimum(firsts + settings.shard, points.count)
+        pairs = zip(firsts.tolist(), ends.tolist(), strict=True)
+        columns = {"first": (firsts, ""), "last": (ends - 1, "")}
+        return columns, [(f"ensemble.shard=[{first}, {end}]",) for first, end in pairs]
+    columns = {}
     for key in points.keys:
         one = points.varied[key]
         if int(np.prod(one.shape)) <= MOST and one.how.kind != "jitter":

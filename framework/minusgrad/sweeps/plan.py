@@ -68,6 +68,10 @@ def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping:
     texts = as_overrides(overrides)
     validated = validate(load(scene, texts), plugins)
     if sweeping.tables.vary:
+        if sweeping.tables.sweep.shard is not None:
+            raise sweeping.wrong(
+                ("sweep", "shard"), "belongs to members of [ensemble], got [vary]; leave one out"
+            )
         columns, points = _varied(validated, sweeping)
         _judge(validated, plugins, points)
     else:

@@ -94,6 +94,8 @@ def row_of(point: int, run: Path, asked: Sequence[str] = ()) -> Row:
     last: dict[str, Any] = next((e for e in reversed(events) if e.get("event") in ("finished", "failed")), {})
     error = str(last.get("error", "")) if found == FAILED else ""
     outcome = str(last.get("outcome", "")) if found == FINISHED else ""
+    if members := last.get("failed_members"):
+        outcome += f", {members} members failed"
     last_values = observables(run, asked) if found == FINISHED else {}
     return Row(point, found, outcome, _seconds(events), error, last_values)
 

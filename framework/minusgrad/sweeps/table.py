@@ -64,14 +64,16 @@ class Table:
         known: dict[str, tuple[tuple[int, ...], str]] = {}
         for row in self.rows:
             for name, (value, unit) in row.observables.items():
-                known.setdefault(name, (np.shape(value), unit))
+                shape, _ = known.get(name, (np.shape(value), unit))  # the last shard may have fewer members
+                known[name] = tuple(map(max, shape, np.shape(value))), unit
         small = [name for name, (shape, _) in known.items() if int(np.prod(shape)) <= MOST]
         for name in (resolved(self.observe, known) if known else ()) if self.observe else sorted(small):
             shape, unit = known[name]
             values = np.full((len(self), *shape), np.nan)
             for k, row in enumerate(self.rows):
-                if name in row.observables and np.shape(row.observables[name].value) == shape:
-                    values[k] = row.observables[name].value
+                if name in row.observables:
+                    there = np.array(row.observables[name].value)
+                    values[(k, *map(slice, there.shape))] = there
             found[name] = Column(values, unit)
         return found
 

@@ -29,7 +29,7 @@ def sweep_options(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--cluster", metavar="tcp://HOST:PORT", help="use the workers of a scheduler of Dask")
     where.add_argument("--slurm", action="store_true", help="print an array job of SLURM for the points")
     text = "run these points alone, in this process, e.g. 17 or 0-9,17"
-    where.add_argument("--point", type=_points, metavar="K", help=text)
+    where.add_argument("--point", type=points_of, metavar="K", help=text)
     parser.add_argument("--submit", action="store_true", help="with --slurm: submit the job")
     text = "save and stop after H hours (exit code 4); the same line goes on"
     parser.add_argument("--max-hours", type=hours, metavar="H", help=text)
@@ -46,7 +46,8 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _points(text: str) -> list[int]:
+def points_of(text: str) -> list[int]:
+    """The points of `0-9,17`."""
     from .slurm import numbers
 
     try:

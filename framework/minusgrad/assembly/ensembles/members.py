@@ -139,7 +139,8 @@ class Members:
     def _row(self, number: int) -> int:
         """The row of a member in all arrays. Raises `UserError` for a number that none has."""
         if number not in self.numbers:
-            there = f"0 to {len(self) - 1}" if self.points.table.member is None else f"only {self.numbers[0]}"
+            ends = self.numbers[0], self.numbers[-1]
+            there = f"{ends[0]} to {ends[1]}" if self.points.table.member is None else f"only {ends[0]}"
             raise UserError(f"member: no member {number}, there are {there}; give one of them")
         return self.numbers.index(number)
 

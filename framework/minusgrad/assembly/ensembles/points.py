@@ -28,7 +28,7 @@ class Points:
     """The values of the varied keys of an ensemble.
 
     table: `[ensemble]` of the scene. seed: that of the scene. varied: the keys, by name. `count`: the members
-    of the ensemble; `members`: the numbers of those that run, all or the one that the table names. Raises
+    of the ensemble; `members`: the numbers of those that run, all or those that the table names. Raises
     `UserError` for numbers of values and members that contradict each other.
     """
 
@@ -41,7 +41,13 @@ class Points:
                 f"member: needs a number from 0 to {self.count - 1}, got {table.member}; there are"
                 f" {self.count} members"
             )
-        self.members: Sequence[int] = range(self.count) if table.member is None else [table.member]
+        if table.shard is not None and not table.shard[0] < table.shard[1] <= self.count:
+            raise UserError(
+                f"shard: needs two rising numbers up to {self.count}, got {list(table.shard)}; there are"
+                f" {self.count} members"
+            )
+        those = range(*(table.shard or (0, self.count)))
+        self.members: Sequence[int] = those if table.member is None else [table.member]
 
     @property
     def keys(self) -> list[str]:
