@@ -117,9 +117,10 @@ class BoundKernel:
     """A kernel made from a Code, with its arrays: call it with the scalars it takes.
 
     A long one is launched in slices (`slices`), between which Ctrl-C is heard. exact: without `fast_math`.
+    straight: long code without branches, which LLVM alone optimises.
     """
 
-    def __init__(self, code: Code, *scalars: str, exact: bool = False):
+    def __init__(self, code: Code, *scalars: str, exact: bool = False, straight: bool = False):
         if len(code.arrays) > MOST_ARRAYS:
             raise EnergyError(
                 f"kernel: needs at most {MOST_ARRAYS} arrays, got {len(code.arrays)}; put several numbers"
@@ -132,7 +133,7 @@ class BoundKernel:
             code = Code(code.slices.of(code.text), code.arrays)
             scalars = (*scalars, slices.BEGIN, slices.END)
         self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
-        self.source, self._exact = _source(code, scalars), exact
+        self.source, self._exact, self._straight = _source(code, scalars), exact, straight
         self._bound: Callable[..., None] | None = None
         self._life: Any = None
 
@@ -164,8 +165,9 @@ class BoundKernel:
             logger.debug("compiling kernels ...")
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
             arithmetic = runtime.exact_arithmetic() if self._exact else nullcontext()
+            whole = runtime.left_to_llvm() if self._straight else nullcontext()
             positions, texts = runtime.short_positions(), runtime.texts_at_hand()
-            with vectors, arithmetic, positions, texts, runtime.no_flow_analysis():
+            with vectors, arithmetic, whole, positions, texts, runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             self._life = _life()

@@ -107,7 +107,7 @@ class FusedCode:
             )
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
-        return kernels.emitter
+        return kernels.scattered if self.potential.scattered else kernels.emitter
 
 
 class FusedSweep:

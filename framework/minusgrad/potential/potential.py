@@ -8,7 +8,8 @@ evaluated, in the order of the maps, and dU/dy is propagated back through the ma
 Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest"; the time is "t".
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +91,25 @@ class Potential:
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps)
+        self.scattered = False
         self.kernels: dict[str, Any] = {}
         self._compile()
 
     def __repr__(self) -> str:
         parts = ", ".join([*self.terms, *(f"map {name}" for name in self.maps if name in self.parts)])
         return f"Potential({parts}; {self.fields})"
+
+    @contextmanager
+    def scattering(self) -> Iterator[None]:
+        """Context manager: code for larger kernels (`FusedCode`) adds to nodes element by element.
+
+        For kernels in which one thread goes through all elements (`codegen.scattered_loops`).
+        """
+        self.scattered = True
+        try:
+            yield
+        finally:
+            self.scattered = False
 
     def _compile(self) -> None:
         """Make the kernels of all parts, for their present elements, and the plans that use them."""

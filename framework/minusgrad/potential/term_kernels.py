@@ -1,12 +1,14 @@
 """The kernels of one term of a potential, compiled at their first use."""
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
+from ..codegen.scattered_loops import ScatteredLoops
 from ..codegen.term_loops import Emitter
 from ..energies.fields import ordered_sum
 from ..energies.roles import Time
@@ -36,6 +38,11 @@ class TermKernels:
     def serves(self, term: Term) -> bool:
         """True if they are the kernels of a term with its present elements."""
         return term is self.term and term.elements is self._elements
+
+    @cached_property
+    def scattered(self) -> ScatteredLoops:
+        """The loops for one thread. Raises `EnergyError` for elements that have none."""
+        return ScatteredLoops(self.term)
 
     @property
     def writes_every_node(self) -> bool:

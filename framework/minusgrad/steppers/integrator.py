@@ -180,7 +180,7 @@ class Integrator(MotionStepper):
             self._constrained.recorded = True
         self._divided = DividedSteps()
         whole = self.cell is None and (not self._constrained or self._constrained.steps_in_kernels())
-        self._steps = self._kernel_of_steps() if whole and self._statements <= SMALL else None
+        self._steps = self._kernel_of_steps() if whole and self.statements <= SMALL else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
@@ -205,7 +205,7 @@ class Integrator(MotionStepper):
         return BoundKernel(steps, "steps", "first", "t0", "dt", *row) if fits else None
 
     @property
-    def _statements(self) -> float:
+    def statements(self) -> float:
         """The approximate number of statements in a step."""
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
         forces = FusedCode(self.potential).statements(self._forces) * evaluations
@@ -401,6 +401,10 @@ class Integrator(MotionStepper):
         cell = {"cell momentum": self.cell.momentum, "cell heat": self.cell.given} if self.cell else {}
         kepler = self.kepler.state if self.kepler else {}
         return {"work": self._work} | friction | heat | cell | kepler
+
+    def kept_arrays(self) -> dict[str, Any]:
+        """The arrays besides the fields that a step reads before it writes, by their names in `state`."""
+        return {f"gradient/{name}": array for name, array in self._forces.items()} | self._sums
 
     def _note(self) -> None:
         """Count a write of all that moves, for others that computed from it; the forces are those of now."""

@@ -1,0 +1,48 @@
+"""Loops for kernels in which one thread goes through all elements: each adds to its nodes at once.
+
+The numbers of an element are added to the arrays of fields in the order of elements, without slots and a
+second loop that gathers them. Pairs of a loop over targets are taken once. For the kernels of many steps
+whose lanes are members of an ensemble (`engine.member_source`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..elements.node_tuples import NodeTuples
+from ..energies.term import Term
+from ..errors import EnergyError
+from ..symbolic.scalar import Scalar
+from .derivative_request import TOTAL, Place, outputs
+from .term_loops import Emitter
+
+
+class ScatteredLoops(Emitter):
+    """The loops of one term for one thread. Raises `EnergyError` for elements that have no tuples."""
+
+    def __init__(self, term: Term):
+        super().__init__(term if not term.elements.loop.per_target else _in_tuples(term))
+
+    @property
+    def writes_every_node(self) -> bool:
+        """False: all numbers are added."""
+        return False
+
+    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        p = self.prefix
+
+        def line(place: Place) -> str:
+            if place is TOTAL:
+                return f"{p}total[0, 0] = {p}total[0, 0] + ti.f64({{}})"
+            if place.summed:
+                return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
+            return self._added(replace(place, overwrite=False), f"n{place.slot}", "{}")
+
+        before = [f"{p}total[0, 0] = 0.0"] if TOTAL in places else []
+        return [*before, *self._each_element(outputs(value, places, along), [line(place) for place in places])]
+
+
+def _in_tuples(term: Term) -> Term:
+    """The same term with its pairs as tuples."""
+    if any(values.index is not None for values in term.parameters.values()):
+        raise EnergyError(f"{term.name}: has values for each target, and no tuples")
+    return replace(term, elements=NodeTuples(term.elements.tuples()))

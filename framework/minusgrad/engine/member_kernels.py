@@ -1,0 +1,97 @@
+"""Kernels of many equal small systems, the members of an ensemble: each lane of a vector is a member.
+
+The code is that of one system (`Code`), with its arrays; it is rewritten by `member_source`. `MemberArrays`
+has, for an array of that one system, the numbers of all members. The last block is filled up with the last
+member. All arithmetic is IEEE 754's in the order written, so that a member's bits depend neither on the
+others, nor on their number, nor on how many steps a launch takes.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import lane_blocks, runtime, storage
+from .kernels import BoundKernel, Code, dealt
+from .member_source import MemberSource
+
+
+class MemberArrays:
+    """For arrays of one system, of shape (...), those of `count` members, (count, ...).
+
+    An array is known by its identity; it is made when it is asked for, with the one system's numbers for
+    every member. dtype: the precision of fields, which says how many members share a vector.
+    """
+
+    def __init__(self, count: int, dtype: Any):
+        self.count, self.dtype, self.wide = count, np.dtype(dtype), lane_blocks.lanes(dtype)
+        self._made: dict[int, tuple[Any, lane_blocks.Blocks]] = {}
+
+    @property
+    def blocks(self) -> int:
+        """The number of blocks of members."""
+        return -(-self.count // self.wide)
+
+    def of(self, array: Any) -> lane_blocks.Blocks:
+        """The blocks with the numbers of all members."""
+        if id(array) not in self._made:
+            one = np.array(storage.host(array))
+            size = int(np.prod(one.shape, dtype=int))
+            made = lane_blocks.zeros(self.count, size, self.wide, one.dtype)
+            made[...] = one.reshape(1, size, 1)
+            self._made[id(array)] = array, made
+        return self._made[id(array)][1]
+
+    def __contains__(self, array: Any) -> bool:
+        return id(array) in self._made
+
+    def put(self, array: Any, values: np.ndarray) -> None:
+        """Overwrite the numbers of all members, (count, ...)."""
+        lane_blocks.store(self.of(array), np.asarray(values, self.of(array).dtype).reshape(self.count, -1))
+
+    def put_row(self, array: Any, row: int, values: np.ndarray) -> None:
+        """Overwrite the numbers of one member; those of the last one fill up its block."""
+        blocks = self.of(array)
+        block, lane = divmod(row, self.wide)
+        last = row == self.count - 1
+        blocks[block, :, lane : None if last else lane + 1] = np.ravel(values)[:, None]
+
+    def row(self, array: Any, row: int) -> np.ndarray:
+        """A copy of the numbers of one member, (...)."""
+        block, lane = divmod(row, self.wide)
+        return np.ascontiguousarray(self.of(array)[block, :, lane]).view(np.ndarray).reshape(array.shape)
+
+    def rows(self, array: Any) -> np.ndarray:
+        """A copy of the numbers of all members, (count, ...)."""
+        rows = lane_blocks.rows(self.of(array), self.count)
+        return np.ascontiguousarray(rows).reshape(self.count, *array.shape)
+
+
+class MemberKernel:
+    """The kernel of one system's code for all members.
+
+    own: the arrays that differ between members, besides those that the code writes. Raises `NotWideError`
+    for code that cannot be rewritten.
+    """
+
+    def __init__(self, code: Code, scalars: Sequence[str], members: MemberArrays, own: Iterable[Any]):
+        code = Code.merged([code])
+        ids = {id(array) for array in own}
+        named = {name for name, array in code.arrays.items() if id(array) in ids}
+        source = MemberSource(code.text, code.arrays, named, members.dtype)
+        lines = source.lines()
+        arrays = {n: members.of(a) if n in source.own else a for n, a in code.arrays.items()}
+        used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
+        text = "\n".join([*dealt("block", str(members.blocks), lines), ""])
+        self.own = {n: code.arrays[n] for n in source.own}
+        self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
+
+    @property
+    def source(self) -> str:
+        """The text of the kernel."""
+        return self._launch.source
+
+    def __call__(self, *scalars: float) -> None:
+        self._launch(*scalars)
+        if runtime.arch() != "cpu":
+            runtime.sync()
