@@ -120,6 +120,10 @@ class Statements:
             raise EnergyError(f"{self.term.name}.{argument}: has a value for each element; give one number")
         return self._arrays[name], begin
 
+    def array_of(self, argument: str) -> Any:
+        """The array with the values of a parameter or datum, perhaps among others."""
+        return self._arrays[self._own_place(argument)[0]]
+
     def _own_place(self, argument: str) -> tuple[str, int, int]:
         """The array with an argument's values; of `scalars` where they begin, and how many they are."""
         if argument in self.scalars:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import UserError
 from . import storage, vector_functions
 from .kernels import SCALARS
 from .lane_blocks import lanes
@@ -45,7 +46,7 @@ _COMPARISONS: dict[type, str] = {
 _REAL = ("f32", "f64")
 
 
-class NotWideError(Exception):
+class NotWideError(UserError):
     """The text cannot be rewritten; says why."""
 
 

@@ -352,7 +352,7 @@ class Integrator(MotionStepper):
         refuse_unlike({"since": np.array(0), "held": np.array(0.0), **state}, self._state())
         self._held = float(state.get("held", self._held))
         self._put(state)
-        self._restore_clock(state)
+        self.restore_clock(state)
         if self._constrained:
             self._begin(self.time)
         self.mark()

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from ...engine.member_source import NotWideError
+from .member_lanes import MemberLanes
 from .member_stepper import MemberStepper
 from .one_after_another import OneAfterAnother
 
@@ -11,6 +13,11 @@ if TYPE_CHECKING:
 
 def member_stepper(members: "Members") -> MemberStepper:
     """The stepper of the members, never by their number: member k has the same bits in every ensemble."""
-    stepper = OneAfterAnother(members)
-    stepper.why = "members one after another"
+    stepper: MemberStepper
+    try:
+        stepper = MemberLanes(members)
+        stepper.why = "members in lanes"
+    except NotWideError as reason:
+        stepper = OneAfterAnother(members)
+        stepper.why = f"members one after another: {reason}"
     return stepper

@@ -39,6 +39,10 @@ class OneAfterAnother(MemberStepper):
         most = memory.free().count // (2 * max(need, 1))
         cure = f"give at most {most} members, or shard them with `minusgrad sweep`"
         memory.require(2 * need * self.count, f"{self.count} members", cure)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin each member in the template, and keep its state."""
         self._states = [self._begun(number) for number in self.numbers]
 
     def advance(self, n: int) -> None:

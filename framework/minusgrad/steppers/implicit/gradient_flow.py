@@ -141,7 +141,7 @@ class GradientFlow(TimeStepper):
         refuse_unlike({"since": np.array(0), **state}, self.state())
         for name, array in self._slopes.items():
             storage.store(array, state[f"gradient/{name}"])
-        self._restore_clock(state)
+        self.restore_clock(state)
         begun = self.scheme.before and bool(state["begun"]) and self._dt == float(state["dt"])
         self._before = state["before"].copy() if begun else None
         self.mark()

@@ -166,7 +166,7 @@ class ImplicitIntegrator(MotionStepper):
         self._before = float(state.get("last_dt", np.zeros(())))
         self._work, self._dissipated = float(state["work"]), float(state["dissipated"])
         self._flows = (float(state["flows"][0]), float(state["flows"][1]))
-        self._restore_clock(state)
+        self.restore_clock(state)
         self.mark()
 
     def advance(self, n: int) -> None:

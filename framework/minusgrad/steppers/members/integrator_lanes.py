@@ -139,6 +139,15 @@ class IntegratorLanes:
                 return field, int(np.argmax(bad))
         return None
 
+    @property
+    def names(self) -> set[str]:
+        """The names of the arrays of `state`."""
+        return set(self._saved)
+
+    def state_of(self, row: int) -> dict[str, np.ndarray]:
+        """`state` of one member, (...)."""
+        return {name: self.arrays.row(array, row) for name, array in self._saved.items()}
+
     def state(self) -> dict[str, np.ndarray]:
         """The numbers that a step reads before it writes, (count, ...): `fields/NAME`, `stepper/NAME`."""
         return {name: self.arrays.rows(array) for name, array in self._saved.items()}

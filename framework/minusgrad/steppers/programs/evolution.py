@@ -227,7 +227,7 @@ class Evolution(TimeStepper):
         Raises `CheckpointError` if anything is missing or does not fit.
         """
         refuse_unlike({"since": np.array(0), **state}, self.state())
-        self._restore_clock(state)
+        self.restore_clock(state)
 
     def differentiable(self) -> "Evolution":
         """Itself: every program of maps and slopes has derivatives."""

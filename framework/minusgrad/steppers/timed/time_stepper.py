@@ -73,7 +73,7 @@ class TimeStepper(Stepper):
             clock["since"] = np.array(self.since)
         return clock
 
-    def _restore_clock(self, state: Mapping[str, np.ndarray]) -> None:
+    def restore_clock(self, state: Mapping[str, np.ndarray]) -> None:
         """Set the clock; one made with another dt keeps its own, from that time.
 
         Where dt was set after the saved stepper was made, it is restored.

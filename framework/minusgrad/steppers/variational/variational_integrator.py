@@ -214,7 +214,7 @@ class VariationalIntegrator(MotionStepper):
         self._last_h, self._held = float(state["last_h"]), float(state["boundary"])
         self._sums = np.array(state["flows"])
         self.impulses = np.array(state["impulses"]) if self.kept else self.impulses
-        self._restore_clock(state)
+        self.restore_clock(state)
         self.mark()
 
     def advance(self, n: int) -> None:

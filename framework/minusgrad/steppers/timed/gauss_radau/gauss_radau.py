@@ -153,7 +153,7 @@ class GaussRadau(MotionStepper):
             storage.store(self._code.arrays[array], state[name])
         self._code.put(**{number: float(state[name]) for name, number in NUMBERS.items()})
         self._code.put(substeps=float(state["substeps"]))
-        self._restore_clock(state)
+        self.restore_clock(state)
         self.mark()
 
     def advance(self, n: int) -> None:
