@@ -12,10 +12,10 @@ from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.units import UnitSystem
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.timed.heat_bath import Bath
 from tests.support.command import SCENES
 
 # Numbers --------------------------------------------------------------------------------------------

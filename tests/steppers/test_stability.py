@@ -9,7 +9,6 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, local_energy
 from minusgrad.errors import DivergedError, NonFiniteError
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
@@ -19,6 +18,7 @@ from minusgrad.steppers.stability.energy_balance import EnergyWatch
 from minusgrad.steppers.stability.linear_stability import friction_limit, propagation, stability_limit
 from minusgrad.steppers.stability.step_size import WORTH, step_size
 from minusgrad.steppers.stability.vibrations import Vibrations, vibrations
+from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_elastic.springs import spring
 from tests.support.command import SCENES
 from tests.support.kepler import SHORT

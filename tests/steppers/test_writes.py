@@ -12,7 +12,6 @@ import minusgrad
 from minusgrad import Fields, Hold, Loss, Motion, Node, Parameter, Potential, Rollout, bind, local_energy
 from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.errors import EnergyError
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.first_order import FIRE, Adam, GradientDescent
@@ -21,6 +20,7 @@ from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_elastic.springs import spring
 from tests.support.kepler import SHORT
 from tests.support.laws import bits

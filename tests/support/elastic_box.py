@@ -4,7 +4,6 @@ import numpy as np
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy
 from minusgrad.plugin import Box
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.first_order import GradientDescent
@@ -14,6 +13,7 @@ from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kept, kinetic
 from minusgrad.steppers.stepper import Stepper
+from minusgrad.steppers.timed.heat_bath import Bath
 
 KT, P, SIDE, MOTIONS = 0.7, 0.4, 3.0, (Motion("x", "v", "m"),)
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.plugin import Cutoff
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_molecular.lennard_jones import lennard_jones
 
 MOTIONS = (Motion("x", "v", "m"),)

@@ -16,7 +16,6 @@ from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
-from ..steppers.heat_bath import Bath
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
@@ -38,6 +37,7 @@ from ..steppers.timed.few_bodies.central_mass import about
 from ..steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.timed.gauss_radau.gauss_radau import TOLERANCE, GaussRadau
+from ..steppers.timed.heat_bath import Bath
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .chaos_indicators import Megno
 from .contexts import ObserverContext, StepperContext

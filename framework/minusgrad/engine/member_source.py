@@ -189,8 +189,8 @@ class MemberSource:
                 self._moving(one.body, runtime, found)
                 self._moving(getattr(one, "orelse", []), runtime, found)
             if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
-                if any(isinstance(n, ast.Name) and n.id in runtime | set(SCALARS) for n in ast.walk(one.value)):
-                    runtime = runtime | {one.targets[0].id}
+                used = {n.id for n in ast.walk(one.value) if isinstance(n, ast.Name)}
+                runtime = runtime | {one.targets[0].id} if used & (runtime | set(SCALARS)) else runtime
             for node in ast.walk(one) if not isinstance(one, (ast.If, ast.While)) else ():
                 if isinstance(node, ast.Subscript) and _base(node) in self.own:
                     used = {n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name)}
@@ -223,7 +223,9 @@ class MemberSource:
         self._body(self.tree.body)
         text = ["    " * depth + line for depth, line in self._out]
         loads = [f"{_local(n, k)} = {self._at(n, str(k))}" for n, k in self._used_places()]
-        stores = [f"{self._at(n, str(k))} = {_local(n, k)}" for n, k in self._used_places() if n in self.written]
+        stores = [
+            f"{self._at(n, str(k))} = {_local(n, k)}" for n, k in self._used_places() if n in self.written
+        ]
         hoisted = [f"{name} = {value}" for value, name in self._top.items()]
         one = f"ti.Vector([ti.{self.real}(1.0)] * {self.wide})"
         inverses = [f"{name} = {one} / {number}" for number, name in self._inverses.items()]
@@ -294,7 +296,11 @@ class MemberSource:
         kind = self._dtype(name)
         text = self._converted(new, kind)
         place = self._place(target)
-        here = _local(name, place) if isinstance(place, int) and name in self.local else self._at(name, str(place))
+        here = (
+            _local(name, place)
+            if isinstance(place, int) and name in self.local
+            else self._at(name, str(place))
+        )
         self._emit(f"{here} = {self._guarded(text, here)}")
 
     def _put_name(self, original: str, new: Value) -> None:
@@ -464,7 +470,9 @@ class MemberSource:
             kind = "f64"
         if not (left.wide or right.wide):
             fixed = f"({left.fixed} {sign} {right.fixed})" if left.fixed and right.fixed else ""
-            return Value(f"({left.text} {sign} {right.text})", kind, fixed=fixed if len(fixed) < LONGEST else "")
+            return Value(
+                f"({left.text} {sign} {right.text})", kind, fixed=fixed if len(fixed) < LONGEST else ""
+            )
         if kind == "truth":
             return Value(f"({self._mask(left)} {sign} {self._mask(right)})", "truth", True)
         if sign not in "+-*/" or kind not in _REAL:
@@ -524,7 +532,9 @@ class MemberSource:
         if function in _CASTS:
             kind, value = _CASTS[function], values[0]
             if not value.wide:
-                return Value(f"{function}({value.text})", kind, fixed=value.fixed and f"{function}({value.fixed})")
+                return Value(
+                    f"{function}({value.text})", kind, fixed=value.fixed and f"{function}({value.fixed})"
+                )
             return Value(self._converted(value, kind), kind, True)
         if function == "ti.cast":
             kind = {"ti.f64": "f64", "ti.f32": "f32"}.get(values[1].text, "whole")
@@ -670,6 +680,9 @@ def _assigned(body: Sequence[ast.stmt]) -> set[str]:
 
 def _reads_shape_of(node: ast.AST, names: tuple[str, ...]) -> bool:
     return any(
-        isinstance(n, ast.Attribute) and n.attr == "shape" and isinstance(n.value, ast.Name) and n.value.id.endswith(names)
+        isinstance(n, ast.Attribute)
+        and n.attr == "shape"
+        and isinstance(n.value, ast.Name)
+        and n.value.id.endswith(names)
         for n in ast.walk(node)
     )

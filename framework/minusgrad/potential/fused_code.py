@@ -12,10 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ..codegen.argument_sums import argument_sums
 from ..codegen.derivative_request import DerivativeRequest
 from ..codegen.lane_statements import AllVectors
 from ..codegen.map_loops import MapLoops
+from ..codegen.one_thread.argument_sums import argument_sums
 from ..codegen.term_loops import Emitter
 from ..codegen.windows.scatter_loops import WindowLoops
 from ..energies.roles import Time

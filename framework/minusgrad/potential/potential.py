@@ -103,7 +103,7 @@ class Potential:
     def scattering(self) -> Iterator[None]:
         """Context manager: code for larger kernels (`FusedCode`) adds to nodes element by element.
 
-        For kernels in which one thread goes through all elements (`codegen.scattered_loops`).
+        For kernels in which one thread goes through all elements (`codegen.one_thread.scattered_loops`).
         """
         self.scattered = True
         try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
-from ..codegen.scattered_loops import ScatteredLoops
+from ..codegen.one_thread.scattered_loops import ScatteredLoops
 from ..codegen.term_loops import Emitter
 from ..energies.fields import ordered_sum
 from ..energies.roles import Time

@@ -135,11 +135,13 @@ class EnsembleTable(Record):
 
     Of all members those of a `shard` run, from its first number up to, not including, its second; or one
     `member`.
+    `lanes`: small members share vectors; else they run one after another, with other rounding.
     """
 
     members: Annotated[int, Field(ge=1)] | None = None
     member: Count | None = None
     shard: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
+    lanes: bool = True
     vary: Mapping[str, VaryTable] = {}
     statistics: StatisticsTable | None = None
 

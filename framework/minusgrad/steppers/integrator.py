@@ -57,7 +57,6 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import Start
-from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
@@ -73,6 +72,7 @@ from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
+from .timed.heat_bath import Bath
 from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024

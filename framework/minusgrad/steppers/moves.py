@@ -17,7 +17,6 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
-from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .schemes import Scheme
@@ -36,6 +35,7 @@ from .step_sequence import (
 )
 from .tape import Tape
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
+from .timed.heat_bath import Bath
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
 """Header of the loop over steps, which is taken in order by one thread."""

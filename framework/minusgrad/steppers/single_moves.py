@@ -13,7 +13,6 @@ from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, short_loops_serial
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder
-from .heat_bath import Bath
 from .moves import Moves
 from .pressure.cell import Cell
 from .schemes import Scheme
@@ -35,6 +34,7 @@ from .step_sequence import (
     rule,
 )
 from .tape import TapeKernels
+from .timed.heat_bath import Bath
 
 
 class SingleMoves:

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import i0e, i1e
 
 from minusgrad import Hold
-from minusgrad.steppers.heat_bath import Bath
+from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_elastic.rods import rod
 from tests.support.mechanisms import energy, mechanism, state, violation, weight
 

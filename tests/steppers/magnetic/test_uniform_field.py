@@ -6,10 +6,10 @@ import pytest
 from minusgrad import Node, Parameter, Potential, local_energy
 from minusgrad.energies.magnetic_field import uniform_field
 from minusgrad.engine import storage
-from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic_energy
+from minusgrad.steppers.timed.heat_bath import Bath
 from tests.support.charges import B3, MOTION, along, exact_orbit, fields, moving, quadrupole, well
 from tests.support.kepler import SHORT
 from tests.support.laws import assert_order, assert_reversible, assert_splits, energy

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 def member_stepper(members: "Members") -> MemberStepper:
     """The stepper of the members, never by their number: member k has the same bits in every ensemble."""
     stepper: MemberStepper
+    table = members.scene.ensemble
     try:
+        if table and not table.lanes:
+            raise NotWideError("[ensemble] lanes = false")
         stepper = MemberLanes(members)
         stepper.why = "members in lanes"
     except NotWideError as reason:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...engine.member_source import NotWideError
-from ...errors import CheckpointError, NonFiniteError, RunFailedError, UserError
+from ...errors import CheckpointError, NonFiniteError, UserError
 from ...potential.term_kernels import TermKernels
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes

@@ -1,8 +1,8 @@
 """IntegratorLanes: many members of one small system, moved by the kernel of many steps, one to a lane.
 
 The kernel is that of the integrator (`Moves.steps`), with loops that add to nodes at once
-(`codegen.scattered_loops`), rewritten so that each lane is a member (`engine.member_kernels`). The integrator
-itself is the template: a member is captured from it, and revealed in it.
+(`codegen.one_thread.scattered_loops`), rewritten so that each lane is a member (`engine.member_kernels`). The
+integrator itself is the template: a member is captured from it, and revealed in it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,7 +43,11 @@ def suits(integrator: Integrator) -> str:
         return f"{nodes} nodes are more than {MOST_NODES}"
     if not integrator.fused or not integrator.potential.fixed:
         return "its steps are not taken in one kernel"
-    kept = {"constraints": integrator.constraints, "Kepler drifts": integrator.kepler, "a cell": integrator.cell}
+    kept = {
+        "constraints": integrator.constraints,
+        "Kepler drifts": integrator.kepler,
+        "a cell": integrator.cell,
+    }
     for name, given in kept.items():
         if given:
             return f"steps with {name} have no lanes"
@@ -111,7 +115,7 @@ class IntegratorLanes:
         self._kernel(n, float(first), one.t0, one.dt)
 
     def evaluate(self, t: float) -> None:
-        """Compute the forces of all members, by a step with dt = 0: they have the bits that steps give them."""
+        """Compute the forces of all members, by a step with dt = 0: with the bits of steps."""
         kept = {n: self.arrays.rows(a) for n, a in self._saved.items() if not n.startswith(FORCES)}
         self._step_of_no_length(t)
         for name, rows in kept.items():
@@ -199,6 +203,6 @@ class IntegratorLanes:
             if not (error <= TOLERANCE * eps * np.abs(wanted).max(initial=0.0)).all():
                 node = int(np.argmax(error.reshape(len(error), -1).max(axis=1)))
                 raise MiscompiledError(
-                    f"lanes of members: dU/d({name}) at node {node} is {found[node]}, and {wanted[node]} where"
-                    " one member is computed; report it, and run with [ensemble] lanes = false"
+                    f"lanes of members: dU/d({name}) at node {node} is {found[node]}, and {wanted[node]} of"
+                    " one member; report it, and run with [ensemble] lanes = false"
                 )

@@ -8,12 +8,12 @@ whose lanes are members of an ensemble (`engine.member_source`).
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..elements.node_tuples import NodeTuples
-from ..energies.term import Term
-from ..errors import EnergyError
-from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, Place, outputs
-from .term_loops import Emitter
+from ...elements.node_tuples import NodeTuples
+from ...energies.term import Term
+from ...errors import EnergyError
+from ...symbolic.scalar import Scalar
+from ..derivative_request import TOTAL, Place, outputs
+from ..term_loops import Emitter
 
 
 class ScatteredLoops(Emitter):
@@ -38,7 +38,10 @@ class ScatteredLoops(Emitter):
             return self._added(replace(place, overwrite=False), f"n{place.slot}", "{}")
 
         before = [f"{p}total[0, 0] = 0.0"] if TOTAL in places else []
-        return [*before, *self._each_element(outputs(value, places, along), [line(place) for place in places])]
+        return [
+            *before,
+            *self._each_element(outputs(value, places, along), [line(place) for place in places]),
+        ]
 
 
 def _in_tuples(term: Term) -> Term:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..engine import random, storage
-from ..engine.kernels import Code, real
+from ...energies.fields import Field
+from ...engine import random, storage
+from ...engine.kernels import Code, real
 
 
 @dataclass(frozen=True)

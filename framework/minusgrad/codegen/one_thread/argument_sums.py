@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import MOST_COLUMNS, columns_of
-from ..engine import storage
-from ..engine.kernels import Code, added, zeroed
-from .term_loops import Emitter
+from ...energies.fields import MOST_COLUMNS, columns_of
+from ...engine import storage
+from ...engine.kernels import Code, added, zeroed
+from ..term_loops import Emitter
 
 
 def argument_sums(emitter: Emitter, argument: str, buffer: str, into: Any) -> list[Code]:

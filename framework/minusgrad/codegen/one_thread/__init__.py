@@ -1,0 +1,1 @@
+"""Loops for kernels in which one thread goes through all elements, for many steps."""
