@@ -3,6 +3,8 @@
 import csv
 import re
 from collections import Counter
+from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -49,6 +51,23 @@ class CsvTable:
     def places(self) -> list[str]:
         """`file:line` of each row below the column names, for messages."""
         return [f"{self.file}:{line}" for line, _ in self._rows[1:]]
+
+    def parts(self, column: str) -> dict[int, Self]:
+        """The rows of each whole number in a column, as tables of their own.
+
+        Raises `UserError` as `numbers` does, and for a number that is not whole.
+        """
+        found: dict[int, Self] = {}
+        for place, number, row in zip(self.places, self.numbers(column), self._rows[1:], strict=True):
+            if number != int(number):
+                raise UserError(
+                    f"{place}: column '{column}': needs a whole number, got {number:g}; correct it"
+                )
+            if int(number) not in found:
+                found[int(number)] = copy(self)
+                found[int(number)]._rows = self._rows[:1]
+            found[int(number)]._rows.append(row)
+        return found
 
     def numbers(self, column: str) -> np.ndarray:
         """The numbers of a column, shape (rows,).

@@ -4,13 +4,15 @@
     time, x, y, z                                   /particles/all/position/value  [T, N, d]
     0, 4.84, -1.16, -0.10
 
-A table for several nodes has a column `node`, with the node's name or number. Vectors are in columns x, y, z,
+A table for several nodes has a column `node`, with the node's name or number; a table for the members of an
+ensemble has a column `member`. Vectors are in columns x, y, z,
 or vx, vy, vz for a field v; scalars in the column with the field's name. Trajectory files are not
 trusted: only two plain arrays are read, without links, filters or data in other files.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import h5py
 import numpy as np
@@ -26,7 +28,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 class Wanted:
     """The measurements to read: a field, its label in trajectories, the shape of one value, and the nodes.
 
-    `nodes` by number, out of `count`; `names` of all nodes, if they have names.
+    `nodes` by number, out of `count`; `names` of all nodes, if they have names. `member`: of an ensemble.
     """
 
     field: str
@@ -35,6 +37,7 @@ class Wanted:
     nodes: Sequence[int]
     count: int
     names: Sequence[str] = ()
+    member: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ def read(file: str, data: bytes, wanted: Wanted) -> Measurements:
 
 
 def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
-    table = CsvTable(file, data)
+    table = _of_member(file, data, wanted.member)
     values = np.stack([table.numbers(c) for c in _columns(table, wanted)], axis=1)
     times, first, moment = np.unique(table.numbers("time"), return_index=True, return_inverse=True)
     rows = _rows(table, wanted)
@@ -72,6 +75,27 @@ def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
         node = _called(wanted, wanted.nodes[row])
         raise UserError(f"{places[m]}: node {node} is missing at time {times[m]:.10g}; add a row")
     return Measurements(times, found.reshape(*found.shape[:2], *wanted.shape), places)
+
+
+def _of_member(file: str, data: bytes, member: int | None) -> CsvTable:
+    """The rows of a member, where a table has a column of members; else all."""
+    parts = _parts(file, data)
+    if isinstance(parts, CsvTable):
+        return parts
+    if member is None:
+        raise UserError(
+            f"{file}: has a column 'member', got a scene without [ensemble]; add it, or leave the column out"
+        )
+    if member not in parts:
+        raise UserError(f"{file}: needs rows of member {member}, got none; add them")
+    return parts[member]
+
+
+@lru_cache(maxsize=4)
+def _parts(file: str, data: bytes) -> CsvTable | dict[int, CsvTable]:
+    """A table, or the rows of each member; kept, because every member asks for its own."""
+    table = CsvTable(file, data)
+    return table.parts("member") if "member" in table.columns else table
 
 
 def _columns(table: CsvTable, wanted: Wanted) -> list[str]:

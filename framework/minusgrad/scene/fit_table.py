@@ -5,6 +5,7 @@ of = "run"                     or "equilibrium": of the minimum that the scene's
 method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip), "optimality_criteria" (move)
 iterations = 30
 memory = "1 GB"                for the stored states of the adjoint
+members = "experiments"        the members of [ensemble] share what is fitted; or "starts": a fit of each
 
 [fit.parameters.m]             an initial field, or a parameter: "spring.k"
 body = "saturn"
@@ -78,6 +79,7 @@ class FitTable(Record):
     move: Positive | None = None
     constraint: MeanTable | None = None
     memory: int | str = "1 GB"
+    members: Literal["experiments", "starts"] | None = None
     save_every: Annotated[int, Field(ge=1)] | None = None
 
     @field_validator("method")
@@ -161,9 +163,10 @@ class Looked(Record):
 class Misfit(Record):
     """Misfit to measurements of a field: sum of |field - target|^2 / (2 sigma^2) over nodes.
 
-    `data`: a CSV table, or a trajectory of ours in HDF5. `sigma` is the standard deviation of one number, in
-    the field's unit; if it is not given, it is estimated from the residuals. `unit` and `time_unit` are those
-    of a table (default: the run's units).
+    `data`: a CSV table, or a trajectory of ours in HDF5; `{member}` in its name, as in "run_{member:02}.csv",
+    is the number of a member of [ensemble], whose rows a column `member` of a table says, too. `sigma` is the
+    standard deviation of one number, in the field's unit; if it is not given, it is estimated from the
+    residuals. `unit` and `time_unit` are those of a table (default: the run's units).
     """
 
     name: str | None = None

@@ -115,6 +115,10 @@ class Equilibrium:
         field, inputs = self.potential.fields[name], self.inputs_of(name)
         field.set(np.where(inputs, values, field.values))
 
+    def begin_here(self) -> None:
+        """Take the present fields for the start of the scene, to which failed searches return."""
+        self._start = self._values()
+
     # Loss, gradient and curvature
 
     def value(self) -> float:

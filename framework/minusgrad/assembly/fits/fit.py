@@ -27,10 +27,13 @@ from ...steppers.minimisers.optimality_criteria import OptimalityCriteria
 from ...steppers.minimisers.outcomes import Tolerances
 from ...steppers.minimisers.unknowns import Unknown
 from .. import job
+from ..ensembles.members import Members
 from ..observers import FitHistory
-from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .estimates import Estimate, Estimates, combination
+from .experiments import Experiments
+from .fitted_members import refuse_two_starts, refuse_unsaid, simulation_of
+from .losses import FitLosses
 from .objective_kinds import KINDS
 from .parameters import FitParameters
 
@@ -61,22 +64,50 @@ class ParameterFit:
     It has the `simulation` of the run or equilibrium, the `objective` that computes it, and the `search` that
     minimises the objective; `plan` says how its gradient is computed. Its recorder and observers are of the
     search. Those of the simulation stay unused.
+
+    In a scene with `[ensemble]` it is the fit of `member`, or of the one that the scene names; without one
+    the members are `experiments` that share the parameters. members: those of the scene, where known.
     """
 
-    def __init__(self, validated: ValidatedScene, folder: Path | None = None):
-        if validated.scene.fit is None:
-            raise UserError(
-                f"{validated.scene.path}: has no [fit]; add one, or run the scene with `minusgrad run`"
-            )
-        self.simulation, self.table = Simulation(validated, folder), validated.scene.fit
-        self.scene, self.registry, self.units = validated.scene, validated.registry, self.simulation.units
+    def __init__(
+        self,
+        validated: ValidatedScene,
+        folder: Path | None = None,
+        members: Members | None = None,
+        member: int | None = None,
+    ):
+        scene = validated.scene
+        if scene.fit is None:
+            raise UserError(f"{scene.path}: has no [fit]; add one, or run the scene with `minusgrad run`")
+        refuse_unsaid(scene)
+        if scene.ensemble is not None:
+            members = members or Members(validated, folder)
+            member = scene.ensemble.member if member is None else member
+        self.members, self.member = members, member
+        self.simulation, self.table = simulation_of(validated, folder, members, member), scene.fit
+        self.scene, self.registry, self.units = scene, validated.registry, self.simulation.units
         self.placed = self.simulation.placed
-        made = KINDS[self.table.of](self.simulation, validated.models, self.table)
+        self.experiments: Experiments | None = None
+        if members is not None and member is None:
+            self.experiments = Experiments(members, validated.models, self.table)
+            made = self.experiments.first
+        else:
+            kind = KINDS[self.table.of](self.simulation, self.table)
+            made = kind.function(FitLosses(self.simulation, validated.models, kind.clock, member))
         self.observed, self.function, self.plan = made.observed, made.function, made.plan
         self.origin = self.simulation.origin  # of the values in the scene, before a parameter moves
         self.parameters = FitParameters(self.simulation, self.table.parameters, self.function)
+        with self.placed(("fit", "parameters")):
+            refuse_two_starts(members, self.table.parameters)
+            listed, whole = self.parameters.listed, self.function
+            if self.experiments is not None:
+                listed, whole, self.plan = (
+                    self.experiments.share(listed),
+                    self.experiments,
+                    self.experiments.plan,
+                )
         with self.placed(("fit",)):
-            self.objective = RunObjective(self.function, self.parameters.listed, self._limit())
+            self.objective = RunObjective(whole, listed, self._limit())
             self.search = self._search()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self._recorded_units(), seconds)
@@ -93,6 +124,11 @@ class ParameterFit:
     def solver_used(self) -> str:
         """The linear solver of the last equilibrium's derivatives; empty for a run."""
         return self.function.solver.used if isinstance(self.function, Equilibrium) else ""
+
+    @property
+    def count(self) -> int:
+        """The numbers that were measured, in all experiments."""
+        return self.observed.count if self.experiments is None else self.experiments.count
 
     @property
     def last(self) -> int:
@@ -215,7 +251,7 @@ class ParameterFit:
             verdict=search.verdict,
             iterations=search.step,
             loss=search.energy,
-            observations=self.observed.count,
+            observations=self.count,
             parameters=found,
             errors_from=uncertainty.origin,
             sigma=uncertainty.sigma,
@@ -254,7 +290,7 @@ class ParameterFit:
             return Uncertainty(nothing, f"none, because more than {MOST_ERRORS} numbers are sought")
         curvature = self.objective.curvature(self.search.coordinates.directions())
         found = standard_errors(curvature, self._moving(), self.simulation.fields.dtype)
-        spare = self.observed.count - found.determined
+        spare = self.count - found.determined
         reduced = 2.0 * self.search.energy / spare if spare > 0 else None
         if self.observed.with_sigma:
             return Uncertainty(

@@ -1,8 +1,9 @@
 """The losses of a fit, from `[[fit.loss]]`: measurements in the run's units, at the steps of their times."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from ...scene.fit_table import Looked, Misfit
 from ...scene.units import UnitSystem
 from ..simulation import Simulation
 
+NUMBERED = re.compile(r"\{member(?::0?(\d)d?)?\}")
+"""Where the name of a file has the number of a member, with at least so many digits."""
 NEAR = 1e-6
 """The largest distance of a measurement's time from a step, in units of dt."""
 
@@ -88,11 +91,46 @@ class Moment:
         return (0,)
 
 
-class FitLosses:
-    """The losses of a scene's fit over the fields of its simulation, at steps that the `clock` knows."""
+@dataclass(frozen=True)
+class Seen:
+    """The steps at which a loss looks at a run, and its data at these steps."""
 
-    def __init__(self, simulation: Simulation, models: dict[Any, Any], clock: Clock | Moment):
-        scene, self.simulation, self.clock = simulation.scene, simulation, clock
+    steps: tuple[int, ...]
+    data: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(cls, loss: Loss) -> Self:
+        """Those that a loss has."""
+        return cls(loss.steps, loss.data)
+
+
+def file_of(name: str, member: int | None) -> str:
+    """The name of a file of measurements, with the number of a member where it says `{member}`.
+
+    Raises `UserError` for a scene without members.
+    """
+    if member is None and NUMBERED.search(name):
+        raise UserError(
+            f"data: names the file of a member, got a scene without [ensemble]: '{name}'; add it, or name one"
+            " file"
+        )
+    return NUMBERED.sub(lambda found: f"{member:0{found[1] or 1}d}", name)
+
+
+class FitLosses:
+    """The losses of a scene's fit over the fields of its simulation, at steps that the `clock` knows.
+
+    member: the member of an ensemble whose measurements they have.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        models: dict[Any, Any],
+        clock: Clock | Moment,
+        member: int | None = None,
+    ):
+        scene, self.simulation, self.clock, self.member = simulation.scene, simulation, clock, member
         self.models = [models[block.path] for block in scene.loss]
         pairs = list(zip(scene.loss, self.models, strict=True))
         self.losses = [self._loss(block, model) for block, model in pairs]
@@ -118,6 +156,20 @@ class FitLosses:
         """The last step that a loss depends on."""
         return max(step for loss in self.losses for step in loss.steps)
 
+    def measured(self, member: int) -> list[Seen]:
+        """The measurements of another member, for each loss. Raises `SceneError` as for this one."""
+        found = []
+        for block, model, loss in zip(self.simulation.scene.loss, self.models, self.losses, strict=True):
+            with self.simulation.placed(block.path):
+                found.append(self._seen(model, loss, member) if isinstance(model, Misfit) else Seen.of(loss))
+        return found
+
+    def _seen(self, model: Misfit, loss: Loss, member: int) -> Seen:
+        simulation, (name,) = self.simulation, loss.data
+        field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
+        measured = self._measured(model, field, bodies, member)
+        return Seen(self.clock.steps(measured), {name: measured.values.astype(simulation.fields.dtype)})
+
     def _loss(self, block: Block, model: Any) -> Loss:
         if isinstance(model, Misfit):
             with self.simulation.placed(block.path):
@@ -130,7 +182,7 @@ class FitLosses:
         simulation = self.simulation
         field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
         energy = misfit(field)
-        measured = self._measured(model, field, bodies)
+        measured = self._measured(model, field, bodies, self.member)
         steps, unit = self.clock.steps(measured), UnitSystem.si().symbol(field.unit)
         targets = measured.values.astype(simulation.fields.dtype)
         sigma = {} if model.sigma is None else {"sigma": simulation.units.convert(model.sigma, unit)}
@@ -145,14 +197,17 @@ class FitLosses:
         )
         return Loss(self._potential(term), steps, {f"{term.name}.target": targets})
 
-    def _measured(self, model: Misfit, field: Field, bodies: Sequence[Body]) -> Measurements:
+    def _measured(
+        self, model: Misfit, field: Field, bodies: Sequence[Body], member: int | None
+    ) -> Measurements:
         """Times (T,) and values (T, nodes, ...) in the run's units."""
         simulation = self.simulation
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         label = simulation.state.labels.get(field.name, field.name)
         names = simulation.state.names
-        wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names)
-        found = measurements.read(model.data, simulation.starting.read(model.data), wanted)
+        wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names, member)
+        file = file_of(model.data, member)
+        found = measurements.read(file, simulation.starting.read(file), wanted)
         time = self._size(model, "time_unit", found.time_unit, "s")
         unit = self._size(model, "unit", found.unit, field.unit)
         return Measurements(found.times * time, found.values * unit, found.places)
