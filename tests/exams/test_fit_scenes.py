@@ -32,6 +32,21 @@ def test_weigh_a_planet(tmp_path) -> None:
         assert (np.abs(found.values - truth[name].values[JUPITER]) <= 4.0 * found.errors).all()
 
 
+def test_calibration(tmp_path) -> None:
+    """One stiffness from 64 experiments, and that of some experiments alone."""
+    scene = SCENES / "calibration.toml"
+    whole = estimate(minusgrad.fit(scene, out=tmp_path / "fit"), "spring.stiffness")
+    errors = []
+    for member in range(0, 64, 8):
+        fit = minusgrad.fit(scene, {"ensemble.member": member}, tmp_path / f"{member}")
+        alone = estimate(fit, "spring.stiffness")
+        errors.append(alone.errors[0])
+        assert abs(alone.values[0] - 2.5) < 4.0 * alone.errors[0]
+        assert 7e-4 < alone.errors[0] / 2.5 < 9e-4
+    assert whole.errors[0] * np.sqrt(64) == pytest.approx(np.mean(errors), rel=0.02)
+    assert abs(whole.values[0] - 2.5) < 3.0 * whole.errors[0]
+
+
 @pytest.mark.long
 def test_weigh_a_planet_along_substeps(tmp_path) -> None:
     """Gauss-Radau steps from one look to the next: the fit of the splitting, in parts of its error bars."""

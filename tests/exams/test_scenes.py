@@ -26,6 +26,7 @@ CLAIMED = {
     "argon_liquid": "exams/test_molecular_scenes.py::test_argon_liquid",
     "argon_npt": "steppers/pressure/test_liquid.py::test_argon_npt",
     "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
+    "calibration": "exams/test_fit_scenes.py::test_calibration",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
     "catenary": "exams/test_constraint_scenes.py::test_catenary",

@@ -64,6 +64,7 @@ class Experiments:
         self.plan = f"{len(numbers)} experiments share the parameters{several}; of each: {self.first.plan}"
         self._shared: dict[str, tuple[FitParameter, np.ndarray]] = {}
         self._memory = {one.number: self._begun(one) for one in self._every}
+        members.put(numbers[0])
 
     @staticmethod
     def _experiment(made: Mapping[Any, FitFunction], number: int, seen: list[Seen]) -> Experiment:

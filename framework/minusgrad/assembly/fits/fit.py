@@ -99,13 +99,9 @@ class ParameterFit:
         self.parameters = FitParameters(self.simulation, self.table.parameters, self.function)
         with self.placed(("fit", "parameters")):
             refuse_two_starts(members, self.table.parameters)
-            listed, whole = self.parameters.listed, self.function
+            whole, listed = self.experiments or self.function, self.parameters.listed
             if self.experiments is not None:
-                listed, whole, self.plan = (
-                    self.experiments.share(listed),
-                    self.experiments,
-                    self.experiments.plan,
-                )
+                listed, self.plan = self.experiments.share(listed), self.experiments.plan
         with self.placed(("fit",)):
             self.objective = RunObjective(whole, listed, self._limit())
             self.search = self._search()
