@@ -136,6 +136,7 @@ AT_REST: dict[str, dict[str, Any]] = {
 }
 """What is minimised."""
 FITTED: dict[str, dict[str, Any]] = {
+    "calibration": {"ensemble.members": 3, "fit.iterations": 6, "fit.save_every": 2},
     "rods_from_path": {"stepper.dt": "20 ms", "run.steps": 60, "fit.iterations": 6, "fit.save_every": 2},
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
     "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
