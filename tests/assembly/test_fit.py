@@ -156,8 +156,8 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
         " 'gauss_newtn'; did you mean 'gauss_newton'?",
         "swing.toml:23:14: fit.iterations: needs a whole number of at least 0, not -1",
         "swing.toml:24:1: fit.rat: no key 'rat'; did you mean 'rate'? (keys: change, clip,"
-        " constraint, first, gradient, iterations, loss, members, memory, method, move, of, pairs, parameters, rate,"
-        " save_every)",
+        " constraint, first, gradient, iterations, loss, members, memory, method, move, of, pairs,"
+        " parameters, rate, save_every)",
         "swing.toml:29:1: fit.parameters.v.scal: no key 'scal'; did you mean 'scale'? (keys: body, lower,"
         " rate, scale, start, upper)",
         "swing.toml:30:8: fit.parameters.v.rate: needs a number above 0, not 0",
