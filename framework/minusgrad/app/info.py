@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..assembly.ensembles.marks import read_marks
 from ..errors import CheckpointError
 from ..files import checkpoint, trajectory
+from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..scene.units import SYSTEMS
 
@@ -87,7 +89,18 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
         "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
         "fitted": [_of_start(one) for one in meta.get("fitted") or () if isinstance(one, Mapping)],
         "arrays": arrays,
-    }
+    } | _of_members(moment)
+
+
+def _of_members(moment: Snapshot) -> dict[str, Any]:
+    """The number of members of an ensemble, and of those that failed; or the member that ran alone."""
+    facts = moment.meta.get("ensemble")
+    if not isinstance(facts, Mapping):
+        return {}
+    if "member" in facts:
+        return {"member": facts["member"]}
+    failures, ends = read_marks(moment.under("stepper"))
+    return {"members": facts.get("members"), "failed_members": len(failures), "ended_members": len(ends)}
 
 
 def _of_start(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..assembly import provenance
 from ..assembly.ensembles.ensemble import Ensemble
-from ..assembly.ensembles.member_stepper import Failure
+from ..assembly.ensembles.marks import Failure
 from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit

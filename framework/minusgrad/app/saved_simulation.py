@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..check.single_precision import in_double, widened
@@ -30,13 +31,18 @@ def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) ->
     snapshot = _snapshot(path, at)
     if snapshot.meta.get("fit") is True:
         raise RunFolderError(f"{path}: is a fit, which has no state of its own; give the folder of a run")
-    simulation, grave, _ = rebuilt(folder, snapshot, plugins, verb=verb)
-    assert isinstance(simulation, Simulation)
+    job, grave, _ = rebuilt(folder, snapshot, plugins, verb=verb)
+    assert isinstance(job, Simulation | Ensemble)
     if grave:
         raise CheckpointError("\n".join([f"{path}: {OTHER}", *grave, "run the scene again"]))
-    with blaming(simulation.registry):
-        simulation.restore(snapshot)
-    return simulation, snapshot.step
+    if isinstance(job, Ensemble) and not job.alone:
+        raise RunFolderError(
+            f"{path}: is an ensemble of {job.stepper.count} members; give the folder of one, which"
+            f" `minusgrad export {path} --member N` writes"
+        )
+    with blaming(job.registry):
+        job.restore(snapshot)
+    return (job.template if isinstance(job, Ensemble) else job), snapshot.step
 
 
 def _snapshot(path: Path, at: int | None) -> Snapshot:

@@ -94,6 +94,12 @@ def print_info(found: "Mapping[str, Any]") -> None:
     if "time" in found:
         unit = "" if found["time_unit"] == "1" else f" {found['time_unit']}"
         print(f"  t = {found['time']:.10g}{unit}, dt = {found['dt']:.10g}{unit}")
+    if "members" in found:
+        failed = f", {found['failed_members']} failed" if found["failed_members"] else ""
+        print(
+            f"  {found['members']} members{failed}; one of them:"
+            f" minusgrad export {found['folder']} --member N"
+        )
     for what in ("versions", "plugins"):
         if found.get(what):
             print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")

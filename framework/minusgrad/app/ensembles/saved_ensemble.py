@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...assembly.ensembles.ensemble import POINTS
-from ...assembly.ensembles.member_stepper import End, Failure, read_marks
-from ...assembly.ensembles.stacked_rows import BOXES
+from ...assembly.ensembles.marks import BOXES, POINTS, End, Failure, read_marks
 from ...assembly.ensembles.statistics import is_statistic
 from ...errors import RunFolderError, UserError
 from ...files import checkpoint

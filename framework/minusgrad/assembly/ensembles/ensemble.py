@@ -25,13 +25,11 @@ from ..observers import Observer
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .choice import member_stepper
+from .marks import POINTS
 from .members import Members
 from .members_watch import MembersWatch
 from .observation import AloneObserver, MembersObserver, Round
 from .stacked_rows import StackedRows
-
-POINTS = "points"
-"""The folder of a checkpoint's arrays for the values of the varied keys, (M, *shape) each."""
 
 
 class Ensemble:

@@ -10,36 +10,20 @@ member alone fails as an ordinary run does.
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import RunFailedError
 from ...steppers.stepper import Stepper
+from .marks import End, Failure, read_marks
 
 if TYPE_CHECKING:
     from .members import Members
 
 FAILED, MIXED = "failed", "mixed"
 """The outcomes of an ensemble: every member failed; the members that ended did so in several ways."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The failure of one member: the number of steps that it had taken, and the error's text, which names
-    step, term and node."""
-
-    step: int
-    text: str
-
-
-@dataclass(frozen=True)
-class End:
-    """The end of a member that stopped by itself: after how many steps, and its outcome."""
-
-    step: int
-    outcome: str
 
 
 class MemberStepper(Stepper):
@@ -200,10 +184,3 @@ class MemberStepper(Stepper):
     @property
     def solver_used(self) -> str:
         return self.inner.solver_used
-
-
-def read_marks(state: Mapping[str, np.ndarray]) -> tuple[dict[int, Failure], dict[int, End]]:
-    """The members that failed, and those that ended by themselves, from a saved state."""
-    failed, marks = json.loads(np.asarray(state["members/marks"]).tobytes())
-    failures = {n: Failure(step, text) for n, step, text in marks[:failed]}
-    return failures, {n: End(step, outcome) for n, step, outcome in marks[failed:]}

@@ -17,10 +17,9 @@ from ...errors import RunFailedError
 from ...files.h5md import EDGES, OBSERVABLES, Raster
 from ...files.trajectory import Recorder
 from ..simulation import Simulation
+from .marks import BOXES
 from .statistics import Statistics
 
-BOXES = f"{OBSERVABLES}/box/edges"
-"""The name under which the edges of the members' boxes are recorded."""
 Row = Mapping[str, np.ndarray]
 
 

@@ -1,0 +1,41 @@
+"""Marks of members that failed, or ended by themselves, and names in the files of an ensemble.
+
+Nothing here needs Taichi.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...files.h5md import OBSERVABLES
+
+POINTS = "points"
+"""The folder of a checkpoint's arrays for the values of the varied keys, (M, *shape) each."""
+BOXES = f"{OBSERVABLES}/box/edges"
+"""The name under which the edges of the members' boxes are recorded."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The failure of one member: the number of steps that it had taken, and the error's text, which names
+    step, term and node."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class End:
+    """The end of a member that stopped by itself: after how many steps, and its outcome."""
+
+    step: int
+    outcome: str
+
+
+def read_marks(state: Mapping[str, np.ndarray]) -> tuple[dict[int, Failure], dict[int, End]]:
+    """The members that failed, and those that ended by themselves, from a saved state."""
+    failed, marks = json.loads(np.asarray(state["members/marks"]).tobytes())
+    failures = {n: Failure(step, text) for n, step, text in marks[:failed]}
+    return failures, {n: End(step, outcome) for n, step, outcome in marks[failed:]}
