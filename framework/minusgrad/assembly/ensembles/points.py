@@ -57,8 +57,12 @@ class Points:
     def values(self, key: str) -> np.ndarray:
         """The values of a key for the members that run, (M, *shape of one), in the run's units.
 
-        Those of a `jitter` are displacements.
+        Those of a `jitter` are displacements. Numbers that are too large are infinite.
         """
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._values(key)
+
+    def _values(self, key: str) -> np.ndarray:
         one, how = self.varied[key], self.table.vary[key]
         if one.listed is not None:
             return one.listed[self._rows(key)]

@@ -15,7 +15,7 @@ import numpy as np
 from ...energies.roles import Bounded, Datum
 from ...energies.term import Term
 from ...energies.values.element_data import require_range
-from ...engine import storage
+from ...engine import memory, storage
 from ...errors import EnergyError, UserError, unknown
 from ...files.csv_table import CsvTable
 from ...potential.potential import Potential
@@ -29,6 +29,10 @@ STATE = "state"
 
 SHARED = ("stepper", "run", "runtime", "observe", "checkpoint", "box", "units", "fit", "hold")
 """Sections whose keys members do not differ in, because they share times and observations."""
+
+
+WHOLE = 1e-9
+"""Parts by which the steps of a range may miss its end."""
 
 
 @dataclass(frozen=True)
@@ -149,16 +153,20 @@ class VariedKey:
     def _range(self, table: RangeTable) -> np.ndarray:
         """The values of a range (n,)."""
         first, last = (self._converted(one, self.place.unit) for one in (table.start, table.to))
-        if table.count is not None:
-            return np.linspace(first, last, table.count)
-        step = self._converted(table.step, self.place.unit)
-        number = round((last - first) / step) if step else 0
-        if number < 1 or abs(first + number * step - last) > 1e-9 * abs(last - first):
-            raise UserError(
-                f"range: needs a step that divides it, got {table.step} from {table.start} to {table.to};"
-                " give a `count`"
-            )
-        return np.linspace(first, last, number + 1)
+        count = table.count
+        if count is None:
+            step = self._converted(table.step, self.place.unit)
+            parts = (last - first) / step if step else 0.0
+            if not 0.5 < parts < 2**53 or abs(parts - round(parts)) > WHOLE * parts:
+                raise UserError(
+                    f"range: needs a step that divides it, got {table.step} from {table.start} to"
+                    f" {table.to}; give a `count`"
+                )
+            count = round(parts) + 1
+        memory.require(
+            16 * count * max(int(np.prod(self.shape)), 1), f"range: {count:,} values", "take fewer"
+        )
+        return np.linspace(first, last, count)
 
     def _table(self, file: str) -> np.ndarray:
         """The values of the columns of a file, (n, *shape)."""
