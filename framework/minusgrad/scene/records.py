@@ -10,6 +10,7 @@ before.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
@@ -94,14 +95,19 @@ def quantities(model: BaseModel, system: UnitSystem) -> dict[str, Any]:
     `UnitError` for a text that is not a quantity of the field's dimension, which validation has refused
     before.
     """
-    fields = type(model).model_fields
-    values = {
-        name: (getattr(model, name), (field.annotation, *field.metadata)) for name, field in fields.items()
-    }
+    kinds = _kinds(type(model))
+    values = {name: getattr(model, name) for name in kinds}
     return {
-        name: value if value in _words(parts) else _converted(value, _quantity(parts), system)
-        for name, (value, parts) in values.items()
+        name: value if value in words else _converted(value, quantity, system)
+        for (name, value), (words, quantity) in zip(values.items(), kinds.values(), strict=True)
     }
+
+
+@lru_cache(maxsize=1024)
+def _kinds(model: type[BaseModel]) -> dict[str, tuple[list[Any], Quantity | None]]:
+    """For each field of a model the words that it takes, and its quantity."""
+    parts = {name: (field.annotation, *field.metadata) for name, field in model.model_fields.items()}
+    return {name: (_words(one), _quantity(one)) for name, one in parts.items()}
 
 
 def _words(parts: tuple[Any, ...]) -> list[Any]:

@@ -240,14 +240,7 @@ class UnitSystem:
                     f"{value:g} has no unit, which this scene needs here; write '{value:g} {name}'"
                 )
             return float(value)
-        number, given = parse_quantity(value)
-        given = _of_one(given, unit)
-        _same_dimension(value, given, unit)
-        _same_angles(value, unit)
-        if not self.names and any(given.dimension):
-            cure = 'write a plain number, or set [units] to system = "si" or to a length, mass and time'
-            raise UnitError(f"'{value}' has a unit, but this scene is dimensionless; {cure}")
-        return _rounded(Fraction(number) * given.scale / self._coherent(unit), f"'{value}'")
+        return _converted(self, value, unit)
 
     def symbol(self, unit: str) -> str:
         """The name of this system's coherent unit: "J" -> "AU^2 Msun day^-2"; "1" when dimensionless."""
@@ -282,6 +275,23 @@ class UnitSystem:
 
     def _coherent(self, unit: str) -> Fraction:
         return _product(self.names, self._powers(unit))
+
+    def _of_text(self, value: str, unit: str) -> float:
+        """A quantity in this system; see `convert`."""
+        number, given = parse_quantity(value)
+        given = _of_one(given, unit)
+        _same_dimension(value, given, unit)
+        _same_angles(value, unit)
+        if not self.names and any(given.dimension):
+            cure = 'write a plain number, or set [units] to system = "si" or to a length, mass and time'
+            raise UnitError(f"'{value}' has a unit, but this scene is dimensionless; {cure}")
+        return _rounded(Fraction(number) * given.scale / self._coherent(unit), f"'{value}'")
+
+
+@lru_cache(maxsize=4096)
+def _converted(system: UnitSystem, value: str, unit: str) -> float:
+    """A quantity in a system: an ensemble converts those of its scene for every member."""
+    return system._of_text(value, unit)
 
 
 SYSTEMS = {
