@@ -33,17 +33,18 @@ def test_weigh_a_planet(tmp_path) -> None:
 
 
 def test_calibration(tmp_path) -> None:
-    """One stiffness from 64 experiments, and that of some experiments alone."""
+    """One stiffness from 64 experiments; and 64 stiffnesses, one from each, which scatter as they say."""
     scene = SCENES / "calibration.toml"
-    whole = estimate(minusgrad.fit(scene, out=tmp_path / "fit"), "spring.stiffness")
-    errors = []
-    for member in range(0, 64, 8):
-        fit = minusgrad.fit(scene, {"ensemble.member": member}, tmp_path / f"{member}")
-        alone = estimate(fit, "spring.stiffness")
-        errors.append(alone.errors[0])
-        assert abs(alone.values[0] - 2.5) < 4.0 * alone.errors[0]
-        assert 7e-4 < alone.errors[0] / 2.5 < 9e-4
-    assert whole.errors[0] * np.sqrt(64) == pytest.approx(np.mean(errors), rel=0.02)
+    whole = estimate(minusgrad.fit(scene, out=tmp_path / "one"), "spring.stiffness")
+    each = minusgrad.fit(scene, {"fit.members": "starts"}, tmp_path / "each").parameter_fit.results.as_list()
+    values, errors = (
+        np.array([one[key]["spring.stiffness"][0] for one in each]) for key in ("values", "standard_errors")
+    )
+    assert len(values) == 64
+    assert ((errors / 2.5 > 7.5e-4) & (errors / 2.5 < 9.5e-4)).all()
+    assert whole.errors[0] * np.sqrt(64) == pytest.approx(errors.mean(), rel=0.01)
+    assert values.std(ddof=1) == pytest.approx(errors.mean(), rel=0.25)  # 3 times the scatter of a deviation
+    assert whole.values[0] == pytest.approx(values.mean(), abs=0.3 * whole.errors[0])
     assert abs(whole.values[0] - 2.5) < 3.0 * whole.errors[0]
 
 

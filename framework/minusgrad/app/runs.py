@@ -23,6 +23,7 @@ from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
 from ..assembly.fits.fitted import Fitted
+from ..assembly.fits.starts import FitStarts, has_starts
 from ..assembly.observation_round import ObservationRound
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
@@ -60,6 +61,8 @@ INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
 """The file in a run folder with the results of a fit."""
+STARTS = "starts.csv"
+"""The file with a row for each of many starts of a fit."""
 OTHER = "not the run that was saved:"
 """How the differences begin that keep a run from being continued or read."""
 
@@ -103,7 +106,7 @@ class Fit(Run):
     """
 
     estimates: Estimates | None = None
-    parameter_fit: ParameterFit | None = None
+    parameter_fit: ParameterFit | FitStarts | None = None
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,7 @@ def fit(
     plugins: Plugins = (),
     force: bool = False,
     progress: Progress = quiet,
-    announce: Callable[[ParameterFit], None] = lambda job: None,
+    announce: Callable[[ParameterFit | FitStarts], None] = lambda job: None,
     max_hours: float | None = None,
     say: Say = unsaid,
     *,
@@ -210,15 +213,20 @@ def fit(
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
-    job = _ready(_built(ParameterFit, options.validated()))
+    validated = options.validated()
+    job: ParameterFit | FitStarts
+    if has_starts(validated.scene):
+        job = _ready(_built(FitStarts, validated))
+    else:
+        job = _ready(_built(ParameterFit, validated))
     announce(job)
     done = _begun(job, options.folder("-fit"), options)
     assert isinstance(done, Fit)
     return done
 
 
-Checked = TypeVar("Checked", Simulation, ParameterFit, Ensemble)
-Runnable = Simulation | ParameterFit | Ensemble
+Checked = TypeVar("Checked", Simulation, ParameterFit, FitStarts, Ensemble)
+Runnable = Simulation | ParameterFit | FitStarts | Ensemble
 
 
 def _ready(job: Checked) -> Checked:
@@ -349,7 +357,10 @@ def rebuilt(
     fits = snapshot.meta.get("fit") is True
     job: Runnable
     if fits:
-        job = _built(ParameterFit, validated, path / INPUTS)
+        if has_starts(validated.scene):
+            job = _built(FitStarts, validated, path / INPUTS)
+        else:
+            job = _built(ParameterFit, validated, path / INPUTS)
     elif "ensemble" in snapshot.meta:
         job = _built(Ensemble, validated, path / INPUTS)
     else:
@@ -387,7 +398,7 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
             if outcome == "interrupted":
                 saver.interrupt()
             saver.finish()
-            if outcome != "interrupted" and isinstance(job, ParameterFit):
+            if outcome != "interrupted" and isinstance(job, ParameterFit | FitStarts):
                 estimates = _estimated(job, folder)
     except KeyboardInterrupt:
         _settle(saver)
@@ -409,13 +420,13 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
     if outcome == "interrupted":
         folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
-    solver = stepper.solver_used or (job.solver_used if isinstance(job, ParameterFit) else "")
+    solver = stepper.solver_used or (job.solver_used if isinstance(job, ParameterFit | FitStarts) else "")
     used: dict[str, object] = {"solver": solver, "solver_bits": BITS} if solver else {}
     if isinstance(job, Ensemble) and job.stepper.failures:
         used["failed_members"] = len(job.stepper.failures)
     folder.journal("finished", step=stepper.step, outcome=outcome, **used)
     remarks = tuple(saver.remarks)
-    if isinstance(job, ParameterFit):
+    if isinstance(job, ParameterFit | FitStarts):
         return Fit(folder.path, job.simulation, outcome, remarks, estimates=estimates, parameter_fit=job)
     if isinstance(job, Ensemble):
         return EnsembleRun(folder.path, job.template, outcome, remarks, ensemble=job)
@@ -437,10 +448,13 @@ def _settle(saver: Saver) -> None:
         saver.writer.wait()
 
 
-def _estimated(fit: ParameterFit, folder: RunDir) -> Estimates:
-    """The estimates of a fit, written into its folder."""
+def _estimated(fit: ParameterFit | FitStarts, folder: RunDir) -> Estimates:
+    """The estimates of a fit, written into its folder; of many starts a table of all, too."""
     estimates = fit.estimates()
-    text = json.dumps(estimates.as_dict(), indent=1) + "\n"
+    found = fit.as_dict() if isinstance(fit, FitStarts) else estimates.as_dict()
+    if isinstance(fit, FitStarts):
+        durable.replace(folder.path / STARTS, fit.as_csv().encode())
+    text = json.dumps(found, indent=1) + "\n"
     durable.replace(folder.path / FIT, text.encode())
     return estimates
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..assembly.fits.estimates import Estimates
+    from ..assembly.fits.starts import FitStarts
     from ..assembly.registry import Entry
     from ..check.questions import Finding
     from .compare import Comparison
@@ -24,6 +25,10 @@ ORDERS = ("taylor", "product", "mixed")
 """Questions whose figure is an order of convergence: the larger, the better."""
 COUNTS = ("far cells",)
 """Questions whose figure is a number of things."""
+
+
+BEST = 10
+"""The most starts of a fit that are printed."""
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -83,6 +88,19 @@ def print_estimates(estimates: "Estimates") -> None:
         print("  they belong to the last iterate, which is not a minimum yet")
     for combination in estimates.undetermined:
         print(f"  not determined by the data: {combination} (each in its scale)")
+
+
+def print_starts(fit: "FitStarts") -> None:
+    """Print how many fits ended in which way, and the best of them as a table."""
+    print(f"  {fit.search.verdict}")
+    rows = fit.results.as_list()
+    good = sorted((row for row in rows if "loss" in row), key=lambda row: row["loss"])
+    head = ("member", "outcome", "loss", "iterations")
+    table = [[f"{row[key]:.8g}" if key == "loss" else str(row[key]) for key in head] for row in good[:BEST]]
+    print_table(head, table)
+    for row in [row for row in rows if "error" in row][:BEST]:
+        print(f"  member {row['member']} failed: {row['error']}")
+    print("  all starts and estimates: starts.csv and fit.json in the folder; the best:")
 
 
 def print_info(found: "Mapping[str, Any]") -> None:

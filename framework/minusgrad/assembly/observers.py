@@ -384,11 +384,15 @@ class FitHistory(Observer):
         self.search = stepper
 
     def observe(self) -> None:
-        coordinates, search = self.search.coordinates, self.search
+        self.recorder.record_observables(self.search.step, self.search.time, self.values(self.search))
+
+    @staticmethod
+    def values(search: Minimiser) -> dict[str, float | np.ndarray]:
+        """The present loss, its largest free slope, and the free components of each parameter."""
+        coordinates = search.coordinates
         free = coordinates.spread(np.ones(len(coordinates), bool))
         values: dict[str, float | np.ndarray] = {"loss": search.energy, "slope": search.residual}
-        values |= {f"parameters/{f.name}": f.values[free[f.name]] for f in coordinates.fields}
-        self.recorder.record_observables(search.step, search.time, values)
+        return values | {f"parameters/{f.name}": f.values[free[f.name]] for f in coordinates.fields}
 
 
 class Frames(Observer):

@@ -122,15 +122,20 @@ def _divergence_in_json(as_json: bool) -> Iterator[None]:
 
 def _report_fit(fit: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the estimates, their errors, and the folder of a fit. Returns the exit code."""
-    from ..tables import print_estimates
+    from ...assembly.fits.starts import FitStarts
+    from ..tables import print_estimates, print_starts
 
     complain(*(remark for remark in fit.remarks if remark not in said))
     warn_of_broken(fit.simulation.registry)
     failed = int(fit.parameter_fit.search.failed)
+    has_many = isinstance(fit.parameter_fit, FitStarts)
     if as_json:
-        print_json({"folder": str(fit.folder), "remarks": list(fit.remarks)} | fit.estimates.as_dict())
+        found = fit.parameter_fit.as_dict() if has_many else fit.estimates.as_dict()
+        print_json({"folder": str(fit.folder), "remarks": list(fit.remarks)} | found)
         return failed
     print(f"{fit.folder}: {fit.estimates.iterations} iterations")
+    if has_many:
+        print_starts(fit.parameter_fit)
     print_estimates(fit.estimates)
     print(f"  pictures: minusgrad plot {fit.folder}")
     return failed

@@ -1,8 +1,8 @@
 """Estimates of a fit: each parameter with its standard error and unit, as plain data and as a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -31,6 +31,15 @@ class Estimate:
             "standard_errors": [_known(error) for error in self.errors.tolist()],
             "at_bounds": [label for label, at in zip(self.labels, self.bounded, strict=True) if at],
         }
+
+    @classmethod
+    def of(cls, name: str, found: Mapping[str, Any]) -> Self:
+        """The estimate with these plain data, as `as_dict` gives them."""
+        errors = [np.nan if error is None else error for error in found["standard_errors"]]
+        bounded = np.array([label in found["at_bounds"] for label in found["components"]], bool)
+        return cls(
+            name, found["unit"], found["components"], np.array(found["values"]), np.array(errors), bounded
+        )
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Label, value, standard error, unit of the first few components; then the range of the rest."""
@@ -61,6 +70,22 @@ class Estimates:
     sigma: float | None = None
     reduced: float | None = None
     undetermined: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], verdict: str) -> Self:
+        """The estimates with these plain data, as `as_dict` gives them."""
+        return cls(
+            found["outcome"],
+            verdict,
+            found["iterations"],
+            found["loss"],
+            found["observations"],
+            [Estimate.of(name, one) for name, one in found["parameters"].items()],
+            found["errors_from"],
+            found["sigma"],
+            found["reduced_chi_squared"],
+            found["undetermined"],
+        )
 
     @property
     def ended(self) -> bool:

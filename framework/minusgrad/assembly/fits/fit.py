@@ -106,7 +106,7 @@ class ParameterFit:
             self.objective = RunObjective(whole, listed, self._limit())
             self.search = self._search()
         seconds = self.units.symbol("s"), self.units.in_si("s")
-        self.recorder = Recorder(self._recorded_units(), seconds)
+        self.recorder = Recorder(self.recorded_units(), seconds)
         self.observers = [FitHistory(self.search, self.recorder, 1)]
 
     # The job
@@ -213,7 +213,8 @@ class ParameterFit:
 
     # Building
 
-    def _recorded_units(self) -> dict[str, tuple[str, float]]:
+    def recorded_units(self) -> dict[str, tuple[str, float]]:
+        """Symbol and size in SI of everything that may be recorded."""
         units = {f"parameters/{n}": f.unit for n, f in self.objective.fields.items()}
         units |= {"loss": "1", "slope": "1"}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}

@@ -62,7 +62,7 @@ class FitParameters:
         )
         for what, role in self._roles(name):
             unknown = within_role(unknown, what, role)
-        _refuse_outside(chosen, unknown)
+        refuse_outside(chosen, unknown)
         self.listed.append(parameter)
         self.unknowns.append(unknown)
         self.free[name] = free
@@ -136,7 +136,8 @@ class FitParameters:
         return self.simulation.units.convert(given, UnitSystem.si().symbol(unit))
 
 
-def _refuse_outside(values: np.ndarray, unknown: Unknown) -> None:
+def refuse_outside(values: np.ndarray, unknown: Unknown) -> None:
+    """Raise `EnergyError` for values at the start that are not between the bounds of an unknown."""
     outside = values[(values < unknown.lower) | (values > unknown.upper)]
     if outside.size:
         bounds = f"{unknown.lower:.6g} and {unknown.upper:.6g}"
