@@ -41,6 +41,10 @@ class Megno(Observer):
         self.variation = Variation(stepper)
         self.sums = dict.fromkeys(SUMS, 0.0) | {"start": stepper.time, "last": stepper.time}
 
+    def begin(self) -> None:
+        self.variation.begin()
+        self.sums = dict.fromkeys(SUMS, 0.0) | {"start": self.stepper.time, "last": self.stepper.time}
+
     def observe(self) -> None:
         now = self.sums
         if (time := self.stepper.time) != now["last"]:

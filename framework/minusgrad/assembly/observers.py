@@ -62,7 +62,8 @@ class Observer:
                 self.recorder.record_observables(self.stepper.step, self.stepper.time, {"height": z.max()})
 
     stepper: it moves the fields. recorder: takes what is recorded. every: the number of steps from one call
-    to the next. An observer never writes a field. One with a memory saves it by `state` and `restore`.
+    to the next. An observer never writes a field. One with a memory saves it by `state` and `restore`, one
+    whose memory begins with the fields has a `begin`, too.
     """
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
@@ -80,6 +81,13 @@ class Observer:
 
     def observe(self) -> None:
         raise NotImplementedError
+
+    def begin(self) -> None:
+        """Begin with the present fields, as if made for them; for one that keeps numbers of them when made.
+
+        Called for each member of an ensemble, which differ in fields and parameters. Others look at these
+        when they observe, and need not define it.
+        """
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays that a resumed run needs, by name; the same names at every step.

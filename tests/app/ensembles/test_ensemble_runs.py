@@ -10,10 +10,11 @@ import pytest
 from minusgrad.app.cli import main
 from minusgrad.app.compare import compare
 from minusgrad.app.ensembles.member_folder import write_member
-from minusgrad.app.runs import EnsembleRun, resume, run
+from minusgrad.app.runs import EnsembleRun, build, resume, run
 from minusgrad.errors import CheckpointError, RunFailedError, SceneError, UserError
 from minusgrad.files import checkpoint, trajectory
 from minusgrad.files.run_folder import RunDir
+from minusgrad.steppers import scheduler
 from tests.support.command import files
 from tests.support.ensembles import TWO_BODIES, ensemble, rows_of, unlike, written
 from tests.support.short_scenes import cut
@@ -179,3 +180,33 @@ def test_the_report_in_json(scene: Path, tmp_path: Path, capsys: pytest.CaptureF
     found = json.loads(capsys.readouterr().out)
     assert [one["member"] for one in found["failed"]] == [1, 3]
     assert found["last"]["total"]["least"] <= found["last"]["total"]["mean"]
+
+
+def test_a_member_is_the_scene_with_its_values(tmp_path: Path) -> None:
+    """Bit for bit, with observers whose memory begins with the fields, and a mass that differs."""
+    start, _, _ = TWO_BODIES.partition("[ensemble]")
+    scene = written(tmp_path, start + '[[observe]]\nkind = "megno"\nevery = 3\n')
+    vary = '{"gravity.G" = {list = [1.0, 1.25]}, "state.m" = {list = [[0.75, 0.25], [0.5, 0.125]]}}'
+    x = "[[-0.25, 0.0], [0.5, 0.125]]"
+    vary = vary.removesuffix("}") + f', "state.x" = {{list = [{x}, {x}]}}}}'
+    given = [f"ensemble.vary={vary}"]
+    all_ = ensemble(scene, tmp_path / "all", *given)
+    plain = build(scene, [*given, "ensemble.member=1"])
+    for observer in plain.observers:
+        observer.observe()
+    nothing = Nothing()
+    scheduler.run(plain.stepper, 12, plain.observers, nothing)
+    rows = plain.recorder.state()
+    names = trajectory.names(all_.folder)
+    assert {f"{name}/value" for name in names} == {name for name in rows if name.endswith("/value")}
+    for name in names:
+        assert rows[f"{name}/value"].tobytes() == rows_of(all_.folder, name, 2, 1).tobytes(), name
+
+
+class Nothing:
+    """No checkpoints."""
+
+    trigger = scheduler.Every(0)
+
+    def observe(self) -> None:
+        pass

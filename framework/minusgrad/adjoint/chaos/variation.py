@@ -38,6 +38,10 @@ class Variation:
         self._derivation = derivation(one)
         self._names = [field.name for field in stepper.moving]
         self._beside = self._derivation.tangents(self._names)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin at the present state, with the first direction."""
         self.saved, self.tangent = self._present(), self._first()
 
     def _first(self) -> dict[str, np.ndarray]:

@@ -25,6 +25,9 @@ class AloneObserver(Observer):
     def __init__(self, stepper: MemberStepper, own: Observer):
         self.stepper, self.own, self.trigger = stepper, own, own.trigger
         self._members, self.recorder = stepper, own.recorder
+        if not stepper.failures and begins(own):
+            stepper.show(stepper.numbers[0])
+            own.begin()
 
     def observe(self) -> None:
         self._members.show(self._members.numbers[0])
@@ -46,6 +49,12 @@ class Round:
         self._begun: list[State] = [_copied(one.state()) for one in observers]
         self.memories: list[list[State]] = [[state] * stepper.count for state in self._begun]
         """The state of each observer for each member, by observer and row."""
+        for one, memory in zip(observers, self.memories, strict=True):
+            for number in stepper.numbers if begins(one) else ():
+                if number not in stepper.failures:
+                    stepper.show(number)
+                    one.begin()
+                    memory[stepper.row[number]] = _copied(one.state())
         self._step, self._seen = -1, dict[int, list[dict[str, np.ndarray] | None]]()
 
     def observe(self, place: int) -> None:
@@ -111,6 +120,11 @@ class MembersObserver(Observer):
         memories = [{name: array[row] for name, array in state.items()} for row in rows]
         self._round.memories[self._place] = memories
         self._round.forget()
+
+
+def begins(observer: Observer) -> bool:
+    """True if its memory begins with the fields of a member."""
+    return type(observer).begin is not Observer.begin
 
 
 def _copied(state: Mapping[str, np.ndarray]) -> State:
