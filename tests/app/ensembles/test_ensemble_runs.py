@@ -189,8 +189,9 @@ def test_a_member_is_the_scene_with_its_values(tmp_path: Path) -> None:
     vary = '{"gravity.G" = {list = [1.0, 1.25]}, "state.m" = {list = [[0.75, 0.25], [0.5, 0.125]]}}'
     x = "[[-0.25, 0.0], [0.5, 0.125]]"
     vary = vary.removesuffix("}") + f', "state.x" = {{list = [{x}, {x}]}}}}'
-    given = [f"ensemble.vary={vary}"]
+    given = [f"ensemble.vary={vary}", "ensemble.lanes=false"]
     all_ = ensemble(scene, tmp_path / "all", *given)
+    lanes = ensemble(scene, tmp_path / "lanes", given[0])
     plain = build(scene, [*given, "ensemble.member=1"])
     for observer in plain.observers:
         observer.observe()
@@ -201,6 +202,10 @@ def test_a_member_is_the_scene_with_its_values(tmp_path: Path) -> None:
     assert {f"{name}/value" for name in names} == {name for name in rows if name.endswith("/value")}
     for name in names:
         assert rows[f"{name}/value"].tobytes() == rows_of(all_.folder, name, 2, 1).tobytes(), name
+        if name != "observables/drift":
+            assert np.allclose(lanes.series(name).value, all_.series(name).value, rtol=1e-12, atol=1e-12), (
+                name
+            )
 
 
 class Nothing:

@@ -14,6 +14,8 @@ from tests.support.ensembles import rows_of
 from tests.support.short_scenes import path_of
 
 VARIED = {
+    "two_body run leapfrog f64": {"state.x": 1e-4, "state.m": 1e-3},
+    "two_body run langevin f64": {"state.v": 1e-4, "state.m": 1e-3},
     "two_body run gauss_radau f64": {"state.x": 1e-4, "state.m": 1e-3},
     "two_body run wisdom_holman f64": {"state.v": 1e-4, "state.m": 1e-3},
     "chain_of_rods run leapfrog f64": {"state.m": 1e-3},

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class MemberLanes(OneAfterAnother):
     """Moves the members of an ensemble together. Raises `NotWideError` for members that have no lanes."""
 
+    watched = False  # the energies of all members, one by one, would take longer than their steps
+
     def __init__(self, members: "Members"):
         inner = members.template.stepper
         self.inner: Integrator
@@ -45,7 +47,8 @@ class MemberLanes(OneAfterAnother):
             state = self._begun(number)
             self.lanes.capture(row)
             if not row:
-                self._clock = {n: a for n, a in state.items() if n not in self.lanes.names}
+                clock = {n: a for n, a in state.items() if n.startswith("stepper/")}
+                self._clock = {n: a for n, a in clock.items() if n not in self.lanes.names}
 
     def advance(self, n: int) -> None:
         before, lanes = self.lanes.state(), self.lanes
