@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from minusgrad.errors import SceneError
-from minusgrad.scene.document import read
+from minusgrad.scene.document import members, read
 from minusgrad.scene.json_schema import schema_of
 
 SCENE = """
@@ -146,3 +146,23 @@ def test_the_schema_of_scenes_has_the_section() -> None:
     assert all(f'"{kind}"' in text for kind in KEYS.split(", "))
     assert {"from", "to", "count", "step"} == set(schema["$defs"]["RangeTable"]["properties"])
     assert "ensemble" in schema["properties"]
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("", ""),
+        ("[ensemble]\nmembers = 0", ""),
+        ("[ensemble]\nmembers = 4096", "4,096 members"),
+        (vary('"a.b"', "{ uniform = [0, 1] }"), "3 members that differ in a.b"),
+        (vary('"a.b"', "{ list = [1, 2] }").replace("members = 3", ""), "2 members that differ in a.b"),
+        (vary('"a.b"', "{ table = 'a' }").replace("members = 3", ""), "members that differ in a.b"),
+        (
+            "[ensemble.vary]\n'a.b' = { grid = [1, 2] }\n'a.c' = { range = { from = 0, to = 1, count = 5 } }",
+            "10 members that differ in a.b, a.c",
+        ),
+    ],
+)
+def test_the_members_of_a_scene_are_said_in_words(tmp_path: Path, table: str, said: str) -> None:
+    (tmp_path / "scene.toml").write_text(SCENE + table)
+    assert members(tmp_path / "scene.toml") == said

@@ -94,13 +94,21 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
 
 def _of_members(moment: Snapshot) -> dict[str, Any]:
     """The number of members of an ensemble, and of those that failed; or the member that ran alone."""
-    facts = moment.meta.get("ensemble")
+    facts, scene = moment.meta.get("ensemble"), moment.meta.get("scene")
     if not isinstance(facts, Mapping):
         return {}
     if "member" in facts:
-        return {"member": facts["member"]}
+        return {"member": facts["member"], "varied": _varied(scene)}
     failures, ends = read_marks(moment.under("stepper"))
-    return {"members": facts.get("members"), "failed_members": len(failures), "ended_members": len(ends)}
+    counts = {"failed_members": len(failures), "ended_members": len(ends)}
+    return {"members": facts.get("members"), **counts, "varied": _varied(scene)}
+
+
+def _varied(scene: Any) -> list[str]:
+    """The varied keys of a resolved scene."""
+    table = scene.get("ensemble") if isinstance(scene, Mapping) else None
+    vary = table.get("vary") if isinstance(table, Mapping) else None
+    return list(vary) if isinstance(vary, Mapping) else []
 
 
 def _of_start(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,6 +118,10 @@ def print_info(found: "Mapping[str, Any]") -> None:
             f"  {found['members']} members{failed}; one of them:"
             f" minusgrad export {found['folder']} --member N"
         )
+    if "member" in found:
+        print(f"  member {found['member']} of an ensemble")
+    if found.get("varied"):
+        print(f"  varied: {', '.join(found['varied'])}")
     for what in ("versions", "plugins"):
         if found.get(what):
             print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")

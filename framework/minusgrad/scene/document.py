@@ -504,3 +504,12 @@ def claim(path: Path) -> str:
     lines = parsing.decode(str(path), parsing.read(path)).splitlines()
     comments = takewhile(lambda line: line.startswith("#"), lines)
     return " ".join(line.lstrip("# ") for line in comments)
+
+
+def members(path: Path) -> str:
+    """The members of a scene's ensemble in words; empty for a scene without one, or with mistakes."""
+    try:
+        ensemble = read(path).ensemble
+    except UserError:
+        return ""
+    return ensemble.summary if ensemble else ""

@@ -22,6 +22,7 @@ quantiles = [0.05, 0.5, 0.95]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_serializer, model_validator
@@ -145,6 +146,15 @@ class EnsembleTable(Record):
     vary: Mapping[str, VaryTable] = {}
     statistics: StatisticsTable | None = None
 
+    @property
+    def summary(self) -> str:
+        """The number of members, as far as the scene says it without its files, and what they differ in."""
+        sizes = {key: _size(how) for key, how in self.vary.items()}
+        products = [size for key, size in sizes.items() if self.vary[key].kind in ("range", "grid")]
+        count = prod(products) if products else self.members or max(sizes.values(), default=0)
+        known = f"{count:,} members" if count and 0 not in products else "members"
+        return f"{known} that differ in {', '.join(self.vary)}" if self.vary else known
+
     @model_validator(mode="after")
     def _something(self) -> "EnsembleTable":
         if not self.vary and self.members is None:
@@ -152,3 +162,10 @@ class EnsembleTable(Record):
         if self.member is not None and self.shard is not None:
             raise ValueError("needs one `member` or a `shard`, got both; leave one out")
         return self
+
+
+def _size(how: VaryTable) -> int:
+    """The number of values of a list, a grid or a range; 0 where it is not written."""
+    if how.range is not None:
+        return how.range.count or 0
+    return len(how.list or how.grid or ())

@@ -26,7 +26,7 @@ def scenes_options(parser: argparse.ArgumentParser) -> None:
 
 
 def scenes(a: argparse.Namespace) -> int:
-    from ...scene.document import claim
+    from ...scene.document import claim, members
     from ..tables import print_table
 
     files = sorted(a.folder.glob("*.toml"))
@@ -35,11 +35,11 @@ def scenes(a: argparse.Namespace) -> int:
             f"{a.folder}: contains no scenes (*.toml); give another folder (those of minusgrad are in scenes/"
             " of a checkout)"
         )
-    rows = [(str(f), claim(f)) for f in files]
+    rows = [(str(f), claim(f), members(f)) for f in files]
     if a.json:
-        print_json([{"scene": f, "claim": c} for f, c in rows])
+        print_json([{"scene": f, "claim": c} | ({"members": m} if m else {}) for f, c, m in rows])
     else:
-        print_table(("scene", "first comment"), rows)
+        print_table(("scene", "first comment"), [(f, f"{c} ({m})" if m else c) for f, c, m in rows])
     return 0
 
 
