@@ -18,7 +18,7 @@ from minusgrad.energies.magnetic_field import MagneticField
 from minusgrad.steppers.magnetic.flow import flow_energy
 from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
-from tests.support.command import own_files
+from tests.support.command import one_member, own_files
 from tests.support.random_energies import ROLES
 from tests.support.random_programs import Program, drawn
 from tests.support.tiers import counts, sampled
@@ -64,7 +64,8 @@ SAMPLE = [n for n in [n for n in SCENES if n not in LARGE][::6] if n not in (*CO
 
 @pytest.mark.parametrize("scene", sampled([n for n in SCENES if n not in BARE], SAMPLE))
 def test_no_scene_of_ours_is_accused(scene: str) -> None:
-    simulation = build(FOLDER / f"{scene}.toml", ['runtime.precision="f64"'], plugins=own_files(scene))
+    changes = ['runtime.precision="f64"', *one_member(scene)]
+    simulation = build(FOLDER / f"{scene}.toml", changes, plugins=own_files(scene))
     found = accused(term_check.of_potential(simulation.potential, simulation.stepper.time))
     assert found == []
 

@@ -17,6 +17,12 @@ def own_files(scene: Path | str) -> list[Path]:
     return [file] if file.is_file() else []
 
 
+def one_member(scene: Path | str) -> list[str]:
+    """The override that builds the first member of a shipped scene, if it has members."""
+    text = (SCENES / Path(scene).stem).with_suffix(".toml").read_text()
+    return ["ensemble.member=0"] if "\n[ensemble" in text else []
+
+
 def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
     """`minusgrad ARGUMENTS`, ended, with its output as text."""
     child = start(*arguments, cwd=cwd, **env)

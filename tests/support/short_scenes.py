@@ -191,8 +191,9 @@ def path_of(scene: str) -> Path:
 
 
 def shortened(scene: str) -> dict[str, Any]:
-    """Overrides for a scene by its own stepper."""
-    return (IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | PROGRAMS)[scene]
+    """Overrides for a scene by its own stepper; of an ensemble for its first member."""
+    first = {"ensemble.member": 0} if "ensemble" in load(path_of(scene)).data else {}
+    return (FITTED | IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | PROGRAMS)[scene] | first
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

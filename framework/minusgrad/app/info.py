@@ -75,6 +75,8 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
     table = scene if isinstance(scene, Mapping) else {}
     kind = "fit" if meta.get("fit") is True else "run"
     last = table.get("fit", {}).get("iterations") if kind == "fit" else table.get("run", {}).get("steps")
+    if kind == "fit" and "stepper/shown" in moment.arrays:
+        last = None  # many starts have as many iterations as they need
     arrays = {n: [str(a.dtype), *a.shape] for n, a in moment.arrays.items() if not n.startswith("recorder/")}
     plugins: Any = meta.get("plugins") or {}
     return {

@@ -28,12 +28,21 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
 
 def run_options(parser: argparse.ArgumentParser) -> None:
     _scene_options(parser, "stepper.dt=0.01", "folder of the run (default: runs/NAME)")
-    text = "run this member of the scene's [ensemble] alone, with the same bits"
-    parser.add_argument("--member", type=int, metavar="K", help=text)
+    _member_option(parser, "run this member of the scene's [ensemble] alone, with the same bits")
 
 
 def fit_options(parser: argparse.ArgumentParser) -> None:
     _scene_options(parser, "fit.iterations=50", "folder of the fit (default: runs/NAME-fit)")
+    _member_option(parser, "fit this member of the scene's [ensemble] alone")
+
+
+def _member_option(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--member", type=int, metavar="K", help=text)
+
+
+def _overrides(a: argparse.Namespace) -> list[str]:
+    """The overrides on the command line, the member's among them."""
+    return a.overrides if a.member is None else [*a.overrides, f"ensemble.member={a.member}"]
 
 
 def resume_options(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +75,7 @@ def run(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        overrides = a.overrides if a.member is None else [*a.overrides, f"ensemble.member={a.member}"]
-        options = (a.scene, overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
+        options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, a.max_hours, say)
         done = run(*options, fitted=a.fitted)
     return _report_run(done, a.json, say.said)
 
@@ -82,7 +90,7 @@ def fit(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        options = (a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
+        options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
         done = fit(*options, fitted=a.fitted)
     return _report_fit(done, a.json, say.said)
 
