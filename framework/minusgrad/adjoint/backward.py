@@ -141,7 +141,7 @@ class Backward(RunAdjoint):
         if stepper.magnetic:
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
         self._run = KernelCache()
-        steps = self._steps() if stepper.fused else None
+        steps = self.steps_code() if stepper.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
         self._many = BoundKernel(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
 
@@ -298,7 +298,14 @@ class Backward(RunAdjoint):
                 array = self.parameters[name]
                 storage.store(array, storage.host(array) - values.reshape(tuple(array.shape)))
 
-    def _steps(self) -> Code:
+    def finish_code(self) -> Code:
+        """For a kernel of (t0, at): `finish`, with the initial state in row `at` of the tape."""
+        sweep = self._sweep(self.stepper.potential, self.pull, "term")
+        read, end = self.tape.read_positions("at"), [self._kepler_kick(), self._take_kick(), self._hold()]
+        supports = [self.supports.pull_code(self.adjoints)] if self.supports else []
+        return Code.joined([Code("t = t0\n"), read, sweep, *end[:2], *supports, end[2]])
+
+    def steps_code(self) -> Code:
         """For a kernel of (steps, first, t0, dt, at): the adjoint of `steps` steps from number `first` on.
 
         `at`: the number of that step on the tape.

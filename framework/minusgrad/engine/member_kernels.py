@@ -42,6 +42,11 @@ class MemberArrays:
             self._made[id(array)] = array, made
         return self._made[id(array)][1]
 
+    def copy(self, into: Any, array: Any) -> None:
+        """Overwrite the first numbers of an array, such as a tape, with those of another, for all members."""
+        source = self.of(array)
+        self.of(into)[:, : source.shape[1]] = source
+
     def __contains__(self, array: Any) -> bool:
         return id(array) in self._made
 
@@ -70,19 +75,21 @@ class MemberArrays:
 class MemberKernel:
     """The kernel of one system's code for all members.
 
-    own: the arrays that differ between members, besides those that the code writes. Raises `NotWideError`
-    for code that cannot be rewritten.
+    own: the arrays that differ between members, besides those that the code writes and those that are among
+    `members` already, such as a tape that another kernel writes. Raises `NotWideError` for code that cannot
+    be rewritten.
     """
 
     def __init__(self, code: Code, scalars: Sequence[str], members: MemberArrays, own: Iterable[Any]):
         code = Code.merged([code])
         ids = {id(array) for array in own}
-        named = {name for name, array in code.arrays.items() if id(array) in ids}
+        named = {n for n, array in code.arrays.items() if id(array) in ids or array in members}
         source = MemberSource(code.text, code.arrays, named, members.dtype)
         lines = source.lines()
         arrays = {n: members.of(a) if n in source.own else a for n, a in code.arrays.items()}
         used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
-        text = "\n".join([*dealt("block", str(members.blocks), lines), ""])
+        blocks = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
+        text = "\n".join([*dealt("block", blocks, lines), ""])
         self.own = {n: code.arrays[n] for n in source.own}
         self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
 

@@ -218,7 +218,8 @@ class MemberSource:
         self._out: list[tuple[int, str]] = []
         self._depth = 0
         self._numbers: dict[str, int] = {}
-        self._kinds: dict[str, str] = {n: SCALARS[n][3:] for n in SCALARS}
+        kinds = {"ti.f64": "f64"}
+        self._kinds: dict[str, str] = {n: kinds.get(kind, "whole") for n, kind in SCALARS.items()}
         self._guards: list[tuple[str, bool]] = []
         self._body(self.tree.body)
         text = ["    " * depth + line for depth, line in self._out]
@@ -489,13 +490,14 @@ class MemberSource:
         return place.isdecimal() and name in self.local and name not in self.written
 
     def _mask(self, value: Value) -> str:
-        return value.text if value.wide else self._broadcast(Value(value.text, "i32"))
+        return value.text if value.wide else self._broadcast(Value(value.text, "whole"))
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         value = self._value(node.operand)
         if isinstance(node.op, ast.USub):
             if value.number is not None:
-                return Value(f"(-{value.text})", value.kind, number=-value.number)
+                text = f"(-{value.text})"
+                return Value(text, value.kind, number=-value.number, fixed=text)
             if not value.wide:
                 return Value(f"(-{value.text})", value.kind)
             zero = self._broadcast(Value("0.0", "literal"), value.kind)

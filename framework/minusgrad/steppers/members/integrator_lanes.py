@@ -60,14 +60,17 @@ class IntegratorLanes:
     """The members of an ensemble, all alike but for the numbers in arrays.
 
     integrator: the template. count: how many members. own: its arrays in which they differ, besides those
-    that steps write. Raises `NotWideError` where there are no lanes for its steps.
+    that steps write. `arrays`: those of all members, shared with others. One with a tape records on the
+    way, from the row of its own step. Raises `NotWideError` where there are no lanes for its steps.
     """
 
-    def __init__(self, integrator: Integrator, count: int, own: Iterable[Any] = ()):
+    def __init__(
+        self, integrator: Integrator, count: int, own: Iterable[Any] = (), arrays: MemberArrays | None = None
+    ):
         self.integrator, self.count = integrator, count
         if reason := suits(integrator):
             raise NotWideError(reason)
-        self.arrays = MemberArrays(count, integrator.potential.fields.dtype)
+        self.arrays = arrays or MemberArrays(count, integrator.potential.fields.dtype)
         self._saved = {f"fields/{f.name}": f.array for f in integrator.moving}
         self._saved |= {f"stepper/{name}": array for name, array in integrator.kept_arrays().items()}
         bath = [integrator.bath.numbers] if integrator.bath else []
@@ -75,7 +78,8 @@ class IntegratorLanes:
         code = self._code()
         if len(code.arrays) > MOST_ARRAYS:
             raise NotWideError(f"a step has {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
-        self._kernel = MemberKernel(code, ("steps", "first", "t0", "dt"), self.arrays, self._own)
+        row = ("at",) if integrator.tape else ()
+        self._kernel = MemberKernel(code, ("steps", "first", "t0", "dt", *row), self.arrays, self._own)
         self._differing = [array for array in self._own if array in self.arrays]
 
     def _code(self) -> Code:
@@ -112,7 +116,8 @@ class IntegratorLanes:
     def advance(self, first: int, n: int) -> None:
         """Take n steps from step number `first` on, counted from where the clock of the template begins."""
         one = self.integrator
-        self._kernel(n, float(first), one.t0, one.dt)
+        row = (one.step - one.tape.first,) if one.tape else ()
+        self._kernel(n, float(first), one.t0, one.dt, *row)
 
     def evaluate(self, t: float) -> None:
         """Compute the forces of all members, by a step with dt = 0: with the bits of steps."""
@@ -126,7 +131,7 @@ class IntegratorLanes:
         for name, array in self._saved.items():
             if name.startswith(FORCES):
                 self.arrays.of(array)[...] = 0.0
-        self._kernel(1, 0.0, t, 0.0)
+        self._kernel(1, 0.0, t, 0.0, *((0,) if self.integrator.tape else ()))
 
     def finite(self) -> np.ndarray:
         """Whether everything that moves is finite, by member."""

@@ -1,0 +1,1 @@
+"""Derivatives of the runs of many equal small systems at once."""
