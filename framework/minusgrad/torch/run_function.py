@@ -25,6 +25,7 @@ from ..steppers.integrator import Integrator
 from . import tensors as guests
 from .energy_function import ENGINE, Last, applied
 from .hold_input import HoldInput
+from .lane_runs import LaneRuns
 from .members import Collected, Members, called
 from .tensors import DTYPES, Guest
 from .term_input import Input
@@ -53,7 +54,9 @@ class Run(guests.Lasting):
     are shared (`members`). Raises `NonFiniteError` if the run, or that of a member, gives NaN or infinity.
     """
 
-    def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
+    def __init__(
+        self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int, lanes: bool
+    ):
         one = simulation.stepper.differentiable()
         if isinstance(one, Integrator):
             one.give_back_start()  # each run projects it
@@ -80,6 +83,7 @@ class Run(guests.Lasting):
         self._inputs |= {name: HoldInput(one.holds.numbers, name) for name in one.holds.numbers.names}
         for name, given in self._inputs.items():
             self.guests[name] = Guest(name, given.start.shape, self._precision)
+        self._lanes = LaneRuns(one, self._inputs, steps, steps_seen, memory) if lanes else None
 
     @guests.eager
     def __call__(
@@ -102,6 +106,11 @@ class Run(guests.Lasting):
 
     def states(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Each member's moving fields at the observed steps, (steps, n, ...) each."""
+        if self._lanes and (run := self._lanes.of(members)):
+            with ENGINE, blaming(self._registry, PluginFailedError):
+                self._lanes.begin(run, members, given, self._begin)
+                found = self._lanes.states(run)
+            return tuple(torch.from_numpy(found[n]).to(guests.device()) for n in self._moving)
         count = len(self._seen.steps)
         kept = {
             n: np.empty(members.shape((count, *self._fields[n].shape)), self._fields[n].dtype)
@@ -128,6 +137,14 @@ class Run(guests.Lasting):
     ) -> list[torch.Tensor]:
         """dL/d(name) for each name in `wanted`, from the slopes dL/d(states) of all members."""
         collected = Collected(members)
+        if self._lanes and (run := self._lanes.of(members)):
+            with ENGINE, blaming(self._registry, PluginFailedError):
+                self._lanes.begin(run, members, given, self._begin)
+                rows = self._lanes.gradients(run, wanted, slopes)
+            for k in members:
+                for n in wanted:
+                    collected.add(n, rows[n][k])
+            return [collected.tensor(n, self._precision) for n in wanted]
         with ENGINE, blaming(self._registry, PluginFailedError):
             for k in members:
                 with members.named(k):
@@ -175,18 +192,21 @@ def rollout(
     *,
     observe: Sequence[int] | None = None,
     memory: int = 1 << 30,
+    lanes: bool = True,
     overrides: Overrides = (),
     plugins: Plugins = (),
 ) -> Run:
     """The states of a run after `steps` (default: the scene's), or at the steps `observe`.
 
     A simulation from `minusgrad.build` belongs to the function afterwards. `memory`: bytes for stored states
-    of the backward pass; the observed states come on top. Raises `SceneError` with all the scene's
+    of the backward pass; the observed states come on top. `lanes`: batches of small systems run one member to
+    a lane of vectors: their rows have the same bits in every batch, and differ from single calls by rounding;
+    without, they run one after another, with the bits of single calls. Raises `SceneError` with all the scene's
     mistakes, `EnergyError` for a run without a derivative (a minimiser, a heat bath, forces that depend on
     velocities) and for a budget that is too small, `TensorError` for steps that are not whole numbers.
     """
     simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
-    return Run(simulation, simulation.last if steps is None else steps, observe, memory)
+    return Run(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
 
 
 class _States(Function):

@@ -62,9 +62,7 @@ class RunLanes:
             self.lanes.advance(one.step - one.since, step - one.step)
             one.step = step
 
-    def gradients(
-        self, names: Sequence[str], stops: Sequence[int], slopes: Mapping[str, np.ndarray]
-    ) -> Rows:
+    def gradients(self, names: Sequence[str], stops: Sequence[int], slopes: Mapping[str, np.ndarray]) -> Rows:
         """dL/d(name) of each member, (count, *shape), by initial fields and parameters.
 
         slopes: dL/d(field) at the steps `stops`, (count, stops, ...). The fields are then those of a member
@@ -210,4 +208,3 @@ class AdjointLanes:
 
     def _potentials(self) -> list[Potential]:
         return potentials_of(self._recorded)
-
