@@ -1,4 +1,4 @@
-"""Batches of runs in lanes: rows with one set of bits in every batch, and those of single calls to rounding."""
+"""Batches of runs in lanes: rows with the same bits in every batch, and those of single calls to rounding."""
 
 import numpy as np
 import pytest

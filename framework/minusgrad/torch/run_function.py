@@ -201,9 +201,10 @@ def rollout(
     A simulation from `minusgrad.build` belongs to the function afterwards. `memory`: bytes for stored states
     of the backward pass; the observed states come on top. `lanes`: batches of small systems run one member to
     a lane of vectors: their rows have the same bits in every batch, and differ from single calls by rounding;
-    without, they run one after another, with the bits of single calls. Raises `SceneError` with all the scene's
-    mistakes, `EnergyError` for a run without a derivative (a minimiser, a heat bath, forces that depend on
-    velocities) and for a budget that is too small, `TensorError` for steps that are not whole numbers.
+    without, they run one after another, with the bits of single calls. Raises `SceneError` with all the
+    scene's mistakes, `EnergyError` for a run without a derivative (a minimiser, a heat bath, forces that
+    depend on velocities) and for a budget that is too small, `TensorError` for steps that are
+    not whole numbers.
     """
     simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
     return Run(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
