@@ -135,7 +135,7 @@ def _by_member(path: Path, names: Sequence[str], saved: SavedEnsemble) -> Iterat
             time = float(group[0].time[k])
             for place in product(*map(range, shaped[0].shape[1 : 2 + nodes])):
                 cells = [v for one in shaped for v in one[k][place].ravel().tolist()]
-                yield [step, time, *place, *cells]
+                yield [step, time, saved.numbers[place[0]], *place[1:], *cells]
 
 
 def _of_members(path: Path, name: str, saved: SavedEnsemble) -> Series:

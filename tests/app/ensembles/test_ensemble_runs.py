@@ -66,6 +66,17 @@ def test_cut_at_any_step_and_resumed_every_file_is_the_same(
     assert files(out) == files(sixteen)
 
 
+def test_a_shard_has_the_bits_of_the_whole(scene: Path, sixteen: Path, tmp_path: Path) -> None:
+    """And its members are exported by their numbers."""
+    shard = ensemble(scene, tmp_path / "shard", "ensemble.shard=[4, 6]").folder
+    whole = rows_of(sixteen, "particles/all/position", 16, 5)
+    assert rows_of(shard, "particles/all/position", 2, 1).tobytes() == whole.tobytes()
+    ours = write_member(shard, 5, tmp_path / "ours")
+    assert compare(ours, write_member(sixteen, 5, tmp_path / "theirs")).differences == []
+    with pytest.raises(UserError, match="no member 0, there are 4 to 5"):
+        write_member(shard, 0, tmp_path / "none")
+
+
 def test_members_lie_one_after_another_in_one_file(sixteen: Path) -> None:
     with h5py.File(sixteen / "trajectory.h5") as file:
         assert np.array_equal(file["particles/all/member"][...], np.repeat(np.arange(16), 2))

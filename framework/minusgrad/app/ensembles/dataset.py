@@ -51,11 +51,11 @@ def to_xarray(run: Path) -> "xarray.Dataset":
 
 def _members(saved: SavedEnsemble) -> dict[Hashable, Any]:
     """The members, and their varied values, as coordinates."""
-    found: dict[Hashable, Any] = {MEMBER: np.arange(saved.count)}
+    found: dict[Hashable, Any] = {MEMBER: np.array(saved.numbers)}
     for key, values in saved.points.items():
         axes = [f"{key}.{k}" for k in range(values.ndim - 1)]
         found[key] = (MEMBER, *axes), values, {"units": saved.units[key]}
-    steps = [saved.failures[n].step if n in saved.failures else -1 for n in range(saved.count)]
+    steps = [saved.failures[n].step if n in saved.failures else -1 for n in saved.numbers]
     return found | {"failed": (MEMBER, np.array(steps) >= 0), "failed_step": (MEMBER, np.array(steps))}
 
 

@@ -30,7 +30,8 @@ def write_member(run: Path, number: int, out: Path) -> Path:
     """
     saved = SavedEnsemble(run)
     saved.row(number)
-    overrides = [*saved.folder.overrides, f"ensemble.member={number}"]
+    given = (one for one in saved.folder.overrides if not one.startswith("ensemble.shard"))
+    overrides = [*given, f"ensemble.member={number}"]
     with RunDir.create(out, saved.folder.scene, overrides, False) as folder:
         if (run / INPUTS).is_dir():
             shutil.copytree(run / INPUTS, out / INPUTS, dirs_exist_ok=True)

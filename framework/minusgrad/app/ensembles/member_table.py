@@ -21,8 +21,8 @@ WIDE = 16
 
 def columns(saved: SavedEnsemble) -> dict[str, Sequence[Any]]:
     """The columns of the table by their titles, each with a value for each member."""
-    numbers = range(saved.count)
-    found: dict[str, Sequence[Any]] = {"member": list(numbers)}
+    numbers = saved.numbers
+    found: dict[str, Sequence[Any]] = {"member": numbers}
     for key, values in saved.points.items():
         found |= _parts(key, saved.units[key], values)
     found["state"] = [saved.state(n) for n in numbers]

@@ -13,13 +13,15 @@ from ...errors import RunFolderError, UserError
 from ...files import checkpoint
 from ...files.checkpoint import Snapshot
 from ...files.h5md import EDGES, OBSERVABLES, Raster
+from ...files.node_ranges import nodes
 from ...files.run_folder import RunDir
 
 
 class SavedEnsemble:
     """An ensemble in a run folder. Raises `RunFolderError` for a folder without one.
 
-    count: its members. nodes: those of one member. points: the varied values by key, (M, *shape) each.
+    count: its members, `numbers` theirs, which a shard does not count from 0. nodes: those of one member.
+    points: the varied values by key, (M, *shape) each.
     """
 
     def __init__(self, path: Path):
@@ -35,6 +37,7 @@ class SavedEnsemble:
             raise RunFolderError(f"{path}: is not an ensemble; give the folder of a scene with [ensemble]")
         self.size: Mapping[str, Any] = size
         self.count, self.nodes = int(size["members"]), int(size["nodes"])
+        self.numbers: list[int] = nodes(size["numbers"]).tolist()
         self.points = self.snapshot.under(POINTS)
         self.units = {key: self.snapshot.units.get(f"{POINTS}/{key}", "") for key in self.points}
         found = read_marks(self.snapshot.under("stepper"))
@@ -51,11 +54,10 @@ class SavedEnsemble:
 
     def row(self, number: int) -> int:
         """The row of a member in all arrays. Raises `UserError` for a number that none has."""
-        if not 0 <= number < self.count:
-            raise UserError(
-                f"{self.path}: no member {number}, there are 0 to {self.count - 1}; give one of them"
-            )
-        return number
+        if number not in self.numbers:
+            there = f"{self.numbers[0]} to {self.numbers[-1]}"
+            raise UserError(f"{self.path}: no member {number}, there are {there}; give one of them")
+        return self.numbers.index(number)
 
     def steps(self, number: int) -> int:
         """The steps that a member has taken."""
@@ -124,5 +126,6 @@ class SavedEnsemble:
         meta = json.loads(json.dumps(snapshot.meta))
         meta |= {"names": self.size["names"], "bodies": self.size["bodies"], "ensemble": {"member": number}}
         meta["scene"]["ensemble"]["member"] = number
+        meta["scene"]["ensemble"].pop("shard", None)
         meta["sealed"] = min(step, int(meta.get("sealed", step)))
         return Snapshot(step, snapshot.time, snapshot.dt, arrays, snapshot.units, meta, snapshot.scene)
