@@ -69,7 +69,8 @@ def run(
     between: called between batches, when every observer that is due has observed.
     """
     everybody = [*observers, save]
-    pace = Pace(getattr(stepper, "pace", Pace.seconds))
+    pace = Pace()
+    pace.seconds *= getattr(stepper, "patience", 1.0)
     while stepper.step < last and stepper.outcome is None:
         begun = stepper.step
         due = min([last, *(n for o in everybody if (n := o.trigger.after(begun)) is not None)])
@@ -92,9 +93,7 @@ def run(
 class Pace:
     """Steps for each batch, chosen so that a batch lasts about `seconds`; the bits do not depend on it."""
 
-    seconds = 0.05
-
-    def __init__(self, seconds: float = seconds):
+    def __init__(self, seconds: float = 0.05):
         self.seconds, self.steps = seconds, 1
         self.slow = True
         """Whether the next batch may take more than a second."""

@@ -144,8 +144,8 @@ class Stepper:
     """True if the scheme itself takes energy, as implicit Euler does: that is no drift."""
     outside: Sequence[Outside] = ()
     """The fields that began outside their bounds, and were moved onto them."""
-    pace: float = 0.05
-    """The seconds of work that the scheduler gives it at once."""
+    patience: float = 1.0
+    """How many times as much work as usual the scheduler gives it at once."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.fixed and name in self.__dict__:

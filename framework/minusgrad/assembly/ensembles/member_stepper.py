@@ -32,7 +32,7 @@ class MemberStepper(Stepper):
     step: the steps taken, by members that stopped or failed fewer. `failures` and `ends` are by number.
     """
 
-    pace = 0.4
+    patience = 8.0
     watched = False
     """True if the energy of each member is watched; it is evaluated as often as in an ordinary run."""
     why: str = ""
