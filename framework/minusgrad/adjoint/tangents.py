@@ -86,7 +86,7 @@ class Sensitivity:
         self._place(self.stepper.time)
         self.stepper.potential.sweep(self._whole, self.stepper.time)
         if self.stepper.fused and self._many is None:
-            steps = self._steps()
+            steps = self.steps()
             fits = len(steps.arrays) <= MOST_ARRAYS
             self._many = BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
 
@@ -208,8 +208,8 @@ class Sensitivity:
             self.stepper.dissipation.sweep(self._friction, self._time)
             self._run(f"friction {h}", partial(self._slow, h), "h", 0.5 * self.stepper.dt)
 
-    def _steps(self) -> Code:
-        """The steps, for a kernel of (steps, first, t0, dt)."""
+    def steps(self) -> Code:
+        """The steps with their tangents, for a kernel of (steps, first, t0, dt)."""
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],

@@ -12,6 +12,7 @@ Cincotta, Giordano & Simo 2003, Physica D 182, 151). A step is a map; its deriva
 
 from collections.abc import Mapping
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -49,22 +50,11 @@ class Megno(Observer):
         now = self.sums
         if (time := self.stepper.time) != now["last"]:
             kept = self.trigger.due(self.stepper.step)
-            now = self._grown(time, self.variation.stop() if kept else self.variation.growth())
+            now = grown(now, time, self.variation.stop() if kept else self.variation.growth())
             self.sums = now if kept else self.sums
-        t = time - now["start"]
-        found = {
-            "megno": now["mean"] / t if t else 0.0,
-            "lyapunov_time": t / now["growth"] if t and now["growth"] > 0.0 else inf,
-        }
-        self.recorder.record_observables(self.stepper.step, time, found)
-
-    def _grown(self, time: float, growth: float) -> dict[str, float]:
-        """The sums at a time, by the growth of the tangent since the last look."""
-        t = time - self.sums["start"]
-        weighted = self.sums["weighted"] + t * growth
-        mean = self.sums["mean"] + (time - self.sums["last"]) * 2.0 * weighted / t
-        grown = self.sums["growth"] + growth
-        return self.sums | {"last": time, "growth": grown, "weighted": weighted, "mean": mean}
+        found = indicators({n: np.array([value]) for n, value in now.items()}, time)
+        recorded = {n: value[0] for n, value in found.items()}
+        self.recorder.record_observables(self.stepper.step, time, recorded)
 
     def state(self) -> dict[str, np.ndarray]:
         """The sums, the tangent, and the state of the run where it is the tangent."""
@@ -78,3 +68,22 @@ class Megno(Observer):
         one = self.variation
         one.tangent = {n: state[f"tangent/{n}"].copy() for n in one.tangent}
         one.saved = {n: state[f"at/{n}"].copy() for n in one.saved}
+
+
+def grown(sums: Mapping[str, Any], time: float, growth: Any) -> dict[str, Any]:
+    """The sums at a time, by the growth of the tangent since the last look: of one run, or of many (M,)."""
+    t = time - sums["start"]
+    weighted = sums["weighted"] + t * growth
+    mean = sums["mean"] + (time - sums["last"]) * 2.0 * weighted / t
+    last = time + 0.0 * sums["last"]
+    return {**sums, "last": last, "growth": sums["growth"] + growth, "weighted": weighted, "mean": mean}
+
+
+def indicators(sums: Mapping[str, np.ndarray], time: float) -> dict[str, np.ndarray]:
+    """MEGNO and the Lyapunov time (M,) at a time, from sums (M,)."""
+    t, growing = time - sums["start"], sums["growth"] > 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "megno": np.where(t > 0.0, sums["mean"] / t, 0.0),
+            "lyapunov_time": np.where(growing, t / sums["growth"], inf),
+        }

@@ -6,7 +6,7 @@ At an observation every member is shown in the template, whose own observers loo
 stacked (`stacked_rows`). One member alone, `[ensemble] member`, has the layout of an ordinary run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +15,21 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
+from ...engine.member_source import NotWideError
 from ...errors import CheckpointError, UserError
 from ...files.checkpoint import Snapshot
 from ...files.node_ranges import ranges
 from ...files.trajectory import Recorder
 from ...scene.toml_positions import KeyPath
 from .. import job
+from ..chaos_indicators import Megno
 from ..observers import Observer
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .choice import member_stepper
 from .marks import POINTS
+from .member_indicators import MembersMegno
+from .member_lanes import MemberLanes
 from .members import Members
 from .members_watch import MembersWatch
 from .observation import AloneObserver, MembersObserver, Round
@@ -60,13 +64,25 @@ class Ensemble:
 
     def _observers(self) -> list[Observer]:
         made = self.template.observers
+        at_once = {k: found for k, one in enumerate(made) if (found := self._at_once(one))}
+        shown = [one for k, one in enumerate(made) if k not in at_once]
         if self.alone:
-            seen: list[Observer] = [AloneObserver(self.stepper, one) for one in made]
+            each: Iterator[Observer] = (AloneObserver(self.stepper, one) for one in shown)
         else:
-            of_round = Round(self.stepper, made, self.rows, self.last)
-            seen = [MembersObserver(of_round, place) for place in range(len(made))]
+            of_round = Round(self.stepper, shown, self.rows, self.last)
+            each = (MembersObserver(of_round, place) for place in range(len(shown)))
+        seen = [at_once[k] if k in at_once else next(each) for k in range(len(made))]
         watched = self.stepper.watched and self.template.stepper.conserves
         return [*seen, MembersWatch(self.stepper, self.last)] if watched else seen
+
+    def _at_once(self, own: Observer) -> Observer | None:
+        """An observer of all members at once in place of one of the template; None where there is none."""
+        if isinstance(own, Megno) and isinstance(self.stepper, MemberLanes):
+            try:
+                return MembersMegno(self.stepper, own, None if self.alone else self.rows)
+            except NotWideError:
+                return None
+        return None
 
     # The job
 

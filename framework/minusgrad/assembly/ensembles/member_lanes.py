@@ -52,19 +52,16 @@ class MemberLanes(OneAfterAnother):
 
     def advance(self, n: int) -> None:
         before, lanes = self.lanes.state(), self.lanes
-        self._present_clock()
+        self.to_present()
         lanes.advance(self.inner.step - self.inner.since, n)
-        going = np.array([number in self._running for number in self.numbers])
+        running = set(self.running)
+        going = np.array([number in running for number in self.numbers])
         if (lost := going & ~lanes.finite()).any():
             self._find(before, n, lost)
         if not going.all():
             lanes.put_rows(before, ~going)
         self.step += n if self.running else 0
         self._shown = None
-
-    @property
-    def _running(self) -> set[int]:
-        return set(self.running)
 
     def _find(self, before: State, n: int, lost: np.ndarray) -> None:
         """Take the steps once more, one by one, and mark members that are not finite where they fail.
@@ -103,13 +100,13 @@ class MemberLanes(OneAfterAnother):
         self._clock = {n: np.array(state[n][self._row_of_clock()]) for n in self._clock if n in state}
         self._shown = None
         self.show((self.running or self.numbers)[0])
-        self._present_clock()
+        self.to_present()
 
     def _row_of_clock(self) -> int:
         """The row of a member that took all steps, or of the first one."""
         return self.row[(self.running or self.numbers)[0]]
 
-    def _present_clock(self) -> None:
+    def to_present(self) -> None:
         """Set the clock of the template to the present step."""
         self.inner.restore_clock(_under_stepper(self._clock_at(self.step)))
 

@@ -57,6 +57,12 @@ class StackedRows:
         self.recorder.take_units(self._own)
         self.recorder.record_series(step, time, self.statistics.of(found, self.recorder))
 
+    def record_observables(self, step: int, time: float, values: Mapping[str, np.ndarray]) -> None:
+        """Record observables of one moment, (M, ...) each. Raises `RunFailedError` like `record`."""
+        self.recorder.take_units(self._own)
+        found = {f"{OBSERVABLES}/{name}": np.asarray(value, np.float64) for name, value in values.items()}
+        self.recorder.record_series(step, time, self.statistics.of(found, self.recorder))
+
     def _stacked(self, name: str, parts: Sequence[np.ndarray | None]) -> tuple[str, np.ndarray]:
         there = [part for part in parts if part is not None]
         shape, dtype = there[0].shape, there[0].dtype

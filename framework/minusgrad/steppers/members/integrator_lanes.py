@@ -5,7 +5,7 @@ The kernel is that of the integrator (`Moves.steps`), with loops that add to nod
 integrator itself is the template: a member is captured from it, and revealed in it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -75,22 +75,25 @@ class IntegratorLanes:
         self._saved |= {f"stepper/{name}": array for name, array in integrator.kept_arrays().items()}
         bath = [integrator.bath.numbers] if integrator.bath else []
         self._own = [*own, *bath, *self._saved.values()]
-        code = self._code()
-        if len(code.arrays) > MOST_ARRAYS:
-            raise NotWideError(f"a step has {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
         row = ("at",) if integrator.tape else ()
-        self._kernel = MemberKernel(code, ("steps", "first", "t0", "dt", *row), self.arrays, self._own)
+        self._kernel = self.kernel(lambda: integrator.moves.steps(integrator.scheme), *row)
         self._differing = [array for array in self._own if array in self.arrays]
 
-    def _code(self) -> Code:
-        """The loops of many steps, for one thread."""
+    def kernel(self, steps: Callable[[], Code], *more: str) -> MemberKernel:
+        """The kernel for all members of loops of (steps, first, t0, dt, *more) over one, for one thread.
+
+        Raises `NotWideError` where there is none.
+        """
         with ExitStack() as stack:
             for potential in self._potentials():
                 stack.enter_context(potential.scattering())
             try:
-                return self.integrator.moves.steps(self.integrator.scheme)
+                code = steps()
             except EnergyError as error:
                 raise NotWideError(str(error)) from None
+        if len(code.arrays) > MOST_ARRAYS:
+            raise NotWideError(f"a step has {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
+        return MemberKernel(code, ("steps", "first", "t0", "dt", *more), self.arrays, self._own)
 
     def _potentials(self) -> Iterator[Potential]:
         yield self.integrator.potential
