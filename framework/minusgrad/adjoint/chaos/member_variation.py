@@ -19,9 +19,9 @@ State = dict[str, np.ndarray]
 class MemberVariation:
     """The tangents of `count` members from their states at the last `stop`.
 
-    first: the variation of the template, whose tangent is the first of all. tangent: by field (count, N, ...),
-    each member's of norm 1 in the run's units after a stop. saved: the members' state at the last stop, at the
-    step `since`. Raises `NotWideError` where the tangents of a step have no lanes.
+    first: the variation of the template, whose tangent is the first of all. tangent: by field, of shape
+    (count, N, ...), each member's of norm 1 in the run's units after a stop. saved: the members' state at the
+    last stop, at the step `since`. Raises `NotWideError` where the tangents of a step have no lanes.
     """
 
     def __init__(self, lanes: IntegratorLanes, first: Variation):
