@@ -280,3 +280,24 @@ def test_python_code_of_a_stage_in_pytorch(folder: Path) -> None:
             u(m=m).backward()
     finally:
         del os.environ["ONE"]
+
+
+@pytest.mark.parametrize("lanes", [True, False])
+def test_a_failed_observer_of_an_ensemble_is_undone_for_all_members(
+    lanes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The round of its step is taken again when the run is resumed."""
+    (tmp_path / "looking.py").write_text(PLUGIN.replace("FAILURE", "1 / 0"))
+    table = f"[ensemble]\nmembers = 3\nlanes = {str(lanes).lower()}\n[ensemble.vary]\n"
+    scene = tmp_path / "scene.toml"
+    scene.write_text(
+        SCENE.format(every=6, stepper="leapfrog") + table + '"gravity.G" = {uniform = [0.9, 1.1]}\n'
+    )
+    whole = run(scene, [], tmp_path / "whole", [tmp_path / "looking.py"])
+    monkeypatch.setenv("FAIL_AT", "9")
+    with pytest.raises(PluginFailedError, match="looking"):
+        run(scene, [], tmp_path / "run", [tmp_path / "looking.py"])
+    monkeypatch.delenv("FAIL_AT")
+    done = resume(tmp_path / "run", [tmp_path / "looking.py"])
+    assert done.series("observables/looks").value.tolist() == [[k + 1.0] * 3 for k in range(8)]
+    assert files(tmp_path / "run") == files(whole.folder)

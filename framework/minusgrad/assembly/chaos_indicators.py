@@ -42,7 +42,7 @@ class Megno(Observer):
         self.variation = Variation(stepper)
         self.sums = dict.fromkeys(SUMS, 0.0) | {"start": stepper.time, "last": stepper.time}
 
-    def begin(self) -> None:
+    def begin_here(self) -> None:
         self.variation.begin()
         self.sums = dict.fromkeys(SUMS, 0.0) | {"start": self.stepper.time, "last": self.stepper.time}
 

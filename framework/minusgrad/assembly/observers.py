@@ -63,7 +63,7 @@ class Observer:
 
     stepper: it moves the fields. recorder: takes what is recorded. every: the number of steps from one call
     to the next. An observer never writes a field. One with a memory saves it by `state` and `restore`, one
-    whose memory begins with the fields has a `begin`, too.
+    whose memory begins with the fields has a `begin_here`, too.
     """
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
@@ -82,7 +82,7 @@ class Observer:
     def observe(self) -> None:
         raise NotImplementedError
 
-    def begin(self) -> None:
+    def begin_here(self) -> None:
         """Begin with the present fields, as if made for them; for one that keeps numbers of them when made.
 
         Called for each member of an ensemble, which differ in fields and parameters. Others look at these

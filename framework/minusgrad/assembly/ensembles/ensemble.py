@@ -146,7 +146,7 @@ class Ensemble:
             return facts | {"ensemble": {"member": self.stepper.numbers[0]}}
         bodies = {b.name: ranges(self.rows.of_all(b.nodes)) for b in self.template.state.bodies}
         own = {"names": facts["names"], "bodies": facts["bodies"]}
-        size = {"members": self.stepper.count, "nodes": self.rows.nodes}
+        size: dict[str, Any] = {"members": self.stepper.count, "nodes": self.rows.nodes}
         size |= {"numbers": ranges(np.array(self.stepper.numbers))}
         return facts | {"names": [], "bodies": bodies, "ensemble": size | own}
 

@@ -27,7 +27,7 @@ class AloneObserver(Observer):
         self._members, self.recorder = stepper, own.recorder
         if not stepper.failures and begins(own):
             stepper.show(stepper.numbers[0])
-            own.begin()
+            own.begin_here()
 
     def observe(self) -> None:
         self._members.show(self._members.numbers[0])
@@ -53,7 +53,7 @@ class Round:
             for number in stepper.numbers if begins(one) else ():
                 if number not in stepper.failures:
                     stepper.show(number)
-                    one.begin()
+                    one.begin_here()
                     memory[stepper.row[number]] = _copied(one.state())
         self._step, self._seen = -1, dict[int, list[dict[str, np.ndarray] | None]]()
 
@@ -124,7 +124,7 @@ class MembersObserver(Observer):
 
 def begins(observer: Observer) -> bool:
     """True if its memory begins with the fields of a member."""
-    return type(observer).begin is not Observer.begin
+    return type(observer).begin_here is not Observer.begin_here
 
 
 def _copied(state: Mapping[str, np.ndarray]) -> State:
