@@ -652,18 +652,19 @@ def inertia(motion: Motion, potential: Potential) -> Any:
         raise EnergyError(f"'{x.name}' has shape {list(x.shape)}, its velocity '{v.name}' {list(v.shape)}")
     if not isinstance(motion.inertia, str):
         values = np.array([motion.inertia], x.dtype)
-        _refuse_massless(f"'{x.name}'", values)
+        refuse_massless(f"'{x.name}'", values)
         return storage.allocate(values)
     inertia = potential.fields[motion.inertia]
     if inertia.shape != (len(x),):
         raise EnergyError(
             f"inertia '{inertia.name}' has shape {list(inertia.shape)}; '{x.name}' needs [{len(x)}]"
         )
-    _refuse_massless(f"'{x.name}'", inertia.values)
+    refuse_massless(f"'{x.name}'", inertia.values)
     return inertia.array
 
 
-def _refuse_massless(what: str, inertia: np.ndarray) -> None:
+def refuse_massless(what: str, inertia: np.ndarray) -> None:
+    """Raise `EnergyError` for an inertia that is not above 0 and finite, with its node."""
     if (bad := np.flatnonzero(~((inertia > 0) & np.isfinite(inertia)))).size:
         raise EnergyError(
             f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no finite acceleration;"

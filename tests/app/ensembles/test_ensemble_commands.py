@@ -8,10 +8,12 @@ import pytest
 
 from minusgrad.app.check_process import findings
 from minusgrad.app.cli import main
-from minusgrad.app.runs import build
+from minusgrad.app.runs import EnsembleRun, build, resume, run
 from minusgrad.errors import UserError
 from minusgrad.files import trajectory
+from tests.support.command import files
 from tests.support.ensembles import TWO_BODIES, ensemble, written
+from tests.support.short_scenes import cut
 
 
 def test_one_member_is_run_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,3 +66,18 @@ def test_the_list_of_scenes_says_what_members_differ_in(
     assert main(["scenes", str(tmp_path), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["members"] == "16 members that differ in gravity.G, state.x"
+
+
+def test_points_of_a_file_and_of_states_are_those_of_the_run_when_it_goes_on(tmp_path: Path) -> None:
+    """The file is copied into the run folder; what becomes of it beside the scene is of no account."""
+    scene, points = written(tmp_path), tmp_path / "points.csv"
+    points.write_text("gravity.G\n1.0\n1.5\n")
+    vary = {"gravity.G": {"table": "points.csv"}, "state.eccentricity": {"list": [0.1, 0.2]}}
+    chosen = {"ensemble.vary": vary, "ensemble.members": 2}
+    whole = run(scene, chosen, tmp_path / "whole")
+    cut(tmp_path / "run", scene, chosen, 5)
+    points.write_text("gravity.G\n2.0\n3.0\n")
+    again = resume(tmp_path / "run")
+    assert isinstance(again, EnsembleRun)
+    assert again.points["gravity.G"].tolist() == [1.0, 1.5]
+    assert files(again.folder) == files(whole.folder)

@@ -190,6 +190,17 @@ def test_the_seed_of_states_is_varied(orbit: Path) -> None:
     )
 
 
+def test_a_state_of_other_shapes_is_refused(orbit: Path) -> None:
+    text = ORBIT.partition("[state]")[0]
+    state = '[state]\nkind = "random_points"\nn = 3\nmass = 1.0\nside = 1.0\n[[energy]]\nkind = "gravity"'
+    orbit.write_text(f"{text}{state}\nG = 1.0\n")
+    found = refused(orbit, "state.n", "{ list = [3, 5] }")
+    assert found == (
+        "member 1, state.n = 5: makes a state with another shape of 'x', [5, 3] in place of [3, 3]; members"
+        " differ in values of fields and data of elements alone"
+    )
+
+
 def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
     (orbit.parent / "points.csv").write_text("gravity.G\n1.0\n2.0\n")
     found = only(orbit, "gravity.G", '{ table = "points.csv" }', "ensemble.members=2")
@@ -258,6 +269,12 @@ def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
             "state.x",
             "{ list = [1, 2, [[[1]]]] }",
             "needs values of shape [2, 2], [2] or one number, got [1, 1, 1]; reshape it",
+        ),
+        (
+            "state.m",
+            "{ list = [1, 0, 2] }",
+            "member 1: 'x' moves with inertia 0 at node 0: it has no finite acceleration; give it a small one"
+            " (1e-20), or keep it out of the motion",
         ),
         ("state.x", '{ jitter = 1, body = "a" }', "no body named 'a' (there are: none)"),
         (

@@ -15,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...energies.fields import State
+from ...elements.periodic_box import PeriodicBox
+from ...energies.fields import BOX, State
 from ...engine import memory
 from ...errors import UserError
 from ...scene.ensemble_table import VaryTable
+from ...steppers.integrator import refuse_massless
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .points import Points
@@ -84,6 +86,7 @@ class Members:
         self._judge(
             {key: self._fields[one.place.field] for key, one in self._varied.items() if one.place.field}
         )
+        self._judge_fields()
 
     def __len__(self) -> int:
         """The number of members that run."""
@@ -192,7 +195,8 @@ class Members:
             state = self._state(row)
             self._take_data(row, state)
             for name in given:
-                values = np.asarray(state.fields[name], self.template.fields.dtype)
+                with np.errstate(over="ignore"):  # refused by `_judge_fields`
+                    values = np.asarray(state.fields[name], self.template.fields.dtype)
                 if name not in found and np.array_equal(values, self._base[name]):
                     continue
                 if name not in found:
@@ -223,6 +227,32 @@ class Members:
                         place.refuse(values[row])
                     except UserError as error:
                         raise UserError(f"member {self.numbers[row]}: {error}") from None
+
+    def _judge_fields(self) -> None:
+        """Refuse fields that are not finite, a mass that is not positive, and a box without a volume."""
+        of_field = {one.place.field: key for key, one in self._varied.items() if one.place.field}
+        for name, values in self._fields.items():
+            key = of_field.get(name) or next(iter(self._keys))
+            rows = values.reshape(len(self), -1)
+            suspects = ~np.isfinite(rows).all(axis=1) | (name == BOX)
+            if name in self.template.stepper.weights:
+                suspects |= (rows <= 0.0).any(axis=1)
+            with self.template.placed((*PLACE, "vary", key)):
+                for row in np.flatnonzero(suspects):
+                    try:
+                        self._refuse_field(name, values[row])
+                    except UserError as error:
+                        raise UserError(f"member {self.numbers[row]}: {error}") from None
+
+    def _refuse_field(self, name: str, values: np.ndarray) -> None:
+        """Raise `UserError` for values of one member that its stepper or its terms could not take."""
+        if not np.isfinite(values).all():
+            raise UserError(f"'{name}': needs finite numbers, got infinity or NaN")
+        for motion in self.template.stepper.motions:
+            if motion.inertia == name:
+                refuse_massless(f"'{motion.position}'", values)
+        if name == BOX:
+            PeriodicBox.of(values[0], self.template.fields.periodic)
 
     def _refuse_too_many(self) -> None:
         """Refuse members that do not fit into memory, before their values are drawn."""
