@@ -42,6 +42,7 @@ EXAMPLES = {
         "B": "runs/two_body",
         "FILE.obj": "pyramid.obj",
         "SERIES": "total",
+        "SWEEP.toml": "softening.toml",
         "VERB": "run",
     },
 }
@@ -88,6 +89,12 @@ ELSEWHERE = {
     "python -m benchmarks.mosaic.gradient_error": "tests/exams/test_mosaic.py",
     "minusgrad buckling RUN": "it needs a body under load; tests/app/test_buckling.py",
     "minusgrad VERB ...": "the form of all",
+    "minusgrad sweep scenes/uncertain_beam.toml scenes/sweeps/uncertain_beam.toml": (
+        "it runs 1,280 points; tests/sweeps/test_uncertain_beam.py"
+    ),
+    'pip install "minusgrad[sweep]"': INSTALLS,
+    'pip install "minusgrad[sensitivity]"': INSTALLS,
+    "minusgrad sweep ... --point 3": "a piece of a line; tests/sweeps/test_slurm.py",
     "python -m minusgrad VERB ...": "the form of all",
     ".venv/bin/python -m pytest tests/steppers/test_integrator.py -k kepler": SUITE,
     ".venv/bin/python -m pytest tests/plugins/gravity/test_equilibrium.py -k 100_000": SUITE,

@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -26,16 +27,19 @@ VARY = {"gravity.softening": {"grid": [0.01, 0.02, 0.03, 0.04]}}
 RETRIES = {"retries": 1000}
 
 
-def line(points: Path, out: Path) -> list[object]:
-    overrides = [f"{key}={value}" for key, value in LONG.items()]
+def line(points: Path, out: Path, more: Mapping[str, int] = MappingProxyType({})) -> list[object]:
+    overrides = [f"{key}={value}" for key, value in (LONG | dict(more)).items()]
     return ["sweep", TWO_BODY, points, *overrides, "--out", out, "--workers", 2]
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same sweep in this process."""
-    out = tmp_path_factory.mktemp("undisturbed") / "sweep"
-    found = minusgrad.sweep(TWO_BODY, {"sweep": RETRIES, "vary": VARY}, LONG, out, workers=0)
+    return calm(tmp_path_factory.mktemp("undisturbed") / "sweep", LONG)
+
+
+def calm(out: Path, overrides: dict[str, int]) -> Path:
+    found = minusgrad.sweep(TWO_BODY, {"sweep": RETRIES, "vary": VARY}, overrides, out, workers=0)
     assert found.counts == {"finished": 4}
     return out
 
@@ -60,13 +64,13 @@ def busy_workers(leader: int, out: Path) -> list[psutil.Process]:
         return []
 
 
-def killed(out: Path, points: Path, kills: int, seed: int) -> int:
+def killed(out: Path, points: Path, kills: int, more: Mapping[str, int]) -> int:
     """Run the sweep while a worker is killed again and again; returns how often."""
-    child, count, rng = start(*line(points, out)), 0, random.Random(seed)
+    child, count, rng = start(*line(points, out, more)), 0, random.Random(kills)
     until = time.monotonic() + 100 + 10 * kills
     try:
         while child.poll() is None and time.monotonic() < until:
-            time.sleep(rng.uniform(0.05, 0.6))
+            time.sleep(rng.uniform(0.1, 2.0))
             if count < kills and (found := busy_workers(child.pid, out)):
                 rng.choice(found).kill()
                 count += 1
@@ -77,15 +81,27 @@ def killed(out: Path, points: Path, kills: int, seed: int) -> int:
     return count
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+def resumed(out: Path) -> int:
+    """How often points went on."""
+    journals = [path.read_text() for path in out.glob("points/*/journal.jsonl")]
+    return sum(text.count('"event": "restored"') for text in journals)
+
+
 def test_a_sweep_whose_workers_are_killed_is_that_of_an_undisturbed_one(
-    undisturbed: Path, tmp_path: Path, kills: int
+    undisturbed: Path, tmp_path: Path
 ) -> None:
     points, out = written(tmp_path, sweep=RETRIES, vary=VARY), tmp_path / "out"
-    assert killed(out, points, kills, seed=kills) == kills
+    assert killed(out, points, 3, {}) == 3
     assert_the_same(out, undisturbed)
-    journals = [path.read_text() for path in out.glob("points/*/journal.jsonl")]
-    assert sum(text.count('"event": "restored"') for text in journals) >= 1
+    assert resumed(out) >= 1
+
+
+@pytest.mark.long
+def test_fifty_kills(tmp_path: Path) -> None:
+    points, out, more = written(tmp_path, sweep=RETRIES, vary=VARY), tmp_path / "out", {"run.steps": 8000}
+    assert killed(out, points, 50, more) == 50
+    assert_the_same(out, calm(tmp_path / "calm", LONG | more))
+    assert resumed(out) >= 10
 
 
 def test_after_the_leader_is_killed_the_same_line_goes_on(undisturbed: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import InterruptedRunError
 from .point_run import Order, run_point
 from .rows import INTERRUPTED, KILLED, RUNNING, Row
-from .workers import work
+from .workers import Workers, work
 
 TICK = 0.2
 """Seconds between two looks at signals and at the cluster."""
@@ -23,13 +23,13 @@ ABSENCE = 30.0
 
 
 class OnWorkers:
-    """Points on the workers of a client of Dask (a `lead.Dispatcher`).
+    """Points on the workers of Dask (a `lead.Dispatcher`).
 
     retries: the deaths of its worker that a point survives.
     """
 
-    def __init__(self, client: Any, orders: Mapping[int, Order], retries: int):
-        self.client, self.orders, self.retries = client, orders, retries
+    def __init__(self, workers: Workers, orders: Mapping[int, Order], retries: int):
+        self.workers, self.client, self.orders, self.retries = workers, workers.client, orders, retries
         self.todo = deque(orders)
         self.sent: dict[Any, int] = {}
         self.stopped = False
@@ -78,7 +78,7 @@ class OnWorkers:
         elif now - self._seen > ABSENCE or self.client.status in ("closed", "closing"):
             raise InterruptedRunError("the scheduler has gone; nothing is lost, give the same line again")
         if now - self._asked > 2.0 and self.client.status == "running":
-            self._asked, self._workers = now, max(1, len(self.client.nthreads()))
+            self._asked, self._workers = now, max(1, self.workers.replenish())
 
     def _row(self, future: Any) -> Row | None:
         point = self.sent.pop(future)

@@ -83,10 +83,10 @@ def _dispatcher(lead: Lead, workers: int, cluster: str | None, say: Say) -> Iter
     else:
         threads = 0
         made = cluster_workers(cluster, retries, plan.engine)
-    with made as client:
-        if address := dashboard(client):
+    with made as found:
+        if address := dashboard(found.client):
             say(f"dashboard: {address}")
-        yield OnWorkers(client, lead.orders(threads, versions()), retries)
+        yield OnWorkers(found, lead.orders(threads, versions()), retries)
 
 
 def opened(

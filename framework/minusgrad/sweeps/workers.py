@@ -1,7 +1,8 @@
 """The workers of Dask that run points: processes on this machine, or a cluster that is there already.
 
 A worker imports the engine once and serves one point after another. A worker that dies is replaced by its
-nanny; its point is given to another one, at most `retries` times.
+nanny, and where it died while it started, by another one with its own; its point is given to another worker,
+at most `retries` times.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -23,6 +25,8 @@ from .rows import Row
 
 PACKAGES = ("minusgrad", "taichi", "quadrants", "numpy", "scipy", "h5py")
 """The packages whose versions must be those of the process that leads a sweep."""
+STARTING = 6.0
+"""Seconds that a nanny may take to start a process in place of one that died."""
 PATIENCE = 5.0
 """Seconds to wait for a scheduler that is named by its address."""
 
@@ -71,9 +75,33 @@ def distributed() -> Any:
     return found
 
 
+class Workers:
+    """A client of Dask and its workers. cluster: those on this machine, of which `count` are to be alive."""
+
+    def __init__(self, client: Any, cluster: Any = None, count: int = 0):
+        self.client, self.cluster, self.count = client, cluster, count
+        self._dead: dict[Any, float] = {}  # names of nannies without a process, and since when
+        self._gone: set[Any] = set()  # those that have given up
+
+    def replenish(self) -> int:
+        """Start a worker for each one that stays dead; returns how many can take points.
+
+        A nanny gives up if its worker dies while it starts.
+        """
+        if self.cluster is not None:
+            now, nannies = time.monotonic(), dict(self.cluster.workers)
+            dead = [name for name, nanny in nannies.items() if not nanny.is_alive()]
+            self._dead = {name: self._dead.get(name, now) for name in dead}
+            self._gone |= {name for name, since in self._dead.items() if now - since > STARTING}
+            missing = self.count - len(self.cluster.worker_spec.keys() - self._gone)
+            if missing > 0:
+                self.cluster.scale(len(self.cluster.worker_spec) + missing)
+        return len(self.client.nthreads())
+
+
 @contextmanager
-def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Any]:
-    """A client of `count` workers on this machine, each a process with one thread for points."""
+def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Workers]:
+    """`count` workers on this machine, each a process with one thread for points."""
     dask, link = distributed(), ":0" if find_spec("bokeh") else None
     import dask.config as config
 
@@ -91,14 +119,14 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Any]
         dask.Client(cluster, set_as_default=False) as client,
     ):  # fmt: skip
         client.register_plugin(_warm(engine, alone=True))
-        yield client
+        yield Workers(client, cluster, count)
 
 
 @contextmanager
 def cluster_workers(
     address: str, retries: int, engine: str | None, patience: float = PATIENCE
-) -> Iterator[Any]:
-    """A client of the workers of the scheduler at an address.
+) -> Iterator[Workers]:
+    """The workers of the scheduler at an address.
 
     Raises `UserError` if no scheduler answers there, and for workers of other versions.
     """
@@ -114,7 +142,7 @@ def cluster_workers(
         _refuse_cluster(client, address)
         client.run_on_scheduler(_allowing(retries))
         client.register_plugin(_warm(engine, alone=False))
-        yield client
+        yield Workers(client)
 
 
 def dashboard(client: Any) -> str:
