@@ -59,7 +59,7 @@ def busy_workers(leader: int, out: Path) -> list[psutil.Process]:
         return []
     try:
         children = psutil.Process(leader).children(recursive=True)
-        return [one for one in children if "spawn_main" in " ".join(one.cmdline())]
+        return [one for one in children if "dask_worker" in " ".join(one.cmdline())]
     except psutil.Error:
         return []
 
@@ -226,9 +226,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         import json
 
         until = time.monotonic() + 60
-        while not file.is_file() and time.monotonic() < until:
+        text = ""
+        while not text.strip().endswith("}") and time.monotonic() < until:
             time.sleep(0.1)
-        yield json.loads(file.read_text())["address"]
+            text = file.read_text() if file.is_file() else ""
+        yield json.loads(text)["address"]
     finally:
         for process in (worker, scheduler):
             process.kill()

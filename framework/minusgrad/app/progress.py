@@ -118,4 +118,5 @@ class _Announcements(Handler):
 
 
 def _rate(steps: int, began: float) -> str:
-    return f"{steps / max(time.monotonic() - began, 1e-9):,.0f}"
+    rate = steps / max(time.monotonic() - began, 1e-9)
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"

@@ -1,18 +1,15 @@
 """The workers of Dask that run points: processes on this machine, or a cluster that is there already.
 
-A worker imports the engine once and serves one point after another. A worker that dies is replaced by its
-nanny, and where it died while it started, by another one with its own; its point is given to another worker,
-at most `retries` times.
+A worker imports the engine once and serves one point after another. A worker that dies is replaced, and its
+point is given to another one, at most `retries` times.
 """
 
 import hashlib
 import logging
 import os
-import signal
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -22,11 +19,10 @@ from typing import Any
 from ..errors import MissingPackageError, UserError
 from .point_run import Order, run_point
 from .rows import Row
+from .worker_processes import WorkerProcesses
 
 PACKAGES = ("minusgrad", "taichi", "quadrants", "numpy", "scipy", "h5py")
 """The packages whose versions must be those of the process that leads a sweep."""
-STARTING = 6.0
-"""Seconds that a nanny may take to start a process in place of one that died."""
 PATIENCE = 5.0
 """Seconds to wait for a scheduler that is named by its address."""
 
@@ -76,27 +72,17 @@ def distributed() -> Any:
 
 
 class Workers:
-    """A client of Dask and its workers. cluster: those on this machine, of which `count` are to be alive."""
+    """A client of Dask and its workers. processes: those on this machine, if it has any of its own."""
 
-    def __init__(self, client: Any, cluster: Any = None, count: int = 0):
-        self.client, self.cluster, self.count = client, cluster, count
-        self._dead: dict[Any, float] = {}  # names of nannies without a process, and since when
-        self._gone: set[Any] = set()  # those that have given up
+    def __init__(self, client: Any, processes: WorkerProcesses | None = None):
+        self.client, self.processes = client, processes
 
     def replenish(self) -> int:
-        """Start a worker for each one that stays dead; returns how many can take points.
-
-        A nanny gives up if its worker dies while it starts.
-        """
-        if self.cluster is not None:
-            now, nannies = time.monotonic(), dict(self.cluster.workers)
-            dead = [name for name, nanny in nannies.items() if not nanny.is_alive()]
-            self._dead = {name: self._dead.get(name, now) for name in dead}
-            self._gone |= {name for name, since in self._dead.items() if now - since > STARTING}
-            missing = self.count - len(self.cluster.worker_spec.keys() - self._gone)
-            if missing > 0:
-                self.cluster.scale(len(self.cluster.worker_spec) + missing)
-        return len(self.client.nthreads())
+        """Start a worker for each one that died; returns how many can take points."""
+        joined = len(self.client.nthreads())
+        if self.processes is not None:
+            self.processes.replenish(joined)
+        return joined
 
 
 @contextmanager
@@ -108,18 +94,18 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Work
     settings: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": retries,
         "distributed.scheduler.worker-ttl": None,  # a long kernel keeps a worker from its heartbeat
-        "distributed.nanny.pre-spawn-environ": {},  # threads as in an ordinary run
     }
     with (
         config.set(settings),
         dask.LocalCluster(
-            n_workers=count, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=link,
-            silence_logs=logging.CRITICAL + 1,
+            n_workers=0, processes=True, dashboard_address=link, silence_logs=logging.CRITICAL + 1
         ) as cluster,
         dask.Client(cluster, set_as_default=False) as client,
-    ):  # fmt: skip
+        closing(WorkerProcesses(cluster.scheduler_address, count)) as processes,
+    ):
         client.register_plugin(_warm(engine, alone=True))
-        yield Workers(client, cluster, count)
+        processes.replenish(0)
+        yield Workers(client, processes)
 
 
 @contextmanager
@@ -189,20 +175,29 @@ def _asking() -> Any:
 def _warm(engine: str | None, alone: bool) -> Any:
     """A plugin of Dask for workers: imports the engine before the first point.
 
-    alone: on this machine, where Ctrl-C reaches all processes; the leading one alone obeys.
+    alone: of this machine, where a worker ends with the process that leads.
     """
 
     class Warm(distributed().WorkerPlugin):  # type: ignore[misc]
         name = "minusgrad"
 
         def setup(self, worker: Any) -> None:
+            from threading import Thread
+
             from minusgrad.engine import runtime
-            from minusgrad.sweeps import point_run
+            from minusgrad.sweeps import point_run, workers
 
             assert point_run
             if alone:
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                Thread(target=workers.end_with_leader, daemon=True).start()
             with suppress(UserError):  # a point says so
                 runtime.engine(engine)
 
     return Warm()
+
+
+def end_with_leader() -> None:
+    """End this process at the end of its standard input, which the leading process holds open."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
