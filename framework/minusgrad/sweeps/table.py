@@ -73,7 +73,7 @@ class Table:
             for k, row in enumerate(self.rows):
                 if name in row.observables:
                     there = np.array(row.observables[name].value)
-                    values[(k, *map(slice, there.shape))] = there
+                    values[k : k + 1][(..., *(slice(size) for size in there.shape))] = there
             found[name] = Column(values, unit)
         return found
 
