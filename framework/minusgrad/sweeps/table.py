@@ -73,7 +73,8 @@ class Table:
             for k, row in enumerate(self.rows):
                 if name in row.observables:
                     there = np.array(row.observables[name].value)
-                    values[k : k + 1][(..., *(slice(size) for size in there.shape))] = there
+                    part_of: Any = (k, *(slice(size) for size in there.shape))
+                    values[part_of] = there
             found[name] = Column(values, unit)
         return found
 
