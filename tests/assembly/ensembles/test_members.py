@@ -131,6 +131,7 @@ def test_values_are_those_of_a_scene_in_which_they_are_written(orbit: Path) -> N
         assert np.array_equal(found.initial(name)[5], made.fields[name])
     moved = made.fields["v"] + found.points.values("state.v")[5]
     assert np.array_equal(found.initial("v")[5], moved)
+    assert found.scene.state.values["masses"] == [0.75, 0.25]
     same_steps(found, 5)
 
 
@@ -152,6 +153,27 @@ def test_only_the_nodes_and_elements_of_a_body_are_varied(net: Path) -> None:
     assert len(np.unique(found.initial("v")[:, 2:])) == 20
     assert found.parameters["spring.stiffness"].tolist() == [[1, 2, k] for k in (5, 6, 7, 8, 9)]
     same_steps(found, 4)
+
+
+def test_a_value_that_other_bodies_share_is_refused(net: Path) -> None:
+    text = NET.replace("right = [2, 3]", "right = [2, 3], every = [0, 1, 2, 3]")
+    net.write_text(text.replace("[1.0, 2.0, 3.0]", "{ every = 1.0 }"))
+    found = only(net, "spring.stiffness", '{ list = [5, 6, 7, 8, 9], body = "every" }')
+    assert found.parameters["spring.stiffness"].tolist() == [[5], [6], [7], [8], [9]]
+    assert refused(net, "spring.stiffness", '{ list = [5, 6, 7, 8, 9], body = "left" }') == (
+        "body: needs values of elements of left alone, got 'spring.stiffness', which elements of other bodies"
+        " share; leave it out"
+    )
+
+
+def test_members_without_varied_values_have_noise_of_their_own(net: Path) -> None:
+    net.write_text(NET.replace('"leapfrog"', '"langevin", temperature = 1.0, friction = 1.0'))
+    found, ends = members(net, "ensemble.members=2"), []
+    for number in (0, 1):
+        one = found.simulation(number)
+        one.step(3)
+        ends.append(one.fields["v"].values[2:].copy())
+    assert not (ends[0] == ends[1]).any()
 
 
 def test_data_and_numbers_of_holds_are_varied(net: Path) -> None:
