@@ -226,3 +226,19 @@ class Nothing:
 
     def observe(self) -> None:
         pass
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lanes", ["true", "false"])
+def test_a_member_of_a_thousand_is_that_of_four_thousand_on_any_threads(
+    lanes: str, scene: Path, tmp_path: Path
+) -> None:
+    more = [f"ensemble.lanes={lanes}", "observe.0.every=12", "checkpoint.every=0", "run.steps=12"]
+    some, many = (
+        ensemble(
+            scene, tmp_path / str(n), *more, f"ensemble.members={n}", f"runtime.threads={threads}"
+        ).folder
+        for n, threads in ((1024, 1), (4096, 2))
+    )
+    alone = ensemble(scene, tmp_path / "alone", *more, "ensemble.members=1024", "ensemble.member=1017").folder
+    assert unlike(alone, some, 1024, 1017) == unlike(alone, many, 4096, 1017) == []
