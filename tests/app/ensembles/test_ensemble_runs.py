@@ -11,6 +11,7 @@ from minusgrad.app.cli import main
 from minusgrad.app.compare import compare
 from minusgrad.app.ensembles.member_folder import write_member
 from minusgrad.app.runs import EnsembleRun, build, resume, run
+from minusgrad.engine import memory
 from minusgrad.errors import CheckpointError, RunFailedError, SceneError, UserError
 from minusgrad.files import checkpoint, trajectory
 from minusgrad.files.run_folder import RunDir
@@ -242,3 +243,14 @@ def test_a_member_of_a_thousand_is_that_of_four_thousand_on_any_threads(
     )
     alone = ensemble(scene, tmp_path / "alone", *more, "ensemble.members=1024", "ensemble.member=1017").folder
     assert unlike(alone, some, 1024, 1017) == unlike(alone, many, 4096, 1017) == []
+
+
+@pytest.mark.parametrize("count", [10**4, 10**12])
+def test_members_that_do_not_fit_into_memory_are_refused(
+    count: int, scene: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their values, or by their states; with the number that fits."""
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(10**7))
+    with pytest.raises(SceneError, match=r"members: .* of memory needed, .* fit; run fewer"):
+        run(scene, [f"ensemble.members={count}"], scene.parent / "none")
+    assert not (scene.parent / "none").exists()

@@ -18,6 +18,8 @@ from .member_stepper import MemberStepper
 if TYPE_CHECKING:
     from .members import Members
 
+OBJECT = 200
+"""Bytes that an array takes besides its numbers, as one of a member's."""
 State = dict[str, np.ndarray]
 """Fields and state of one member: `fields/NAME`, `stepper/NAME`."""
 
@@ -35,11 +37,15 @@ class OneAfterAnother(MemberStepper):
         self._first = self._present()
         self._shown: int | None = None
         self._unsaved = False
-        need = sum(array.nbytes for array in self._first.values())
-        most = memory.free().count // (2 * max(need, 1))
-        cure = f"give at most {most} members, or shard them with `minusgrad sweep`"
-        memory.require(2 * need * self.count, f"{self.count} members", cure)
+        self._refuse_too_many()
         self._begin()
+
+    def _refuse_too_many(self) -> None:
+        """Refuse members whose states do not fit into memory, twice: they are copied at a checkpoint."""
+        each = 2 * sum(array.nbytes + OBJECT for array in self._first.values())
+        most = memory.free().count // each
+        cure = f"{most:,} fit; run fewer, or shards of them with `minusgrad sweep`"
+        memory.require(each * self.count, f"{self.count:,} members", cure)
 
     def _begin(self) -> None:
         """Begin each member in the template, and keep its state."""
