@@ -23,9 +23,9 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import clouds, fits, grids, layers, meshes, orbits, picture_files, radial, style
+from . import clouds, fits, grids, layers, meshes, orbits, picture_files, style
 from .bodies import clusters, few_bodies
-from .ensembles import fans
+from .curves import fans, radial
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:

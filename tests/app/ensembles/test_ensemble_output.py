@@ -15,7 +15,7 @@ from minusgrad.app.export import export, export_table
 from minusgrad.app.runs import EnsembleRun
 from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import trajectory
-from minusgrad.plot.ensembles import fans
+from minusgrad.plot.curves import fans
 from minusgrad.plot.pictures import plot
 from tests.support.ensembles import TWO_BODIES, ensemble, written
 

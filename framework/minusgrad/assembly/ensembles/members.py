@@ -238,7 +238,7 @@ class Members:
             if name in self.template.stepper.weights:
                 suspects |= (rows <= 0.0).any(axis=1)
             with self.template.placed((*PLACE, "vary", key)):
-                for row in np.flatnonzero(suspects):
+                for row in np.flatnonzero(suspects).tolist():
                     try:
                         self._refuse_field(name, values[row])
                     except UserError as error:

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import trajectory
-from ..files.h5md import OBSERVABLES
-from ..scene import units
-from .style import COLOURS, FAINT, INK
+from ...files import trajectory
+from ...files.h5md import OBSERVABLES
+from ...scene import units
+from ..style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
