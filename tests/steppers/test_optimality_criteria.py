@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
-from minusgrad.adjoint.mean_constraint import MeanConstraint
+from minusgrad.adjoint.equilibria.mean_constraint import MeanConstraint
 from minusgrad.errors import EnergyError
 from minusgrad.steppers.minimisers.optimality_criteria import OptimalityCriteria
 from minusgrad.steppers.minimisers.outcomes import Tolerances

@@ -18,7 +18,7 @@ import numpy as np
 from ..energies.fields import Field, Fields
 from ..energies.roles import Bounded
 from ..engine import storage
-from .mean_constraint import MeanConstraint
+from .equilibria.mean_constraint import MeanConstraint
 
 
 class DifferentiableRun(Protocol):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...adjoint.equilibria.equilibrium import Equilibrium
-from ...adjoint.mean_constraint import MeanConstraint
+from ...adjoint.equilibria.mean_constraint import MeanConstraint
 from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors
 from ...check.dead_fields import CAUSE, CURE, Candidate

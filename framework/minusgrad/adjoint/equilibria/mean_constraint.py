@@ -7,12 +7,12 @@ q: a field of numbers, which may be the output of maps, such as the densities th
 
 import numpy as np
 
-from ..energies import term as terms
-from ..energies.fields import Fields
-from ..energies.local_energy import local_energy
-from ..energies.roles import Node, Parameter
-from ..errors import EnergyError
-from ..potential.potential import Potential
+from ...energies import term as terms
+from ...energies.fields import Fields
+from ...energies.local_energy import local_energy
+from ...energies.roles import Node, Parameter
+from ...errors import EnergyError
+from ...potential.potential import Potential
 
 
 class MeanConstraint:
