@@ -63,6 +63,8 @@ class Value:
     wide: bool = False
     number: int | float | None = None
     fixed: str = ""
+    each: tuple[str, ...] = ()
+    """Of whole numbers that differ between members the texts of all lanes: they are in no vector."""
 
 
 @dataclass
@@ -312,6 +314,9 @@ class MemberSource:
         if original in self.varying:
             kind = kind if fresh else self._kinds[name]
             self._kinds[name] = kind
+            if kind == "whole":
+                self._put_lanes(name, new)
+                return
             text = self._converted(new, kind) if kind in _REAL else new.text if new.wide else self._mask(new)
             self._numbers.pop(name, None)
             self._emit(f"{name} = {text if fresh else self._guarded(text, name)}")
@@ -323,6 +328,13 @@ class MemberSource:
         if new.fixed and not self._guards:
             self._fixed[name] = new.fixed
         self._emit(f"{name} = {new.text}")
+
+    def _put_lanes(self, name: str, new: Value) -> None:
+        """Assign whole numbers, a local for each lane."""
+        if self._guards:
+            raise NotWideError("assigns whole numbers where a member's numbers say so")
+        for k in range(self.wide):
+            self._emit(f"{name}_lane{k} = {new.each[k] if new.wide else new.text}")
 
     def _guarded(self, text: str, old: str) -> str:
         for mask, side in reversed(self._guards):
@@ -409,8 +421,10 @@ class MemberSource:
             name = self._known(node.id) or node.id
             if name in self._numbers:
                 return Value(str(self._numbers[name]), "whole", number=self._numbers[name])
-            fixed = self._fixed.get(name, "")
-            return Value(name, self._kinds.get(name, "whole"), node.id in self.varying, fixed=fixed)
+            fixed, kind = self._fixed.get(name, ""), self._kinds.get(name, "whole")
+            wide = node.id in self.varying
+            each = tuple(f"{name}_lane{k}" for k in range(self.wide)) if wide and kind == "whole" else ()
+            return Value(name, kind, wide, fixed=fixed, each=each)
         if isinstance(node, ast.Subscript):
             return self._subscript(node)
         if isinstance(node, ast.BinOp):
@@ -581,11 +595,14 @@ class MemberSource:
 
     def _by_lane(self, template: str, values: Sequence[Value], kind: str) -> Value:
         """A function of single numbers, lane by lane."""
-        texts = [self._temporary(v.text) if v.wide else v.text for v in values]
+        texts = [self._temporary(v.text) if v.wide and not v.each else v.text for v in values]
         each = []
         for lane in range(self.wide):
             own = [f"{t}[{lane}]" if v.wide else t for t, v in zip(texts, values, strict=True)]
+            own = [v.each[lane] if v.each else text for text, v in zip(own, values, strict=True)]
             each.append(template.format(*own))
+        if kind == "whole":
+            return Value("", kind, True, each=tuple(each))
         return Value(f"ti.Vector([{', '.join(each)}])", kind, True)
 
     def _temporary(self, text: str) -> str:
@@ -602,6 +619,8 @@ class MemberSource:
             return self._broadcast(value, kind)
         if value.kind == kind:
             return value.text
+        if value.each:
+            return f"ti.Vector([{', '.join(f'ti.cast({text}, ti.{kind})' for text in value.each)}])"
         if value.kind == "truth":
             one, zero = (self._broadcast(Value(n, "literal"), kind) for n in ("1.0", "0.0"))
             return f"ti.select({value.text}, {one}, {zero})"

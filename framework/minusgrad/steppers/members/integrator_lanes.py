@@ -48,6 +48,7 @@ def suits(integrator: Integrator) -> str:
         "Kepler drifts": integrator.kepler,
         "a cell": integrator.cell,
     }
+    kept["a heat bath"] = integrator.bath  # its draws end the compiler in vectors
     for name, given in kept.items():
         if given:
             return f"steps with {name} have no lanes"
