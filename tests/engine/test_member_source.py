@@ -1,4 +1,4 @@
-"""The rewriting of a kernel's text for members in lanes: by hand-written loops, against the loops themselves."""
+"""A kernel's text rewritten for members in lanes: hand-written loops, against the loops themselves."""
 
 import numpy as np
 import pytest

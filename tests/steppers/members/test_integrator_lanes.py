@@ -1,4 +1,4 @@
-"""Members of small systems in lanes: bits of their own, the numbers of ordinary steps, damage that is found."""
+"""Members in lanes: bits of their own, the numbers of ordinary steps, damage that is found."""
 
 from typing import Any
 
