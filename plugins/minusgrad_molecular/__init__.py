@@ -1,4 +1,4 @@
-"""Molecules: force fields of bonds, angles, torsions, Lennard-Jones and Coulomb energies; OpenMM Systems."""
+"""Molecules: force fields of bonds, angles, torsions, Lennard-Jones and Coulomb energies; clusters."""
 
 from minusgrad.plugin import hookimpl
 
@@ -25,7 +25,8 @@ def register_observers():
 
 @hookimpl
 def register_states():
-    """Molecules from an OpenMM System."""
+    """Molecules from an OpenMM System, and random clusters."""
+    from .clusters import STATES as CLUSTERS
     from .states import STATES
 
-    return STATES
+    return STATES | CLUSTERS

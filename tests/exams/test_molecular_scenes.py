@@ -62,3 +62,19 @@ def test_argon_liquid(tmp_path: Path) -> None:
     assert abs(r[highest] - 3.7) < 0.1
     assert r[measured] == pytest.approx(3.7, abs=0.06)
     assert g[highest] == pytest.approx(3.04, rel=0.06)
+
+
+def test_lj_minima(tmp_path: Path) -> None:
+    """With 400 quenches in place of 2,000; members draw the same starts in any number."""
+    fewer = {'ensemble.vary."runtime.seed".range.to': 400}
+    run = minusgrad.run(SCENES / "lj_minima.toml", fewer, out=tmp_path / "run")
+    assert '"members": "members in lanes"' in (run.folder / "journal.jsonl").read_text()
+    assert run.outcome == "converged"
+    energies = run.series("observables/potential/lennard_jones").value
+    residual = run.series("observables/residual").value
+    assert energies.shape[1] == 400
+    assert residual[-1].max() <= 1e-7
+    last = np.sort(energies[-1])
+    assert last[0] == pytest.approx(-44.326801, abs=5e-7)
+    lowest = int((np.abs(last - last[0]) < 1e-6).sum())
+    assert 40 <= lowest <= 100

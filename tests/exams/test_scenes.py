@@ -49,6 +49,7 @@ CLAIMED = {
     "inflated_tube": "exams/test_element_scenes.py::test_a_tube_of_rubber_is_as_wide_as_on_paper",
     "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",
     "laser_image": "exams/test_laser_scenes.py::test_laser_image",
+    "lj_minima": "exams/test_molecular_scenes.py::test_lj_minima",
     "mass_spring": "exams/programs/test_mass_spring.py::test_the_gradient_of_the_run_is_that_of_a_tape",
     "mercury": "exams/test_few_body_scenes.py::test_mercury",
     "liquid": "exams/programs/test_liquid.py::test_liquid",

@@ -54,6 +54,16 @@ class MemberArrays:
         """Overwrite the numbers of all members, (count, ...)."""
         lane_blocks.store(self.of(array), np.asarray(values, self.of(array).dtype).reshape(self.count, -1))
 
+    def put_first(self, array: Any, values: np.ndarray) -> None:
+        """Overwrite the numbers of the first members, (K, ...); the last of these fill up their block."""
+        rows = np.ascontiguousarray(values, self.of(array).dtype)
+        lane_blocks.store(self.of(array), rows.reshape(len(rows), -1))
+
+    def first_rows(self, array: Any, count: int) -> np.ndarray:
+        """A copy of the numbers of the first members, (count, ...)."""
+        blocks = self.of(array)[: -(-count // self.wide)]
+        return np.array(lane_blocks.rows(blocks, count)).reshape(count, *array.shape)
+
     def put_row(self, array: Any, row: int, values: np.ndarray) -> None:
         """Overwrite the numbers of one member; those of the last one fill up its block."""
         blocks = self.of(array)
@@ -64,23 +74,26 @@ class MemberArrays:
     def row(self, array: Any, row: int) -> np.ndarray:
         """A copy of the numbers of one member, (...)."""
         block, lane = divmod(row, self.wide)
-        return np.ascontiguousarray(self.of(array)[block, :, lane]).view(np.ndarray).reshape(array.shape)
+        return np.array(self.of(array)[block, :, lane]).reshape(array.shape)
 
     def rows(self, array: Any) -> np.ndarray:
         """A copy of the numbers of all members, (count, ...)."""
-        rows = lane_blocks.rows(self.of(array), self.count)
-        return np.ascontiguousarray(rows).reshape(self.count, *array.shape)
+        rows = lane_blocks.rows(self.of(array), self.count)  # of single numbers a view
+        return np.array(rows).reshape(self.count, *array.shape)
 
 
 class MemberKernel:
     """The kernel of one system's code for all members.
 
     own: the arrays that differ between members, besides those that the code writes and those that are among
-    `members` already, such as a tape that another kernel writes. Raises `NotWideError` for code that cannot
+    `members` already, such as a tape that another kernel writes. blocks: the text of the number of blocks of
+    members that a launch computes, such as a scalar; default: all. Raises `NotWideError` for code that cannot
     be rewritten.
     """
 
-    def __init__(self, code: Code, scalars: Sequence[str], members: MemberArrays, own: Iterable[Any]):
+    def __init__(
+        self, code: Code, scalars: Sequence[str], members: MemberArrays, own: Iterable[Any], blocks: str = ""
+    ):
         code = Code.merged([code])
         ids = {id(array) for array in own}
         named = {n for n, array in code.arrays.items() if id(array) in ids or array in members}
@@ -88,8 +101,8 @@ class MemberKernel:
         lines = source.lines()
         arrays = {n: members.of(a) if n in source.own else a for n, a in code.arrays.items()}
         used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
-        blocks = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
-        text = "\n".join([*dealt("block", blocks, lines), ""])
+        every = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
+        text = "\n".join([*dealt("block", blocks or every, lines), ""])
         self.own = {n: code.arrays[n] for n in source.own}
         self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
 

@@ -42,6 +42,24 @@ class FusedCode:
                 pieces.append(self._named(name).gradient(wanted))
         return Code.joined(pieces)
 
+    def energies(self, targets: Mapping[str, Any]) -> tuple[Code, list[Any]]:
+        """Loops as of `gradient`, which also leave the energy of each term in [0, 0] of an array of its own.
+
+        Where the potential is `scattering`, as its loops for one thread.
+        """
+        pieces, totals = [], []
+        for name, part in self.potential.terms.items():
+            wanted = DerivativeRequest(value=True, gradient=targets_of(part, targets))
+            code, buffers = self._named(name).totalled(wanted)
+            pieces.append(code)
+            totals.append(buffers["total"])
+        return Code.joined(pieces), totals
+
+    def by_element(self) -> tuple[Code, list[Any]]:
+        """Loops that leave the energy of each element of each term in an array of its own, (E, 1)."""
+        found = [self._named(name).value() for name in self.potential.terms]
+        return Code.joined([code for code, _ in found]), [buffer for _, buffer in found]
+
     def sweep(self, request: DerivativeRequest) -> Code:
         """Loops for `gradient`, `product` and `changes` of a request, by the names of the potential.
 

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from ...engine.member_source import NotWideError
+from ...steppers.minimisers.minimiser import Minimiser
 from .member_lanes import MemberLanes
 from .member_stepper import MemberStepper
 from .one_after_another import OneAfterAnother
+from .search_lanes import SearchLanes
 
 if TYPE_CHECKING:
     from .members import Members
@@ -18,7 +20,8 @@ def member_stepper(members: "Members") -> MemberStepper:
     try:
         if table and not table.lanes:
             raise NotWideError("[ensemble] lanes = false")
-        stepper = MemberLanes(members)
+        searches = isinstance(members.template.stepper, Minimiser)
+        stepper = SearchLanes(members) if searches else MemberLanes(members)
         stepper.why = "members in lanes"
     except NotWideError as reason:
         stepper = OneAfterAnother(members)

@@ -5,16 +5,16 @@ Their steps have bits of their own: those of the kernel for lanes, whose arithme
 the member's own numbers.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...engine.member_source import NotWideError
-from ...errors import CheckpointError, NonFiniteError, UserError
-from ...potential.term_kernels import TermKernels
+from ...errors import CheckpointError, NonFiniteError
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes
+from .differing import fields, parameters
 from .one_after_another import OneAfterAnother, State
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class MemberLanes(OneAfterAnother):
         if not isinstance(inner, Integrator):
             raise NotWideError(f"{inner.name} has no lanes")
         count = len(members.numbers)
-        self.lanes = IntegratorLanes(inner, count, [*_fields(members), *_parameters(members)])
+        self.lanes = IntegratorLanes(inner, count, [*fields(members), *parameters(members)])
         self._clock: State = {}
         super().__init__(members)
         self.lanes.evaluate(self.time)
@@ -127,29 +127,3 @@ class MemberLanes(OneAfterAnother):
 
 def _under_stepper(state: Mapping[str, np.ndarray]) -> State:
     return {n.removeprefix("stepper/"): a for n, a in state.items() if n.startswith("stepper/")}
-
-
-def _fields(members: "Members") -> Iterator[Any]:
-    """The arrays of the initial fields in which members differ."""
-    for name in members.fields:
-        yield members.template.fields[name].array
-
-
-def _parameters(members: "Members") -> Iterator[Any]:
-    """The arrays of the parameters and data in which members differ, in loops for one thread.
-
-    Raises `NotWideError` for one that is not of a term.
-    """
-    simulation = members.template
-    for key in members.parameters:
-        name, _, argument = key.partition(".")
-        for potential in simulation.potentials:
-            kernels = potential.kernels.get(name)
-            if isinstance(kernels, TermKernels):
-                try:
-                    yield kernels.scattered.array_of(argument)
-                except UserError as error:
-                    raise NotWideError(str(error)) from None
-                break
-        else:
-            raise NotWideError(f"'{key}' is no parameter of a term")

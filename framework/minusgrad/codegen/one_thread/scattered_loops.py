@@ -7,12 +7,14 @@ whose lanes are members of an ensemble (`engine.member_source`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...elements.node_tuples import NodeTuples
 from ...energies.term import Term
+from ...engine.kernels import Code
 from ...errors import EnergyError
 from ...symbolic.scalar import Scalar
-from ..derivative_request import TOTAL, Place, outputs
+from ..derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs
 from ..term_loops import Emitter
 
 
@@ -26,6 +28,10 @@ class ScatteredLoops(Emitter):
     def writes_every_node(self) -> bool:
         """False: all numbers are added."""
         return False
+
+    def totalled(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
+        """As `sweep`; but the energy of all elements is the number [0, 0] of the buffer "total"."""
+        return self._swept(wanted, TOTAL if wanted.value else WHOLE)
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         p = self.prefix

@@ -101,4 +101,9 @@ class LBFGS(Minimiser):
 
 def _curved(s: np.ndarray, y: np.ndarray) -> bool:
     """True if s.y is positive beyond rounding."""
-    return dot(s, y) > np.finfo(np.float64).eps * np.sqrt(dot(s, s) * dot(y, y))
+    return bool(curved(dot(s, y), dot(s, s), dot(y, y)))
+
+
+def curved(sy: Any, ss: Any, yy: Any) -> Any:
+    """True if s.y is positive beyond rounding; numbers, or arrays of them."""
+    return sy > np.finfo(np.float64).eps * np.sqrt(ss * yy)

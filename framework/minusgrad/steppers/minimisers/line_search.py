@@ -20,6 +20,7 @@ the scatter of U measured close to z(a). It may be far more: F - 1 - log F, when
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,10 @@ LOWER, TURN = 1e-4, 0.9
 MOST = 60
 """Most trials of one search: 2^-60 is below the rounding of z."""
 CLOSE, SCATTERS = 2.0**-5, 4.0
-"""The scatter of U is measured at these parts of a step, so that z differs; rounding is a few times it."""
+"""The scatter of U is measured at multiples of this part of a step, so that z differs; rounding is a few
+times the scatter."""
+PARTS = [k * CLOSE for k in range(1, 7)]
+"""The parts of a step, back from its end."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ def search(minimiser: Minimiser, here: Point, direction: np.ndarray, length: flo
             best, before, short = there, short, _trial(length, there, s)
         else:
             return there
-        length = _between(short, long) if long else _beyond(before, short)
+        length = narrowed(before, short, long)
     if best is not None:
         minimiser.return_to(best)
     return best
@@ -84,8 +88,16 @@ def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
     size = abs(change)
     if size <= minimiser.rounding():
         return by_slopes
-    rough, smooth = scatter(minimiser, there, s, last - first)
-    return by_slopes if size <= SCATTERS * (rough if by_energy else min(rough, smooth)) else by_energy
+    return by_slopes if rounded(size, by_energy, scatter(minimiser, there, s, last - first)) else by_energy
+
+
+def rounded(size: Any, lower: Any, scatters: tuple[Any, Any]) -> Any:
+    """True if a change of U of this size is mere rounding; `lower`: U decreased, `scatters`: of `scatter`.
+
+    Of numbers, or arrays of them.
+    """
+    rough, smooth = scatters
+    return size <= SCATTERS * np.where(lower, rough, np.minimum(rough, smooth))
 
 
 def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, curvature: float) -> tuple[float, float]:
@@ -98,17 +110,28 @@ def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, curvature: float)
     """
     off = [0.0]
     with np.errstate(invalid="ignore", over="ignore"):
-        for part in (k * CLOSE for k in range(1, 7)):
+        for part in PARTS:
             z, energy = minimiser.value_at(there.z - part * s)
             off.append(energy - there.energy - dot(there.slope, z - there.z) - 0.5 * part * part * curvature)
         minimiser.coordinates.put(there.x)
-        estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
-        rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)
-        return rough, smooth
+        rough, smooth = scatters_of(np.array(off))
+        return float(rough), float(smooth)
+
+
+def scatters_of(off: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The scatters of seven values at equal distances, (..., 7)."""
+    estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
+    rough, smooth = (np.median(np.abs(estimate), axis=-1) for estimate in estimates)
+    return rough, smooth
 
 
 def _trial(length: float, there: Point, s: np.ndarray) -> Trial:
     return Trial(length, there.energy, dot(there.slope, s) / length if there.finite else math.nan)
+
+
+def narrowed(before: Trial, short: Trial, long: Trial | None) -> float:
+    """The length of the next trial."""
+    return _between(short, long) if long else _beyond(before, short)
 
 
 def _between(short: Trial, long: Trial) -> float:

@@ -94,11 +94,24 @@ class ScaledVariables:
 
     def write(self, z: np.ndarray) -> np.ndarray:
         """Set the fields to z, or to the nearest point within the bounds; returns x as then stored."""
+        self.put(self.inside(z))
+        return self.read()
+
+    def inside(self, z: np.ndarray) -> np.ndarray:
+        """x of scaled variables (..., N) within the bounds, or on them where z is beyond."""
         lower, upper = self._bounds
         with np.errstate(over="ignore", invalid="ignore"):
             inside = np.clip(z * self.scale, lower, upper)
-            self.put(np.where(z <= self.lower, lower, np.where(z >= self.upper, upper, inside)))
-        return self.read()
+            return np.where(z <= self.lower, lower, np.where(z >= self.upper, upper, inside))
+
+    def confined(self, x: np.ndarray) -> np.ndarray:
+        """Values x (..., N) moved into their bounds."""
+        return np.clip(x, *self._bounds)
+
+    @property
+    def bounded(self) -> bool:
+        """True if a component has a bound."""
+        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
     def confine(self) -> list[Outside]:
         """Move components that are outside their bounds onto them; the others keep their bits.
