@@ -137,6 +137,7 @@ ALIKE += (
     "water_renderer",
     "rods_from_path",
     "uncertain_beam",
+    "calibration",
 )
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 

@@ -163,8 +163,8 @@ class Energy(guests.Lasting):
         others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
     ) -> Iterator[float]:
         """Put member k's inputs in place, its rows of `into` and `along`, and others; yields its time."""
-        rows = ({n: members.row(v, k) for n, v in some.items()} for some in (into, along))
-        with members.named(k), self._at(members.of_member(given, k), *rows, others) as t:
+        mine, moved = ({n: members.row(v, k) for n, v in some.items()} for some in (into, along))
+        with members.named(k), self._at(members.of_member(given, k), mine, moved, others) as t:
             yield t
 
     def _at(

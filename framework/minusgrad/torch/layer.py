@@ -71,7 +71,7 @@ class Layer(torch.nn.Module):
         for name in self.learnt:
             start = self._function.start(name)
             if name in each:
-                start = start.repeat(batch, *(1 for _ in start.shape))
+                start = torch.stack([start] * (self.batch or 1))
             self._register(name, torch.nn.Parameter(start))
 
     def forward(
