@@ -72,7 +72,7 @@ bytecode: $(VENV)/test
 pictures: $(VENV)/plot
 	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits cold_collapse/lagrangian_radii \
 		elastic_seed/mesh cantilever/mesh argon_npt/energy argon_liquid/radial_distribution silicon/mesh copper_constants/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
-		billiards/orbits chain_of_rods/mesh rigid_water/mesh slider_crank/mesh mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen; do \
+		billiards/orbits chain_of_rods/mesh rigid_water/mesh slider_crank/mesh mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen stability_map/map double_pendulums/map; do \
 		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \

@@ -29,6 +29,7 @@ Mass = Annotated[float | str, Quantity("kg", "positive")]
 Masses = Annotated[Mass | tuple[Mass, ...], ByForm(one_or_each, ("one", "each"))]
 Number = Annotated[int, Field(ge=0)]
 Rate = Annotated[float | str, Quantity("rad/s")]
+Angle = Annotated[float | str, Quantity("rad")]
 
 
 def same_space(nodes: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
@@ -103,10 +104,11 @@ class Network(Record):
 
 
 class Chain(Record):
-    """A straight chain of equal `links`, springs or rods, from its first node on; initially at rest.
+    """A chain of equal `links`, springs or rods, from its first node on; initially at rest.
 
-    `length` of the whole chain; `direction`: two or three numbers, of any size; `mass` of every node. The
-    bodies are `first` and `last`.
+    `length` of the whole chain; `direction`: two or three numbers, of any size; `mass` of every node. It is
+    straight, or in the plane each link is turned from the direction by its own of `angles`, anticlockwise.
+    The bodies are `first` and `last`.
     """
 
     links: Annotated[int, Field(ge=1)]
@@ -114,6 +116,7 @@ class Chain(Record):
     direction: Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
     mass: Mass
     origin: tuple[Place, ...] = ()
+    angles: tuple[Angle, ...] = ()
 
     def make(self, context: StateContext) -> State:
         values, along = quantities(self, context.units), np.array(self.direction)
@@ -121,8 +124,13 @@ class Chain(Record):
             raise UserError("direction: needs a length above zero, got zeros; give another one")
         if len(self.origin) not in (0, len(along)):
             raise UserError(f"origin: needs {len(along)} numbers, as direction has, got {len(self.origin)}")
+        if self.angles and (len(self.angles), len(along)) != (self.links, 2):
+            wrong = f"{len(self.angles)} in {len(along)} axes"
+            raise UserError(f"angles: needs one for each of {self.links} links in a plane, got {wrong}")
         place = np.arange(self.links + 1) / self.links * values["length"]
         x = place[:, None] * along / size
+        if self.angles:
+            x = _turned(along / size * values["length"] / self.links, np.array(values["angles"], float))
         edges = node_numbers("links", np.stack([np.arange(self.links), np.arange(1, self.links + 1)], axis=1))
         rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
         x = x + np.array(values["origin"] or np.zeros(len(along)), float)
@@ -144,6 +152,13 @@ def linked(
         labels={"x": "position", "v": "velocity", "m": "mass"},
         shown=("edges",),
     )
+
+
+def _turned(link: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """The nodes (n + 1, 2) of a chain in the plane, whose links are turned by these angles (n,)."""
+    c, s = np.cos(angles), np.sin(angles)
+    links = np.stack([c * link[0] - s * link[1], s * link[0] + c * link[1]], axis=1)
+    return np.concatenate([np.zeros((1, 2)), np.cumsum(links, axis=0)])
 
 
 def _turning(r: np.ndarray, spin: np.ndarray) -> np.ndarray:

@@ -41,6 +41,8 @@ CLAIMED = {
     "double_pendulum": "exams/test_lagrangian_scenes.py::test_double_pendulum",
     "figure_eight": "exams/test_few_body_scenes.py::test_figure_eight",
     "foucault": "exams/test_lagrangian_scenes.py::test_foucault",
+    "double_pendulums": "exams/test_ensemble_scenes.py::test_double_pendulums",
+    "stability_map": "exams/test_ensemble_scenes.py::test_stability_map",
     "elastica": "exams/test_element_scenes.py::test_elastica",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "euler_column": "app/test_buckling.py::test_the_column",

@@ -7,7 +7,8 @@ mesh.png where there are cells or lines between the nodes, else orbits.png; they
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
 radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
 density_profile.png, those of few bodies orbital_elements.png, closest_approach.png and megno.png, and the
-iterations of a fit fit.png. Of an ensemble the observables of all members are members.png, in place of these.
+iterations of a fit fit.png. Of an ensemble the observables of all members are members.png, in place of these,
+and over a grid of two varied values map.png.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,11 @@ from ..files.trajectory import Series
 from ..scene import units
 from . import clouds, fits, grids, layers, meshes, orbits, picture_files, style
 from .bodies import clusters, few_bodies
+<<<<<<< HEAD
 from .curves import fans, radial
+=======
+from .ensembles import fans, maps
+>>>>>>> 80fc879 (Maps of ensembles over two varied values; scenes stability_map and double_pendulums; chains with an angle for each link)
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -59,7 +64,7 @@ def plot(run: Path, out: Path | None = None, bodies: Sequence[str] = ()) -> list
     if f"{radial.SERIES}/g" in names and not members:
         jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
     if members:
-        jobs |= fans.jobs(run, names, members)
+        jobs |= fans.jobs(run, names, members) | maps.jobs(run, names, members)
     else:
         jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
     if not members and (energies := _energies(names)):
