@@ -4,7 +4,7 @@ import numpy as np
 
 from minusgrad.app.run_options import RunOptions
 from minusgrad.assembly.ensembles.ensemble import Ensemble
-from minusgrad.plot.ensembles import maps
+from minusgrad.plot.curves import maps
 from minusgrad.plot.pictures import plot
 from tests.support.command import SCENES
 from tests.support.ensembles import ensemble

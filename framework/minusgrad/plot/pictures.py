@@ -26,11 +26,7 @@ from ..files.trajectory import Series
 from ..scene import units
 from . import clouds, fits, grids, layers, meshes, orbits, picture_files, style
 from .bodies import clusters, few_bodies
-<<<<<<< HEAD
-from .curves import fans, radial
-=======
-from .ensembles import fans, maps
->>>>>>> 80fc879 (Maps of ensembles over two varied values; scenes stability_map and double_pendulums; chains with an angle for each link)
+from .curves import fans, maps, radial
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
