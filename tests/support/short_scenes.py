@@ -35,6 +35,7 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),
+    "double_pendulums": {"run.steps": 60, "checkpoint.every": 20} | looking(6),
     "figure_eight": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "galaxy_collision": {f"state.{one}.{part}.n": 30 for one in ("first", "second") for part in GALAXY}
     | {"run.steps": 12, "checkpoint.every": 4}
@@ -45,6 +46,7 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 2, 4, 4),
     "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
     "spring_stiffness": {"run.steps": 60, "checkpoint.every": 20},
+    "stability_map": {"run.steps": 60, "checkpoint.every": 20} | looking(6),
     "two_body": {"run.steps": 80, "checkpoint.every": 20},
     "walker": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 4, 4),
     "warm_crystal": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4, 12),
