@@ -1,1 +1,1 @@
-"""Pictures of recorded numbers as curves: fans and maps over the members of an ensemble, radial distributions."""
+"""Pictures of recorded numbers: fans and maps over the members of an ensemble, radial distributions."""
