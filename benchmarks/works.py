@@ -26,6 +26,7 @@ WORKS = {
     "energies": "every shipped energy",
     "scaling": "time against size and cores",
     "saving": "a state of 128 MB on its way to disk",
+    "ensembles": "1,024 members of small systems, and gradients of their runs",
     "sweep": "a sweep of runs of 2 s on two workers",
     "torch_call": "one call from PyTorch",
     "start": "from the command line to the first step",

@@ -30,6 +30,7 @@ from benchmarks import (  # noqa: E402
     far_pairs,
     far_pairs_errors,
     far_pairs_scaling,
+    ensembles,
     few_bodies,
     gravity_forces,
     laser_deposit,
@@ -208,6 +209,21 @@ def test_c_leapfrog_is_right():
     assert few.expected
     for name in (C, OURS):
         assert cases.error(few.columns[name].make()(), few.expected()) < 1e-12
+
+
+@pytest.mark.parametrize("which", ["bodies", "springs", "runs"])
+def test_our_members_are_right(which: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ensembles, "MEMBERS", 9)
+    for cached in (ensembles.starts, ensembles.net):
+        cached.cache_clear()
+    made = {"bodies": lambda: ensembles.bodies(5, "f64", 6.0, {}), "springs": lambda: ensembles.springs(5)}
+    case = (made | {"runs": lambda: ensembles.runs(5)})[which]()
+    for name, column in case.columns.items():
+        if not column.peer:
+            assert (expected := column.expected or case.expected)
+            assert cases.error(column.make()(), expected()) < case.tolerance, name
+    for cached in (ensembles.starts, ensembles.net):
+        cached.cache_clear()
 
 
 def test_our_planets_are_right():
