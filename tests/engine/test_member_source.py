@@ -23,7 +23,7 @@ ORBITS = """    h = rates[1] * dt
             x[n, c] = x[n, c] + ti.f64(h) * v[n, c]
     for e in range(pairs.shape[0]):
         n = pairs[e, 0]
-        total[0] += x[n, 0] * x[pairs[e, 1], 1]
+        total[0] += x[n, 0] * x[pairs[e, 1], 1] * ti.f64(pairs[e, 1])
 """
 REAL = {"f64": np.float64, "f32": np.float32}
 

@@ -547,6 +547,9 @@ class MemberSource:
         values = [self._value(a) for a in node.args]
         if function in _CASTS:
             kind, value = _CASTS[function], values[0]
+            if isinstance(value.number, int):  # the language casts no whole literals
+                text = f"{function}({float(value.number)!r})"
+                return Value(text, kind, fixed=text)
             if not value.wide:
                 return Value(
                     f"{function}({value.text})", kind, fixed=value.fixed and f"{function}({value.fixed})"
@@ -630,6 +633,8 @@ class MemberSource:
     def _broadcast(self, value: Value, kind: str = "") -> str:
         """One number in every lane; the vector of a constant is made once, before the steps."""
         text = value.fixed or value.text
+        if kind in _REAL and isinstance(value.number, int):
+            text = repr(float(value.number))
         if kind and value.kind != kind:
             text = f"ti.{kind}({text})"
         vector = f"ti.Vector([{text}] * {self.wide})"
