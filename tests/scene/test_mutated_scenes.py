@@ -624,6 +624,8 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("catenary", "nails"),
         *(("rods_from_path", name) for name in ("end", "nail", "rod.length")),
         ("swing_up", "motor.a"),
+        *(("calibration", name) for name in ("nail", "bob", "spring.stiffness")),
+        ("uncertain_beam", "x"),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),
         ("walker", "feet"),
