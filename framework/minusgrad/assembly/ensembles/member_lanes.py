@@ -34,6 +34,8 @@ class MemberLanes(OneAfterAnother):
         count = len(members.numbers)
         self.lanes = IntegratorLanes(inner, count, [*fields(members), *parameters(members)])
         self._clock: State = {}
+        self._energies: dict[str, np.ndarray] | None = None
+        """The energies of all members by term at the present step, once they were asked for."""
         super().__init__(members)
         self.lanes.evaluate(self.time)
         if self.running:
@@ -52,6 +54,7 @@ class MemberLanes(OneAfterAnother):
 
     def advance(self, n: int) -> None:
         before, lanes = self.lanes.state(), self.lanes
+        self._energies = None
         self.to_present()
         lanes.advance(self.inner.step - self.inner.since, n)
         running = set(self.running)
@@ -86,6 +89,11 @@ class MemberLanes(OneAfterAnother):
     def show(self, number: int) -> None:
         if self._shown != number:
             self._put(number, self._state(self.row[number]))
+            if number not in self.failures:
+                if self._energies is None:
+                    self._energies = self.lanes.energies(self.time)
+                of_member = {term: float(rows[self.row[number]]) for term, rows in self._energies.items()}
+                self.template.potential.presume(of_member, self.inner.time)
 
     def own_state(self) -> State:
         varied = {f"fields/{n}": self.members.initial(n) for n in self.template.saved_fields}
@@ -97,6 +105,7 @@ class MemberLanes(OneAfterAnother):
             if name not in state or len(state[name]) != self.count:
                 raise CheckpointError(f"the checkpoint's '{name}' does not fit {self.count} members")
         self.lanes.restore({name: np.asarray(state[name]) for name in self.lanes.names})
+        self._energies = None
         self._clock = {n: np.array(state[n][self._row_of_clock()]) for n in self._clock if n in state}
         self._shown = None
         self.show((self.running or self.numbers)[0])

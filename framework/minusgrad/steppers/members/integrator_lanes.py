@@ -18,6 +18,7 @@ from ...engine.member_kernels import MemberArrays, MemberKernel
 from ...engine.member_source import NotWideError
 from ...errors import EnergyError, MiscompiledError
 from ...potential.potential import Potential
+from ...potential.term_kernels import TermKernels
 from ..integrator import Integrator
 
 FORCES = "stepper/gradient/"
@@ -78,6 +79,7 @@ class IntegratorLanes:
         self._own = [*own, *bath, *self._saved.values()]
         row = ("at",) if integrator.tape else ()
         self._kernel = self.kernel(lambda: integrator.moves.steps(integrator.scheme), *row)
+        self._values: tuple[MemberKernel, dict[str, Any]] | None = None
         self._differing = [array for array in self._own if array in self.arrays]
 
     def kernel(self, steps: Callable[[], Code], *more: str) -> MemberKernel:
@@ -136,6 +138,23 @@ class IntegratorLanes:
             if name.startswith(FORCES):
                 self.arrays.of(array)[...] = 0.0
         self._kernel(1, 0.0, t, 0.0, *((0,) if self.integrator.tape else ()))
+
+    def energies(self, t: float) -> dict[str, np.ndarray]:
+        """The energy of each term of all members, (count,) in f64."""
+        if self._values is None:
+            self._values = self._value_kernel()
+        kernel, sums = self._values
+        kernel(t)
+        return {name: self.arrays.rows(array).reshape(self.count, -1)[:, 0] for name, array in sums.items()}
+
+    def _value_kernel(self) -> tuple[MemberKernel, dict[str, Any]]:
+        potential, pieces, sums = self.integrator.potential, [], {}
+        for k, name in enumerate(potential.terms):
+            kernels = potential.kernels[name]
+            assert isinstance(kernels, TermKernels)
+            code, sums[name] = kernels.scattered.named(f"value{k}_").total()
+            pieces.append(code)
+        return MemberKernel(Code.joined(pieces), ("t",), self.arrays, self._own), sums
 
     def finite(self) -> np.ndarray:
         """Whether everything that moves is finite, by member."""
@@ -209,9 +228,17 @@ class IntegratorLanes:
             wanted = potential.gradient(name, t)
             found = self.arrays.row(self._saved[f"{FORCES}{name}"], row)
             error = np.abs(found - wanted)
-            if not (error <= TOLERANCE * eps * np.abs(wanted).max(initial=0.0)).all():
+            finite, most = np.isfinite(wanted).all(), np.abs(wanted).max(initial=0.0)
+            if finite and not (error <= TOLERANCE * eps * most).all():
                 node = int(np.argmax(error.reshape(len(error), -1).max(axis=1)))
                 raise MiscompiledError(
                     f"lanes of members: dU/d({name}) at node {node} is {found[node]}, and {wanted[node]} of"
                     " one member; report it, and run with [ensemble] lanes = false"
+                )
+        for term, energy in potential.by_term(t).items():
+            found, scale = self.energies(t)[term][row], potential.magnitude(t)
+            if np.isfinite(energy) and not abs(found - energy) <= TOLERANCE * eps * scale:
+                raise MiscompiledError(
+                    f"lanes of members: the energy of '{term}' is {found}, and {energy} of one member; report"
+                    " it, and run with [ensemble] lanes = false"
                 )
