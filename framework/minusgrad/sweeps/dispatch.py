@@ -1,4 +1,4 @@
-"""Points to workers: each worker has one point and the next; a row comes back for each.
+"""Points to workers: each worker has one point at a time; a row comes back for each.
 
 waiting -> a worker -> its row                 finished, failed, refused
         -> the worker dies  -> another worker  Dask does that, `retries` times; then the row says "killed"
@@ -54,14 +54,20 @@ class OnWorkers:
     def __iter__(self) -> Iterator[Row | None]:
         while (self.todo or self.sent or self._later) and not self.stopped:
             self._look()
-            while self.todo and len(self.sent) < 2 * self._workers:
-                self._send(self.todo.popleft())
+            self._fill()
             try:
                 future = self._back.get(timeout=TICK)
             except Empty:
                 yield None
             else:
-                yield self._row(future)
+                row = self._row(future)
+                self._fill()  # before the caller takes its time
+                yield row
+
+    def _fill(self) -> None:
+        """Give each worker a point; one that waits behind another's would make the end late."""
+        while self.todo and len(self.sent) < self._workers:
+            self._send(self.todo.popleft())
 
     def _send(self, point: int) -> None:
         future = self.client.submit(work, self.orders[point], pure=False, retries=0)

@@ -78,10 +78,11 @@ class Workers:
         self.client, self.processes = client, processes
 
     def replenish(self) -> int:
-        """Start a worker for each one that died; returns how many can take points."""
+        """Start a worker for each one that died; returns how many can take points, or soon can."""
         joined = len(self.client.nthreads())
         if self.processes is not None:
             self.processes.replenish(joined)
+            return self.processes.count
         return joined
 
 
