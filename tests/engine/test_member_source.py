@@ -5,8 +5,9 @@ import pytest
 
 from minusgrad.engine import runtime
 from minusgrad.engine.kernels import BoundKernel, Code
-from minusgrad.engine.member_kernels import MemberArrays, MemberKernel
-from minusgrad.engine.member_source import MemberSource, NotWideError
+from minusgrad.engine.members.member_kernels import MemberArrays, MemberKernel
+from minusgrad.engine.members.member_source import MemberSource
+from minusgrad.engine.members.text_survey import NotWideError
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):\n"
 ORBITS = """    h = rates[1] * dt
@@ -98,7 +99,7 @@ def test_bits_depend_neither_on_the_others_nor_on_the_launches() -> None:
 def test_a_large_text_keeps_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.start()
     whole = in_lanes("f64", starts("f64", 3), 4)
-    monkeypatch.setattr("minusgrad.engine.member_source.MOST_STATEMENTS", 5)
+    monkeypatch.setattr("minusgrad.engine.members.text_survey.MOST_STATEMENTS", 5)
     looped = in_lanes("f64", starts("f64", 3), 4)
     for name in whole:
         np.testing.assert_allclose(looped[name], whole[name], rtol=1e-13, atol=1e-13)

@@ -9,7 +9,7 @@ import torch
 
 from ..adjoint.members.run_lanes import RunLanes
 from ..engine import storage
-from ..engine.member_source import NotWideError
+from ..engine.members.text_survey import NotWideError
 from ..errors import NonFiniteError, UserError
 from ..potential.term_kernels import TermKernels
 from ..steppers.integrator import Integrator

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minusgrad.app.runs import build
-from minusgrad.engine import member_source
-from minusgrad.engine.member_source import NotWideError
+from minusgrad.engine.members import text_survey
+from minusgrad.engine.members.text_survey import NotWideError
 from minusgrad.errors import MiscompiledError
 from minusgrad.steppers.members.integrator_lanes import IntegratorLanes
 from tests.support.command import SCENES
@@ -70,7 +70,7 @@ def members_from(
 
 
 def test_a_wrong_translation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(member_source._OPERATORS, member_source.ast.Sub, "+")
+    monkeypatch.setitem(text_survey.OPERATORS, text_survey.ast.Sub, "+")
     with pytest.raises(MiscompiledError, match=r"^lanes of members: dU/d\(x\) at node \d+ is"):
         members_from("leapfrog", {}, 2, ())
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...engine import storage
 from ...engine.kernels import MOST_ARRAYS
-from ...engine.member_kernels import MemberArrays, MemberKernel
-from ...engine.member_source import NotWideError
+from ...engine.members.member_kernels import MemberArrays, MemberKernel
+from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator

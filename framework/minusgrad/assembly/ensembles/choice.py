@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...steppers.minimisers.minimiser import Minimiser
 from .member_lanes import MemberLanes
 from .member_stepper import MemberStepper

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...errors import UserError
 from ...potential.term_kernels import TermKernels
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...errors import CheckpointError, UserError
 from ...files.checkpoint import Snapshot
 from ...files.node_ranges import ranges

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...errors import CheckpointError, NonFiniteError
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes

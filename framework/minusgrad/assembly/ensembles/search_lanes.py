@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...engine import storage
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...errors import CheckpointError, NonFiniteError
 from ...steppers.members.minimiser_lanes import MinimiserLanes, suits
 from ...steppers.minimisers.lbfgs import LBFGS

@@ -1,7 +1,7 @@
 """IntegratorLanes: many members of one small system, moved by the kernel of many steps, one to a lane.
 
 The kernel is that of the integrator (`Moves.steps`), with loops that add to nodes at once
-(`codegen.one_thread.scattered_loops`), rewritten so that each lane is a member (`engine.member_kernels`). The
+(`codegen.one_thread.scattered_loops`), rewritten so that each lane is a member (`engine.members`). The
 integrator itself is the template: a member is captured from it, and revealed in it.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 from ...energies.fields import Field
 from ...engine import storage
 from ...engine.kernels import MOST_ARRAYS, Code
-from ...engine.member_kernels import MemberArrays, MemberKernel
-from ...engine.member_source import NotWideError
+from ...engine.members.member_kernels import MemberArrays, MemberKernel
+from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
+from ...potential.fused_code import FusedCode
 from ...potential.potential import Potential
-from ...potential.term_kernels import TermKernels
 from ..integrator import Integrator
 
 FORCES = "stepper/gradient/"
@@ -44,12 +44,12 @@ def suits(integrator: Integrator) -> str:
         return f"{nodes} nodes are more than {MOST_NODES}"
     if not integrator.fused or not integrator.potential.fixed:
         return "its steps are not taken in one kernel"
-    kept = {
+    kept: dict[str, Any] = {
         "constraints": integrator.constraints,
         "Kepler drifts": integrator.kepler,
         "a cell": integrator.cell,
+        "a heat bath": integrator.bath,  # its draws end the compiler in vectors
     }
-    kept["a heat bath"] = integrator.bath  # its draws end the compiler in vectors
     for name, given in kept.items():
         if given:
             return f"steps with {name} have no lanes"
@@ -148,13 +148,11 @@ class IntegratorLanes:
         return {name: self.arrays.rows(array).reshape(self.count, -1)[:, 0] for name, array in sums.items()}
 
     def _value_kernel(self) -> tuple[MemberKernel, dict[str, Any]]:
-        potential, pieces, sums = self.integrator.potential, [], {}
-        for k, name in enumerate(potential.terms):
-            kernels = potential.kernels[name]
-            assert isinstance(kernels, TermKernels)
-            code, sums[name] = kernels.scattered.named(f"value{k}_").total()
-            pieces.append(code)
-        return MemberKernel(Code.joined(pieces), ("t",), self.arrays, self._own), sums
+        potential = self.integrator.potential
+        with potential.scattering():
+            code, totals = FusedCode(potential, "value").energies({})
+        sums = dict(zip(potential.terms, totals, strict=True))
+        return MemberKernel(code, ("t",), self.arrays, self._own), sums
 
     def finite(self) -> np.ndarray:
         """Whether everything that moves is finite, by member."""

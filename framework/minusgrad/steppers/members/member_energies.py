@@ -1,7 +1,7 @@
 """U and dU/dx of many members of one small system, one member to a vector lane.
 
 The code is that of the potential's terms, with loops for one thread (`FusedCode.energies`), rewritten so
-that each lane is a member (`engine.member_kernels`). A call computes some of the members, whose numbers are
+that each lane is a member (`engine.members`). A call computes some of the members, whose numbers are
 put into the first lanes; the bits of a member depend neither on its lane nor on the others.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from ...engine import storage
 from ...engine.kernels import MOST_ARRAYS, Code, zeroed
-from ...engine.member_kernels import MemberArrays, MemberKernel
-from ...engine.member_source import NotWideError
+from ...engine.members.member_kernels import MemberArrays, MemberKernel
+from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError
 from ...potential.fused_code import FusedCode
 from ...potential.potential import Potential

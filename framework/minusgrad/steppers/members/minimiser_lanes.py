@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...engine import storage
-from ...engine.member_source import NotWideError
+from ...engine.members.text_survey import NotWideError
 from ...errors import MiscompiledError
 from ...potential.fused_code import FusedCode
 from ...potential.potential import Potential
@@ -270,7 +270,7 @@ class MinimiserLanes:
         """The largest component of the projected gradient, and whether every component is at a bound."""
         here = self._here(rows)
         pinned = self.variables.pinned(here.z, here.slope)
-        return np.abs(np.where(pinned, 0.0, here.slope)).max(axis=1), pinned.all(axis=1)
+        return np.abs(np.where(pinned, 0.0, here.slope)).max(axis=1), np.asarray(pinned.all(axis=1))
 
     def outcome(self, row: int) -> str | None:
         """The word for how the search of a member has ended; None while it has not."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import lane_blocks, runtime, storage
-from .kernels import BoundKernel, Code, dealt
+from .. import lane_blocks, runtime, storage
+from ..kernels import BoundKernel, Code, dealt
 from .member_source import MemberSource
 
 

@@ -1,0 +1,1 @@
+"""Kernels of many equal small systems, the members of an ensemble: each lane of a vector is one."""
