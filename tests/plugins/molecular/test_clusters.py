@@ -34,5 +34,5 @@ def test_without_a_distance_they_are_uniform() -> None:
 
 
 def test_no_place_is_left() -> None:
-    with pytest.raises(MinusgradError, match=r"found no place for atom \d of 40 in a sphere of radius 1\.0"):
+    with pytest.raises(MinusgradError, match=r"found no place for atom \d+ of 40 in a sphere of radius 1\.0"):
         places(40, 1.0, 0.9)
