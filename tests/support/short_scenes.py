@@ -123,6 +123,9 @@ AT_REST: dict[str, dict[str, Any]] = {
     | looking(2, 10),
     "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
     | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
+    "lj_minima": {'ensemble.vary."runtime.seed".range.to': 3, "stepper.gradient": 0.0}
+    | {"run.steps": 6, "checkpoint.every": 2}
+    | looking(2),
     "ringing_bar": {"state.cells": [20, 4], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
