@@ -103,7 +103,7 @@ def test_an_export_that_nobody_reads_ends_at_once(
 ) -> None:
     rows = 0
 
-    def endless(folder, series, out) -> int:
+    def endless(folder, names, out) -> int:
         nonlocal rows
         while True:
             rows += 1
