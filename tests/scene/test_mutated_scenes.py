@@ -496,6 +496,8 @@ def free(key: Key) -> str:
             return "the name of a field: the state gives them"
         case ("slope", "by" | "factor" | "through", *_):
             return "the name of a field or of a map: they are known when the slope is built"
+        case ("ensemble", "vary"):
+            return "a key that members differ in: it is known when the template is built"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
         case ("state", "bodies") if key.name in OrbitingBody.model_fields:
@@ -626,6 +628,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("swing_up", "motor.a"),
         *(("calibration", name) for name in ("nail", "bob", "spring.stiffness")),
         ("uncertain_beam", "x"),
+        *(("stability_map", f"state.bodies.1.{name}") for name in ("semi_major_axis", "eccentricity")),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),
         ("walker", "feet"),

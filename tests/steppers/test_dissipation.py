@@ -495,7 +495,7 @@ def test_all_that_is_saved_matters(name):
     stepper = tangled("leapfrog", 0.05)
     stepper.advance(3)
     state = stepper.state()
-    assert set(state) == {"gradient/x", "work", "dissipated", "step", "t0", "dt"}
+    assert set(state) == {"gradient/x", "work", "dissipated", "held", "step", "t0", "dt"}
     again = tangled("leapfrog", 0.05)
     again.restore(state | {name: state[name] + 1.0})
     assert getattr(again, name) != getattr(stepper, name)

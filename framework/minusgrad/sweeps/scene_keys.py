@@ -70,7 +70,7 @@ class SceneKey:
         """The values of a distribution below which lie the parts u in (0, 1) of all."""
         a, b = self.pair
         if self.how.kind in ("uniform", "sobol"):
-            return a + (b - a) * u
+            return a * (1.0 - u) + b * u
         return a + b * ndtri(u) if self.how.kind == "normal" else a * np.exp(b * ndtri(u))
 
     def written(self, value: Any) -> Any:

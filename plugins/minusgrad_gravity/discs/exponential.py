@@ -16,6 +16,7 @@ Where <v_f>^2 < 0 the dispersion alone exceeds the gravity, and the disc is not 
 not rotate on average; they may be a small part of the mass.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -108,7 +109,7 @@ class ExponentialDisc:
         from scipy.special import lambertw
 
         u = (1.0 - TAIL) * draws.uniform(0)
-        R = -self.length * (1.0 + lambertw((u - 1.0) / np.e, k=-1).real)
+        R = -self.length * (1.0 + lambertw((u - 1.0) / math.e, k=-1).real)
         angle = 2.0 * np.pi * draws.uniform(1)
         z = self.height * np.arctanh(2.0 * draws.uniform(2) - 1.0)
         square, spread = self.azimuthal_moments(R, spheres)
