@@ -566,7 +566,7 @@ def test_a_distribution_without_metadata(
     install("strangers-physics", "3.1", {"odd": "stranger"}, stranger="1 / 0")
     (tmp_path / "site/strangers-physics-3.1.dist-info/METADATA").unlink()
     code, _, err = invoke("run", two_body, "--out", "run")
-    assert code == 0
+    assert code == 0, err
     assert "plugin 'odd' (? ?) cannot be imported" in err
 
 
