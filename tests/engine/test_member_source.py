@@ -115,6 +115,22 @@ def test_an_array_that_another_kernel_wrote_differs_between_members() -> None:
     assert every.rows(end)[:, 0].tolist() == [1.0, 3.0, 5.0]
 
 
+@pytest.mark.parametrize(
+    "branch", ["if at > 0:\n    row = 0\n", "for k in range(at):\n    row = 0\n"], ids=["if", "for"]
+)
+def test_a_number_that_a_branch_may_set_is_not_known_after_it(branch: str) -> None:
+    """Neither is what was computed from it before the steps."""
+    runtime.start()
+    one = {"x": np.zeros(2), "m": np.array([1.0, 2.0])}
+    every = MemberArrays(3, np.float64)
+    text = f"row = 1\nw = m[1]\n{branch}{branch.replace('row = 0', 'w = m[0]')}x[0] = w * x[row]\n"
+    kernel = MemberKernel(Code(text, one), ("at",), every, [one["x"]])
+    for at, wanted in ((0, [6.0, 6.0, 6.0]), (1, [2.0, 2.0, 2.0])):
+        every.put(one["x"], np.tile([2.0, 3.0], (3, 1)))
+        kernel(at)
+        assert every.rows(one["x"])[:, 0].tolist() == wanted
+
+
 REFUSED = {
     "while x[0, 0] < 1.0:\n    x[0, 0] += 1.0\n": "loop whose length differs",
     "place = ti.cast(x[0, 0], ti.i32)\nx[0, 1] = m[place]\n": "place that differs",

@@ -78,6 +78,14 @@ class Expressions(TextSurvey):
     def _at(self, name: str, place: str) -> str:
         return f"{name}[{BLOCK} * {self.sizes[name]} + {place}]"
 
+    def _number(self, name: str, place: int | str) -> str:
+        """A number of an own array: a local, or that in memory. No array is in both places."""
+        if name not in self.local:
+            return self._at(name, str(place))
+        if not isinstance(place, int):
+            raise NotWideError(f"reads {name} at a place that is not known, while its numbers are locals")
+        return local_name(name, place)
+
     def _emit(self, line: str) -> None:
         self._out.append((self._depth, line))
 
@@ -123,9 +131,7 @@ class Expressions(TextSurvey):
         name, place = base(node), self._place(node)
         kind = self._dtype(name)
         if name in self.own:
-            if isinstance(place, int) and name in self.local:
-                return Value(local_name(name, place), kind, True)
-            return Value(self._at(name, str(place)), kind, True)
+            return Value(self._number(name, place), kind, True)
         array = storage.host(self.arrays[name])
         indices = [self._value(i) for i in places_of(node)]
         if kind == "whole" and all(isinstance(i.number, int) for i in indices):

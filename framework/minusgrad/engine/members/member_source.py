@@ -96,12 +96,7 @@ class MemberSource(Expressions):
         name = base(target)
         kind = self._dtype(name)
         text = self._converted(new, kind)
-        place = self._place(target)
-        here = (
-            local_name(name, place)
-            if isinstance(place, int) and name in self.local
-            else self._at(name, str(place))
-        )
+        here = self._number(name, self._place(target))
         self._emit(f"{here} = {self._guarded(text, here)}")
 
     def _put_name(self, original: str, new: Value) -> None:
@@ -165,6 +160,7 @@ class MemberSource(Expressions):
             self._emit(f"for {turn} in range({', '.join(e.text for e in ends)}):")
             self._depth += 1
             self._body(loop.body)
+        self._changes(loop.body)
 
     def _changes(self, body: Sequence[ast.stmt]) -> None:
         """Forget the present values of locals that a block assigns, perhaps."""
@@ -181,6 +177,7 @@ class MemberSource(Expressions):
         self._emit(f"while {test.text}:")
         with self._block():
             self._body(loop.body)
+        self._changes(loop.body)
 
     def _if(self, one: ast.If) -> None:
         test = self._value(one.test)
@@ -194,10 +191,12 @@ class MemberSource(Expressions):
                 self._body(one.body or [ast.Pass()])
                 if not one.body:
                     self._emit("pass")
+            self._changes(one.body)
             if one.orelse:
                 self._emit("else:")
                 with self._block():
                     self._body(one.orelse)
+                self._changes(one.orelse)
             return
         if any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(one)):
             raise NotWideError("leaves a loop where a member's numbers say so")

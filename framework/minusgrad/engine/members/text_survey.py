@@ -137,10 +137,11 @@ class TextSurvey:
                 kept = self._turns(one) is None and not self._bounded(one, runtime)
                 inner = runtime | ({one.target.id} if kept or self._stays_loop(one) else set())
                 self._moving(one.body, inner, found)
+                runtime = runtime | assigned_names(one.body) if inner != runtime else runtime
                 continue
             if isinstance(one, (ast.If, ast.While)):
-                self._moving(one.body, runtime, found)
-                self._moving(getattr(one, "orelse", []), runtime, found)
+                runtime = runtime | assigned_names([*one.body, *one.orelse])
+                self._moving([*one.body, *one.orelse], runtime, found)
             if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 used = {n.id for n in ast.walk(one.value) if isinstance(n, ast.Name)}
                 runtime = runtime | {one.targets[0].id} if used & (runtime | set(SCALARS)) else runtime
