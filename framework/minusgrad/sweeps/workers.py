@@ -54,7 +54,7 @@ def refuse_others(where: str, theirs: dict[str, str], mine: dict[str, str]) -> N
 
 
 def work(order: Order) -> Row:
-    """What a worker does: run a point. Raises `UserError` where its versions are others."""
+    """Run a point, in a worker. Raises `UserError` where its versions are others."""
     refuse_others(f"of process {os.getpid()}", versions(), dict(order.versions))
     return run_point(order)
 

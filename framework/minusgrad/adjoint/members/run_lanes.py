@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ...engine import storage
-from ...engine.kernels import MOST_ARRAYS
 from ...engine.members.member_kernels import MemberArrays, MemberKernel
 from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
@@ -168,8 +167,6 @@ class AdjointLanes:
                 codes = self._back.steps_code(), self._back.finish_code()
             except EnergyError as error:
                 raise NotWideError(str(error)) from None
-        if any(len(code.arrays) > MOST_ARRAYS for code in codes):
-            raise NotWideError(f"the adjoint of a step has more than {MOST_ARRAYS} arrays")
         whole = [*own, *self._back.adjoints.values(), *self._back.parameters.values()]
         self._many = MemberKernel(codes[0], ("steps", "first", "t0", "dt", "at"), arrays, whole)
         self._end = MemberKernel(codes[1], ("t0", "at"), arrays, whole)

@@ -15,7 +15,7 @@ from ...errors import CheckpointError, NonFiniteError
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes
 from .differing import fields, parameters
-from .one_after_another import OneAfterAnother, State
+from .one_after_another import OneAfterAnother, State, under
 
 if TYPE_CHECKING:
     from .members import Members
@@ -87,13 +87,14 @@ class MemberLanes(OneAfterAnother):
             lost &= ~gone
 
     def show(self, number: int) -> None:
-        if self._shown != number:
-            self._put(number, self._state(self.row[number]))
-            if number not in self.failures:
-                if self._energies is None:
-                    self._energies = self.lanes.energies(self.time)
-                of_member = {term: float(rows[self.row[number]]) for term, rows in self._energies.items()}
-                self.template.potential.presume(of_member, self.inner.time)
+        if self._shown == number:
+            return
+        super().show(number)
+        if number not in self.failures:
+            if self._energies is None:
+                self._energies = self.lanes.energies(self.time)
+            of_member = {term: float(rows[self.row[number]]) for term, rows in self._energies.items()}
+            self.template.potential.presume(of_member, self.inner.time)
 
     def own_state(self) -> State:
         varied = {f"fields/{n}": self.members.initial(n) for n in self.template.saved_fields}
@@ -117,7 +118,7 @@ class MemberLanes(OneAfterAnother):
 
     def to_present(self) -> None:
         """Set the clock of the template to the present step."""
-        self.inner.restore_clock(_under_stepper(self._clock_at(self.step)))
+        self.inner.restore_clock(under("stepper", self._clock_at(self.step)))
 
     def _clock_at(self, step: int) -> State:
         return self._clock | {"stepper/step": np.array(step)}
@@ -132,7 +133,3 @@ class MemberLanes(OneAfterAnother):
         varied = {f"fields/{n}": self.members.initial(n)[row] for n in self.template.saved_fields}
         clock = {n: self._clock_of(n, number) for n in self._clock}
         return varied | clock | self.lanes.state_of(row)
-
-
-def _under_stepper(state: Mapping[str, np.ndarray]) -> State:
-    return {n.removeprefix("stepper/"): a for n, a in state.items() if n.startswith("stepper/")}

@@ -72,7 +72,7 @@ class OneAfterAnother(MemberStepper):
     def show(self, number: int) -> None:
         if self._shown != number:
             self._keep()
-            self._put(number, self._states[self.row[number]])
+            self._put(number, self._state(self.row[number]))
 
     def own_state(self) -> State:
         self._keep()
@@ -89,6 +89,10 @@ class OneAfterAnother(MemberStepper):
         self._shown, self._unsaved = None, False
         self.show((self.running or self.numbers)[0])
 
+    def _state(self, row: int) -> State:
+        """The state of the member in this row."""
+        return self._states[row]
+
     def _last(self) -> int:
         """The most steps that a member took, of those that ended or failed."""
         ended = [end.step for end in self.ends.values()]
@@ -103,7 +107,7 @@ class OneAfterAnother(MemberStepper):
         try:
             stepper.take_parameters(list(self.members.parameters))
             stepper.draw_as(self.seed(number))
-            stepper.restore(_under("stepper", self._first))
+            stepper.restore(under("stepper", self._first))
             stepper.begin()
             template.potential.refresh(stepper.time)
         except (RunFailedError, UserError) as error:
@@ -122,7 +126,7 @@ class OneAfterAnother(MemberStepper):
         self._write(state)
         self.inner.take_parameters(list(self.members.parameters))
         self.inner.draw_as(self.seed(number))
-        self.inner.restore(_under("stepper", state))
+        self.inner.restore(under("stepper", state))
         self.template.refresh()
         self._shown = number
 
@@ -156,6 +160,6 @@ def stacked(states: list[State]) -> State:
     return found
 
 
-def _under(folder: str, state: State) -> State:
+def under(folder: str, state: State) -> State:
     """The arrays below a name."""
     return {n.removeprefix(f"{folder}/"): a for n, a in state.items() if n.startswith(f"{folder}/")}

@@ -88,10 +88,6 @@ class SearchLanes(OneAfterAnother):
         self.step = target if self.running else self._last()
         self._shown = None
 
-    def show(self, number: int) -> None:
-        if self._shown != number:
-            self._put(number, self._state(self.row[number]))
-
     def own_state(self) -> State:
         found = {n: np.array(self.members.initial(n.removeprefix("fields/"))) for n in self._fields}
         same = {n: np.stack([self._first[n]] * self.count) for n in self._first if n.startswith("stepper/")}

@@ -21,8 +21,8 @@ LONGEST = 200
 """Characters of texts of numbers that are computed before the steps."""
 BLOCK = "block"
 """The number of the block of members, in the rewritten text."""
-_SAME = {"ti.sqrt": 1, "ti.min": 2, "ti.max": 2, "ti.floor": 1, "ti.ceil": 1}
-"""Functions that are instructions on vectors, and how many arguments they have."""
+_SAME = ("ti.sqrt", "ti.min", "ti.max", "ti.floor", "ti.ceil")
+"""Functions that are instructions on vectors."""
 _CASTS = {"ti.f32": "f32", "ti.f64": "f64"}
 _COMPARISONS: dict[type, str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import lane_blocks, runtime, storage
-from ..kernels import BoundKernel, Code, dealt
+from ..kernels import MOST_ARRAYS, BoundKernel, Code, dealt
 from .member_source import MemberSource
+from .text_survey import NotWideError
 
 
 class MemberArrays:
@@ -26,11 +27,6 @@ class MemberArrays:
     def __init__(self, count: int, dtype: Any):
         self.count, self.dtype, self.wide = count, np.dtype(dtype), lane_blocks.lanes(dtype)
         self._made: dict[int, tuple[Any, lane_blocks.Blocks]] = {}
-
-    @property
-    def blocks(self) -> int:
-        """The number of blocks of members."""
-        return -(-self.count // self.wide)
 
     def of(self, array: Any) -> lane_blocks.Blocks:
         """The blocks with the numbers of all members."""
@@ -88,13 +84,15 @@ class MemberKernel:
     own: the arrays that differ between members, besides those that the code writes and those that are among
     `members` already, such as a tape that another kernel writes. blocks: the text of the number of blocks of
     members that a launch computes, such as a scalar; default: all. Raises `NotWideError` for code that cannot
-    be rewritten.
+    be rewritten, or has more arrays than a kernel may.
     """
 
     def __init__(
         self, code: Code, scalars: Sequence[str], members: MemberArrays, own: Iterable[Any], blocks: str = ""
     ):
         code = Code.merged([code])
+        if len(code.arrays) > MOST_ARRAYS:
+            raise NotWideError(f"its code has {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
         ids = {id(array) for array in own}
         named = {n for n, array in code.arrays.items() if id(array) in ids or array in members}
         source = MemberSource(code.text, code.arrays, named, members.dtype)
@@ -103,13 +101,7 @@ class MemberKernel:
         used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
         every = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
         text = "\n".join([*dealt("block", blocks or every, lines), ""])
-        self.own = {n: code.arrays[n] for n in source.own}
         self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
-
-    @property
-    def source(self) -> str:
-        """The text of the kernel."""
-        return self._launch.source
 
     def __call__(self, *scalars: float) -> None:
         self._launch(*scalars)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...energies.fields import Field
 from ...engine import storage
-from ...engine.kernels import MOST_ARRAYS, Code
+from ...engine.kernels import Code
 from ...engine.members.member_kernels import MemberArrays, MemberKernel
 from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
@@ -75,8 +75,7 @@ class IntegratorLanes:
         self.arrays = arrays or MemberArrays(count, integrator.potential.fields.dtype)
         self._saved = {f"fields/{f.name}": f.array for f in integrator.moving}
         self._saved |= {f"stepper/{name}": array for name, array in integrator.kept_arrays().items()}
-        bath = [integrator.bath.numbers] if integrator.bath else []
-        self._own = [*own, *bath, *self._saved.values()]
+        self._own = [*own, *self._saved.values()]
         row = ("at",) if integrator.tape else ()
         self._kernel = self.kernel(lambda: integrator.moves.steps(integrator.scheme), *row)
         self._values: tuple[MemberKernel, dict[str, Any]] | None = None
@@ -94,8 +93,6 @@ class IntegratorLanes:
                 code = steps()
             except EnergyError as error:
                 raise NotWideError(str(error)) from None
-        if len(code.arrays) > MOST_ARRAYS:
-            raise NotWideError(f"a step has {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
         return MemberKernel(code, ("steps", "first", "t0", "dt", *more), self.arrays, self._own)
 
     def _potentials(self) -> Iterator[Potential]:
@@ -233,8 +230,9 @@ class IntegratorLanes:
                     f"lanes of members: dU/d({name}) at node {node} is {found[node]}, and {wanted[node]} of"
                     " one member; report it, and run with [ensemble] lanes = false"
                 )
+        energies, scale = self.energies(t), potential.magnitude(t)
         for term, energy in potential.by_term(t).items():
-            found, scale = self.energies(t)[term][row], potential.magnitude(t)
+            found = energies[term][row]
             if np.isfinite(energy) and not abs(found - energy) <= TOLERANCE * eps * scale:
                 raise MiscompiledError(
                     f"lanes of members: the energy of '{term}' is {found}, and {energy} of one member; report"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...engine import storage
-from ...engine.kernels import MOST_ARRAYS, Code, zeroed
+from ...engine.kernels import Code, zeroed
 from ...engine.members.member_kernels import MemberArrays, MemberKernel
 from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError
@@ -57,8 +57,6 @@ class MemberEnergies:
                 raise NotWideError(str(error)) from None
 
     def _kernel(self, code: Code) -> MemberKernel:
-        if len(code.arrays) > MOST_ARRAYS:
-            raise NotWideError(f"its energies have {len(code.arrays)} arrays, more than {MOST_ARRAYS}")
         own = [*self._fields, *self._slopes, *(array for array, _ in self._own)]
         return MemberKernel(code, SCALARS, self.arrays, own, blocks="steps")
 
