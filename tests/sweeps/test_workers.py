@@ -1,5 +1,6 @@
 """Sweeps on workers of Dask: dying workers, a dying leader, clusters that are not there or not alike."""
 
+import logging
 import os
 import random
 import re
@@ -137,6 +138,13 @@ def test_an_interrupt_ends_with_exit_code_4(tmp_path: Path) -> None:
     assert child.returncode == 4
     assert "points have ended; give the same line again" in err
     assert "Traceback" not in err
+
+
+def test_connections_that_close_late_log_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with workers.local_workers(1, 0, None):
+        pass
+    logging.getLogger("distributed.batched").error("a connection is closed")
+    assert "a connection is closed" not in capfd.readouterr().err
 
 
 def test_a_point_that_kills_its_workers_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:

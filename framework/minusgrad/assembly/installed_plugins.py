@@ -47,7 +47,7 @@ def _owner(distribution: Distribution | None) -> tuple[str, str]:
     try:
         metadata = distribution.metadata  # type: ignore[union-attr]
         return metadata["Name"] or "?", metadata["Version"] or "?"
-    except (AttributeError, TypeError):  # a distribution without metadata
+    except (AttributeError, TypeError, FileNotFoundError):  # without metadata; the last by importlib_metadata
         return "?", "?"
 
 

@@ -25,6 +25,8 @@ PACKAGES = ("minusgrad", "taichi", "quadrants", "numpy", "scipy", "h5py")
 """The packages whose versions must be those of the process that leads a sweep."""
 PATIENCE = 5.0
 """Seconds to wait for a scheduler that is named by its address."""
+NOTHING = logging.CRITICAL + 1
+"""The level of log messages that there are none of."""
 
 
 @cache
@@ -92,6 +94,8 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Work
     dask, link = distributed(), ":0" if find_spec("bokeh") else None
     import dask.config as config
 
+    _silence()
+
     settings: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": retries,
         "distributed.scheduler.worker-ttl": None,  # a long kernel keeps a worker from its heartbeat
@@ -99,7 +103,7 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Work
     with (
         config.set(settings),
         dask.LocalCluster(
-            n_workers=0, processes=True, dashboard_address=link, silence_logs=logging.CRITICAL + 1
+            n_workers=0, processes=True, dashboard_address=link, silence_logs=NOTHING
         ) as cluster,
         dask.Client(cluster, set_as_default=False) as client,
         closing(WorkerProcesses(cluster.scheduler_address, count)) as processes,
@@ -107,6 +111,15 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Work
         client.register_plugin(_warm(engine, alone=True))
         processes.replenish(0)
         yield Workers(client, processes)
+
+
+def _silence() -> None:
+    """Drop the messages of Dask, in this process and from now on.
+
+    Its connections close after the cluster does, where `silence_logs` has ended: they would log tracebacks.
+    """
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(NOTHING)
 
 
 @contextmanager
