@@ -21,7 +21,7 @@ SCENES := two_body outer_solar_system stretch laser_butterfly
 LONG := long-files long-check long-exams long-rest long-quadrants
 MINUTES = "make $@: $$(( ($$(date +%s) - began) / 60 )) min $$(( ($$(date +%s) - began) % 60 )) s"
 
-.PHONY: help demo test unit long $(LONG) lint bench pictures clean bytecode
+.PHONY: help docs demo test unit long $(LONG) lint bench pictures clean bytecode
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
@@ -29,6 +29,7 @@ help:
 	@echo "make unit   the tests that start no engine, in less than a minute"
 	@echo "make long   the whole suite, or in parts: make $(LONG)"
 	@echo "make lint   ruff and mypy"
+	@echo "make docs   the documentation site in build/site, without a network"
 	@echo "make bench  where we stand, in ratios"
 
 demo: $(VENV)/plot
@@ -60,6 +61,11 @@ lint: $(VENV)/test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Warnings are errors. `docs/conf.py` writes the generated pages into docs/generated/.
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx -q -W --keep-going docs build/site
+	@echo "the site: build/site/index.html"
 
 bench: $(VENV)/test
 	$(BIN)/minusgrad bench
@@ -122,4 +128,4 @@ $(VENV)/bin/python:
 	echo "minusgrad needs Python 3.11, 3.12 or 3.13; none of python3, python3.11 ... is one" >&2; exit 2
 
 clean:
-	rm -rf $(VENV) $(CACHE) runs build *.egg-info
+	rm -rf $(VENV) $(CACHE) runs build docs/generated *.egg-info

@@ -17,12 +17,12 @@ from minusgrad.app.runs import run
 from minusgrad.app.verbs import VERBS
 from minusgrad.engine import runtime
 from tests.support.command import SCENES
-from tests.support.pages import BLOCK, ROOT, blocks
+from tests.support.pages import BLOCK, ROOT, blocks, documents
 from tests.support.tiers import sampled
 
 TEXTS = [
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "scenes/torch/README.md", "tests/README.md"),
-    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    *documents(),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenes").rglob("*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenes").glob("*.toml")),
 ]
@@ -70,6 +70,7 @@ ELSEWHERE = {
     "make lint": SUITE,
     "make bench": MEASURES,
     "make clean": "it deletes",
+    "make docs": "tests/project/test_site.py",
     'pip install "minusgrad[quadrants]"': INSTALLS,
     'pip install "minusgrad[torch]"': INSTALLS,
     'pip install "minusgrad[ase]"': INSTALLS,
@@ -152,7 +153,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "scenes").symlink_to(ROOT / "scenes")
     for name in ("two_body.toml", "torch/pyramid.obj", "data/silhouette.py", "data/heart.py"):
         (folder / Path(name).name).write_bytes((SCENES / name).read_bytes())
-    for page in ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))):
+    for page in ("README.md", *documents()):
         for _, name, text in blocks(page):
             if "." in name:
                 (folder / name).write_text(text)

@@ -7,12 +7,25 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+|\{[\w-]+\})(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def documents() -> list[str]:
+    """The pages of `docs/` and its folders, without those that the site generates."""
+    paths = sorted((ROOT / "docs").rglob("*.md"))
+    return [p.relative_to(ROOT).as_posix() for p in paths if "generated" not in p.parts]
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
-    """Language, file name (or nothing) and text of every fenced block."""
-    return BLOCK.findall((ROOT / page).read_text())
+    """Language, file name (or nothing) and text of every fenced block, without directives of the site."""
+    found = BLOCK.findall((ROOT / page).read_text())
+    return [block for block in found if not block[0].startswith("{")]
+
+
+def directives(page: str) -> list[str]:
+    """The names of the directives of a page, such as `toctree`."""
+    found = BLOCK.findall((ROOT / page).read_text())
+    return [language.strip("{}") for language, _, _ in found if language.startswith("{")]
 
 
 def run(folder: Path, *command: str) -> str:

@@ -1,0 +1,56 @@
+"""Writes the pages that are generated into `docs/generated/` before Sphinx reads them, and mends links."""
+
+import shutil
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+from . import api_pages, command_pages, gallery, repository_pages
+from .links import DOCS, GENERATED, captioned, relinked
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Write the pages when the build begins, and convert each page when it is read."""
+    app.connect("config-inited", lambda app, config: write())
+    app.connect("source-read", _read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def pages() -> dict[Path, str]:
+    """The text of all generated pages by their paths."""
+    sources = (repository_pages, api_pages, command_pages, gallery)
+    return {path: text for source in sources for path, text in source.pages().items()}
+
+
+def write() -> None:
+    """Write all pages; the files of unchanged ones stay, so that Sphinx does not read them again."""
+    wanted = pages()
+    for path, text in wanted.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text() != text:
+            path.write_text(text)
+    for path in set(GENERATED.rglob("*.md")) - wanted.keys():
+        path.unlink()
+
+
+def clean() -> None:
+    shutil.rmtree(GENERATED, ignore_errors=True)
+
+
+PLANNED = ("initial-conditions", "view", "plugin-kit", "generated/scene-reference/index")
+"""Pages that other work is to add; their places are in the table of contents."""
+
+
+def without_missing(index: str) -> str:
+    """The text of the index without planned pages that are not there yet."""
+    missing = [name for name in PLANNED if not (DOCS / f"{name}.md").is_file()]
+    return "".join(line for line in index.splitlines(keepends=True) if line.strip() not in missing)
+
+
+def _read(app: Sphinx, name: str, source: list[str]) -> None:
+    page = DOCS / f"{name}.md"
+    if not page.is_relative_to(GENERATED):
+        source[0] = relinked(source[0], page, page)
+    source[0] = captioned(source[0])
+    if name == "index":
+        source[0] = without_missing(source[0])

@@ -1,0 +1,90 @@
+"""The documentation site: its table of contents, and a build in which warnings are errors."""
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import ROOT, documents, run
+
+INDEX = "docs/index.md"
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def entries() -> list[str]:
+    """The pages in the table of contents, as paths below `docs/` without their endings."""
+    trees = TOCTREE.findall((ROOT / INDEX).read_text())
+    lines = [line for tree in trees for line in tree.splitlines()]
+    return [line for line in lines if line and not line.startswith(":")]
+
+
+@pytest.mark.unit
+def test_every_page_is_in_the_table_of_contents_once() -> None:
+    listed = entries()
+    pages = [page.removeprefix("docs/").removesuffix(".md") for page in documents() if page != INDEX]
+    assert [page for page in pages if page not in listed] == []
+    assert len(listed) == len(set(listed))
+
+
+LOADED = {"script": "src", "img": "src", "iframe": "src", "video": "src", "source": "src", "link": "href"}
+"""The attribute that names a resource, by tag."""
+
+
+class Resources(HTMLParser):
+    """What a page loads when it is opened: scripts, style sheets, pictures, frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        address = dict(attributes).get(LOADED.get(tag, ""))
+        if address:
+            self.found.append(address)
+
+
+def resources(page: Path) -> list[str]:
+    parser = Resources()
+    parser.feed(page.read_text())
+    return parser.found
+
+
+@pytest.mark.unit
+def test_resources_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<a href="https://a"><img src="b.png"><link href="//c"><script src="https://d"></script>')
+    assert resources(page) == ["b.png", "//c", "https://d"]
+
+
+@pytest.mark.long
+def test_the_site_builds_without_warnings_and_loads_nothing_from_a_network(tmp_path: Path) -> None:
+    pytest.importorskip("furo")
+    pytest.importorskip("myst_nb")
+    site = tmp_path / "site"
+    run(
+        ROOT,
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-d",
+        str(tmp_path),
+        "docs",
+        str(site),
+    )
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 100
+    missing = []
+    for page in pages:
+        for address in resources(page):
+            assert not re.match(r"(https?:)?//", address), f"{page.name} loads {address}"
+            file = address.partition("?")[0].partition("#")[0]
+            if not address.startswith("data:") and not (page.parent / file).exists():
+                missing.append(f"{page.name}: {address}")
+    assert missing == []
+    sheets = [path.read_text() for path in site.rglob("*.css")]
+    assert not any(re.search(r"(?:url\(|@import)\s*[\"']?(?:https?:)?//", sheet) for sheet in sheets)
