@@ -2,6 +2,7 @@
 
     from minusgrad import Node, Parameter, local_energy, ti     declare an energy
     minusgrad.run("scenes/two_body.toml")                       run a scene; also fit, resume, build
+    minusgrad.open("runs/two_body")["position"]                 read a run folder
 
 This is the door for users. Authors of plugins import from `minusgrad.plugin`, PyTorch users from
 `minusgrad.torch`; every other module is internal. `ti` is the engine in use, Taichi or Quadrants;
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from .adjoint.losses import Loss
     from .adjoint.rollout import Rollout
+    from .app.results.opened import open
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
     from .energies.constraint import constraint
@@ -54,6 +56,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "adjoint.losses": "Loss",
     "adjoint.rollout": "Rollout",
+    "app.results.opened": "open",
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
     "energies.constraint": "constraint",
@@ -84,7 +87,7 @@ __all__ = [
     "Node", "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged",
     "State", "Table", "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares",
     "build", "checked", "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "least_value",
-    "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume", "run",
+    "local_energy", "local_map", "log_stretch_squares", "open", "polar", "repeated", "resume", "run",
     "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 

@@ -18,9 +18,9 @@ from vtkmodules.vtkIOHDF import vtkHDFReader
 
 from minusgrad.app import runs, saver
 from minusgrad.app.compare import compare
-from minusgrad.app.export import export
 from minusgrad.app.info import info
 from minusgrad.app.progress import progress
+from minusgrad.app.results.csv_export import export
 from minusgrad.app.verify import verify
 from minusgrad.errors import SceneError
 from minusgrad.files import compaction, trajectory, wall_clock

@@ -735,7 +735,7 @@ SUBNORMAL = """
 import io, struct, sys
 from pathlib import Path
 from minusgrad.files import trajectory
-from minusgrad.app.export import export
+from minusgrad.app.results.csv_export import export
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.checkpoint import Snapshot
 

@@ -109,7 +109,7 @@ def test_an_export_that_nobody_reads_ends_at_once(
             rows += 1
             out.write("0.1,0.2\n")
 
-    monkeypatch.setattr("minusgrad.app.export.export", endless)
+    monkeypatch.setattr("minusgrad.app.results.csv_export.export", endless)
     reader, writer = os.pipe()
     os.close(reader)
     stream = os.fdopen(os.open(target, os.O_WRONLY) if target else writer, "w")

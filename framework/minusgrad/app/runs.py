@@ -9,16 +9,12 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TypeVar
 
 from ..assembly import provenance
 from ..assembly.ensembles.ensemble import Ensemble
-from ..assembly.ensembles.marks import Failure
 from ..assembly.ensembles.members import Members
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
@@ -41,100 +37,28 @@ from ..errors import (
     RuntimeUnavailableError,
     UserError,
 )
-from ..files import durable, trajectory
+from ..files import durable
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..files.writer import Writer
 from ..scene.document import Document, load
 from ..solvers.linear_solver import BITS
 from ..steppers import scheduler
-from ..steppers.stability.step_size import StepSize
 from . import divergence
+from .results.ensemble_run import EnsembleRun
+from .results.fit import ESTIMATES as FIT
+from .results.fit import Fit
+from .results.run import Run
 from .run_options import Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
-if TYPE_CHECKING:
-    import xarray
-
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
-FIT = "fit.json"
-"""The file in a run folder with the results of a fit."""
 STARTS = "starts.csv"
 """The file with a row for each of many starts of a fit."""
 OTHER = "not the run that was saved:"
 """How the differences begin that keep a run from being continued or read."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: its folder, its objects at the last step, and how it ended.
-
-    "finished" after all its steps; a minimiser may be "converged", "settled" or "stuck" (`Stepper.verdict`).
-    step_size: dt against its stability limit, of a new run that is long enough for an estimate.
-    """
-
-    folder: Path
-    simulation: Simulation
-    outcome: str = "finished"
-    remarks: tuple[str, ...] = ()
-    step_size: StepSize | None = None
-
-    def series(self, name: str) -> trajectory.Series:
-        """A recorded series by its name, such as "observables/total" or "particles/all/position".
-
-        Raises `UserError` for an unknown name.
-        """
-        return trajectory.series(self.folder, name)
-
-    def to_xarray(self) -> "xarray.Dataset":
-        """All recorded series as an xarray Dataset with named axes (`app.ensembles.dataset`).
-
-        Raises `MissingPackageError` without xarray.
-        """
-        from .ensembles.dataset import to_xarray
-
-        return to_xarray(self.folder)
-
-
-@dataclass(frozen=True)
-class Fit(Run):
-    """A finished fit: its estimates (in the folder as fit.json, too), and the parameter fit that found them.
-
-    `simulation` is the run that was fitted; it was last run with the parameters that were evaluated last.
-    """
-
-    estimates: Estimates | None = None
-    parameter_fit: ParameterFit | FitStarts | None = None
-
-
-@dataclass(frozen=True)
-class EnsembleRun(Run):
-    """A finished ensemble, or a member of one; `simulation` is the template that shows one member."""
-
-    ensemble: Ensemble = field(kw_only=True)
-
-    @property
-    def points(self) -> dict[str, np.ndarray]:
-        """The varied values by key, (M, *shape) each, in the run's units."""
-        return dict(self.ensemble.drawn)
-
-    @property
-    def members(self) -> list[dict[str, Any]]:
-        """A row for each member: varied values, how it ended, last observables (`ensembles.member_table`).
-
-        Raises `RunFolderError` for a member that ran alone.
-        """
-        from .ensembles import member_table
-        from .ensembles.saved_ensemble import SavedEnsemble
-
-        return member_table.records(SavedEnsemble(self.folder))
-
-    @property
-    def failures(self) -> dict[int, Failure]:
-        """The members that failed: after how many steps, and why."""
-        return dict(self.ensemble.stepper.failures)
 
 
 def build(

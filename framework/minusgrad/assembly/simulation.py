@@ -661,7 +661,8 @@ class Simulation:
         facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
         bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
-        return facts | {"names": list(self.state.names), "bodies": bodies, "origin": self.origin} | fitted
+        named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
+        return facts | named | {"origin": self.origin} | fitted
 
     @cached_property
     def origin(self) -> run_origin.Facts:

@@ -17,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from ..app.export import part
+from ..app.results.csv_export import part
 from ..errors import UserError, unknown
 from ..files import durable
 from .members import MOST

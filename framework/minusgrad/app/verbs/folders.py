@@ -98,7 +98,7 @@ def compare(a: argparse.Namespace) -> int:
 
 
 def export(a: argparse.Namespace) -> int:
-    from ..export import export, export_table
+    from ..results.csv_export import export, export_table
 
     if (a.table or a.member is not None) and a.series:
         raise UserError(

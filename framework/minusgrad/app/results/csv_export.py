@@ -17,13 +17,13 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import UserError, unknown
-from ..files import h5md, trajectory
-from ..files.h5md import OBSERVABLES
-from ..files.run_folder import RunDir
-from ..files.trajectory import Series
-from .ensembles import member_table
-from .ensembles.saved_ensemble import SavedEnsemble
+from ...errors import UserError
+from ...files import h5md, series_names, trajectory
+from ...files.h5md import OBSERVABLES
+from ...files.run_folder import RunDir
+from ...files.trajectory import Series
+from ..ensembles import member_table
+from ..ensembles.saved_ensemble import SavedEnsemble
 
 AXES = "xyz"
 
@@ -37,12 +37,12 @@ class Output(Protocol):
 def export(path: Path, names: Sequence[str], out: Output) -> int:
     """Write series of a run (all observables, if none is named); returns the number of rows.
 
-    A name is that of `trajectory.names`, or its end ("total", "position"). Raises UserError for a name that
+    Names are those of `series_names.found` ("total", "position"). Raises UserError for a name that
     is unknown or ambiguous, and for series without common rows.
     """
     RunDir.open(path, read_only=True)
     known = trajectory.names(path)
-    chosen = [_found(path, name, known) for name in names]
+    chosen = [series_names.found(path, name, known) for name in names]
     chosen = chosen or [name for name in known if name.startswith(f"{OBSERVABLES}/")]
     if not chosen:
         raise UserError(
@@ -77,15 +77,6 @@ def export_table(path: Path, out: Output) -> int:
     Raises `RunFolderError` for a run without members.
     """
     return _rows(csv.writer(out, lineterminator="\n"), member_table.rows(SavedEnsemble(path)))
-
-
-def _found(path: Path, name: str, known: Sequence[str]) -> str:
-    fits = [n for n in known if name in (n, h5md.label(n))]
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
-        raise UserError(f"{path}: '{name}' may be {' or '.join(fits)}; write one of them out")
-    raise UserError(f"{path}: {unknown('series', name, known)}")
 
 
 def _rows(table, lines: Iterable[Sequence[object]]) -> int:

@@ -1,0 +1,55 @@
+"""A fit as an object: its estimates, and the run that was fitted."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...assembly.fits.estimates import Estimates
+from ...errors import RunFolderError
+from .run import Run
+
+if TYPE_CHECKING:
+    from ...assembly.fits.fit import ParameterFit
+    from ...assembly.fits.starts import FitStarts
+    from ...assembly.simulation import Simulation
+
+ESTIMATES = "fit.json"
+"""The file in a run folder with the results of a fit."""
+
+
+class Fit(Run):
+    """A fit: its estimates (in the folder as fit.json, too), and the parameter fit that found them.
+
+    `simulation` is the run that was fitted; it was last run with the parameters that were evaluated last.
+    parameter_fit: None of a fit that was opened.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        simulation: "Simulation | None" = None,
+        outcome: str = "",
+        remarks: Sequence[str] = (),
+        estimates: Estimates | None = None,
+        parameter_fit: "ParameterFit | FitStarts | None" = None,
+    ):
+        super().__init__(folder, simulation, outcome, remarks)
+        self._estimates, self.parameter_fit = estimates, parameter_fit
+
+    @property
+    def estimates(self) -> Estimates:
+        """The estimates of a fit that has ended. Raises `RunFolderError` where it has not."""
+        if self._estimates is not None:
+            return self._estimates
+        try:
+            found = json.loads((self.folder / ESTIMATES).read_bytes())
+            return Estimates.of(found, found["outcome"])
+        except FileNotFoundError:
+            raise RunFolderError(
+                f"{self.folder}: has no estimates yet, the fit is {self.state}; minusgrad resume continues it"
+            ) from None
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise RunFolderError(
+                f"{self.folder / ESTIMATES}: damaged ({error}); restore the original file"
+            ) from None

@@ -1,0 +1,50 @@
+"""Names of recorded series, in one spelling for Python and the command line.
+
+particles/all/position    the name in the files
+position                  its label, without the group; of observables and of cells, too: `total`
+x                         the field in energies, where the state records it as `position`
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..errors import CheckpointError, UserError, unknown
+from . import checkpoint, h5md, trajectory
+
+USUAL = {"x": "position", "v": "velocity", "m": "mass"}
+"""The labels of fields in runs whose checkpoints do not have them."""
+
+
+def found(run: Path, name: str, known: Sequence[str] | None = None) -> str:
+    """The name in the files of a recorded series. known: all series, if they have been listed.
+
+    Raises `UserError` for a name that is unknown, or may be one of several.
+    """
+    known = trajectory.names(run) if known is None else known
+    fits = _fitting(name, known) or _fitting(labels(run).get(name, name), known)
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise UserError(f"{run}: '{name}' may be {' or '.join(fits)}; write one of them out")
+    raise UserError(f"{run}: {unknown('series', name, shown(known))}")
+
+
+def _fitting(name: str, known: Sequence[str]) -> list[str]:
+    return [name] if name in known else [one for one in known if name == h5md.label(one)]
+
+
+def shown(known: Sequence[str]) -> list[str]:
+    """The shortest name of each series that no other series shares, in the order of `known`."""
+    count = Counter(map(h5md.label, known))
+    return [one if count[h5md.label(one)] > 1 else h5md.label(one) for one in known]
+
+
+def labels(run: Path) -> Mapping[str, str]:
+    """The names under which the fields of a run are recorded, by field."""
+    newest, _ = checkpoint.newest(run / "ckpt")
+    try:
+        saved = None if newest is None else checkpoint.load(newest).meta.get("labels")
+    except CheckpointError:
+        saved = None
+    return saved if isinstance(saved, Mapping) else USUAL
