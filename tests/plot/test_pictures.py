@@ -211,7 +211,7 @@ def _figure(draw) -> Figure:
 
 def _energy_axes(run):
     names = trajectory.names(run)
-    return _figure(partial(pictures._energy, run=run, energies=pictures._energies(names), names=names)).axes
+    return _figure(partial(pictures._energy, run=run, energies=pictures.energies_of(names), names=names)).axes
 
 
 def test_a_minimiser_counts_iterations_and_shows_its_residual(tmp_path):

@@ -453,15 +453,20 @@ def segments(run: Path) -> list[Path]:
 
 
 def each(
-    run: Path, read: Callable[[h5py.File, int], Result], damaged: list[str] | None = None
+    run: Path,
+    read: Callable[[h5py.File, int], Result],
+    damaged: list[str] | None = None,
+    after: int = -1,
 ) -> Iterator[Result]:
     """The results of `read` for each segment in the order of steps, and the last step that was read before.
+
+    after: segments up to this step are left out, as if they had been read before.
 
     A running run joins segments and deletes their sources: then the folder is listed again, and rows up to
     that step are to be skipped. Raises CheckpointError if a segment is damaged, unless a list is given for
     the messages.
     """
-    covered, todo = -1, spans(run)
+    covered, todo = after, [one for one in spans(run) if one[0].last > after]
     while todo:
         (here, path), *todo = todo
         try:
@@ -490,8 +495,11 @@ def names(run: Path) -> list[str]:
     return sorted(found)
 
 
-def pieces(run: Path, name: str) -> Iterator[Series]:
-    """One series, segment by segment, each checked against its hash; see `series`."""
+def pieces(run: Path, name: str, after: int = -1) -> Iterator[Series]:
+    """One series, segment by segment, each checked against its hash; see `series`.
+
+    after: rows up to this step are left out; a series without a row since then gives nothing.
+    """
 
     def read(file: h5py.File, covered: int) -> Series | None:
         if f"{name}/value" not in file:
@@ -500,12 +508,12 @@ def pieces(run: Path, name: str) -> Iterator[Series]:
         return Series(*(file[name][leaf][begin:] for leaf in LEAVES))
 
     found = False
-    for piece in each(run, read):
+    for piece in each(run, read, after=after):
         if piece is not None:
             found = True
             if len(piece.step):
                 yield piece
-    if not found:
+    if not found and after < 0:
         raise _unknown(run, name)
 
 

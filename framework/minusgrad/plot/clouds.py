@@ -138,6 +138,12 @@ def _draw_points(axes: "Axes", frame: Moment, seen: Look) -> None:
 
 def limits(points: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:
     """The limits in x and y of all points (n, 2), or of a square without strays."""
+    low, high = box(points)
+    return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+
+
+def box(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The corners (d,) of a box around all points (n, d), or of a cube without strays."""
     low, high = points.min(axis=0), points.max(axis=0)
     centre = np.median(points, axis=0)
     reach = 1.1 * np.percentile(np.abs(points - centre).max(axis=1), 98)
@@ -146,7 +152,7 @@ def limits(points: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]
     else:
         edge = 0.05 * max(np.max(high - low), np.finfo(float).tiny)
         low, high = low - edge, high + edge
-    return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
+    return low, high
 
 
 def _panels(figure: "Figure", count: int, ratio: float) -> list["Axes"]:

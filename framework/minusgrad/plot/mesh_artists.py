@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CROWD = 250  # this many overlapping lines are as dark as one
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
-_PALE, _PLAIN = "#bfc6ce", "#a9c4de"
+_PALE, PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
 Kind = Literal["cells", "lines", "paths", "maps", "fields", "lights"]
 OFFSET = 0.2
@@ -227,7 +227,7 @@ def _widened(polygons: np.ndarray, most: int) -> np.ndarray:
 def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
-    return np.tile(to_rgb(_PLAIN), (len(part.owner), 1)) if rgb is None else rgb[part.owner]
+    return np.tile(to_rgb(PLAIN), (len(part.owner), 1)) if rgb is None else rgb[part.owner]
 
 
 def _depth(seen: np.ndarray, shown: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ def plot(run: Path, out: Path | None = None, bodies: Sequence[str] = ()) -> list
         jobs |= fans.jobs(run, names, members) | maps.jobs(run, names, members)
     else:
         jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
-    if not members and (energies := _energies(names)):
+    if not members and (energies := energies_of(names)):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for kind in (grids, layers):
         for name in kind.drawable(run, names):
@@ -113,7 +113,7 @@ def meta(run: Path) -> dict[str, Any]:
     return checkpoint.load(path).meta if path else {}
 
 
-def _energies(names: list[str]) -> list[str]:
+def energies_of(names: list[str]) -> list[str]:
     """The energies among the series: potential (or its terms), kinetic, work, ..., cell, total."""
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
     whole = [

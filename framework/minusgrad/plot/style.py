@@ -1,5 +1,6 @@
 """The style of all pictures: colours, lines, sizes, and the label of a time."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from ..scene import units
@@ -77,3 +78,9 @@ def panels(figure: "Figure", count: int, width: float, height: float, bar: bool)
 def moment(step: int, time: float, clock: str, passes: bool) -> str:
     """`t = 2 s`, or `iteration 300` if time does not advance."""
     return f"t = {units.number_with_unit(time, clock)}" if passes else f"iteration {step}"
+
+
+def rounded_moment(step: int, time: float, longest: float, clock: str, passes: bool) -> str:
+    """The same of one of many times, the longest of which says how many digits all have."""
+    digits = max(0, 3 - math.floor(math.log10(longest or 1.0)))
+    return moment(step, round(time, digits), clock, passes)

@@ -11,13 +11,11 @@ from ...files import durable, trajectory
 from ...files.run_folder import RunDir
 from .. import film_files, picture_files, pictures, style
 from . import subjects
-from .reel import Frame, Reel
+from .reel import Reel, rate
 from .subject import Subject
 
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 DPI = 120
-SECONDS = 8.0
-"""A movie is about so long, unless that would be faster than 25 or slower than 5 frames a second."""
 
 
 def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -55,7 +53,7 @@ def movie(
     subject = subjects.chosen(run, meta, field, bodies, view)
     to = to or run / "pictures" / f"{subject.stem}.webp"
     reel = Reel(run, subject.series, every)
-    fps = fps if fps is not None else min(max(len(reel) / SECONDS, 5.0), 25.0)
+    fps = fps if fps is not None else rate(len(reel))
     film_files.judge(to, fps)
     if len(reel) < 2:
         raise UserError(
@@ -73,6 +71,7 @@ def _pictures(subject: Subject, reel: Reel, title: str, progress: Progress) -> I
         subject.survey(frame)
         times.append(frame.time)
     passes = times[0] != times[-1]
+    longest = max(map(abs, times))
     clock = trajectory.symbols(reel.run, reel.names[0])[1]
     figure = picture_files.figure()
     figure.set_dpi(DPI)
@@ -82,16 +81,10 @@ def _pictures(subject: Subject, reel: Reel, title: str, progress: Progress) -> I
         figure.suptitle(title, color=style.INK)
     with progress(0, len(reel)) as tell:
         for number, frame in enumerate(reel, start=1):
-            subject.show(frame, _when(frame, max(map(abs, times)), clock, passes))
+            when = style.rounded_moment(frame.step, frame.time, longest, clock, passes)
+            subject.show(frame, when)
             if framed and number == 1:
                 figure.canvas.draw()  # the layout of the first frame is that of all
                 figure.set_layout_engine("none")
             yield film_files.pixels(figure)
             tell(number)
-
-
-def _when(frame: Frame, longest: float, clock: str, passes: bool) -> str:
-    """The label of a frame's time, with as many digits as the others."""
-    digits = max(0, 3 - int(np.floor(np.log10(longest or 1.0))))
-    time = round(frame.time, digits)
-    return style.moment(frame.step, time, clock, passes)

@@ -10,6 +10,13 @@ from ...files import trajectory
 
 LONGEST = 240
 """So many frames has a movie unless its user chooses which."""
+SECONDS = 8.0
+"""A movie is about so long, unless that would be faster than 25 or slower than 5 frames a second."""
+
+
+def rate(frames: int) -> float:
+    """The usual number of frames a second of a movie of so many."""
+    return min(max(frames / SECONDS, 5.0), 25.0)
 
 
 class Frame(NamedTuple):
@@ -23,33 +30,41 @@ class Frame(NamedTuple):
 class Reel:
     """Frames of a run that can be read several times: rows of the first series, and its last row.
 
-    every: which rows (default: as few as give `LONGEST` frames at most). Of the other series the newest row
-    at each step is taken, before that their first one.
+    every: which rows (default: as few as give `LONGEST` frames at most); of these, those after a step. Of the
+    other series the newest row at each step is taken, before that their first one.
     """
 
-    def __init__(self, run: Path, names: Sequence[str], every: int | None = None):
-        self.run, self.names = run, names
+    def __init__(self, run: Path, names: Sequence[str], every: int | None = None, after: int = -1):
+        self.run, self.names, self.after = run, names, after
         steps = trajectory.steps(run, names[0])
         self.every = every or -(-len(steps) // LONGEST)
-        self.steps = np.union1d(steps[:: self.every], steps[-1:])
+        steps = np.union1d(steps[:: self.every], steps[-1:])
+        self.steps = steps[steps > after]
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __iter__(self) -> Iterator[Frame]:
-        others = [_Newest(self.run, name) for name in self.names[1:]]
+        if not len(self.steps):
+            return
+        first = int(self.steps[0])
+        others = [_Newest(self.run, name, self.after, first) for name in self.names[1:]]
         wanted = set(self.steps.tolist())
-        for step, time, value in _rows(self.run, self.names[0]):
+        for step, time, value in _rows(self.run, self.names[0], self.after):
             if step in wanted:
                 yield Frame(step, time, (value, *(other.at(step) for other in others)))
 
 
 class _Newest:
-    """The newest row of a series at steps that rise."""
+    """The newest row of a series at steps that rise from `first` on, read from after a step if it can be."""
 
-    def __init__(self, run: Path, name: str):
-        self._rows = _rows(run, name)
-        self._now = next(self._rows)
+    def __init__(self, run: Path, name: str, after: int, first: int):
+        self._rows = _rows(run, name, after)
+        now = next(self._rows, None)
+        if now is None or (after >= 0 and now[0] > first):
+            self._rows = _rows(run, name)
+            now = next(self._rows)
+        self._now = now
         self._next = next(self._rows, None)
 
     def at(self, step: int) -> np.ndarray:
@@ -58,7 +73,7 @@ class _Newest:
         return self._now[2]
 
 
-def _rows(run: Path, name: str) -> Iterator[tuple[int, float, np.ndarray]]:
-    for piece in trajectory.pieces(run, name):
+def _rows(run: Path, name: str, after: int = -1) -> Iterator[tuple[int, float, np.ndarray]]:
+    for piece in trajectory.pieces(run, name, after):
         for step, time, value in zip(piece.step, piece.time, piece.value, strict=True):
             yield int(step), float(time), value

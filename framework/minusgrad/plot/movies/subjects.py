@@ -32,7 +32,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
     maps = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
     moving = h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1
     lists = meshes.drawable(run) if moving and not bodies else {}
-    colours = _colours(run, names, lists) if moving else {}
+    colours = colourings(run, names, lists) if moving else {}
     of_maps = {h5md.label(name): name for name in reversed(maps)}
     if field and field not in colours and field not in of_maps:
         known = ", ".join([*colours, *of_maps]) or "none"
@@ -46,7 +46,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         return Map(run, of_maps.get(field, maps[0]))
     eye = _view(run, view)
     if lists:
-        default = next((label for label in colours if label != SPEED and _of_tuples(colours[label])), "")
+        default = next((label for label in colours if label != SPEED and is_of_tuples(colours[label])), "")
         return Network(run, lists, colours.get(field or default, {}), eye)
     return _points(run, meta, colours, field, bodies, eye)
 
@@ -69,7 +69,7 @@ def _points(
     return Points(run, shown, series, eye, every=not bodies)
 
 
-def _colours(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dict[str, dict[str, str]]:
+def colourings(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dict[str, dict[str, str]]:
     """Series by label and list (of points: by ""): numbers of tuples and of nodes, and the speed."""
     found = meshes.colourings(run, names, lists)
     for label, series in meshes.node_colourings(run, names, lists or {"": np.empty((0, 2))}).items():
@@ -80,7 +80,7 @@ def _colours(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dict[
     return found
 
 
-def _of_tuples(series: dict[str, str]) -> bool:
+def is_of_tuples(series: dict[str, str]) -> bool:
     return any(h5md.list_of(name) for name in series.values())
 
 
