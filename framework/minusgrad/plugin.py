@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .potential.potential import Potential
     from .potential.slope import Slope
     from .scene.records import Quantity, Record, quantities
+    from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
     from .scene.units import UnitSystem
     from .steppers.holds import Holds
@@ -93,6 +94,7 @@ _HOMES = {
     "potential.potential": "Potential",
     "potential.slope": "Slope",
     "scene.records": "Quantity Record quantities",
+    "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
     "scene.units": "UnitSystem",
     "steppers.holds": "Holds",
@@ -111,18 +113,18 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
-    "Constraints", "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold",
-    "Holds", "Integrator", "Linear", "LinearDerivatives", "MagneticForce", "MagneticTerm", "Minimiser",
-    "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext", "Output",
-    "Parameter", "Potential", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme",
-    "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
-    "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
-    "VariationalIntegrator", "Velocity", "biot_squares", "constraint", "elastic_constants", "erf", "erfc",
-    "hookimpl", "images", "lagrangian", "least_value", "local_energy", "local_map", "log_stretch_squares",
-    "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random",
-    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field",
-    "vector_potential",
+    "SCHEMES", "Acceleration", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound",
+    "CompoundContext", "Constraints", "CsvTable", "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
+    "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
+    "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
+    "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential", "Pressure", "Quadrature",
+    "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
+    "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
+    "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
+    "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
+    "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",
+    "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map",
+    "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

@@ -13,7 +13,7 @@ the surface).
 
 from math import inf
 
-from minusgrad.plugin import Node, Parameter, local_energy, ti
+from minusgrad.plugin import Node, Parameter, Plane, Sphere, local_energy, ti
 
 STIFFNESS = Parameter("N m^-2", bounds=(0.0, inf))
 
@@ -25,9 +25,22 @@ def pushed(depth, stiffness):
     return stiffness * inside * inside * inside / 3.0
 
 
+def ground(height, d):
+    """The plane of a floor, along the last axis."""
+    up = [0.0] * (d - 1) + [1.0]
+    return [Plane([height * one for one in up], up)]
+
+
+def side(normal, offset):
+    """The plane of a wall."""
+    unit = normal / (normal @ normal) ** 0.5
+    return [Plane(offset * unit, unit)]
+
+
 @local_energy(
     "floor",
     over="nodes",
+    looks=ground,
     x=Node("m", ("d",)),
     height=Parameter("m", default=0.0),
     stiffness=STIFFNESS,
@@ -40,6 +53,7 @@ def floor(x, height, stiffness):
 @local_energy(
     "wall",
     over="nodes",
+    looks=side,
     x=Node("m", ("d",)),
     normal=Parameter("1", ("d",)),
     offset=Parameter("m", default=0.0),
@@ -53,6 +67,7 @@ def wall(x, normal, offset, stiffness):
 @local_energy(
     "sphere",
     over="nodes",
+    looks=lambda centre, radius: [Sphere(centre, radius)],
     x=Node("m", ("d",)),
     centre=Parameter("m", ("d",)),
     radius=Parameter("m", bounds=(0.0, inf), open=True, reason="a ball has a size"),

@@ -18,12 +18,13 @@ derivatives, a Hessian that is symmetric, and the energy balance hold for closed
 (Schweizerhof & Ramm 1984, Comput. Struct. 18, 1099).
 """
 
-from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
+from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressure, local_energy, ti
 
 
 @local_energy(
     "body_force",
     over="nodes",
+    looks=lambda acceleration: [Acceleration(acceleration)],
     x=Node("m", ("d",)),
     m=Node("kg"),
     acceleration=Parameter("m s^-2", ("d",), scale=10.0),
@@ -36,6 +37,7 @@ def body_force(x, m, acceleration):
 @local_energy(
     "traction",
     over="tuples",
+    looks=lambda traction: [Force(traction)],
     x=Node("m", ("d",)),
     area=Datum("m^2"),
     shares=Datum("1", ("k",)),
@@ -49,7 +51,13 @@ def traction(x, area, shares, traction):
     return -area * traction.dot(place)
 
 
-@local_energy("load", over="nodes", x=Node("m", ("d",)), force=Parameter("N", ("d",)))
+@local_energy(
+    "load",
+    over="nodes",
+    looks=lambda force: [Force(force)],
+    x=Node("m", ("d",)),
+    force=Parameter("N", ("d",)),
+)
 def load(x, force):
     """The same force, with a fixed direction, on every node."""
     return -force.dot(x[0])
@@ -58,6 +66,7 @@ def load(x, force):
 @local_energy(
     "pressure",
     over="tuples",
+    looks=lambda pressure: [Pressure(pressure)],
     symmetries=("rotation",),
     x=Node("m", ("d",)),
     shares=Datum("1", ("k",)),

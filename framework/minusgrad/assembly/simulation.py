@@ -69,6 +69,7 @@ from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources
 from .registry import blamed
+from .surroundings import surroundings
 from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
@@ -172,6 +173,7 @@ class Simulation:
             self.starting.read,
         )
         self.observers = [self._made(block, looking, Observer) for block in scene.observe]
+        self._surroundings = self._around()
         for plugin in self._used_plugins():
             sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
 
@@ -558,6 +560,7 @@ class Simulation:
             with self.placed(("hold", number)):
                 holds.append(self._hold(table))
                 Holds(self.fields, holds, self.state.motions)  # so that a mistake is reported at its table
+        self._supports = holds
         return Holds(self.fields, holds, self.state.motions)
 
     def _hold(self, table: HoldTable) -> Hold:
@@ -587,6 +590,14 @@ class Simulation:
         given = quantities(table.rotation, self.units)
         centre = tuple(self.units.convert(v, unit) for v in table.rotation.centre)
         return Rotation(centre, table.rotation.axis, given["angle"], given["rate"])
+
+    def _around(self) -> dict[str, Any]:
+        """The obstacles, loads and supports that pictures draw, as they are at the start."""
+        terms = list(self.potential.parts.values())
+        if self.dissipation is not None:
+            terms += self.dissipation.parts.values()
+        with self.placed(("energy",)):
+            return surroundings(terms, self._supports, self.units)
 
     def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
         """The state's bodies of these names; none if no name is given."""
@@ -660,9 +671,10 @@ class Simulation:
         """Facts about the origin of a checkpoint."""
         facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
         bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
+        around = {"surroundings": self._surroundings} if any(self._surroundings.values()) else {}
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
-        return facts | named | {"origin": self.origin} | fitted
+        return facts | named | {"origin": self.origin} | around | fitted
 
     @cached_property
     def origin(self) -> run_origin.Facts:

@@ -25,6 +25,7 @@ import numpy as np
 
 from ..elements.element_kind import ElementKind, Over, kind_of
 from ..errors import EnergyError
+from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import declared, declared_edges, known_symmetries
@@ -35,6 +36,8 @@ INSIDE = "_inside"
 """The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""
 IMAGES, IMAGE_BOX = "_images", "_box"
 """The periodic images of an element's nodes, and the box that they are displaced by."""
+Looks = Callable[..., Sequence[Shape]]
+"""A function of parameters, by their names, and of `d`, the number of components of a position."""
 WINDOW = "cells of windows"
 """The set that fields read in windows are over; no name, so that no declared set is called like this."""
 
@@ -48,7 +51,8 @@ class LocalEnergy:
     computed from others. `symmetries`: those that it is declared to have. Over cells: `edges`, one of EDGES
     for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
     known once it is bound to a grid. Once it is bound to fields with a box or within a cutoff: `positions`,
-    the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs.
+    the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
+    the shapes that pictures draw, from values of parameters.
     """
 
     name: str
@@ -62,6 +66,7 @@ class LocalEnergy:
     positions: tuple[str, ...] = field(default=(), kw_only=True)
     cutoff: Cutoff | None = field(default=None, kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
+    looks: Looks | None = field(default=None, kw_only=True, compare=False)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -236,6 +241,7 @@ def local_energy(
     over: Over,
     symmetries: Sequence[str] = (),
     edges: str | Sequence[str] = "",
+    looks: Looks | None = None,
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
@@ -258,6 +264,11 @@ def local_energy(
     what lies beyond an edge, along all axes or along each: the value of the cell at the edge ("clamped", the
     default), 0 ("zero"), or the grid once more ("periodic").
 
+    `looks` gives what pictures draw of an obstacle or a load, `Plane`, `Sphere`, `Cuboid`, `Force`,
+    `Pressure` or `Acceleration`, from values of parameters and, if it asks for `d`, the number of axes:
+
+        @local_energy("ball", ..., looks=lambda centre, radius: [Sphere(centre, radius)])
+
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
     """
@@ -265,17 +276,29 @@ def local_energy(
     def declare(function: Callable) -> LocalEnergy:
         kept = known_symmetries(f"energy '{name}'", symmetries)
         known_edges = declared_edges(f"energy '{name}'", over, edges)
-        energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept, edges=known_edges)
+        made = declared(name, function, over, roles)
+        energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, looks=looks)
         known = (Node, Datum, Parameter, Time, Table, Box)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(
                 f"energy '{name}': {strange[0]} is a Cell, but only maps add to cells; declare a local_map"
             )
+        if looks is not None:
+            _check_looks(energy)
         if energy.element_kind.symmetric:
             _check_exchange_anywhere(energy)
         return energy
 
     return declare
+
+
+def _check_looks(energy: LocalEnergy) -> None:
+    """Raise `EnergyError` if `looks` takes something else than parameters and `d`."""
+    known = ["d", *energy.of_role(Parameter)]
+    for argument in inspect.signature(energy.looks).parameters if energy.looks else ():
+        if argument not in known:
+            text = f"takes parameters and d ({', '.join(known)}), got {argument}; leave it out"
+            raise EnergyError(f"energy '{energy.name}': looks {text}")
 
 
 def _check_exchange_anywhere(energy: LocalEnergy) -> None:
