@@ -108,7 +108,16 @@ def test_kinds_are_listed_with_their_keys(invoke: Callable) -> None:
         assert re.search(rf"^{section} +{kind} ", out, re.M), kind
     _, out, _ = invoke("kinds", "leapfrog")
     assert out.startswith("stepper 'leapfrog' of plugin 'core': ")
-    assert re.search(r"^dt +a number, or a quantity in s +required *$", out, re.M)
+    assert re.search(r"^dt +quantity +s +required +Time step\. *$", out, re.M)
+    _, out, _ = invoke("kinds", "hold")
+    assert out.startswith("`[[hold]]`: ")
+    assert re.search(r"^rotation\.rate +quantity +rad s\^-1 +0\.0 +Angular velocity", out, re.M)
+    for verb, kind in (("states", "network"), ("steppers", "leapfrog"), ("observers", "frames")):
+        assert re.search(rf"^{kind} ", invoke(verb)[1], re.M)
+        assert invoke(verb, kind) == invoke("kinds", kind)
+    code, _, err = invoke("states", "leapfrog")
+    assert code == 2
+    assert err.startswith("minusgrad: no state named 'leapfrog'")
     assert invoke("energies", "network") == invoke("kinds", "network")
     code, _, err = invoke("kinds", "leapfrg")
     assert code == 2

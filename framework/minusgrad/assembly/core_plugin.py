@@ -62,6 +62,7 @@ class Splitting(Record):
 
     scheme: ClassVar[str]
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
 
     def make(self, context: StepperContext) -> Integrator:
         dt = quantities(self, context.units)["dt"]
@@ -90,8 +91,11 @@ class Langevin(Record):
     scene is dimensionless: k_B = 1)."""
 
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
     friction: Annotated[float | str, Quantity("s^-1", "nonnegative")]
+    """Rate at which the heat bath damps velocities."""
     temperature: Annotated[float | str, Quantity("K", "nonnegative")]
+    """Temperature of the heat bath; an energy k_B T where the scene is dimensionless."""
 
     def make(self, context: StepperContext) -> Integrator:
         given = quantities(self, context.units)
@@ -117,9 +121,13 @@ class NPT(Langevin):
     """
 
     pressure: float | str
+    """External pressure: an SI unit of Pa in space, of N/m in the plane."""
     relaxation: Annotated[float | str, Quantity("s", "positive")]
+    """About the time in which the volume follows the pressure; it sets the inertia of the box."""
     cell_friction: Annotated[float | str, Quantity("s^-1", "nonnegative")] | None = None
+    """Rate of the heat bath of the box (default: 1 / relaxation)."""
     cell: Literal["isotropic", "orthorhombic", "flexible"] = "isotropic"
+    """How the edges may change: by one factor, each axis by its own, or in any way but a rotation."""
 
     def make(self, context: StepperContext) -> Integrator:
         given, units = quantities(self, context.units), context.units
@@ -156,8 +164,11 @@ class Implicit(Record):
 
     scheme: ClassVar[str]
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    """Solver of the linear systems; "auto" chooses by their size."""
     substeps: Annotated[int, Limits(ge=1)] = SUBSTEPS
+    """The most parts into which a step is divided that Newton's method does not solve."""
 
     def made_of(self) -> ImplicitScheme:
         """The scheme of its kind."""
@@ -203,7 +214,9 @@ class NewmarkBlock(Implicit):
 
     scheme = "newmark"
     beta: float = 0.25
+    """Part of dt^2 times the new acceleration in the new position; 1/4 is the average."""
     gamma: float = 0.5
+    """Part of the new acceleration in the new velocity; above 1/2 it damps, to first order."""
 
     def made_of(self) -> ImplicitScheme:
         return newmark(self.beta, self.gamma)
@@ -219,11 +232,17 @@ class WisdomHolmanBlock(Record):
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
     central: Annotated[int, Limits(ge=0)] = 0
+    """Number of the node with the dominant mass."""
     energy: str | None = None
+    """Name of the energy -G m_i m_j / r of the Kepler orbits (default: the only one)."""
     scheme: Literal["leapfrog", "aba_8_6_4", "aba_10_6_4"] = "leapfrog"
+    """Order of drifts and kicks; the last two are for high accuracy where kicks are small."""
     corrector: Literal[3, 5, 7, 11, 17] | None = None
+    """Order of a symplectic corrector around the steps of leapfrog (default: none)."""
     coordinates: Literal["jacobi", "democratic_heliocentric"] = "jacobi"
+    """Coordinates of the Kepler orbits; heliocentric ones need no order of the bodies."""
 
     def make(self, context: StepperContext) -> Integrator:
         corrected = partial(CorrectedIntegrator, order=self.corrector) if self.corrector else Integrator
@@ -248,7 +267,9 @@ class GaussRadauBlock(Record):
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Length of a step, which is divided into substeps as the tolerance asks."""
     tolerance: Annotated[float, Limits(ge=1e-11)] = TOLERANCE
+    """Largest last term of a substep's accelerations, relative to the largest acceleration."""
 
     def make(self, context: StepperContext) -> GaussRadau:
         return GaussRadau(
@@ -271,8 +292,11 @@ class VariationalBlock(Record):
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
     order: Literal[2, 4] = 2
+    """2: the midpoint rule; 4: Galerkin's method with two points."""
     substeps: Annotated[int, Limits(ge=1)] = SUBSTEPS
+    """The most parts into which a step is divided that Newton's method does not solve."""
 
     def make(self, context: StepperContext) -> VariationalIntegrator:
         if context.lagrangian is None:
@@ -300,7 +324,9 @@ class EvolutionBlock(Record):
     """
 
     next: dict[str, str] = Limits(min_length=1)
+    """For each field that changes, the field that it becomes at the end of a step."""
     dt: Annotated[float | str, Quantity("s", "positive")] = 1.0
+    """Length of a step."""
 
     def make(self, context: StepperContext) -> Evolution:
         dt = quantities(self, context.units)["dt"]
@@ -314,9 +340,13 @@ class GradientFlowBlock(Record):
     """
 
     dt: Annotated[float | str, Quantity("s", "positive")]
+    """Time step."""
     capacities: dict[str, str | float] = Limits(min_length=1)
+    """For each field that flows, the field with the capacity C of each node, or a number."""
     scheme: Literal["implicit_euler", "crank_nicolson", "bdf2"] = "implicit_euler"
+    """Implicit scheme: of first order, or of second order (the other two)."""
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    """Solver of the linear systems; "auto" chooses by their size."""
 
     def make(self, context: StepperContext) -> GradientFlow:
         dt, potential = quantities(self, context.units)["dt"], context.potential
@@ -331,9 +361,13 @@ class UnknownField(Record):
     """An unknown field of a minimiser; scale and bounds are in its unit."""
 
     scale: float | str = 1.0
+    """Size of a change that matters, in the field's unit: z = x / scale."""
     lower: float | str | None = None
+    """Lower bound of the field, in its unit (default: none)."""
     upper: float | str | None = None
+    """Upper bound of the field, in its unit (default: none)."""
     rate: Annotated[float, Limits(gt=0.0)] = 1.0
+    """Factor of this field's steps in methods of first order."""
 
     def unknown(self, field: Field, units: UnitSystem) -> Unknown:
         """In the run's units."""
@@ -352,8 +386,11 @@ class Balance(Record):
     """
 
     force: Annotated[float, Limits(gt=0.0)] | None = None
+    """Largest out-of-balance force, relative to the largest force on a node (default: not asked)."""
     step: float | str | None = None
+    """Largest change of a component in the last step, in the fields' unit (default: not asked)."""
     constraint: Annotated[float, Limits(gt=0.0)] | None = None
+    """Largest violation of constraints, relative to the coordinates (default: to rounding)."""
 
     @model_validator(mode="after")
     def _some(self) -> "Balance":
@@ -390,10 +427,15 @@ class Search(Record):
     balances: ClassVar[bool] = False
     """True if a search without tolerances ends at an out-of-balance force that the precision allows."""
     fields: dict[str, UnknownField] = {}  # noqa: RUF012  (pydantic copies it)
+    """The fields to vary, each with its scale and bounds (default: those that move)."""
     gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
+    """Converged when no free component of dU/dz exceeds it, z = x / scale (default: not asked)."""
     change: Annotated[float, Limits(ge=0.0)] | None = None
+    """Settled when no component of z changes by more than this (default: not asked)."""
     tolerance: Balance | None = None
+    """Converged when all that is given here holds (default: not asked)."""
     time: Annotated[float | str, Quantity("s")] = 0.0
+    """Time at which energies and holds that depend on it are taken."""
 
     def own_keys(self) -> list[str]:
         """The keys that are arguments of the method."""
@@ -425,6 +467,7 @@ class GradientDescentBlock(Search):
 
     method = GradientDescent
     first: Annotated[float, Limits(gt=0.0)] = 0.1
+    """Largest change of z in the first trial."""
 
 
 class AdamBlock(Search):
@@ -435,7 +478,9 @@ class AdamBlock(Search):
 
     method = Adam
     rate: Annotated[float, Limits(gt=0.0)] = 1e-3
+    """Length of the steps in each z, whatever the size of its slope."""
     clip: Annotated[float | str, Quantity("J", "positive")] | None = None
+    """Norm of dU/dz to which longer ones are shortened (default: none)."""
 
 
 class LBFGSBlock(Search):
@@ -443,7 +488,9 @@ class LBFGSBlock(Search):
 
     method = LBFGS
     memory: Annotated[int, Limits(ge=1)] = 10
+    """Number of stored pairs of steps and changes of the gradient."""
     first: Annotated[float, Limits(gt=0.0)] = 0.1
+    """Largest change of z in the first trial."""
 
 
 class NewtonBlock(Search):
@@ -460,10 +507,15 @@ class NewtonBlock(Search):
     constrained = ConstrainedNewton
     balances = True
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    """Solver of the linear systems; "auto" chooses by their size."""
     load_steps: Annotated[int, Limits(ge=1)] | None = None
+    """Number of equal steps from no load to the full load (default: the full load at once)."""
     loads: tuple[str, ...] = ()
+    """Parameters, such as "traction.traction", that grow with the load; holds always do."""
     iterations: Annotated[int, Limits(ge=1)] = 50
+    """The most iterations of one increment of the load."""
     halvings: Annotated[int, Limits(ge=0, le=30)] = 6
+    """How often an increment of the load may be halved, 0 to 30."""
 
     def own_keys(self) -> list[str]:
         return ["solver"]
@@ -491,13 +543,16 @@ class FIREBlock(Search):
 
     method = FIRE
     first: Annotated[float, Limits(gt=0.0)] = 0.01
+    """Largest change of z in the first step."""
     longest: Annotated[float, Limits(gt=0.0)] = 0.1
+    """Largest change of z in any step."""
 
 
 class Looks(Record):
     """An observer: looks at the start, every so many steps, and at the last one."""
 
     every: Annotated[int, Limits(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
 
 class EnergiesBlock(Looks):
@@ -516,6 +571,7 @@ class MomentaBlock(Looks):
     """
 
     by_node: bool = False
+    """Record the momentum of every node of a Lagrangian, too."""
 
     def make(self, context: ObserverContext) -> Observer:
         if context.stepper.lagrangian is not None:
@@ -541,7 +597,9 @@ class TemperaturesBlock(Looks):
     """
 
     configurational: bool = False
+    """Record the temperature of the forces, too."""
     centre_of_mass: bool = True
+    """Count the motion of the centre of mass; false leaves out it and its degrees of freedom."""
 
     def make(self, context: ObserverContext) -> Observer:
         _refuse_lagrangian("temperatures", context)
@@ -557,6 +615,7 @@ class PressureBlock(Looks):
     """Pressure and volume; with `tensor` also the stress, positive in tension."""
 
     tensor: bool = False
+    """Record the stress, too, positive in tension."""
 
     def make(self, context: ObserverContext) -> Observer:
         _refuse_lagrangian("pressure", context)
@@ -622,7 +681,9 @@ class FramesBlock(Looks):
     """
 
     fields: tuple[str, ...] | None = None
+    """Names of the fields to record (default: those that move)."""
     unwrapped: bool = False
+    """Record positions as they moved on, without jumps into the periodic box."""
 
     def make(self, context: ObserverContext) -> Observer:
         moving = [f.name for f in context.stepper.moving]

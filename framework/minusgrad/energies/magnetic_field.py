@@ -82,7 +82,14 @@ def vector_potential(name: str, **roles: Role) -> Callable[[Callable], MagneticF
 
 def _charged(made: tuple, uniform: bool = False) -> MagneticField:
     name, function, over, roles, linear = made
-    return MagneticField(name, function, over, {CHARGE: Parameter("C"), **roles}, linear, uniform=uniform)
+    return MagneticField(
+        name,
+        function,
+        over,
+        {CHARGE: Parameter("C", about="Charge of a node."), **roles},
+        linear,
+        uniform=uniform,
+    )
 
 
 def _uniform_field(B):
@@ -91,6 +98,13 @@ def _uniform_field(B):
 
 
 uniform_field = _charged(
-    ("uniform_field", _uniform_field, "nodes", {"B": Parameter("T", (3,))}, {}), uniform=True
+    (
+        "uniform_field",
+        _uniform_field,
+        "nodes",
+        {"B": Parameter("T", (3,), about="Magnetic field: a vector, or in the plane its normal component.")},
+        {},
+    ),
+    uniform=True,
 )
 """B: three components; of motion in the plane the third one counts."""

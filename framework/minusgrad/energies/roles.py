@@ -1,7 +1,7 @@
 """Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -16,11 +16,15 @@ SURFACE = "d-1"
 
 @dataclass(frozen=True)
 class Role:
-    """The role of an argument of a local energy: unit, shape of one value, size of a physical change."""
+    """The role of an argument of a local energy: unit, shape of one value, size of a physical change.
+
+    about: a sentence that says what the argument is, shown where keys of scenes are listed.
+    """
 
     unit: str = "1"
     shape: Shape = ()
     scale: float = 1.0
+    about: str = field(default="", kw_only=True, compare=False, repr=False)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random values of this role, of a physical size; `shape`: of one value, or of an array of values.
@@ -115,7 +119,7 @@ class Velocity(Node):
 class Datum(Role):
     """Role of an argument with one value for each element, such as a spring's length at rest.
 
-        rest=Datum("m")
+        rest=Datum("m", about="Length at rest.")
 
     unit, shape and scale are those of `Node`. differentiable: U has a gradient with respect to it. integer:
     the values are whole numbers, such as a charge number.
@@ -133,7 +137,7 @@ class Datum(Role):
 class Parameter(Bounded):
     """Role of an argument that a scene sets: one value for all elements, or one for each body or element.
 
-        G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2")
+        G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", about="Newton's constant.")
 
     unit, shape, scale, bounds, open and reason are those of `Node`. default: a number in `unit`, or a
     quantity as text; without a default every scene must set it. U has a gradient with respect to it.

@@ -20,8 +20,11 @@ class BoxTable(Record):
     """
 
     edges: Annotated[tuple[Edge, ...], Field(min_length=1, max_length=3)] | None = None
+    """Lengths of the edges of a cuboid, in the plane of a rectangle (default: the state's box)."""
     vectors: Annotated[tuple[tuple[Length, ...], ...], Field(min_length=1, max_length=3)] | None = None
+    """Edge vectors of any other box, one in each row (default: the state's box)."""
     periodic: Annotated[bool | tuple[bool, ...], ByForm(one_or_each, ("one", "each"))] = True
+    """Whether the box repeats, along all axes or along each."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "BoxTable":

@@ -55,9 +55,13 @@ class Units(Record):
     """`[units]`: a named system, or units of length, mass and time (default: SI)."""
 
     system: Literal["si", "dimensionless", "molecular"] | None = None
+    """A named system, in place of length, mass and time (default: SI units)."""
     length: str = "m"
+    """The unit of lengths in which the run computes, such as "AU"."""
     mass: str = "kg"
+    """The unit of masses in which the run computes, such as "Msun"."""
     time: str = "s"
+    """The unit of times in which the run computes, such as "day"."""
 
     @field_validator("length", "mass", "time")
     @classmethod
@@ -86,18 +90,26 @@ class Runtime(Record):
     """
 
     engine: Engine | None = None
+    """The compiler; "auto" is Quadrants if it is installed (default: that of the process)."""
     arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
+    """The architecture that kernels are compiled for; there is no fallback to the CPU."""
     precision: Literal["f64", "f32"] = "f64"
+    """Floating-point precision of fields and kernels."""
     threads: Count = 0
+    """Number of threads of the CPU; 0: one for each core. Results do not depend on it."""
     seed: Count = 0
+    """Seed of random states, random forces and drawn values."""
     fast_math: bool = True
+    """Let the compiler reorder floating-point arithmetic; false: every operation as written."""
 
 
 class Run(Record):
     """`[run]`: number of steps; `allow_dead` permits fields that U depends on with a gradient of zero."""
 
     steps: Count
+    """Number of time steps, or the most iterations of a minimiser."""
     allow_dead: bool = False
+    """Run even if U depends on a field whose gradient is zero everywhere along a step."""
 
 
 class Checkpoint(Record):
@@ -109,9 +121,13 @@ class Checkpoint(Record):
     """
 
     every: Count = 0
+    """Steps between scheduled checkpoints; 0: only at the end."""
     wall_time: float | str = "5 min"
+    """Real time between saves by the clock, such as "5 min"; 0: none."""
     keep: int = Field(3, ge=1, le=50)
+    """How many of the newest checkpoints stay, 1 to 50."""
     keep_every: Count = 0
+    """Checkpoints at multiples of this number of steps stay, too; 0: none."""
 
     @field_validator("wall_time")
     @classmethod
@@ -143,9 +159,13 @@ class RotationTable(Record):
     """
 
     centre: tuple[float | str, ...]
+    """A point of the axis, one coordinate for each axis of space, in the unit of the field."""
     axis: tuple[float, ...] = ()
+    """Direction of the axis, three numbers (default: the normal of the plane, in the plane alone)."""
     angle: Annotated[float | str, Quantity("rad")] = 0.0
+    """Angle reached within the hold's duration; at once if there is none."""
     rate: Annotated[float | str, Quantity("rad s^-1")] = 0.0
+    """Angular velocity, which adds rate times t to the angle."""
 
 
 class HoldTable(Record):
@@ -157,13 +177,21 @@ class HoldTable(Record):
     """
 
     body: str | tuple[str, ...]
+    """The nodes that are held: a body of the state, or several."""
     name: str | None = None
+    """Name in reports and in fits (default: the body's)."""
     field: str | None = None
+    """The field that is held (default: the only one that moves)."""
     axes: Annotated[str, Field(pattern="^x?y?z?$", min_length=1)] | None = None
+    """Letters of "xyz", the components that are held (default: all)."""
     displacement: tuple[float | str, ...] = ()
+    """Displacement along each held axis, in the unit of the field (default: none)."""
     duration: Annotated[float | str, Quantity("s", "positive")] | None = None
+    """Time over which displacement and angle are reached smoothly (default: from the start)."""
     velocity: tuple[float | str, ...] = ()
+    """Velocity along each held axis, in the unit of the field per time (default: none)."""
     rotation: RotationTable | None = None
+    """Rotation of the nodes about an axis (default: none)."""
 
 
 class SlopeTable(Record):
@@ -176,10 +204,15 @@ class SlopeTable(Record):
     """
 
     of: str | tuple[str, ...] = ()
+    """Names of the energies that are differentiated, which are then no part of U."""
     through: dict[str, Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))]] = {}  # noqa: RUF012
+    """For each map, by its name, the field with which its output is paired."""
     by: dict[str, str] = Field(min_length=1)
+    """For each field by which is differentiated, the name of the derivative."""
     factor: float | str | dict[str, float | str] = 1.0
+    """Factor of all derivatives, or of each by its field; a quantity has a unit of its own."""
     name: str | None = None
+    """Name in reports (default: made of the names of the derivatives)."""
 
     @property
     def energies(self) -> tuple[str, ...]:
@@ -191,26 +224,47 @@ class Skeleton(Record):
     """All sections of a scene file that the core defines."""
 
     title: str = ""
+    """Title of reports and pictures."""
     plugins: tuple[str, ...] | None = None
+    """Names of the plugins that the scene needs (default: all installed)."""
     units: Units = Units()
+    """The units that the run computes in."""
     runtime: Runtime = Runtime()
+    """Engine, architecture, precision, threads and seed."""
     state: AnyBlock
+    """The initial state: fields, bodies and lists of tuples; `kind` names it."""
     box: BoxTable | None = None
+    """A periodic box (default: that of the state, or none)."""
     map: tuple[AnyBlock, ...] = ()
+    """Maps: sums over elements that are fields of their own, which energies read."""
     slope: tuple[SlopeTable, ...] = ()
+    """Fields that are derivatives of energies or of maps."""
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
+    """Energies: U is their sum. They may be left out where another section gives forces."""
     compound: tuple[AnyBlock, ...] = ()
+    """Energies and maps that belong together and share parameters."""
     lagrangian: tuple[AnyBlock, ...] = ()
+    """Lagrangians L(q, v, t), for the stepper "variational"."""
     dissipation: tuple[AnyBlock, ...] = ()
+    """Dissipations R(v, x, t), whose friction force is -dR/dv."""
     magnetic: tuple[AnyBlock, ...] = ()
+    """Magnetic fields, whose force on charges is q v x B."""
     constraint: tuple[AnyBlock, ...] = ()
+    """Constraints g(x) = 0 that the motion keeps."""
     hold: tuple[HoldTable, ...] = ()
+    """Supports: components of fields that are clamped, or moved as prescribed."""
     stepper: AnyBlock
+    """The integrator or minimiser; `kind` names it."""
     run: Run
+    """How long the run is."""
     observe: tuple[AnyBlock, ...] = ()
+    """Observers: what is recorded, and how often."""
     checkpoint: Checkpoint = Checkpoint()
+    """How often the run is saved."""
     fit: FitTable | None = None
+    """A parameter estimation, which `minusgrad fit` does (default: none)."""
     ensemble: EnsembleTable | None = None
+    """Many members of the scene, which differ in some values (default: one run)."""
 
 
 class MagneticSkeleton(Skeleton):

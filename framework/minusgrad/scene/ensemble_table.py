@@ -69,9 +69,13 @@ class RangeTable(Record):
     """`range`: `count` equidistant values, both ends included; or from one end in `step`s to the other."""
 
     start: Number = Field(alias="from")
+    """The first value, a number or a quantity in the unit of the varied key."""
     to: Number
+    """The last value, in the unit of the varied key."""
     count: Annotated[int, Field(ge=2)] | None = None
+    """Number of equidistant values, both ends included (default: as `step` says)."""
     step: Number | None = None
+    """Distance of the values, in the unit of the varied key (default: as `count` says)."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "RangeTable":
@@ -90,17 +94,29 @@ class VaryTable(Record):
     """`[ensemble.vary]`: how one key is varied, and of an initial field on which bodies alone."""
 
     uniform: Pair | None = None
+    """Bounds [a, b] of a uniform distribution, in the unit of the key (default: none)."""
     normal: Pair | None = None
+    """Mean and standard deviation of a normal distribution, in the unit of the key (default: none)."""
     lognormal: Pair | None = None
+    """Median, in the unit of the key, and standard deviation of the logarithm (default: none)."""
     sobol: Pair | None = None
+    """Bounds [a, b], in the unit of the key, of points of a Sobol sequence (default: none)."""
     jitter: Value | None = None
+    """Standard deviation of a normal displacement, in the unit of the key (default: none)."""
     list: Values | None = None
+    """The values of the members, one after another, in the unit of the key (default: none)."""
     table: str | None = None
+    """A CSV file with the values of the members in its rows (default: none)."""
     column: str | tuple[str, ...] | None = None
+    """Column of the table, or several (default: the name of the key)."""
     unit: str | None = None
+    """Unit of the column of the table (default: the run's)."""
     range: RangeTable | None = None
+    """Equidistant values, which are multiplied out with those of other keys (default: none)."""
     grid: Values | None = None
+    """Values, in the unit of the key, multiplied out with those of other keys (default: none)."""
     body: str | tuple[str, ...] | None = None
+    """The nodes or elements that vary: a body, or several (default: all)."""
 
     @property
     def kind(self) -> str:
@@ -127,12 +143,17 @@ class StatisticsTable(Record):
     """
 
     of: tuple[str, ...] = ()
+    """Names of observables, such as "total" (default: all)."""
     quantiles: tuple[Annotated[float, Field(ge=0.0, le=1.0)], ...] = ()
+    """Quantiles, between 0 and 1, beside mean and standard deviation."""
     only: bool = False
+    """Record the statistics alone, without the values of each member."""
 
 
 class EnsembleTable(Record):
-    """The section as a whole; `members` may be left out where lists, tables, ranges or grids fix it.
+    """`[ensemble]`: many members of the scene.
+
+    `members` may be left out where lists, tables, ranges or grids fix it.
 
     Of all members those of a `shard` run, from its first number up to, not including, its second; or one
     `member`.
@@ -140,11 +161,17 @@ class EnsembleTable(Record):
     """
 
     members: Annotated[int, Field(ge=1)] | None = None
+    """Number of members (default: as lists, tables, ranges and grids have values)."""
     member: Count | None = None
+    """Run this member alone, with the same bits (default: all)."""
     shard: Annotated[tuple[Count, ...], Field(min_length=2, max_length=2)] | None = None
+    """Run members from the first number up to, not including, the second (default: all)."""
     lanes: bool = True
+    """Let small members share the vectors of the processor; false: one after another."""
     vary: Mapping[str, VaryTable] = {}
+    """By key, such as "gravity.G" or "state.x": how its values vary over the members."""
     statistics: StatisticsTable | None = None
+    """Statistics of observables over the members, recorded while they run (default: none)."""
 
     @property
     def summary(self) -> str:

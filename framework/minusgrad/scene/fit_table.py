@@ -48,39 +48,63 @@ class SoughtTable(Record):
     """
 
     body: str | tuple[str, ...] | None = None
+    """Limits an initial field to the nodes of a body, or of several (default: all nodes)."""
     start: Number | tuple[Number, ...] | tuple[tuple[Number, ...], ...] | None = None
+    """Start of the search, one value or one for each node, in the parameter's unit (default: the scene's)."""
     scale: Number | None = None
+    """Size of a significant change, in the parameter's unit (default: the largest initial value)."""
     lower: Number | None = None
+    """Lower bound, in the parameter's unit (default: none)."""
     upper: Number | None = None
+    """Upper bound, in the parameter's unit (default: none)."""
     rate: Positive = 1.0
+    """Factor of this parameter's steps in methods of first order."""
 
 
 class MeanTable(Record):
     """`[fit.constraint]`: the mean of a field over its nodes may not exceed `mean`."""
 
     field: str
+    """The field, one of the fitted ones."""
     mean: Number
+    """The largest mean over its nodes, in the field's unit."""
 
 
 class FitTable(Record):
-    """The section as a whole; `gradient` and `change` are tolerances, as for any minimiser."""
+    """`[fit]`: a parameter estimation; `gradient` and `change` are tolerances, as for any minimiser."""
 
     of: Literal["run", "equilibrium"] = "run"
+    """What is fitted: the run, or the equilibrium that the scene's minimiser finds."""
     parameters: dict[str, SoughtTable] = Field(min_length=1)
+    """By name, such as "spring.k" or an initial field: bounds, start and scale of a parameter."""
     loss: tuple[AnyBlock, ...] = Field(min_length=1)
+    """Losses, whose sum is minimised: misfits to measurements, or any energy."""
     method: Literal["gauss_newton", "lbfgs", "adam", "optimality_criteria"]
+    """The minimiser of the loss; "gauss_newton" is for misfits alone."""
     iterations: Count
+    """The largest number of iterations."""
     gradient: Annotated[float, Field(ge=0.0)] | None = None
+    """Converged when no component of the scaled gradient of the loss exceeds it (default: none)."""
     change: Annotated[float, Field(ge=0.0)] | None = None
+    """Settled when no scaled parameter changes by more than this (default: gauss_newton 1e-8, else none)."""
     rate: Positive | None = None
+    """Length of the steps of "adam" in scaled parameters (default: 1e-3)."""
     clip: Positive | None = None
+    """Norm to which longer gradients are shortened by "adam" (default: none)."""
     pairs: Annotated[int, Field(ge=1)] | None = None
+    """Number of stored pairs of "lbfgs" (default: 10)."""
     first: Positive | None = None
+    """Largest change of a scaled parameter in the first trial of "lbfgs" (default: 0.1)."""
     move: Positive | None = None
+    """Largest change of a density in one iteration of "optimality_criteria" (default: 0.2)."""
     constraint: MeanTable | None = None
+    """Bound of the mean of a field, for "optimality_criteria" (default: none)."""
     memory: int | str = "1 GB"
+    """Memory for stored states of the adjoint, such as "1 GB", or a number of bytes."""
     members: Literal["experiments", "starts"] | None = None
+    """Members of [ensemble] share what is fitted, or are starts of a fit of each (default: no members)."""
     save_every: Annotated[int, Field(ge=1)] | None = None
+    """Iterations between checkpoints (default: at most a hundred checkpoints in all)."""
 
     @field_validator("method")
     @classmethod
@@ -137,7 +161,9 @@ class Looked(Record):
     """The steps at which a loss is evaluated: the last one, a list, or every n (0 included)."""
 
     steps: Literal["last"] | tuple[Count, ...] | None = None
+    """The steps at which the loss is evaluated (default: the last one)."""
     every: Annotated[int, Field(ge=1)] | None = None
+    """Evaluate the loss every so many steps, 0 included (default: as `steps` says)."""
 
     @field_validator("steps")
     @classmethod
@@ -170,12 +196,19 @@ class Misfit(Record):
     """
 
     name: str | None = None
+    """Name of the loss in reports (default: the kind)."""
     field: str
+    """The field that was measured."""
     body: str | tuple[str, ...] | None = None
+    """The nodes that were measured: a body, or several (default: all)."""
     data: str
+    """A CSV table or an HDF5 trajectory of measurements; `{member}` stands for a member's number."""
     sigma: Number | None = None
+    """Standard deviation of one number, in the field's unit (default: from the residuals)."""
     unit: str | None = None
+    """Unit of the values in a CSV table (default: the run's)."""
     time_unit: str | None = None
+    """Unit of the times in a CSV table (default: the run's)."""
 
 
 LOSSES: Mapping[str, type[BaseModel]] = {"misfit": Misfit}

@@ -14,12 +14,16 @@ from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from ..errors import UnitError
+from .key_descriptions import descriptions
 from .units import UnitSystem, parse_unit
 from .validation_messages import shown
 
+UNIT = "x-unit"
+"""The keyword of the JSON schema with the unit of a quantity."""
 _SIGNS = {"positive": "needs a quantity above 0", "nonnegative": "needs a quantity of at least 0"}
 
 
@@ -28,18 +32,35 @@ class Record(BaseModel):
 
         class Disc(Record):
             radius: Annotated[float | str, Quantity("m", "positive")]
+            \"\"\"Radius of the disc.\"\"\"
 
-    Values are not converted from one type to another; unknown keys, infinity and NaN are refused. Raises
+    The text below a key is its description, shown by `minusgrad kinds`, the schema and the reference. Values
+    are not converted from one type to another; unknown keys, infinity and NaN are refused. Raises
     pydantic's `ValidationError`, which a scene reports with line and column.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """The schema of the table, with the description of each key (`scene.key_descriptions`)."""
+        made = handler(schema)
+        keys = handler.resolve_ref_schema(made).get("properties", {})
+        for name, text in descriptions(cls).items():
+            key = keys.get(cls.model_fields[name].alias or name)
+            if key is not None:
+                own = f" {key['description'].capitalize()}." if UNIT in key else ""
+                key["description"] = text + own
+        return made
 
 
 class AnyBlock(Record, extra="allow"):
     """A table with a `kind`, whose other keys the model of that kind validates."""
 
     kind: str
+    """Which of the installed kinds the table is; the other keys are those of this kind."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +91,7 @@ class Quantity:
         return {
             "anyOf": [number, {"type": "string"}],
             "description": f"a number, or a quantity in {self.unit}",
+            UNIT: self.unit,
         }
 
     def _validate(self, value: object, info: ValidationInfo) -> float | str:
@@ -118,6 +140,11 @@ def _words(parts: tuple[Any, ...]) -> list[Any]:
         for part, args in zip(parts, inside, strict=True)
     ]
     return [word for words in found for word in words if isinstance(word, str)]
+
+
+def quantity_of(field: FieldInfo) -> Quantity | None:
+    """The quantity that a field of a record is, or contains."""
+    return _quantity((field.annotation, *field.metadata))
 
 
 def _quantity(parts: tuple[Any, ...]) -> Quantity | None:

@@ -1,4 +1,4 @@
-"""`kinds`: everything that a block of a scene can be, and the keys of one kind with types and defaults."""
+"""`kinds`, `states`, `steppers`, `observers`: what a block of a scene can be, and the keys of one kind."""
 
 from __future__ import annotations
 
@@ -9,68 +9,100 @@ from .shared_options import common_options, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
-_TYPES = {"integer": "a whole number", "number": "a number", "string": "text", "boolean": "true or false"}
+TABLE = "table"
+"""The section of tables of the core, which have no kind."""
+HEAD = ("key", "values", "unit", "default", "meaning")
 
 
 def kinds_options(parser: argparse.ArgumentParser) -> None:
-    text = "a kind, such as network or leapfrog (default: list all)"
+    text = "a kind, such as network or leapfrog, or a table, such as hold (default: list all)"
     parser.add_argument("kind", nargs="?", metavar="NAME", help=text)
     common_options(parser)
 
 
+def named_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", nargs="?", metavar="NAME", help="list the keys of this one")
+    common_options(parser)
+
+
+states_options = steppers_options = observers_options = named_options
+
+
 def kinds(a: argparse.Namespace) -> int:
+    return _listed(a, "kind", None)
+
+
+def states(a: argparse.Namespace) -> int:
+    return _listed(a, "state", "state")
+
+
+def steppers(a: argparse.Namespace) -> int:
+    return _listed(a, "stepper", "stepper")
+
+
+def observers(a: argparse.Namespace) -> int:
+    return _listed(a, "observer", "observe")
+
+
+def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
+    """List the kinds of a section (of all, where it is None), or the keys of those with the given name."""
     from ...assembly.registry import Registry
     from ..tables import print_table
 
     registry = Registry.load(None, a.plugin)
-    entries = [(s, k, e) for s, table in registry.tables.items() for k, e in table.items()]
+    entries = [
+        (s, kind, entry.owner.name, entry.model)
+        for s, table in registry.tables.items()
+        for kind, entry in table.items()
+    ]
+    entries = [one for one in [*_core_tables(), *entries] if section in (None, one[0])]
     chosen = [one for one in entries if a.kind in (None, one[1])]
     if not chosen:
-        raise UserError(f"{unknown('kind', a.kind, dict.fromkeys(k for _, k, _ in entries), 'installed')}")
+        raise UserError(f"{unknown(what, a.kind, dict.fromkeys(k for _, k, *_ in entries), 'installed')}")
     found: list[dict[str, Any]] = [
-        {"section": s, "kind": k, "plugin": e.owner.name, "description": _first_line(e.model), "keys": keys}
-        for s, k, e in chosen
-        for keys in [[*_keys(e.model)] if a.kind else []]
+        {"section": s, "kind": k, "plugin": plugin, "description": _first_line(model)}
+        for s, k, plugin, model in chosen
     ]
+    if a.kind is None:
+        head = ("section", "kind", "plugin", "description")[section is not None :]
+        if a.json:
+            print_json(found)
+        else:
+            print_table(head, [tuple(str(one[name]) for name in head) for one in found])
+        return warn_of_broken(registry)
+    from ...scene.key_table import rows
+
+    for one, (*_, model) in zip(found, chosen, strict=True):
+        one["keys"] = [key._asdict() for key in rows(model)]
     if a.json:
-        print_json(found if a.kind else [{n: v for n, v in one.items() if n != "keys"} for one in found])
-    elif a.kind is None:
-        head = ("section", "kind", "plugin", "description")
-        print_table(head, [tuple(str(one[name]) for name in head) for one in found])
+        print_json(found)
     else:
+        shown: set[str] = set()
         for one in found:
-            print(f"{one['section']} '{one['kind']}' of plugin '{one['plugin']}': {one['description']}")
-            print_table(("key", "value", "default"), [tuple(key.values()) for key in one["keys"]])
+            as_loss = one["section"] == "loss" and bool(shown)
+            print("and as a loss of a fit, [[fit.loss]]:" if as_loss else _title(one))
+            keys = [tuple(key.values()) for key in one["keys"] if not (as_loss and key["name"] in shown)]
+            print_table(HEAD, keys)
+            shown |= {key["name"] for key in one["keys"]}
     return warn_of_broken(registry)
 
 
+def _core_tables() -> list[tuple[str, str, str, Any]]:
+    """The tables of a scene that have no kind: section, name, plugin and model."""
+    from ...scene.key_table import tables
+
+    return [(TABLE, name, "core", model) for name, model in tables().items()]
+
+
+def _title(one: dict[str, Any]) -> str:
+    if one["section"] == TABLE:
+        return str(one["description"])
+    return f"{one['section']} '{one['kind']}' of plugin '{one['plugin']}': {one['description']}"
+
+
 def _first_line(model: Any) -> str:
-    return next(iter((model.__doc__ or "").strip().splitlines()), "")
-
-
-def _keys(model: Any) -> Iterator[dict[str, str]]:
-    """Name, type and default of each key, as texts."""
-    import json
-
-    whole = model.model_json_schema()
-    for name, key in whole.get("properties", {}).items():
-        default = "required" if name in whole.get("required", ()) else json.dumps(key.get("default"))
-        yield {"name": name, "value": _value(key), "default": default.replace("null", "")}
-
-
-def _value(key: dict[str, Any]) -> str:
-    """The values that a key may have, from its schema."""
-    if key.get("description", "").startswith("a number, or a quantity"):
-        return key["description"]
-    if some := key.get("anyOf") or key.get("oneOf"):
-        return ", or ".join(dict.fromkeys(_value(one) for one in some if one.get("type") != "null"))
-    if "enum" in key or "const" in key:
-        return " or ".join(f'"{value}"' for value in key.get("enum", [key.get("const")]))
-    if key.get("type") == "array":
-        return f"a list of: {_value(key['items'])}" if key.get("items") else "a list"
-    if isinstance(key.get("additionalProperties"), dict):
-        return f"a table of: {_value(key['additionalProperties'])}"
-    return _TYPES.get(key.get("type", ""), "a table")
+    """The first sentence of the docstring, up to an empty line."""
+    paragraph = (model.__doc__ or "").strip().split("\n\n")[0]
+    return " ".join(paragraph.split())

@@ -54,6 +54,8 @@ from ...scene.tagged_unions import ByForm, one_or_each, one_or_table
 
 EACH = "each"
 """The key that tells values drawn for each element from values of bodies."""
+DEVIATION = "Standard deviation of normal values (default: as `within` says)."
+WITHIN = "Largest distance of uniform values from their mean (default: as `deviation` says)."
 
 
 class Declared(Record):
@@ -66,8 +68,11 @@ class EnergyBlock(Declared):
     """The keys that every energy's block has."""
 
     name: str | None = None
+    """Name of the term in reports and for other keys (default: the kind)."""
     body: str | tuple[str, ...] | None = None
+    """Bodies of the state to whose nodes the term is limited (default: all nodes)."""
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    """For an argument whose field has another name, the field: { x = "position" }."""
 
 
 class Density(Record):
@@ -77,13 +82,16 @@ class Density(Record):
     """
 
     fbar: bool = False
+    """Take changes of volume from means over cells, against locking."""
     rest_shape: bool = False
+    """Read the nodes at rest from the field `rest` of the state, so that U has derivatives by it."""
 
 
 class TupleBlock(EnergyBlock):
     """An energy over a list of tuples may say which."""
 
     tuples: str | tuple[tuple[int, ...], ...] | None = None
+    """Name of a list of the state, or rows of node numbers (default: the only list that fits)."""
 
 
 def _none_or_distance(value: Any) -> str:
@@ -102,9 +110,13 @@ class FarBlock(Record):
     """How far pairs are computed: to a relative rms error of the forces, or with an opening angle."""
 
     error: float | None = None
+    """Relative rms error of the forces, 1e-6 or more (default: as `opening_angle` says)."""
     opening_angle: float | None = None
+    """How large two cells may be for their distance, above 0 (default: as `error` says)."""
     order: int | None = None
+    """Order of the expansions, 2 to 6 (default: 4, or as `error` says)."""
     skin: float = 0.0
+    """How far a node moves before the tree is built again, in radii of its leaf; 0: always."""
 
 
 class PairBlock(EnergyBlock):
@@ -114,62 +126,84 @@ class PairBlock(EnergyBlock):
     """
 
     cutoff: Distance | None = None
+    """Distance from which on a pair does not interact (default: none)."""
     switch: Switch | None = None
+    """Where the energy begins to be switched off; "none": a sharp cutoff (default: 0.9 of the cutoff)."""
     skin: Annotated[float | str, Quantity("m", "nonnegative")] | None = None
+    """How much further than the cutoff pairs are listed (default: 0.1 of the cutoff)."""
     images: bool = False
+    """Let several images of a node interact, where the cutoff exceeds half the box."""
     exclude: Annotated[str | Rows, ByForm(one_or_each, ("one", "each"))] | None = None
+    """Pairs that do not interact: "bonded 1-3", a list of the state, or rows (default: none)."""
     scale: dict[str, float] = {}  # noqa: RUF012  (pydantic copies it)
+    """By list of pairs: the factor with which these pairs interact at any distance."""
     far: FarBlock | None = None
+    """Compute the pairs of distant nodes by expansions in a tree (default: no tree)."""
 
 
 class SetBlock(TupleBlock):
     """An energy over several sets of nodes may say how many nodes a set has."""
 
     sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
+    """Number of nodes of a set that no field is over, by its name: { hidden = 32 }."""
 
 
 class CellBlock(EnergyBlock):
     """An energy over the cells of a grid may say which, and what lies beyond its edges."""
 
     grid: str | None = None
+    """The grid whose cells the term is over (default: the only one of the state)."""
     edges: str | tuple[str, ...] | None = None
+    """Beyond an edge: "clamped", "zero" or "periodic", for all axes or each (default: as declared)."""
 
 
 class Windows(Record):
     """A map with windows of cells may name the values beyond the rim of the grid."""
 
     edges: str | tuple[str, ...] | None = None
+    """Beyond the rim: "clamped", "zero" or "periodic", for all axes or each (default: as declared)."""
 
 
 class Outputs(Record):
     """A map may name its output, the grid of its cells, and that it adds to the output of others."""
 
     gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
+    """Name of the field of the output; of several outputs, by name (default: as declared)."""
     adds: bool = False
+    """Add to a field that maps above give."""
     grid: str | None = None
+    """The grid of the cells that the map gives to (default: the only one of the state)."""
 
 
 class Giving(Outputs):
     """A map of elements may say that it stays on its grid, and how often it is repeated and copied."""
 
     outside: str | None = None
+    """Windows that leave the grid: "cut" or "refuse" them (default: cut, or as the stepper asks)."""
     repeat: Annotated[int, Limits(ge=1)] | None = None
+    """Number of sweeps of a map that reads its own output (default: 1)."""
     begin: str | None = None
+    """Field that the first of several sweeps reads (default: zeros)."""
     copies: Annotated[int, Limits(ge=1)] = 1
+    """Number of equal blocks of nodes that share the values of elements."""
 
 
 class Constrained(Record):
     """The block of a constraint: a start that violates it may be moved onto it."""
 
     project_start: bool = False
+    """Move a start that violates the constraint onto it; false: refuse it."""
 
 
 class StagedBlock(Declared):
     """A staged energy takes whole fields; `sizes` give numbers to the names in the shapes of its arrays."""
 
     name: str | None = None
+    """Name of the term in reports and for other keys (default: the kind)."""
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    """For an argument whose field has another name, the field: { x = "position" }."""
     sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
+    """Numbers for the names in the shapes of its arrays, by name: { cells = 64 }."""
 
 
 class StagedMapBlock(StagedBlock, Outputs):
@@ -258,15 +292,27 @@ def definition(
     if isinstance(role, Parameter) and drawn:
         forms["drawn"] = _drawn(role)
     several = _one_of(forms, len(role.shape))
-    needed = isinstance(role, Parameter) and role.default is None
-    return (several, ...) if needed else (several | None, None)
+    if isinstance(role, Parameter) and role.default is None:
+        return several, Limits(description=role.about or None)
+    if isinstance(role, Parameter):
+        usual: Any = {"default": role.default}
+        return several | None, Limits(None, description=role.about or None, json_schema_extra=usual)
+    return several | None, Limits(None, description=_of_state(role.about))
+
+
+def _of_state(about: str) -> str | None:
+    """The description of a datum, which the state provides where the block does not."""
+    return f"{about.rstrip('.')} (default: the state's)." if about else None
 
 
 def _drawn(role: Parameter) -> type[Record]:
     """The table of values that are drawn for each element; components have the same distribution."""
     distance = Annotated[float | str, Quantity(role.unit, "nonnegative")] | None
-    definitions: dict[str, Any] = {EACH: (Annotated[float | str, Quantity(role.unit)], ...)}
-    definitions |= dict.fromkeys(("deviation", "within"), (distance, None))
+    definitions: dict[str, Any] = {
+        EACH: (Annotated[float | str, Quantity(role.unit)], Limits(description="Mean of the values.")),
+        "deviation": (distance, Limits(None, description=DEVIATION)),
+        "within": (distance, Limits(None, description=WITHIN)),
+    }
     model = create_model("DrawnValues", __base__=Declared, **definitions)
     model.__doc__ = DrawnValues.__doc__
     return cast("type[Record]", model)
@@ -316,9 +362,10 @@ def magnetic_model(field: MagneticField) -> type[Record]:
     """The model of the field's block; the charge may be left out where the state has it."""
     base = energy_model(field)
     charge, _ = definition(Parameter("C"), True)
-    more: dict[str, Any] = {CHARGE: (charge | None, None)}
+    about = field.roles[CHARGE].about
+    more: dict[str, Any] = {CHARGE: (charge | None, Limits(None, description=_of_state(about)))}
     if field.uniform:
-        more |= {"B": (NormalOrVector, ...)}
+        more |= {"B": (NormalOrVector, Limits(description=field.roles["B"].about))}
     model: Any = create_model(base.__name__, __base__=base, **more)
     model.__doc__ = field.claim
     return cast("type[Record]", model)
