@@ -38,6 +38,7 @@ class Watched:
         self._folder, self._remarks, self._say = folder, remarks, say
         self.step_size: StepSize | None = None
         self.observers: Sequence[Observer] = ()
+        self._energy: EnergyWatch | None = None
         if isinstance(job, ParameterFit):
             self._over_gradient(job, new)
         if not isinstance(job, Simulation) or not job.stepper.conserves:
@@ -48,7 +49,13 @@ class Watched:
         watch.begin(*(() if new else begun(folder)))
         if new:
             folder.journal("watched", energy=watch.start, scale=watch.scale)
-        self.observers = [watch]
+        self.observers, self._energy = [watch], watch
+
+    def again(self) -> None:
+        """Watch the energy from now on: a function of the user changed the state."""
+        if self._energy is not None:
+            self._energy.begin()
+            self._folder.journal("watched", energy=self._energy.start, scale=self._energy.scale)
 
     def _over_gradient(self, fit: ParameterFit, new: bool) -> None:
         events = [] if new else self._folder.events()

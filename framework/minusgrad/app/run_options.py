@@ -1,19 +1,22 @@
 """Options that runs and fits share: overrides, plugins, the run folder, progress, a time limit."""
 
 import errno
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
+from ..assembly.simulation import Simulation
 from ..assembly.validation import ValidatedScene, validate
-from ..errors import RunFolderError, UserError
-from ..scene.document import load
+from ..errors import RunFolderError
+from ..files.run_folder import RunDir
+from ..scene import toml_text
+from ..scene.document import Document, SceneSource, is_text, load
+from ..steppers.scheduler import Observer
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
@@ -30,11 +33,24 @@ def unsaid(text: str) -> None:
     """No remarks while a run goes on; its `remarks` have those that matter at its end."""
 
 
+class Calls(Protocol):
+    """The functions that a run in Python calls between its steps."""
+
+    def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
+        """The simulation of a scene that they are called for; folder: that of its input files."""
+
+    def observers(self, folder: RunDir, again: Callable[[], None]) -> Sequence[Observer]:
+        """They as observers, which come after all others.
+
+        folder: that of the run, for its journal. again: to be called when one of them has changed the state.
+        """
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """The options of a run or a fit; `runs.run` explains them."""
 
-    scene: Path | str
+    scene: SceneSource
     overrides: Overrides = ()
     out: Path | str | None = None
     plugins: Plugins = ()
@@ -43,6 +59,7 @@ class RunOptions:
     max_hours: float | None = None
     say: Say = unsaid
     fitted: Path | str | None = None
+    calls: "Calls | None" = None
 
     def validated(self) -> ValidatedScene:
         """The validated scene, with the values of `fitted`. Raises `SceneError` with all its mistakes.
@@ -57,28 +74,18 @@ class RunOptions:
         """The folder `out`, or a new runs/NAME + suffix. Raises `RunFolderError` if it is not writable."""
         if self.out is not None:
             return writable(Path(self.out))
-        return _free(Path("runs") / f"{Path(self.scene).stem}{suffix}")
+        path = self.scene.path if isinstance(self.scene, Document) else self.scene
+        named = isinstance(path, Path) or (isinstance(path, str) and not is_text(path))
+        name = Path(path).stem if named else "scene"  # type: ignore[arg-type]
+        return _free(Path("runs") / f"{name}{suffix}")
 
 
 def as_overrides(overrides: Overrides) -> list[str]:
     """Overrides as the command line writes them: `key=value`, the value in TOML."""
     if isinstance(overrides, Mapping):
-        return [f"{key}={_toml(key, value)}" for key, value in overrides.items()]
+        named = ((key, toml_text.value(f"override '{key}'", value)) for key, value in overrides.items())
+        return [f"{key}={text}" for key, text in named]
     return list(overrides)
-
-
-def _toml(key: str, value: Any) -> str:
-    """A value as TOML writes it. Raises `UserError` for values that TOML does not have."""
-    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(key, v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(key, v) for v in value) + "]"
-    if isinstance(value, (str, Path)):
-        return json.dumps(str(value), ensure_ascii=False)
-    if isinstance(value, (bool, int, float)):
-        return repr(value).lower()
-    raise UserError(f"override '{key}': a scene has no value of type {type(value).__name__}")
 
 
 def writable(folder: Path) -> Path:

@@ -7,11 +7,11 @@ run.series("observables/drift").value
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..assembly import provenance
 from ..assembly.ensembles.ensemble import Ensemble
@@ -41,7 +41,7 @@ from ..files import durable
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..files.writer import Writer
-from ..scene.document import Document, load
+from ..scene.document import Document, SceneSource, load
 from ..solvers.linear_solver import BITS
 from ..steppers import scheduler
 from . import divergence
@@ -49,12 +49,14 @@ from .results.ensemble_run import EnsembleRun
 from .results.fit import ESTIMATES as FIT
 from .results.fit import Fit
 from .results.run import Run
-from .run_options import Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
+from .run_options import Calls, Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
+SOURCE = "source"
+"""The folder in a run folder with the energies of Python, to be read; nothing is executed from there."""
 STARTS = "starts.csv"
 """The file with a row for each of many starts of a fit."""
 OTHER = "not the run that was saved:"
@@ -62,7 +64,7 @@ OTHER = "not the run that was saved:"
 
 
 def build(
-    scene: Path | str,
+    scene: SceneSource,
     overrides: Overrides = (),
     plugins: Plugins = (),
     *,
@@ -81,7 +83,7 @@ def build(
 
 
 def run(
-    scene: Path | str,
+    scene: SceneSource,
     overrides: Overrides = (),
     out: Path | str | None = None,
     plugins: Plugins = (),
@@ -94,7 +96,7 @@ def run(
 ) -> Run:
     """Run a scene into a new folder.
 
-    scene: the path of the scene file. overrides: values by key ({"stepper.dt": 0.01}), or texts as the
+    scene: the path of the scene file; or its text, or its tables as a dictionary. overrides: values by key ({"stepper.dt": 0.01}), or texts as the
     command line takes them ("stepper.dt=0.01"). out: the run folder (default: runs/NAME, or the next free
     runs/NAME-2, ...). plugins: files, modules or energies, besides the installed plugins. force:
     overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
@@ -118,7 +120,7 @@ def run(
 
 
 def fit(
-    scene: Path | str,
+    scene: SceneSource,
     overrides: Overrides = (),
     out: Path | str | None = None,
     plugins: Plugins = (),
@@ -178,12 +180,20 @@ def _member(validated: ValidatedScene, folder: Path | None) -> Simulation:
     return Members(validated, folder).simulation(table.member)
 
 
+def begin(job: Simulation, options: RunOptions) -> Run:
+    """Run a simulation that was made in Python, from its present state, into a new folder."""
+    return _begun(_ready(job), options.folder(), options)
+
+
 def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
     """Run into a folder that is new, or with `force` emptied."""
     with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
-        shutil.rmtree(path / INPUTS, ignore_errors=True)
-        for name, data in job.start_files.items():
-            target = path / INPUTS / name
+        for place in (INPUTS, SOURCE):
+            shutil.rmtree(path / place, ignore_errors=True)
+        files = {f"{INPUTS}/{name}": data for name, data in job.start_files.items()}
+        files |= {f"{SOURCE}/{name}.py": text.encode() for name, text in job.registry.texts.items()}
+        for name, data in files.items():
+            target = path / name
             target.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(target, data)
         threads = job.scene.runtime.threads
@@ -208,25 +218,30 @@ def resume(
     progress: Progress = quiet,
     max_hours: float | None = None,
     say: Say = unsaid,
+    calls: Calls | None = None,
 ) -> Run:
     """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
     path: the run folder. plugins: the files or modules that the run was started with. allow_changed: continue
     even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
-    max_hours, say: as for `run`.
+    max_hours, say: as for `run`. calls: the functions of a run in Python (`scripting.resume` gives them).
 
     Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
     `CheckpointError` if no checkpoint can be read or something has changed, `DivergedError` for a run that
     has diverged, and then as `run` does.
     """
     path = Path(path)
-    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours, say=say)
+    options = RunOptions(
+        path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls
+    )
     with RunDir.open(path) as folder:
         with _refusals(folder):
             if not allow_changed:
                 divergence.refuse(folder)
             snapshot, remarks = folder.restore()
-            job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks)
+            if calls is None and not allow_changed:
+                _ask_for_callbacks(path, snapshot.meta)
+            job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls)
         kept = job.scene.checkpoint
         with Writer() as writer:
             saver = Saver(job, folder, writer, snapshot.step)
@@ -245,10 +260,16 @@ def _refusals(folder: RunDir) -> Iterator[None]:
 
 
 def _as_it_was(
-    folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
+    folder: RunDir,
+    snapshot: Snapshot,
+    plugins: Plugins,
+    allow_changed: bool,
+    remarks: list[str],
+    calls: Calls | None,
 ) -> Runnable:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
-    job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed)
+    build = calls.simulation if calls else Simulation
+    job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed, build=build)
     if grave and not allow_changed:
         lines = [f"{folder.path}: {OTHER}", *grave, "to continue all the same: --allow-changed"]
         raise CheckpointError("\n".join(lines))
@@ -263,15 +284,21 @@ def _as_it_was(
 
 
 def rebuilt(
-    folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool = False, verb: str = "resume"
+    folder: RunDir,
+    snapshot: Snapshot,
+    plugins: Plugins,
+    allow_changed: bool = False,
+    verb: str = "resume",
+    build: Callable[[ValidatedScene, Path | None], Simulation] = Simulation,
 ) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
 
-    verb: the command that asks for it. Raises `CheckpointError` where it cannot be built again, and
+    verb: the command that asks for it. build: makes a simulation of one scene. Raises `CheckpointError` where it cannot be built again, and
     `RunFolderError` for a damaged folder.
     """
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins, verb)
+    _ask_for_energies(path, snapshot.meta, plugins)
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
     document = load(path / "scene.toml", _overrides(folder))
@@ -288,7 +315,8 @@ def rebuilt(
     elif "ensemble" in snapshot.meta:
         job = _built(Ensemble, validated, path / INPUTS)
     else:
-        job = _built(Simulation, validated, path / INPUTS)
+        with blaming(validated.registry):
+            job = build(validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     return job, [*grave], [*light]
 
@@ -301,6 +329,8 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
     folder, stepper, last = saver.folder, job.stepper, job.last
     files = [plugin.target for plugin in job.registry.plugins.values() if plugin.distribution == "file"]
     again = f"continue with: {_resume_line(folder.path, files)}"
+    if provenance.callbacks(facts := job.facts()) or provenance.of_python(facts):
+        again = f"continue with: {_python_line(folder.path, facts)}"
     estimates: Estimates | None = None
     rounds = ObservationRound(job)
     try:
@@ -312,7 +342,8 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
                 watched = divergence.Watched(job, folder, saver.remarks, options.say, new)
                 if unobserved:
                     _observe(job, [*rounds.observers, saver])
-                observers = [*watched.observers, *rounds.observers]
+                called = options.calls.observers(folder, watched.again) if options.calls else ()
+                observers = [*watched.observers, *rounds.observers, *called]
                 long, show = partial(saver.before_a_long_step, asked), telling(tell, saver)
                 try:
                     outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, saver.look)
@@ -406,6 +437,32 @@ def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins, verb: str)
             f"{path}: was run with --plugin {', '.join(missing)}, and a run folder holds no code;"
             f" give it again: {_resume_line(path, missing, verb)}"
         )
+
+
+def _ask_for_energies(path: Path, meta: Mapping[str, Any], given: Plugins) -> None:
+    """Raise `CheckpointError` if the run was made with energies of Python and is read without."""
+    there = [getattr(one, "__name__", None) or getattr(one, "name", "") for one in given]
+    if missing := [name for name in provenance.of_python(meta) if name not in there]:
+        raise CheckpointError(
+            f"{path}: was run in Python with {', '.join(missing)}, and nothing is executed from a run folder"
+            f" ({SOURCE}/ has the text to read); give it again in Python: {_python_line(path, meta)}"
+        )
+
+
+def _ask_for_callbacks(path: Path, meta: Mapping[str, Any]) -> None:
+    """Raise `CheckpointError` if the run calls functions of Python between its steps."""
+    if called := provenance.callbacks(meta):
+        raise CheckpointError(
+            f"{path}: calls {', '.join(called)} between its steps, which no run folder contains; go on in Python:"
+            f" {_python_line(path, meta)}"
+        )
+
+
+def _python_line(path: Path, meta: Mapping[str, Any]) -> str:
+    """The call that continues a run of Python."""
+    given = {"energies": provenance.of_python(meta), "callbacks": provenance.callbacks(meta)}
+    words = [repr(str(path)), *(f"{key}=[{', '.join(names)}]" for key, names in given.items() if names)]
+    return f"minusgrad.resume({', '.join(words)})"
 
 
 def _resume_line(path: Path, plugins: Sequence[str], verb: str = "resume") -> str:

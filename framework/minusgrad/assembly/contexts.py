@@ -42,12 +42,18 @@ class StateContext:
     remarks: list[str] = field(default_factory=list)
     """Remarks for the user about the state, shown when the run ends."""
 
+    attached: Mapping[str, bytes] = field(default_factory=dict)
+    """Files that come with the scene, by name; they are read before those of the folder."""
+
     def read(self, name: str) -> bytes:
         """The bytes of a file beside the scene.
 
         Raises `UserError` if it is missing, lies elsewhere, is a FIFO or a device, or exceeds the memory.
         """
         within = Path(name)
+        if name in self.attached:
+            self.files[name] = self.attached[name]
+            return self.files[name]
         try:
             path = (self.folder / name).resolve()
             if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):

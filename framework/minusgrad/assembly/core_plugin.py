@@ -39,6 +39,7 @@ from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.timed.gauss_radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.heat_bath import Bath
 from ..steppers.variational.variational_integrator import VariationalIntegrator
+from .arrays.arrays_state import ArraysBlock
 from .chaos_indicators import Megno
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
@@ -695,6 +696,11 @@ class FramesBlock(Looks):
 @hookimpl
 def register_magnetic_fields() -> Sequence[MagneticField]:
     return [uniform_field]
+
+
+@hookimpl
+def register_states() -> Mapping[str, type[BaseModel]]:
+    return {"arrays": ArraysBlock}
 
 
 @hookimpl

@@ -165,7 +165,7 @@ def _refuse_others(job: Job, snapshot: Snapshot) -> None:
     owners = {"fields": set(job.saved_fields), "stepper": set(job.stepper.state())}
     owners |= {f"observers/{k}": set(observer.state()) for k, observer in enumerate(job.observers)}
     declared = {f"{owner}/{name}" for owner, names in owners.items() for name in names}
-    there = {name for name in snapshot.arrays if not name.startswith("recorder/")}
+    there = {name for name in snapshot.arrays if not name.startswith(("recorder/", "parameters/"))}
     optional = {f"stepper/{name}" for name in job.stepper.optional}
     if wrong := sorted((declared ^ there) - optional):
         lacks = wrong[0] in declared

@@ -48,6 +48,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
     changed, light = origin_differences.differences(then.get("origin"), now["origin"], not grave)
     known = "origin" in then  # which says more about source
     grave += [*_lines("plugins", _plugins(then, known), _plugins(now, known)), *changed]
+    grave += _lines("callbacks", then.get("callbacks"), now.get("callbacks"))
     light += [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
     if not grave:
         light += _lines("the scene's text", then.get("text"), now.get("text"))
@@ -78,6 +79,19 @@ def plugin_files(then: Mapping[str, Any]) -> list[str]:
     plugins = then.get("plugins")
     saved = plugins.values() if isinstance(plugins, dict) else ()
     return [str(p.get("version")) for p in saved if isinstance(p, dict) and p.get("distribution") == "file"]
+
+
+def of_python(then: Mapping[str, Any]) -> list[str]:
+    """The energies and modules at hand that a run in Python was given, by name."""
+    plugins = then.get("plugins")
+    named = plugins.items() if isinstance(plugins, dict) else ()
+    return [name for name, p in named if isinstance(p, dict) and p.get("distribution") == "module"]
+
+
+def callbacks(then: Mapping[str, Any]) -> list[str]:
+    """The functions that a run in Python calls between its steps, by name."""
+    found = then.get("callbacks")
+    return list(found) if isinstance(found, dict) else []
 
 
 def lacking(then: Mapping[str, Any]) -> str:

@@ -35,6 +35,7 @@ from ..scene.input_files import refuse_special
 from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
+from .origins.source_text import TEXT, source_text
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "lagrangian", "dissipation", "magnetic", "constraint")
@@ -98,7 +99,7 @@ class Registry:
                     raise
                 registry.broken[name] = error
         for file in files:
-            registry._add_file(file)
+            registry.add(file)
         return registry
 
     def entry(self, section: str, kind: str) -> Entry | None:
@@ -136,16 +137,22 @@ class Registry:
             "source": self._hashes[plugin.name],
         }
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """The source of each energy at hand, by its name."""
+        found = {name: getattr(module, TEXT, None) for name, module in self.modules.items()}
+        return {name: text for name, text in found.items() if text is not None}
+
     def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
         if name not in points:
             raise PluginError(unknown("plugin", name, points, "installed"))
         point = only(points[name])
         self._add(described(point), point.load)
 
-    def _add_file(self, file: "PluginSource") -> None:
+    def add(self, file: "PluginSource") -> None:
         """A plugin that is a file, a module or an energy at hand; without hooks, its energies are taken."""
         if isinstance(file, (LocalEnergy, Staged)):
-            file = _module_of(file)
+            file = module_of(file)
         if not isinstance(file, (ModuleType, Path, str)):
             raise PluginError(
                 f"plugins: must be files, modules or energies, got {_kind_of(file)}; give a file's name"
@@ -207,12 +214,13 @@ def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
     return list({id(v): v for v in kept}.values())
 
 
-def _module_of(energy: LocalEnergy | Staged) -> ModuleType:
-    """A module that holds one energy, from the file where its function stands."""
+def module_of(energy: LocalEnergy | Staged) -> ModuleType:
+    """A module that holds one energy, with the source of its function, which need not be in a file."""
     function = energy.function if isinstance(energy, LocalEnergy) else energy.stages[0].kernel
     module = ModuleType(energy.name, f"The energy '{energy.name}'.")
     with suppress(OSError, TypeError):
         module.__file__ = inspect.getsourcefile(inspect.unwrap(function))
+    setattr(module, TEXT, source_text(energy))
     setattr(module, energy.name, energy)
     return module
 
@@ -322,6 +330,8 @@ def _imported(path: Path) -> ModuleType:
 
 def source_hash(module: ModuleType) -> str:
     """SHA-256 over the plugin's Python files: the file, or all files of its package."""
+    if (text := getattr(module, TEXT, None)) is not None:
+        return hashlib.sha256(text.encode()).hexdigest()
     file = Path(getattr(module, "__file__", None) or "")
     files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
     digest = hashlib.sha256()

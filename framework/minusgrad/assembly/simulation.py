@@ -5,6 +5,7 @@ validated scene -> state -> fields, terms, potential -> stepper -> observers
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from logging import getLogger
 from pathlib import Path
@@ -28,6 +29,7 @@ from ..energies.values.element_data import refuse_in_runs
 from ..energies.written.rest_shape import REST
 from ..engine import memory, runtime
 from ..errors import (
+    CheckpointError,
     EnergyError,
     MinusgradError,
     NonFiniteStartError,
@@ -87,7 +89,12 @@ class Simulation:
         scene = self.scene
         self.units = scene.units.build()
         self._start_engine()
-        self.starting = StateContext(self.units, scene.runtime.seed, folder or scene.path.parent)
+        self.starting = StateContext(
+            self.units,
+            scene.runtime.seed,
+            folder or scene.path.parent,
+            attached=scene.document.attached if folder is None else {},
+        )
         own = validated.member and validated.member.state
         self.state = own or self._made(scene.state, self.starting, State)
         with self.placed(("box",) if scene.box else ("state",)):
@@ -150,6 +157,20 @@ class Simulation:
                     "rest_shape: masses keep the shape at rest of the start, got a stepper in time; use a"
                     " minimiser"
                 )
+        self.recorder, self.observers = self._observed()
+        self._surroundings = self._around()
+        self.callbacks: dict[str, Any] = {}
+        """Facts about the functions of a run in Python that are called between its steps, by name."""
+        self.altered: dict[str, np.ndarray] = {}
+        """Parameters that were written between steps, with the values that they had before."""
+        for plugin in self._used_plugins():
+            sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
+
+    def __repr__(self) -> str:
+        return f"Simulation('{self.scene.path}', {self.stepper}, {self.potential})"
+
+    def _observed(self) -> tuple[Recorder, list[Observer]]:
+        """A new recorder, and the observers of the scene, which write into it."""
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")
         grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
@@ -172,13 +193,15 @@ class Simulation:
             self._places(),
             self.starting.read,
         )
-        self.observers = [self._made(block, looking, Observer) for block in scene.observe]
-        self._surroundings = self._around()
-        for plugin in self._used_plugins():
-            sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
+        return self.recorder, [self._made(block, looking, Observer) for block in self.scene.observe]
 
-    def __repr__(self) -> str:
-        return f"Simulation('{self.scene.path}', {self.stepper}, {self.potential})"
+    def follow(self, validated: ValidatedScene) -> None:
+        """Go on as this version of the scene says: its steps, observers and checkpoints, from the present state.
+
+        Its state, energies and stepper must be those of the present scene.
+        """
+        self.scene, self._validated = validated.scene, validated
+        self.recorder, self.observers = self._observed()
 
     def step(self, n: int = 1) -> None:
         """Take n steps, without observers and checkpoints. Raises `NonFiniteError` as a run does."""
@@ -653,14 +676,36 @@ class Simulation:
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state, from which `restore` continues bit for bit."""
-        return job.snapshot(self)
+        found = job.snapshot(self)
+        changed = {f"parameters/{name}": self.owner(name).parameter(name) for name in self.altered}
+        return replace(found, arrays=found.arrays | changed) if changed else found
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
         """Restore a saved state; if the scene has `changed`, observers that do not fit start afresh.
 
         Raises `CheckpointError` if it does not fit this scene: an array is missing, or one is unexpected.
         """
+        self._restore_parameters(snapshot.under("parameters"))
         job.restore(self, snapshot, changed)
+
+    def _restore_parameters(self, saved: dict[str, np.ndarray]) -> None:
+        """Set the parameters that were written before a state was saved; the others as in the scene."""
+        names = [*{**self.altered, **saved}]
+        try:
+            for name in names:
+                of, given = self.owner(name), self.altered.get(name)
+                self.altered[name] = of.parameter(name).copy() if given is None else given
+                of.set_parameter(name, saved.get(name, self.altered[name]))
+        except EnergyError as error:
+            raise CheckpointError(f"the checkpoint's parameters do not fit the scene: {error}") from None
+        self.altered = {name: self.altered[name] for name in saved}
+        if names:
+            self.stepper.take_parameters(names)
+
+    def owner(self, name: str) -> Potential:
+        """The potential that has the parameter "term.parameter"; U for an unknown term."""
+        term = name.partition(".")[0]
+        return next((one for one in self.potentials if term in one.parts), self.potential)
 
     def refresh(self) -> None:
         """Set held components to their prescribed values at the present time, and recompute all maps."""
@@ -674,7 +719,8 @@ class Simulation:
         around = {"surroundings": self._surroundings} if any(self._surroundings.values()) else {}
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
-        return facts | named | {"origin": self.origin} | around | fitted
+        called = {"callbacks": self.callbacks} if self.callbacks else {}
+        return facts | named | {"origin": self.origin} | around | fitted | called
 
     @cached_property
     def origin(self) -> run_origin.Facts:

@@ -29,6 +29,7 @@ from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import declared, declared_edges, known_symmetries
+from .energy_values import Declaration
 from .pairs.cutoff import Cutoff
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete
 
@@ -43,7 +44,7 @@ WINDOW = "cells of windows"
 
 
 @dataclass(frozen=True)
-class LocalEnergy:
+class LocalEnergy(Declaration):
     """A named local energy; made by `local_energy`.
 
     `over`: "nodes", "pairs", "tuples" of any one length, the number of nodes of a tuple, the names of the

@@ -43,6 +43,7 @@ from ..errors import EnergyError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
 from .declaration import identifier, known_symmetries, refuse_block_keys
+from .energy_values import Declaration
 from .roles import Datum, Node, Parameter, Role, Shape, Time
 from .stage_order import Schedule
 
@@ -105,7 +106,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Staged:
+class Staged(Declaration):
     """A named energy made of kernels, as `staged_energy` returns it: U is the sum of its `outputs`.
 
     `bind_staged` binds it to fields. stages: the kernels in order. between: the intermediate arrays by name.

@@ -13,7 +13,7 @@ A block is a table with a `kind`; its other keys are validated by the plugin. No
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
-from . import parsing
+from . import parsing, toml_text
 from .box_table import BoxTable
 from .ensemble_table import EnsembleTable
 from .fit_table import FitTable
@@ -387,6 +387,10 @@ class Document:
     data: dict[str, Any]
     origins: dict[KeyPath, str] = field(repr=False)
     """The override that set a key, if any."""
+    attached: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Files that the scene reads, by name, which need not exist: the arrays of a simulation in Python."""
+    located: bool = True
+    """Whether a user sees the text, so that its lines and columns have a meaning."""
 
     @property
     def engine(self) -> Engine | None:
@@ -454,6 +458,8 @@ class Document:
         upwards = [path[:end] for end in range(len(path), 0, -1)]
         if origin := next((self.origins[p] for p in upwards if p in self.origins), None):
             return Problem(origin, 0, 0, key, message)
+        if not self.located:
+            return Problem(str(self.path), 0, 0, key, message)
         places = self._keys if at_key else self._values
         line, column = next((places[p] for p in upwards if p in places), (1, 1))
         return Problem(str(self.path), line, column, key, message)
@@ -487,36 +493,63 @@ class Document:
             return UnitSystem.si()
 
 
-def load(path: Path | str, overrides: Sequence[str] = ()) -> Document:
-    """Read a scene file and apply `key.sub.0=value` overrides.
+SceneSource = Path | str | Mapping[str, Any] | Document
+"""A scene: the path of a file, the text of one, its tables as a dictionary, or a document of it."""
 
-    Raises SceneError for an unreadable file, invalid TOML or overrides, and values that scenes do not have
-    (dates, NaN).
+
+def load(scene: SceneSource, overrides: Sequence[str] = ()) -> Document:
+    """Read a scene and apply `key.sub.0=value` overrides.
+
+    scene: the path of a file; or a text of several lines, or a dictionary, which read files of the working
+    folder. Raises `SceneError` for an unreadable file, invalid TOML or overrides, and values that scenes do
+    not have (dates, NaN), and `UserError` for anything else than a scene.
     """
-    path = _file(path)
-    source = parsing.read(path)
-    text = parsing.decode(str(path), source)
+    if isinstance(scene, Document):
+        return scene
+    if isinstance(scene, Mapping):
+        return of_text(toml_text.text(scene), "scene", overrides, located=False)
+    if is_text(scene):
+        return of_text(str(scene), "text of the scene", overrides)
+    if not isinstance(scene, (str, Path)):
+        raise UserError(
+            f"scene: needs the path of a file, a text or a dictionary, got a {type(scene).__name__}; give one"
+        )
+    path = Path(scene)
+    return of_text(parsing.decode(str(path), source := parsing.read(path)), path, overrides, source)
+
+
+def is_text(scene: SceneSource) -> bool:
+    """True for the text of a scene, which has several lines; False for the path of one."""
+    return isinstance(scene, str) and "\n" in scene
+
+
+def of_text(
+    text: str,
+    path: Path | str,
+    overrides: Sequence[str] = (),
+    source: bytes | None = None,
+    *,
+    attached: Mapping[str, bytes] | None = None,
+    located: bool = True,
+) -> Document:
+    """The document of a TOML text.
+
+    path: the file's, or what messages call the scene. source: the bytes of the file. attached: files that the
+    scene reads, by name. located: whether messages give lines and columns. Raises as `load` does.
+    """
+    path = Path(path)
+    source = text.encode() if source is None else source
+    if len(source) > parsing.MOST_BYTES:
+        raise SceneError([Problem(str(path), 0, 0, "", parsing.TOO_LONG)])
     try:
         data = parsing.parse(str(path), text)
     except SceneError as error:
         raise _single_brackets(str(path), text) or error from None
     origins = parsing.override(data, overrides)
-    document = Document(path, source, tuple(overrides), data, origins)
+    document = Document(path, source, tuple(overrides), data, origins, dict(attached or {}), located)
     if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
         raise SceneError(problems)
     return document
-
-
-def _file(path: Path | str) -> Path:
-    """The path of a scene. Raises `UserError` for the text of one, and for anything else."""
-    if not isinstance(path, (str, Path)):
-        raise UserError(f"scene: needs the path of a file, got a {type(path).__name__}; write a TOML file")
-    if "\n" in str(path):
-        raise UserError(
-            f"scene: needs the path of a file, got a text of {len(str(path))} characters;"
-            " write the text to a file"
-        )
-    return Path(path)
 
 
 def _single_brackets(file: str, text: str) -> SceneError | None:
@@ -539,7 +572,7 @@ def _two_brackets(section: str) -> str:
     return f"needs two brackets, [[{section}]], because a scene may have several"
 
 
-def read(path: Path | str, overrides: Sequence[str] = ()) -> Scene:
+def read(path: SceneSource, overrides: Sequence[str] = ()) -> Scene:
     """The scene at `path`. Raises SceneError with all problems outside the blocks of plugins."""
     scene, problems = load(path, overrides).skeleton()
     if scene is None:

@@ -16,6 +16,7 @@ from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 
 MOST_BYTES = 1_000_000
+TOO_LONG = "has more than 1 MB; put large data into a file that the scene names"
 MOST_PARTS = 32
 _MOST_DIGITS = 4000
 """Limit on the digits of one number; Python's own is 4,300."""
@@ -48,8 +49,7 @@ def read(path: Path) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}")]) from None
     if len(source) > MOST_BYTES:
-        message = "has more than 1 MB; put large data into a file that the scene names"
-        raise SceneError([Problem(str(path), 0, 0, "", message)])
+        raise SceneError([Problem(str(path), 0, 0, "", TOO_LONG)])
     return source
 
 

@@ -116,7 +116,7 @@ class MemberStates:
         if problems:
             raise UserError(f"{problems[0].key}: {problems[0].message}")
         starting = self._template.starting
-        context = StateContext(units, seed, starting.folder, starting.files)
+        context = StateContext(units, seed, starting.folder, starting.files, attached=starting.attached)
         what = f"initial state '{block.kind}'"
         with blamed(entry.owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
             made = model.make(context)  # type: ignore[union-attr]

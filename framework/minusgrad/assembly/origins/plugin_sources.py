@@ -21,6 +21,7 @@ from types import ModuleType
 from weakref import WeakKeyDictionary
 
 from ..installed_plugins import OURS, Plugin
+from .source_text import TEXT
 
 _SUFFIXES = (".py", ".so", ".pyd")
 _LOADED: WeakKeyDictionary[ModuleType, "PluginSources"] = WeakKeyDictionary()
@@ -44,6 +45,10 @@ class PluginSources:
 
 def sources(plugin: Plugin, module: ModuleType) -> PluginSources:
     """The files of a plugin, as they were at the first call for this module."""
+    if module not in _LOADED and (text := getattr(module, TEXT, None)) is not None:
+        data, file = text.encode(), getattr(module, "__file__", None)
+        hashes = {f"{module.__name__}.py": f"{_sha(data)} {_sha(code_alone(data))}"}
+        _LOADED[module] = PluginSources(hashes, frozenset([Path(file).resolve()] if file else []))
     if module not in _LOADED:
         files = {name: path for name, path in sorted(_named(plugin, module)) if path.is_file()}
         hashes = {name: _hashed(path, plugin.distribution != OURS) for name, path in files.items()}

@@ -1,0 +1,157 @@
+"""Functions that a simulation in Python calls between its steps, and the changes that they make.
+
+    @sim.every(10)
+    def look(sim): print(sim.stepper.time)
+
+A function is called at each multiple of its number of steps, after the observers of the scene and before a
+checkpoint. It may read everything, and set fields, parameters and dt; what it changed is written into the
+journal of a run, and stands in its checkpoints.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..assembly.origins.plugin_sources import code_alone
+from ..assembly.origins.source_text import of_function
+from ..errors import MinusgradError, RunFailedError, UserError
+from ..files.run_folder import RunDir
+from ..steppers.scheduler import Every
+
+if TYPE_CHECKING:
+    from .simulation import Simulation
+
+
+class CallbackError(RunFailedError):
+    """A function that is called between steps raised an error. Names the function and the step."""
+
+
+@dataclass(frozen=True)
+class Callback:
+    """A function of one argument, the simulation, and the number of steps from one call to the next."""
+
+    n: int
+    function: Callable[[Any], Any]
+
+    def __call__(self, simulation: Any) -> Any:
+        return self.function(simulation)
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint says of it."""
+        code = code_alone(of_function(self.function).encode())
+        return {"every": self.n, "source": hashlib.sha256(code).hexdigest()}
+
+
+def every(n: int) -> Callable[[Callable[[Any], Any]], Callback]:
+    """Mark a function to be called every n steps, with the simulation: for `callbacks` of a run or `resume`.
+
+    Raises `UserError` unless n is a whole number above 0.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise UserError(f"every: needs a whole number of steps above 0, got {n!r}; write every(10)")
+
+    def marked(function: Callable[[Any], Any]) -> Callback:
+        if not callable(function):
+            raise UserError(f"every: needs a function, got a {type(function).__name__}; write @every({n})")
+        return Callback(int(n), function)
+
+    return marked
+
+
+def checked(given: Sequence[Any]) -> list[Callback]:
+    """The callbacks in a list. Raises `UserError` for a function that no `every` has marked."""
+    for one in given:
+        if not isinstance(one, Callback):
+            name = getattr(one, "__name__", repr(one))
+            raise UserError(f"callbacks: needs functions marked with @minusgrad.every(n), got {name}; mark it")
+    return list(given)
+
+
+class Changes:
+    """What is written to a simulation between its steps: fields, parameters and dt."""
+
+    def __init__(self, simulation: "Simulation"):
+        self._simulation = simulation
+        self.mark()
+
+    def mark(self) -> None:
+        """Compare with the present state from now on."""
+        self._writes, self._parameters, self._dt = self._present()
+
+    def found(self) -> list[str]:
+        """The names of what was written since `mark`; a changed parameter is saved with each checkpoint."""
+        simulation = self._simulation
+        writes, parameters, dt = self._present()
+        fields = [name for name, count in writes.items() if count != self._writes.get(name)]
+        changed = [n for n, v in parameters.items() if not np.array_equal(v, self._parameters.get(n))]
+        for name in changed:
+            simulation.altered.setdefault(name, self._parameters[name])
+        if fields or changed:
+            simulation.stepper.take_parameters([*fields, *changed])
+        return [*fields, *changed, *(["dt"] if dt != self._dt else [])]
+
+    def _present(self) -> tuple[dict[str, int], Mapping[str, np.ndarray], float]:
+        simulation = self._simulation
+        writes = {n: f.array.writes for n, f in simulation.saved_fields.items() if not n.startswith("listed_")}
+        return writes, simulation.parameters, simulation.stepper.dt
+
+
+class CallbackObserver:
+    """A callback of a simulation as an observer of the scheduler, which may write."""
+
+    def __init__(self, simulation: "Simulation", callback: Callback, changed: Callable[[str, list[str]], None]):
+        self._simulation, self._callback, self._changed = simulation, callback, changed
+        self.trigger = Every(callback.n)
+
+    def observe(self) -> None:
+        """Call the function if it is due; the last step of a run makes it no more so."""
+        if self.trigger.due(self._simulation.stepper.step):
+            if names := called(self._simulation, self._callback):
+                self._changed(self._callback.name, names)
+
+
+def called(simulation: "Simulation", callback: Callback) -> list[str]:
+    """Call a function; the names of what it changed. Raises `CallbackError` that names the step."""
+    step = simulation.stepper.step
+    simulation.changes.mark()
+    try:
+        callback(simulation)
+    except (CallbackError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        kind = "" if isinstance(error, MinusgradError) else f"{type(error).__name__}: "
+        text = " ".join(f"{kind}{error}".removesuffix(": ").split())
+        raise CallbackError(f"callback '{callback.name}' failed at step {step}: {text}") from error
+    if simulation.stepper.step != step:
+        raise CallbackError(
+            f"callback '{callback.name}' took steps at step {step}; it may change fields, parameters and dt only"
+        )
+    return simulation.changes.found()
+
+
+class Calls:
+    """The callbacks of a simulation, as a run takes them (`app.run_options.Calls`)."""
+
+    def __init__(self, simulation: "Simulation"):
+        self._simulation = simulation
+
+    def observers(self, folder: RunDir, again: Callable[[], None]) -> list[CallbackObserver]:
+        """They as observers; the journal gets a line for them, and one for each change."""
+        simulation = self._simulation
+        if simulation.callbacks:
+            folder.journal("callbacks", functions=simulation.callbacks)
+
+        def changed(name: str, names: list[str]) -> None:
+            folder.journal("altered", step=simulation.stepper.step, by=name, changed=names)
+            again()
+
+        return [CallbackObserver(simulation, one, changed) for one in simulation.called]

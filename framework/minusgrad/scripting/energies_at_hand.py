@@ -1,0 +1,99 @@
+"""Energies at hand in a simulation of Python: those of a notebook's cell or a script, beside installed ones.
+
+An energy object that an installed plugin registers is that plugin's; every other one is a plugin of its own,
+whose source is hashed and kept in run folders.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from ..assembly.hookspecs import hookimpl
+from ..assembly.registry import PluginSource, Registry, module_of
+from ..energies.energy_values import Declaration, EnergyValues
+from ..energies.local_energy import LocalEnergy
+from ..errors import PluginError, UserError
+
+
+def energy(kind: str, **values: Any) -> EnergyValues:
+    """An installed energy, map or constraint by its kind in scenes: energy("spring", stiffness=3.0).
+
+    values: the keys of its block, which are validated with the whole simulation.
+    """
+    if not isinstance(kind, str):
+        raise UserError(f"energy: needs the name of an energy, got {kind!r}; call the energy itself with its values")
+    return EnergyValues(kind, values)
+
+
+def observer(kind: str, **values: Any) -> dict[str, Any]:
+    """An observer by its kind in scenes: observer("energies", every=10). values: the keys of its table."""
+    return {"kind": kind, **values}
+
+
+def plugin(source: PluginSource) -> PluginSource:
+    """A plugin for a registry; an energy at hand may be a dissipation, too."""
+    if type(source) is not LocalEnergy:
+        return source
+    module = module_of(source)
+    energies = [source]
+
+    @hookimpl
+    def register_energies() -> list[LocalEnergy]:
+        return energies
+
+    @hookimpl
+    def register_dissipations() -> list[LocalEnergy]:
+        return energies
+
+    module.register_energies = register_energies  # type: ignore[attr-defined]
+    module.register_dissipations = register_dissipations  # type: ignore[attr-defined]
+    return module
+
+
+def plugins(sources: Sequence[Any]) -> list[PluginSource]:
+    """Plugins of files, modules and energies; energies with values count as the energies themselves."""
+    bare = [one.energy if isinstance(one, EnergyValues) else one for one in sources]
+    return [plugin(one) for one in bare if not isinstance(one, str) or one.endswith(".py")]
+
+
+def registry(
+    names: Sequence[str] | None, files: Sequence[PluginSource], declared: Iterable[Declaration], data: Mapping[str, Any]
+) -> tuple[Registry, list[str] | None]:
+    """The registry of a scene with energies at hand, and the plugins that it then has to name.
+
+    An energy at hand may have the name of an installed one: then only the plugins of the scene's other kinds
+    are loaded. Raises `PluginError` where one of these has it, too.
+    """
+    whole = Registry.load(names, plugins(files))
+    known = list(whole.energies().values())
+    own = [one for one in dict.fromkeys(declared) if not any(one is other for other in known)]
+    taken = {kind for table in whole.tables.values() for kind in table}
+    if names is None and any(one.name in taken for one in own):
+        used = _used(whole, data, {one.name for one in own})
+        names = sorted(used - {"core"})
+        whole = Registry.load(names, plugins(files))
+    for one in own:
+        try:
+            whole.add(plugin(one))  # type: ignore[arg-type]
+        except PluginError as error:
+            raise PluginError(f"energy '{one.name}' of Python: {error}") from None
+    return whole, list(names) if names is not None else None
+
+
+def _used(whole: Registry, data: Mapping[str, Any], own: set[str]) -> set[str]:
+    """The installed plugins of the kinds in a scene, without the energies at hand."""
+    kinds: set[tuple[str, str]] = set()
+    for section, value in data.items():
+        for one in value if isinstance(value, list) else [value]:
+            place, table = one if isinstance(one, tuple) else (section, one)
+            if isinstance(table, Mapping) and table.get("kind") not in own:
+                kinds.add((place, str(table.get("kind"))))
+    entries = [whole.entry(place, kind) for place, kind in kinds if place in whole.tables]
+    return {entry.owner.name for entry in entries if entry and entry.owner.distribution not in ("file", "module")}
+
+
+def names_of(modules: Mapping[str, ModuleType]) -> list[str]:
+    """The energies at hand among the modules of a registry."""
+    from ..assembly.origins.source_text import TEXT
+
+    return [name for name, module in modules.items() if hasattr(module, TEXT)]

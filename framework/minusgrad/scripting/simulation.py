@@ -1,0 +1,317 @@
+"""Simulations in Python: made of arrays and energies, or of a scene; stepped, run, written as TOML.
+
+    sim = Simulation(fields={"x": x, "v": v, "m": m}, energies=[gravity(G=1.0)], stepper=Leapfrog(dt=0.01))
+    sim.step(100)
+    run = sim.run(steps=10_000, out="runs/mine")
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from ..app import runs
+from ..app.progress import progress as show_progress
+from ..app.results.run import Run
+from ..app.run_options import Overrides, Progress, RunOptions, Say, as_overrides, quiet, unsaid
+from ..assembly import simulation
+from ..assembly.fits.fitted import Fitted
+from ..assembly.plugin_blame import blaming
+from ..assembly.registry import PluginSource
+from ..assembly.validation import ValidatedScene, validate
+from ..errors import UserError
+from ..files import durable
+from ..files.checkpoint import Snapshot
+from ..scene import document, toml_text
+from ..scene.document import Document, SceneSource
+from . import energies_at_hand
+from .callbacks import Callback, Calls, Changes, called, checked, every
+from .scene_tables import FILE, SceneTables
+
+NAME = Path("simulation")
+"""What messages and default run folders call a simulation of arguments."""
+
+
+class Simulation(simulation.Simulation):
+    """A simulation of arrays, energies and a stepper: a scene in Python, at step 0.
+
+    fields: arrays (n, ...) by name, in the units of the simulation, or (array, "km"); x is at rest without v.
+    energies, maps, compounds, lagrangians, dissipations, magnetic, constraints: lists of energies with
+    their values, `gravity(G=1.0)` or `minusgrad.energy("spring", stiffness=3.0)`, or of tables as scenes have
+    them; slopes stand among the maps. stepper: `minusgrad.Leapfrog(dt=0.01)`, or a table. tuples: lists of
+    elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). bodies: numbers of nodes by name.
+    motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state: a table
+    in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds, observe:
+    lists of tables. runtime, checkpoint, fit, ensemble, run: tables. title: of the simulation. plugins: the
+    names of the installed plugins to load (default: all), and plugin files. callbacks: functions marked with
+    `minusgrad.every`.
+
+    Raises `UserError` for arrays that do not fit, and `SceneError` with all mistakes of the tables.
+    """
+
+    def __init__(
+        self,
+        *,
+        fields: Mapping[str, Any] | None = None,
+        energies: Sequence[Any] = (),
+        stepper: Any = None,
+        tuples: Mapping[str, Any] | None = None,
+        bodies: Mapping[str, Any] | None = None,
+        motions: Sequence[Any] | None = None,
+        labels: Mapping[str, str] | None = None,
+        names: Sequence[str] | None = None,
+        grids: Mapping[str, Any] | None = None,
+        state: Mapping[str, Any] | None = None,
+        units: Mapping[str, Any] | str | None = None,
+        box: Any = None,
+        maps: Sequence[Any] = (),
+        compounds: Sequence[Any] = (),
+        lagrangians: Sequence[Any] = (),
+        dissipations: Sequence[Any] = (),
+        magnetic: Sequence[Any] = (),
+        constraints: Sequence[Any] = (),
+        holds: Sequence[Mapping[str, Any]] = (),
+        observe: Sequence[Mapping[str, Any]] = (),
+        runtime: Mapping[str, Any] | None = None,
+        checkpoint: Mapping[str, Any] | None = None,
+        fit: Mapping[str, Any] | None = None,
+        ensemble: Mapping[str, Any] | None = None,
+        run: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        plugins: Sequence[PluginSource] | None = None,
+        callbacks: Sequence[Callback] = (),
+    ):
+        given = {k: v for k, v in locals().items() if k not in ("self", "run", "callbacks", "__class__")}
+        files = [one for one in plugins or () if not isinstance(one, str) or one.endswith(".py")]
+        named = [one for one in plugins or () if isinstance(one, str) and not one.endswith(".py")]
+        given["plugins"] = named or None
+        tables = SceneTables(given, run)
+        registry, given["plugins"] = energies_at_hand.registry(
+            named or None, files, tables.declared, tables.data
+        )
+        validated = validate(_document(tables), registry=registry)
+        self._begin(validated, None, tables, callbacks)
+
+    @classmethod
+    def of(
+        cls, validated: ValidatedScene, folder: Path | None = None, callbacks: Sequence[Callback] = ()
+    ) -> Self:
+        """The simulation of a validated scene. folder: that of the files that it reads, if not its own."""
+        made = cls.__new__(cls)
+        made._begin(validated, folder, None, callbacks)
+        return made
+
+    def _begin(
+        self,
+        validated: ValidatedScene,
+        folder: Path | None,
+        tables: SceneTables | None,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        with blaming(validated.registry):
+            super().__init__(validated, folder)
+        self._tables = tables
+        self.called: list[Callback] = []
+        """The functions that are called between steps."""
+        self.edits: list[dict[str, Any]] = []
+        """What was written between steps so far: the step, and the names of fields and parameters."""
+        self.changes = Changes(self)
+        for one in checked(callbacks):
+            self._call(one)
+
+    # Steps
+
+    @property
+    def time(self) -> float:
+        """The time, in the run's units."""
+        return self.stepper.time
+
+    @property
+    def dt(self) -> float:
+        """The size of a step; it may be set between steps."""
+        return self.stepper.dt
+
+    @dt.setter
+    def dt(self, dt: float) -> None:
+        self.stepper.dt = dt
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The values of all parameters by "term.parameter"; `potential.set_parameter` sets one."""
+        parts = [(of, name, part) for of in self.potentials for name, part in of.parts.items()]
+        named = [(of, f"{name}.{a}") for of, name, part in parts for a in getattr(part, "parameters", ())]
+        return {name: np.array(of.parameter(name)) for of, name in named}
+
+    def every(self, n: int) -> Callable[[Callable[[Any], Any]], Callback]:
+        """Call a function with the simulation after every n steps: in `step`, and in `run`.
+
+            @sim.every(10)
+            def look(sim): print(sim.time)
+
+        It may set fields, parameters and dt. One of the same name takes the place of an earlier one.
+        """
+        mark = every(n)
+
+        def added(function: Callable[[Any], Any]) -> Callback:
+            callback = mark(function)
+            self._call(callback)
+            return callback
+
+        return added
+
+    def _call(self, callback: Callback) -> None:
+        self.called = [one for one in self.called if one.name != callback.name] + [callback]
+        self.callbacks = {one.name: one.facts for one in self.called}
+
+    def step(self, n: int = 1) -> None:
+        """Take n steps, without observers and checkpoints; callbacks are called.
+
+        Raises `NonFiniteError` as a run does, and `CallbackError` that names the step.
+        """
+        self.notice()
+        last = self.stepper.step + n
+        while (now := self.stepper.step) < last and self.stepper.outcome is None:
+            due = min([last, *(now - now % one.n + one.n for one in self.called)])
+            self.stepper.advance(due - now)
+            self.changes.mark()
+            for one in self.called:
+                if self.stepper.step % one.n == 0 and self.stepper.step > now:
+                    self._edited(called(self, one), one.name)
+            self.changes.mark()
+            if self.stepper.step == now:
+                break
+
+    def notice(self) -> None:
+        """Note what was written since the last step, so that it is saved and journalled."""
+        self._edited(self.changes.found(), "the user")
+        self.changes.mark()
+
+    def _edited(self, names: list[str], by: str) -> None:
+        if names:
+            self.edits.append({"step": self.stepper.step, "by": by, "changed": names})
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the present state with its step, time, dt and parameters; `restore` goes back to it."""
+        self.notice()
+        return super().snapshot()
+
+    def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
+        """Go back to a saved state, bit for bit. Raises `CheckpointError` for one of another simulation."""
+        super().restore(snapshot, changed)
+        if hasattr(self, "changes"):
+            self.changes.mark()
+
+    # Runs
+
+    def run(
+        self,
+        steps: int | None = None,
+        out: Path | str | None = None,
+        *,
+        record: int | None = None,
+        force: bool = False,
+        progress: bool | Progress = False,
+        max_hours: float | None = None,
+        say: Say = unsaid,
+    ) -> Run:
+        """Take steps from the present state, into a new run folder with its trajectory and checkpoints.
+
+        steps: how many (default: those that the scene has left). out: the folder, as for `minusgrad.run`.
+        record: without `observe`, energies and frames are recorded every so many steps (default: 200 times).
+        progress: True for a bar. The other arguments are those of `minusgrad.run`.
+
+        Returns the finished `Run`; the simulation is then at its end. Raises as `minusgrad.run` does, and
+        `CallbackError` for a callback that fails.
+        """
+        self.notice()
+        validated = self._validated_for(steps, record)
+        shown = show_progress if progress is True else quiet if progress is False else progress
+        options = RunOptions(
+            validated.scene.document, (), out, (), force, shown, max_hours, say, calls=Calls(self)
+        )
+        self.follow(validated)
+        try:
+            return runs.begin(self, options)
+        finally:
+            self.changes.mark()
+
+    def _validated_for(self, steps: int | None, record: int | None) -> ValidatedScene:
+        """The same scene with the steps of a run."""
+        here = self.scene.document
+        if steps is None and self._tables is not None:
+            raise UserError("run: needs a number of steps, got none; write sim.run(steps=1000)")
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0):
+            raise UserError(f"run: needs a whole number of steps, got {steps!r}; write sim.run(steps=1000)")
+        if steps is None:
+            made = here
+        elif self._tables is not None:
+            self._tables.run(self.stepper.step + int(steps), record)
+            made = _document(self._tables)
+        else:
+            if record is not None:
+                raise UserError("record: is for a simulation of arguments, got a scene; give it an [[observe]]")
+            text, more = here.source.decode(), f"run.steps={self.stepper.step + int(steps)}"
+            kept = [one for one in here.overrides if not one.startswith("run.steps=")]
+            made = document.of_text(
+                text, here.path, [*kept, more], here.source, attached=here.attached, located=here.located
+            )
+        validated = validate(made, registry=self.registry)
+        validated.fitted, validated.member = self._validated.fitted, self._validated.member
+        return validated
+
+    # Scenes
+
+    def to_toml(self, path: Path | str | None = None) -> str:
+        """The scene as TOML, at step 0; `minusgrad.load` of it gives the same bits.
+
+        path: a file to write it to, with the arrays as an HDF5 file of the same name beside it. Returns the
+        text. What was changed between steps is not in it; that stands in checkpoints.
+        """
+        here = self.scene.document
+        text = toml_text.text(here.data) if here.overrides else here.source.decode()
+        energies = energies_at_hand.names_of(self.registry.modules)
+        if energies and not text.startswith("# Energies of Python"):
+            names = ", ".join(energies)
+            text = f"# Energies of Python: {names}; minusgrad.load(..., energies=[{names}])\n{text}"
+        if path is None:
+            return text
+        path = Path(path)
+        files = dict(self.start_files)
+        if FILE in here.attached:
+            name = f"{path.stem}.h5"
+            text = text.replace(f'file = "{FILE}"', f"file = {toml_text.value('file', name)}")
+            files[name] = files.pop(FILE)
+        for name, data in files.items():
+            beside = path.parent / name
+            if not beside.is_file() or beside.read_bytes() != data:
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                durable.replace(beside, data)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        durable.replace(path, text.encode())
+        return text
+
+
+def _document(tables: SceneTables) -> Document:
+    text = toml_text.text(tables.data, ("slope",))
+    return document.of_text(text, NAME, attached=tables.attached, located=False)
+
+
+def load(
+    scene: SceneSource,
+    overrides: Overrides = (),
+    *,
+    energies: Sequence[Any] = (),
+    plugins: Sequence[PluginSource] = (),
+    callbacks: Sequence[Callback] = (),
+    fitted: Path | str | None = None,
+) -> Simulation:
+    """The simulation of a scene: the path of its file, its text, or its tables as a dictionary.
+
+    overrides, plugins, fitted: as for `minusgrad.run`. energies: those of Python that the scene names.
+    callbacks: functions marked with `minusgrad.every`. Raises `SceneError` with all mistakes of the scene.
+    """
+    given = energies_at_hand.plugins([*plugins, *energies])
+    validated = validate(document.load(scene, as_overrides(overrides)), given)
+    validated.fitted = None if fitted is None else Fitted.of_fit(Path(fitted))
+    return Simulation.of(validated, None, callbacks)

@@ -1,0 +1,101 @@
+"""Steppers of Python: `Leapfrog(dt=0.01)` is the table [stepper] kind = "leapfrog", dt = 0.01.
+
+There is a class for every kind of stepper of the core, made from the model of its block when it is first asked
+for: its keywords, their defaults and its docstring are those of the model.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..errors import UserError, unknown
+
+ACRONYMS = {"npt": "NPT", "bdf2": "BDF2", "lbfgs": "LBFGS", "fire": "FIRE"}
+
+
+class StepperBlock:
+    """The stepper of a scene in Python: its kind and the keys of its table."""
+
+    kind = ""
+
+    def __init__(self, **values: Any):
+        self.values: Mapping[str, Any] = values
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
+        return f"{class_name(self.kind)}({given})"
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The table of the scene."""
+        return {"kind": self.kind, **self.values}
+
+
+def stepper(kind: str, **values: Any) -> StepperBlock:
+    """A stepper by its kind in scenes, for those of plugins: stepper("leapfrog", dt=0.01).
+
+    values: the keys of its table, which are validated with the whole simulation.
+    """
+    made = StepperBlock(**values)
+    made.kind = kind
+    return made
+
+
+def class_name(kind: str) -> str:
+    """The name of a kind's class: "implicit_euler" -> "ImplicitEuler"."""
+    return ACRONYMS.get(kind) or "".join(word[:1].upper() + word[1:] for word in kind.split("_"))
+
+
+@cache
+def models() -> dict[str, tuple[str, type[BaseModel]]]:
+    """Kind and model of each stepper of the core, by the name of its class."""
+    from ..assembly.core_plugin import register_steppers
+
+    return {class_name(kind): (kind, model) for kind, model in register_steppers().items()}
+
+
+@cache
+def _class(name: str) -> type[StepperBlock]:
+    kind, model = models()[name]
+    keys = [
+        Parameter(
+            key,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if info.is_required() else info.get_default(call_default_factory=True),
+            annotation=info.annotation,
+        )
+        for key, info in model.model_fields.items()
+    ]
+    required = [key.name for key in keys if key.default is Parameter.empty]
+
+    def __init__(self: StepperBlock, *places: Any, **values: Any) -> None:
+        if places:
+            raise UserError(f"{name}: takes values by keyword, got {places[0]!r}; write {name}({_call(keys)})")
+        if strange := [key for key in values if key not in model.model_fields]:
+            raise UserError(f"{name}: {unknown('key', strange[0], model.model_fields)}")
+        if missing := [key for key in required if key not in values]:
+            raise UserError(f"{name}: needs {', '.join(missing)}, got none; write {name}({_call(keys)})")
+        StepperBlock.__init__(self, **values)
+
+    made = type(name, (StepperBlock,), {"kind": kind, "__init__": __init__, "__doc__": model.__doc__})
+    made.__signature__ = Signature(keys)  # type: ignore[attr-defined]
+    made.__module__ = __name__
+    return made
+
+
+def _call(keys: list[Parameter]) -> str:
+    shown = [key for key in keys if key.default is Parameter.empty] or keys[:1]
+    return ", ".join(f"{key.name}=..." for key in shown)
+
+
+def __getattr__(name: str) -> Any:
+    if name[:1].isupper() and name in models():
+        return _class(name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*models(), "class_name", "models", "stepper"]
