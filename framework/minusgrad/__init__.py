@@ -1,6 +1,7 @@
 """minusgrad: write a potential energy once; everything else is derived.
 
     from minusgrad import Node, Parameter, local_energy, ti     declare an energy
+    minusgrad.Simulation(fields=..., energies=[...], ...)       a simulation of arrays; also load
     minusgrad.run("scenes/two_body.toml")                       run a scene; also fit, resume, build
     minusgrad.open("runs/two_body")["position"]                 read a run folder
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from .adjoint.losses import Loss
     from .adjoint.rollout import Rollout
     from .app.results.opened import open
-    from .app.runs import build, fit, resume, run
+    from .app.runs import build, fit, run
     from .assembly.hookspecs import hookimpl
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Rotation, State
@@ -39,6 +40,40 @@ if TYPE_CHECKING:
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged.staged_binding import bind_staged
+    from .scripting.callbacks import CallbackError, every
+    from .scripting.energies_at_hand import energy, observer
+    from .scripting.resume import resume
+    from .scripting.simulation import Simulation, load
+    from .scripting.stepper_blocks import (
+        BDF2,
+        FIRE,
+        LBFGS,
+        NPT,
+        Adam,
+        BlanesMoan4,
+        BlanesMoan6,
+        BlanesMoanRkn4,
+        BlanesMoanRkn6,
+        Evolution,
+        GaussRadau,
+        GradientDescent,
+        GradientFlow,
+        ImplicitEuler,
+        ImplicitMidpoint,
+        KahanLi8,
+        Langevin,
+        Leapfrog,
+        McLachlan8,
+        Newmark,
+        Newton,
+        SymplecticEuler,
+        Variational,
+        WisdomHolman,
+        Yoshida4,
+        Yoshida6,
+        Yoshida8,
+        stepper,
+    )
     from .sweeps.run_sweep import sweep
     from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
@@ -57,7 +92,7 @@ _HOMES = {
     "adjoint.losses": "Loss",
     "adjoint.rollout": "Rollout",
     "app.results.opened": "open",
-    "app.runs": "build fit resume run",
+    "app.runs": "build fit run",
     "assembly.hookspecs": "hookimpl",
     "energies.constraint": "constraint",
     "energies.fields": "Body Fields Grid Hold Motion Rotation State",
@@ -76,6 +111,15 @@ _HOMES = {
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged.staged_binding": "bind_staged",
+    "scripting.callbacks": "CallbackError every",
+    "scripting.energies_at_hand": "energy observer",
+    "scripting.resume": "resume",
+    "scripting.simulation": "Simulation load",
+    "scripting.stepper_blocks": (
+        "BDF2 FIRE LBFGS NPT Adam BlanesMoan4 BlanesMoan6 BlanesMoanRkn4 BlanesMoanRkn6 Evolution GaussRadau"
+        " GradientDescent GradientFlow ImplicitEuler ImplicitMidpoint KahanLi8 Langevin Leapfrog McLachlan8"
+        " Newmark Newton SymplecticEuler Variational WisdomHolman Yoshida4 Yoshida6 Yoshida8 stepper"
+    ),
     "sweeps.run_sweep": "sweep",
     "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
@@ -83,12 +127,17 @@ _HOMES = {
 """The public names by the module that defines them; a test compares them with the imports above."""
 
 __all__ = [
-    "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion",
-    "Node", "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged",
-    "State", "Table", "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares",
-    "build", "checked", "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "least_value",
-    "local_energy", "local_map", "log_stretch_squares", "open", "polar", "repeated", "resume", "run",
-    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
+    "BDF2", "FIRE", "LBFGS", "NPT", "Adam", "At", "Between", "BlanesMoan4", "BlanesMoan6",
+    "BlanesMoanRkn4", "BlanesMoanRkn6", "Body", "CallbackError", "Cell", "Datum", "Evolution", "Fields",
+    "GaussRadau", "GradientDescent", "GradientFlow", "Grid", "Hold", "ImplicitEuler", "ImplicitMidpoint",
+    "KahanLi8", "Langevin", "Leapfrog", "Linear", "Loss", "McLachlan8", "Motion", "Newmark", "Newton",
+    "Node", "Output", "Parameter", "Potential", "Rollout", "Rotation", "Simulation", "Spacing", "Stage",
+    "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep", "UserError", "Variational",
+    "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind", "bind_staged", "biot_squares",
+    "build", "checked", "constraint", "energy", "erf", "erfc", "every", "fit", "hookimpl", "lagrangian",
+    "least_value", "load", "local_energy", "local_map", "log_stretch_squares", "observer", "open",
+    "polar", "repeated", "resume", "run", "staged_energy", "staged_map", "stepper", "stretch_powers",
+    "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 
 

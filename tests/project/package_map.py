@@ -31,6 +31,7 @@ PACKAGES = [
         "sweeps",
         "adapters",
         "torch",
+        "scripting",
     ),
 ]
 """A package imports from itself and from packages that stand before it. `errors` serves all; the modules

@@ -36,14 +36,18 @@ def unsaid(text: str) -> None:
 class Calls(Protocol):
     """The functions that a run in Python calls between its steps."""
 
-    def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
-        """The simulation of a scene that they are called for; folder: that of its input files."""
-
     def observers(self, folder: RunDir, again: Callable[[], None]) -> Sequence[Observer]:
         """They as observers, which come after all others.
 
         folder: that of the run, for its journal. again: to be called when one of them has changed the state.
         """
+
+
+class ResumedCalls(Calls, Protocol):
+    """Those of a run that is continued."""
+
+    def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
+        """The simulation of a scene that they are called for; folder: that of its input files."""
 
 
 @dataclass(frozen=True)

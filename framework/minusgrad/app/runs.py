@@ -49,7 +49,7 @@ from .results.ensemble_run import EnsembleRun
 from .results.fit import ESTIMATES as FIT
 from .results.fit import Fit
 from .results.run import Run
-from .run_options import Calls, Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
+from .run_options import Overrides, Plugins, Progress, ResumedCalls, RunOptions, Say, quiet, unsaid
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
@@ -96,14 +96,14 @@ def run(
 ) -> Run:
     """Run a scene into a new folder.
 
-    scene: the path of the scene file; or its text, or its tables as a dictionary. overrides: values by key ({"stepper.dt": 0.01}), or texts as the
-    command line takes them ("stepper.dt=0.01"). out: the run folder (default: runs/NAME, or the next free
-    runs/NAME-2, ...). plugins: files, modules or energies, besides the installed plugins. force:
-    overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
-    manager whose value is called with each step. max_hours: stop after this time, resumably. say: called
-    with remarks as they arise: dt against its stability limit at the start, an energy that drifts, a gradient
-    that jumps. fitted: the folder of a fit of this scene, whose result is the start: the parameters and
-    initial fields that it found replace those of the scene.
+    scene: the path of the scene file; or its text, or its tables as a dictionary. overrides: values by key
+    ({"stepper.dt": 0.01}), or texts as the command line takes them ("stepper.dt=0.01"). out: the run folder
+    (default: runs/NAME, or the next free runs/NAME-2, ...). plugins: files, modules or energies, besides the
+    installed plugins. force: overwrite an earlier run in `out`. progress: called with the first and the last
+    step, gives a context manager whose value is called with each step. max_hours: stop after this time,
+    resumably. say: called with remarks as they arise: dt against its stability limit at the start, an energy
+    that drifts, a gradient that jumps. fitted: the folder of a fit of this scene, whose result is the start:
+    the parameters and initial fields that it found replace those of the scene.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
@@ -218,7 +218,7 @@ def resume(
     progress: Progress = quiet,
     max_hours: float | None = None,
     say: Say = unsaid,
-    calls: Calls | None = None,
+    calls: ResumedCalls | None = None,
 ) -> Run:
     """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
@@ -231,9 +231,7 @@ def resume(
     has diverged, and then as `run` does.
     """
     path = Path(path)
-    options = RunOptions(
-        path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls
-    )
+    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls)
     with RunDir.open(path) as folder:
         with _refusals(folder):
             if not allow_changed:
@@ -265,7 +263,7 @@ def _as_it_was(
     plugins: Plugins,
     allow_changed: bool,
     remarks: list[str],
-    calls: Calls | None,
+    calls: ResumedCalls | None,
 ) -> Runnable:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
     build = calls.simulation if calls else Simulation
@@ -293,8 +291,8 @@ def rebuilt(
 ) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
 
-    verb: the command that asks for it. build: makes a simulation of one scene. Raises `CheckpointError` where it cannot be built again, and
-    `RunFolderError` for a damaged folder.
+    verb: the command that asks for it. build: makes a simulation of one scene. Raises `CheckpointError` where
+    it cannot be built again, and `RunFolderError` for a damaged folder.
     """
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins, verb)
@@ -453,8 +451,8 @@ def _ask_for_callbacks(path: Path, meta: Mapping[str, Any]) -> None:
     """Raise `CheckpointError` if the run calls functions of Python between its steps."""
     if called := provenance.callbacks(meta):
         raise CheckpointError(
-            f"{path}: calls {', '.join(called)} between its steps, which no run folder contains; go on in Python:"
-            f" {_python_line(path, meta)}"
+            f"{path}: calls {', '.join(called)} between its steps, which no run folder contains; go on in"
+            f" Python: {_python_line(path, meta)}"
         )
 
 

@@ -196,7 +196,7 @@ class Simulation:
         return self.recorder, [self._made(block, looking, Observer) for block in self.scene.observe]
 
     def follow(self, validated: ValidatedScene) -> None:
-        """Go on as this version of the scene says: its steps, observers and checkpoints, from the present state.
+        """Go on from the present state with the steps, observers and checkpoints of another scene.
 
         Its state, energies and stepper must be those of the present scene.
         """

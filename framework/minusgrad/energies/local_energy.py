@@ -29,9 +29,9 @@ from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import declared, declared_edges, known_symmetries
-from .energy_values import Declaration
 from .pairs.cutoff import Cutoff
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete
+from .values.energy_values import Declaration
 
 INSIDE = "_inside"
 """The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""

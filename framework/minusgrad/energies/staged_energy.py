@@ -43,9 +43,9 @@ from ..errors import EnergyError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
 from .declaration import identifier, known_symmetries, refuse_block_keys
-from .energy_values import Declaration
 from .roles import Datum, Node, Parameter, Role, Shape, Time
 from .stage_order import Schedule
+from .values.energy_values import Declaration
 
 Example = Callable[[np.random.Generator], Mapping[str, Any]]
 """Random values of fields, data and parameters, and numbers for names in shapes."""

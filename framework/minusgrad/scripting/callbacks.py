@@ -11,18 +11,34 @@ journal of a run, and stands in its checkpoints.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..assembly.origins.plugin_sources import code_alone
 from ..assembly.origins.source_text import of_function
+from ..energies.fields import Field
 from ..errors import MinusgradError, RunFailedError, UserError
 from ..files.run_folder import RunDir
 from ..steppers.scheduler import Every
+from ..steppers.stepper import Stepper
 
-if TYPE_CHECKING:
-    from .simulation import Simulation
+
+class Scripted(Protocol):
+    """A simulation in Python, as far as its callbacks are concerned."""
+
+    stepper: Stepper
+    altered: dict[str, np.ndarray]
+    callbacks: dict[str, Any]
+    called: list["Callback"]
+    edits: list[dict[str, Any]]
+    changes: "Changes"
+
+    @property
+    def saved_fields(self) -> Mapping[str, Field]: ...
+
+    @property
+    def parameters(self) -> dict[str, np.ndarray]: ...
 
 
 class CallbackError(RunFailedError):
@@ -72,14 +88,16 @@ def checked(given: Sequence[Any]) -> list[Callback]:
     for one in given:
         if not isinstance(one, Callback):
             name = getattr(one, "__name__", repr(one))
-            raise UserError(f"callbacks: needs functions marked with @minusgrad.every(n), got {name}; mark it")
+            raise UserError(
+                f"callbacks: needs functions marked with @minusgrad.every(n), got {name}; mark it"
+            )
     return list(given)
 
 
 class Changes:
     """What is written to a simulation between its steps: fields, parameters and dt."""
 
-    def __init__(self, simulation: "Simulation"):
+    def __init__(self, simulation: Scripted):
         self._simulation = simulation
         self.mark()
 
@@ -92,7 +110,7 @@ class Changes:
         simulation = self._simulation
         writes, parameters, dt = self._present()
         fields = [name for name, count in writes.items() if count != self._writes.get(name)]
-        changed = [n for n, v in parameters.items() if not np.array_equal(v, self._parameters.get(n))]
+        changed = [n for n, v in parameters.items() if not np.array_equal(v, self._parameters[n])]
         for name in changed:
             simulation.altered.setdefault(name, self._parameters[name])
         if fields or changed:
@@ -101,25 +119,27 @@ class Changes:
 
     def _present(self) -> tuple[dict[str, int], Mapping[str, np.ndarray], float]:
         simulation = self._simulation
-        writes = {n: f.array.writes for n, f in simulation.saved_fields.items() if not n.startswith("listed_")}
+        writes = {
+            n: f.array.writes for n, f in simulation.saved_fields.items() if not n.startswith("listed_")
+        }
         return writes, simulation.parameters, simulation.stepper.dt
 
 
 class CallbackObserver:
     """A callback of a simulation as an observer of the scheduler, which may write."""
 
-    def __init__(self, simulation: "Simulation", callback: Callback, changed: Callable[[str, list[str]], None]):
+    def __init__(self, simulation: Scripted, callback: Callback, changed: Callable[[str, list[str]], None]):
         self._simulation, self._callback, self._changed = simulation, callback, changed
         self.trigger = Every(callback.n)
 
     def observe(self) -> None:
         """Call the function if it is due; the last step of a run makes it no more so."""
-        if self.trigger.due(self._simulation.stepper.step):
-            if names := called(self._simulation, self._callback):
-                self._changed(self._callback.name, names)
+        due = self.trigger.due(self._simulation.stepper.step)
+        if due and (names := called(self._simulation, self._callback)):
+            self._changed(self._callback.name, names)
 
 
-def called(simulation: "Simulation", callback: Callback) -> list[str]:
+def called(simulation: Scripted, callback: Callback) -> list[str]:
     """Call a function; the names of what it changed. Raises `CallbackError` that names the step."""
     step = simulation.stepper.step
     simulation.changes.mark()
@@ -133,7 +153,7 @@ def called(simulation: "Simulation", callback: Callback) -> list[str]:
         raise CallbackError(f"callback '{callback.name}' failed at step {step}: {text}") from error
     if simulation.stepper.step != step:
         raise CallbackError(
-            f"callback '{callback.name}' took steps at step {step}; it may change fields, parameters and dt only"
+            f"callback '{callback.name}' took steps at step {step}; it may change fields, parameters and dt"
         )
     return simulation.changes.found()
 
@@ -141,7 +161,7 @@ def called(simulation: "Simulation", callback: Callback) -> list[str]:
 class Calls:
     """The callbacks of a simulation, as a run takes them (`app.run_options.Calls`)."""
 
-    def __init__(self, simulation: "Simulation"):
+    def __init__(self, simulation: Scripted):
         self._simulation = simulation
 
     def observers(self, folder: RunDir, again: Callable[[], None]) -> list[CallbackObserver]:
@@ -149,6 +169,9 @@ class Calls:
         simulation = self._simulation
         if simulation.callbacks:
             folder.journal("callbacks", functions=simulation.callbacks)
+        for edit in simulation.edits:
+            folder.journal("altered", **edit)
+        simulation.edits.clear()
 
         def changed(name: str, names: list[str]) -> None:
             folder.journal("altered", step=simulation.stepper.step, by=name, changed=names)

@@ -10,18 +10,21 @@ from typing import Any
 
 from ..assembly.hookspecs import hookimpl
 from ..assembly.registry import PluginSource, Registry, module_of
-from ..energies.energy_values import Declaration, EnergyValues
 from ..energies.local_energy import LocalEnergy
+from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import PluginError, UserError
 
 
 def energy(kind: str, **values: Any) -> EnergyValues:
     """An installed energy, map or constraint by its kind in scenes: energy("spring", stiffness=3.0).
 
-    values: the keys of its block, which are validated with the whole simulation.
+    values: the keys of its block, which are validated with the whole simulation. Raises `UserError` for
+    anything but a name.
     """
     if not isinstance(kind, str):
-        raise UserError(f"energy: needs the name of an energy, got {kind!r}; call the energy itself with its values")
+        raise UserError(
+            f"energy: needs the name of an energy, got {kind!r}; call the energy itself with its values"
+        )
     return EnergyValues(kind, values)
 
 
@@ -57,7 +60,10 @@ def plugins(sources: Sequence[Any]) -> list[PluginSource]:
 
 
 def registry(
-    names: Sequence[str] | None, files: Sequence[PluginSource], declared: Iterable[Declaration], data: Mapping[str, Any]
+    names: Sequence[str] | None,
+    files: Sequence[PluginSource],
+    declared: Iterable[Declaration],
+    data: Mapping[str, Any],
 ) -> tuple[Registry, list[str] | None]:
     """The registry of a scene with energies at hand, and the plugins that it then has to name.
 
@@ -89,7 +95,9 @@ def _used(whole: Registry, data: Mapping[str, Any], own: set[str]) -> set[str]:
             if isinstance(table, Mapping) and table.get("kind") not in own:
                 kinds.add((place, str(table.get("kind"))))
     entries = [whole.entry(place, kind) for place, kind in kinds if place in whole.tables]
-    return {entry.owner.name for entry in entries if entry and entry.owner.distribution not in ("file", "module")}
+    return {
+        entry.owner.name for entry in entries if entry and entry.owner.distribution not in ("file", "module")
+    }
 
 
 def names_of(modules: Mapping[str, ModuleType]) -> list[str]:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..assembly.arrays.arrays_file import Stored, written
 from ..assembly.arrays.arrays_state import USUAL
-from ..energies.energy_values import Declaration, EnergyValues
 from ..energies.roles import Datum, Node
+from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import UserError, unknown
 from ..scene.units import UnitSystem
 from .stepper_blocks import StepperBlock
@@ -72,7 +72,9 @@ class SceneTables:
         data |= {name: given.get(name) for name in ("checkpoint", "fit", "ensemble")}
         for name in TABLES:
             if data[name] is not None and not isinstance(data[name], Mapping):
-                raise UserError(f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary")
+                raise UserError(
+                    f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary"
+                )
         return {k: v for k, v in data.items() if v is not None and not (isinstance(v, list) and not v)}
 
     def run(self, steps: int, record: int | None) -> None:
@@ -129,7 +131,7 @@ class SceneTables:
             if isinstance(value, np.ndarray) and value.ndim and isinstance(role, Datum):
                 if len(value) != len(rows):
                     raise UserError(
-                        f"{place}: {argument}: needs a value for each of {len(rows)} elements, got {len(value)}"
+                        f"{place}: {argument}: needs a value for each of {len(rows)} tuples, got {len(value)}"
                     )
                 self._arrays[f"data/{name}/{argument}"] = Stored(_reals(f"{place}: {argument}", value))
                 del values[argument]
@@ -142,7 +144,9 @@ class SceneTables:
         of_arrays = ("fields", "tuples", "bodies", "motions", "labels", "names", "grids")
         if (state := given.get("state")) is not None:
             if extra := [name for name in of_arrays if given.get(name) is not None]:
-                raise UserError(f"{extra[0]}: is for a state of arrays, got a `state`, too; leave one of them out")
+                raise UserError(
+                    f"{extra[0]}: is for a state of arrays, got a `state`, too; leave one of them out"
+                )
             return dict(state)
         fields = self._fields()
         motions = given.get("motions")
@@ -160,8 +164,8 @@ class SceneTables:
         given = self._given.get("fields")
         if not isinstance(given, Mapping) or not given:
             raise UserError(
-                f"fields: needs arrays by name, got {given!r}; write Simulation(fields={{'x': x, 'v': v, 'm': m}},"
-                " ...), or give a `state`"
+                f"fields: needs arrays by name, got {given!r}; write"
+                " Simulation(fields={'x': x, 'v': v, 'm': m}, ...), or give a `state`"
             )
         found = dict[str, np.ndarray]()
         for name, value in given.items():
@@ -169,7 +173,7 @@ class SceneTables:
             found[name] = _reals(f"fields: '{name}'", values)
             if not found[name].ndim or not found[name].size:
                 raise UserError(
-                    f"fields: '{name}': needs a value for each node, got shape {found[name].shape}; give an array"
+                    f"fields: '{name}': needs a value for each node, got shape {found[name].shape}; add one"
                 )
             self._arrays[f"fields/{name}"] = Stored(found[name], unit)
         if "x" in found and "v" not in found and self._given.get("motions") is None:

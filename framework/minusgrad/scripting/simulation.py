@@ -1,8 +1,8 @@
 """Simulations in Python: made of arrays and energies, or of a scene; stepped, run, written as TOML.
 
-    sim = Simulation(fields={"x": x, "v": v, "m": m}, energies=[gravity(G=1.0)], stepper=Leapfrog(dt=0.01))
-    sim.step(100)
-    run = sim.run(steps=10_000, out="runs/mine")
+sim = Simulation(fields={"x": x, "v": v, "m": m}, energies=[gravity(G=1.0)], stepper=Leapfrog(dt=0.01))
+sim.step(100)
+run = sim.run(steps=10_000, out="runs/mine")
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,16 +36,16 @@ NAME = Path("simulation")
 class Simulation(simulation.Simulation):
     """A simulation of arrays, energies and a stepper: a scene in Python, at step 0.
 
-    fields: arrays (n, ...) by name, in the units of the simulation, or (array, "km"); x is at rest without v.
-    energies, maps, compounds, lagrangians, dissipations, magnetic, constraints: lists of energies with
-    their values, `gravity(G=1.0)` or `minusgrad.energy("spring", stiffness=3.0)`, or of tables as scenes have
-    them; slopes stand among the maps. stepper: `minusgrad.Leapfrog(dt=0.01)`, or a table. tuples: lists of
-    elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). bodies: numbers of nodes by name.
-    motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state: a table
-    in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds, observe:
-    lists of tables. runtime, checkpoint, fit, ensemble, run: tables. title: of the simulation. plugins: the
-    names of the installed plugins to load (default: all), and plugin files. callbacks: functions marked with
-    `minusgrad.every`.
+    fields: arrays (n, ...) by name, in the units of the simulation, or (array, "km"); x is at rest without
+    v. energies, maps, compounds, lagrangians, dissipations, magnetic, constraints: lists of energies with
+    their values, `gravity(G=1.0)` or `minusgrad.energy("spring", stiffness=3.0)`, or of tables as scenes
+    have them; slopes stand among the maps. stepper: `minusgrad.Leapfrog(dt=0.01)`, or a table. tuples: lists
+    of elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). bodies: numbers of nodes by
+    name. motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state:
+    a table in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds,
+    observe: lists of tables. runtime, checkpoint, fit, ensemble, run: tables. title: of the simulation.
+    plugins: the names of the installed plugins to load (default: all), and plugin files. callbacks:
+    functions marked with `minusgrad.every`.
 
     Raises `UserError` for arrays that do not fit, and `SceneError` with all mistakes of the tables.
     """
@@ -241,7 +241,9 @@ class Simulation(simulation.Simulation):
         here = self.scene.document
         if steps is None and self._tables is not None:
             raise UserError("run: needs a number of steps, got none; write sim.run(steps=1000)")
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0):
+        if steps is not None and (
+            isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0
+        ):
             raise UserError(f"run: needs a whole number of steps, got {steps!r}; write sim.run(steps=1000)")
         if steps is None:
             made = here
@@ -250,7 +252,9 @@ class Simulation(simulation.Simulation):
             made = _document(self._tables)
         else:
             if record is not None:
-                raise UserError("record: is for a simulation of arguments, got a scene; give it an [[observe]]")
+                raise UserError(
+                    "record: is for a simulation of arguments, got a scene; give it an [[observe]]"
+                )
             text, more = here.source.decode(), f"run.steps={self.stepper.step + int(steps)}"
             kept = [one for one in here.overrides if not one.startswith("run.steps=")]
             made = document.of_text(

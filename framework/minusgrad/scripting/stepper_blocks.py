@@ -1,19 +1,19 @@
 """Steppers of Python: `Leapfrog(dt=0.01)` is the table [stepper] kind = "leapfrog", dt = 0.01.
 
-There is a class for every kind of stepper of the core, made from the model of its block when it is first asked
-for: its keywords, their defaults and its docstring are those of the model.
+There is a class for every kind of stepper of the core, made from the model of its block when it is first
+asked for: its keywords, their defaults and its docstring are those of the model.
 """
 
 from collections.abc import Mapping
 from functools import cache
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..errors import UserError, unknown
 
-ACRONYMS = {"npt": "NPT", "bdf2": "BDF2", "lbfgs": "LBFGS", "fire": "FIRE"}
+ACRONYMS = {"npt": "NPT", "bdf2": "BDF2", "lbfgs": "LBFGS", "fire": "FIRE", "mclachlan8": "McLachlan8"}
 
 
 class StepperBlock:
@@ -71,19 +71,32 @@ def _class(name: str) -> type[StepperBlock]:
     ]
     required = [key.name for key in keys if key.default is Parameter.empty]
 
-    def __init__(self: StepperBlock, *places: Any, **values: Any) -> None:
+    def begin(self: StepperBlock, *places: Any, **values: Any) -> None:
         if places:
-            raise UserError(f"{name}: takes values by keyword, got {places[0]!r}; write {name}({_call(keys)})")
+            cure = f"write {name}({_call(keys)})"
+            raise UserError(f"{name}: takes values by keyword, got {places[0]!r}; {cure}")
         if strange := [key for key in values if key not in model.model_fields]:
             raise UserError(f"{name}: {unknown('key', strange[0], model.model_fields)}")
         if missing := [key for key in required if key not in values]:
             raise UserError(f"{name}: needs {', '.join(missing)}, got none; write {name}({_call(keys)})")
         StepperBlock.__init__(self, **values)
 
-    made = type(name, (StepperBlock,), {"kind": kind, "__init__": __init__, "__doc__": model.__doc__})
+    made = type(name, (StepperBlock,), {"kind": kind, "__init__": begin, "__doc__": _doc(name, model)})
     made.__signature__ = Signature(keys)  # type: ignore[attr-defined]
     made.__module__ = __name__
     return made
+
+
+def _doc(name: str, model: type[BaseModel]) -> str:
+    """The docstring of a class: that of the model, and a line for each key."""
+    lines = [cleandoc(model.__doc__ or name), ""]
+    for key, info in model.model_fields.items():
+        default = info.get_default(call_default_factory=True)
+        value = "" if info.is_required() else f" (default: {default!r})"
+        lines.append(f"{key}: {info.description or 'as in [stepper]'}{value}.")
+    return "\n".join(
+        [*lines, "", "Raises `UserError` for a key that it does not have, and without one it needs."]
+    )
 
 
 def _call(keys: list[Parameter]) -> str:

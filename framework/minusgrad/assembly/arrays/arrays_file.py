@@ -60,7 +60,8 @@ def read(name: str, data: bytes) -> dict[str, Stored]:
         if values.dtype.kind == "f" and (bad := np.argwhere(~np.isfinite(values))).size:
             where = ", ".join(map(str, bad[0]))
             raise UserError(
-                f"'{name}': {path}: needs finite numbers, got {values[tuple(bad[0])]} at [{where}]; correct it"
+                f"'{name}': {path}: needs finite numbers, got {values[tuple(bad[0])]} at [{where}]; correct"
+                " it"
             )
     return arrays
 

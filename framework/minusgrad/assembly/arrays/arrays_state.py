@@ -47,8 +47,8 @@ class ArraysBlock(Record):
     """Fields, lists of elements and bodies from an HDF5 file beside the scene.
 
     file: its name. units: the SI unit of each field that is not x, v, m. motions: which fields move. labels:
-    names of fields in the trajectory. names: those of the nodes. shown: the lists that a picture is drawn with.
-    grids: grids of cells, by name.
+    names of fields in the trajectory. names: those of the nodes. shown: the lists that a picture is drawn
+    with. grids: grids of cells, by name.
     """
 
     file: str
@@ -195,7 +195,7 @@ def _numbers(path: str, values: np.ndarray, axes: int) -> np.ndarray:
 
 
 def _within(path: str, rows: np.ndarray, nodes: int) -> np.ndarray:
-    if rows.size and not (0 <= rows.min() and rows.max() < nodes):
+    if rows.size and not (rows.min() >= 0 and rows.max() < nodes):
         wrong = rows.min() if rows.min() < 0 else rows.max()
         raise UserError(f"{path}: needs numbers of nodes from 0 to {nodes - 1}, got {wrong}; correct it")
     return rows.astype(np.int32)

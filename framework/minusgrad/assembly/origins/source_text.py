@@ -1,4 +1,4 @@
-"""The text of an energy that stands in no module of its own: in a notebook's cell, a script, or among others."""
+"""The text of an energy at hand: of a notebook's cell, a script, or a module with others."""
 
 import inspect
 import textwrap
@@ -13,7 +13,9 @@ def source_text(declared: Any) -> str:
 
     A function without source, of an interactive interpreter, gives its compiled code.
     """
-    functions = [stage.kernel for stage in declared.stages] if hasattr(declared, "stages") else [declared.function]
+    functions = (
+        [stage.kernel for stage in declared.stages] if hasattr(declared, "stages") else [declared.function]
+    )
     return "\n\n".join(map(of_function, functions))
 
 

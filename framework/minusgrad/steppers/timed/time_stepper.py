@@ -78,9 +78,8 @@ class TimeStepper(Stepper):
 
         Where dt was set after the saved stepper was made, it is restored.
         """
-        own = self._dt
         self.step, self.since = int(state["step"]), int(state.get("since", 0))
         self.t0, self._dt = float(state["t0"]), float(state["dt"])
         self._clock_changed()
         if "since" not in state:
-            self.dt = own
+            self.dt = self._made_with

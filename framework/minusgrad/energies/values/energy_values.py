@@ -1,13 +1,13 @@
 """An energy with the values of its block, for scenes that are made in Python.
 
-    gravity(G=1.0, softening=0.1)      [[energy]] kind = "gravity", G = 1.0, softening = 0.1
+gravity(G=1.0, softening=0.1)      [[energy]] kind = "gravity", G = 1.0, softening = 0.1
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import EnergyError
+from ...errors import EnergyError
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,61 @@
+"""Continuation of runs: as the command line does it, and with the energies and callbacks of a run in Python.
+
+minusgrad.resume("runs/mine", energies=[bowl], callbacks=[look])
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..app import runs
+from ..app.results.run import Run
+from ..app.run_options import Plugins, Progress, Say, quiet, unsaid
+from ..assembly.validation import ValidatedScene
+from ..files.run_folder import RunDir
+from . import energies_at_hand
+from .callbacks import Callback, CallbackObserver, Calls, checked
+from .simulation import Simulation
+
+
+class ResumedCalls:
+    """The callbacks of a run that is continued (`app.run_options.Calls`)."""
+
+    def __init__(self, callbacks: Sequence[Callback]):
+        self._callbacks = checked(callbacks)
+        self._simulation: Simulation | None = None
+
+    def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
+        """The simulation of the run, which its callbacks are called with."""
+        self._simulation = Simulation.of(validated, folder, self._callbacks)
+        return self._simulation
+
+    def observers(self, folder: RunDir, again: Callable[[], None]) -> list[CallbackObserver]:
+        """`Calls.observers`; none in a fit or an ensemble."""
+        return [] if self._simulation is None else Calls(self._simulation).observers(folder, again)
+
+
+def resume(
+    path: Path | str,
+    plugins: Plugins = (),
+    allow_changed: bool = False,
+    progress: Progress = quiet,
+    max_hours: float | None = None,
+    say: Say = unsaid,
+    *,
+    energies: Sequence[Any] = (),
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
+
+    path: the run folder. plugins: the files or modules that the run was started with. energies: the energies
+    of Python that it was made with. callbacks: its functions, marked with `minusgrad.every`. allow_changed:
+    continue even if the scene, a file, a plugin, an energy, a callback or the engine has changed; the numbers
+    may then differ. progress, max_hours, say: as for `run`.
+
+    Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
+    `CheckpointError` if no checkpoint can be read, something has changed, or an energy or callback is
+    missing, `DivergedError` for a run that has diverged, and then as `run` does.
+    """
+    given = energies_at_hand.plugins([*plugins, *energies])
+    calls = ResumedCalls(callbacks)
+    return runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
