@@ -25,9 +25,13 @@ class SteeredCharges(Record):
     """
 
     copies: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    """Number of charges, the samples of a batch."""
     electrodes: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1)]
+    """Places of the electrodes, the same for all charges."""
     intervals: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Number of intervals of the goal's way."""
     within: tuple[Place, Place]
+    """Lower and upper bound of way points along every axis."""
 
     def make(self, context: StateContext) -> State:
         values, rng = quantities(self, context.units), context.random("steered_charges")

@@ -28,17 +28,24 @@ class Coordinate(Record):
     """A coordinate of every system: its unit, its start and its rate there, as numbers or quantities."""
 
     unit: str = "1"
+    """Unit of the coordinate."""
     start: Any
+    """Start: a number or a row for all systems, or rows, one for each, in the unit."""
     rate: Any = 0.0
+    """Rate at the start, in the unit per time: a number, a row, or rows, one for each system."""
     scatter: float | str = 0.0
+    """Standard deviation of normal numbers added to each start, in the unit."""
     velocity: str | None = None
+    """Name of the field of the rate (default: "v", or "v_NAME" of several coordinates)."""
 
 
 class Coordinates(Record):
     """Systems in generalised coordinates, which a Lagrangian moves: a node for each of `copies` systems."""
 
     copies: Annotated[int, Field(ge=1), memory.fits(400)] = 1
+    """Number of systems with the same start."""
     coordinates: Annotated[dict[str, Coordinate], Field(min_length=1)]
+    """The coordinates by name."""
 
     def make(self, context: StateContext) -> State:
         fields, units, motions, rng = {}, {}, [], context.random("coordinates")

@@ -31,8 +31,8 @@ ABOVE: dict[str, Any] = {"bounds": (0.0, inf), "open": True}
     gives={"goal": Output("m", VECTOR), "goal_velocity": Output("m/s", VECTOR)},
     over=("goal", "way_point"),
     way_point=Node("m", VECTOR, of="way_point"),
-    knot=Datum(),
-    interval=Parameter("s", **ABOVE),
+    knot=Datum(about="Time of a way point, in intervals; the first is -1."),
+    interval=Parameter("s", **ABOVE, about="Time between two way points."),
     t=Time(),
 )
 def way_point_spline(way_point, knot, interval, t):
@@ -53,9 +53,11 @@ def way_point_spline(way_point, knot, interval, t):
     over=("charge", "electrode"),
     x=Node("m", VECTOR, of="charge"),
     q=Node(of="electrode"),
-    place=Datum("m", VECTOR),
-    strength=Parameter("N m^2"),
-    radius=Parameter("m", **ABOVE),
+    place=Datum("m", VECTOR, about="Place of the electrode."),
+    strength=Parameter(
+        "N m^2", about="Largest charge of an electrode times the other charge and Coulomb's constant."
+    ),
+    radius=Parameter("m", **ABOVE, about="Radius of an electrode."),
 )
 def electrode(x, q, place, strength, radius):
     """A point charge and an electrode, a ball with a uniform charge that a controller sets."""
@@ -80,8 +82,8 @@ def electrode(x, q, place, strength, radius):
     f=Node("N", VECTOR),
     goal=Node("m", VECTOR),
     cost=Node("m^2 s"),
-    mass=Parameter("kg", **ABOVE),
-    damping=Parameter("s^-1", bounds=(0.0, inf)),
+    mass=Parameter("kg", **ABOVE, about="Mass of a charge."),
+    damping=Parameter("s^-1", bounds=(0.0, inf), about="Rate at which velocities fade."),
     dt=TimeStep(),
 )
 def pursuit(x, v, f, goal, cost, mass, damping, dt):
@@ -90,7 +92,12 @@ def pursuit(x, v, f, goal, cost, mass, damping, dt):
     return x[0] + dt * v_next, v_next, cost[0] + dt * (x[0] - goal[0]).norm_sqr()
 
 
-@local_energy("running_cost", over="nodes", cost=Node("m^2 s"), weight=Parameter("m^-2 s^-1", default=1.0))
+@local_energy(
+    "running_cost",
+    over="nodes",
+    cost=Node("m^2 s"),
+    weight=Parameter("m^-2 s^-1", default=1.0, about="Weight of the running cost."),
+)
 def running_cost(cost, weight):
     """A sum over the costs of copies."""
     return weight * cost[0]

@@ -24,9 +24,9 @@ The loss of a pole that is to stand: 1 + cos a + (s / far)^2 + (s' / fast)^2 + (
 
 from minusgrad.plugin import Node, Parameter, Time, Velocity, lagrangian, local_energy, ti
 
-MASS = Parameter("kg", bounds=(0.0, float("inf")), open=True)
-LENGTH = Parameter("m", bounds=(0.0, float("inf")), open=True)
-GRAVITY = Parameter("m s^-2", scale=10.0, default=9.81)
+MASS = Parameter("kg", bounds=(0.0, float("inf")), open=True, about="Mass of the body.")
+LENGTH = Parameter("m", bounds=(0.0, float("inf")), open=True, about="Length of the rod.")
+GRAVITY = Parameter("m s^-2", scale=10.0, default=9.81, about="Acceleration of gravity.")
 
 
 @lagrangian(
@@ -74,7 +74,7 @@ def cart_pole(s, a, v_s, v_a, M, m, l, g):  # noqa: E741  (the letter of the equ
     x=Node("m", (3,)),
     v=Velocity("m/s", (3,)),
     m=MASS,
-    w=Parameter("rad/s", (3,)),
+    w=Parameter("rad/s", (3,), about="Angular velocity of the ground."),
     g=GRAVITY,
 )
 def turning_weight(x, v, m, w, g):
@@ -84,7 +84,12 @@ def turning_weight(x, v, m, w, g):
 
 
 @local_energy(
-    "motor", over="nodes", s=Node("m"), t=Time(), a=Parameter("N", (8,)), duration=Parameter("s", default=1.0)
+    "motor",
+    over="nodes",
+    s=Node("m"),
+    t=Time(),
+    a=Parameter("N", (8,), about="Amplitudes of the eight sines."),
+    duration=Parameter("s", default=1.0, about="Time T of half a period of the first sine."),
 )
 def motor(s, t, a, duration):
     """A force on a cart, sum over k of a_k sin(k pi t / T)."""
@@ -101,9 +106,9 @@ def motor(s, t, a, duration):
     a=Node("rad"),
     v_s=Node("m/s"),
     v_a=Node("rad/s"),
-    far=Parameter("m", default=1.0),
-    fast=Parameter("m/s", default=1.0),
-    turning=Parameter("rad/s", default=1.0),
+    far=Parameter("m", default=1.0, about="Distance from the origin that counts as one."),
+    fast=Parameter("m/s", default=1.0, about="Speed of the cart that counts as one."),
+    turning=Parameter("rad/s", default=1.0, about="Angular velocity of the pole that counts as one."),
 )
 def standing(s, a, v_s, v_a, far, fast, turning):
     """How far a pole is from standing still above a cart at the origin: 0 there, 2 hanging at rest."""

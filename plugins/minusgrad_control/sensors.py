@@ -19,7 +19,7 @@ from typing import Any
 
 from minusgrad.plugin import Datum, Node, Parameter, Time, local_map, ti
 
-LENGTH = Parameter("m", default=1.0, bounds=(0.0, inf), open=True)
+LENGTH = Parameter("m", default=1.0, bounds=(0.0, inf), open=True, about="Length that counts as one.")
 VECTORS: dict[str, Any] = {"shape": ("d",)}
 
 
@@ -27,8 +27,8 @@ VECTORS: dict[str, Any] = {"shape": ("d",)}
     "sines",
     gives="wave",
     over=("wave",),
-    omega=Parameter("rad/s"),
-    phase=Parameter("rad", default=0.0),
+    omega=Parameter("rad/s", about="Angular frequency of the sines."),
+    phase=Parameter("rad", default=0.0, about="Phase of each sine."),
     t=Time(),
 )
 def sines(omega, phase, t):
@@ -42,7 +42,7 @@ def sines(omega, phase, t):
     unit="m",
     over=("body", "mass"),
     x=Node("m", ("d",), of="mass"),
-    fraction=Datum(),
+    fraction=Datum(about="Fraction of each mass in the mass of its body."),
     **VECTORS,
 )
 def centre(x, fraction):
@@ -69,7 +69,7 @@ def offset(x, centre, length):
     gives="place",
     over="nodes",
     x=Node("m", ("d",)),
-    origin=Parameter("m", ("d",)),
+    origin=Parameter("m", ("d",), about="The place that positions are relative to."),
     length=LENGTH,
     **VECTORS,
 )
@@ -83,7 +83,7 @@ def place(x, origin, length):
     gives="velocity",
     over="nodes",
     v=Node("m/s", ("d",)),
-    speed=Parameter("m/s", default=1.0, bounds=(0.0, inf), open=True),
+    speed=Parameter("m/s", default=1.0, bounds=(0.0, inf), open=True, about="Speed that counts as one."),
     **VECTORS,
 )
 def velocity(v, speed):
@@ -96,7 +96,7 @@ def velocity(v, speed):
     gives="goal_offset",
     over="nodes",
     centre=Node("m", ("d",)),
-    goal=Parameter("m", ("d",)),
+    goal=Parameter("m", ("d",), about="Place of the goal."),
     length=LENGTH,
     **VECTORS,
 )

@@ -19,20 +19,35 @@ class Tersoff(Record):
     """
 
     name: str = "tersoff"
+    """Name of the energy; the map is called NAME_zeta."""
     A: Energy = "1830.8 eV"
+    """Strength of the repulsion."""
     B: Energy = "471.18 eV"
+    """Strength of the attraction."""
     lambda1: Inverse = "2.4799 angstrom^-1"
+    """Inverse length of the repulsion."""
     lambda2: Inverse = "1.7322 angstrom^-1"
+    """Inverse length of the attraction."""
     lambda3: Inverse = "1.7322 angstrom^-1"
+    """Inverse length by which longer bonds weaken one another less."""
     beta: float = 1.1e-6
+    """Strength of the influence of other bonds."""
     n: float = 0.78734
+    """Exponent of the influence of other bonds."""
     c: float = 1.0039e5
+    """Strength of the dependence on angles."""
     d: float = 16.217
+    """Width of the dependence on angles."""
     h: float = -0.59825
+    """Cosine of the preferred angle."""
     R: Length = "2.7 angstrom"
+    """Distance up to which bonds are whole."""
     S: Length = "3.0 angstrom"
+    """Distance at which bonds end, the cutoff."""
     skin: Length | None = None
+    """How much further than the cutoff pairs are listed (default: 0.1 of the cutoff)."""
     images: bool = False
+    """Let several images of an atom interact, where the box is small."""
 
     def make(self, context: CompoundContext) -> Compound:
         given: dict[str, Any] = quantities(self, context.units)

@@ -38,6 +38,7 @@ class ElasticConstantsBlock(Record):
     """Stress and elastic constants (Birch), with internal relaxation and without."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
     def make(self, context: ObserverContext) -> Observer:
         return ElasticConstants(context, self.every)

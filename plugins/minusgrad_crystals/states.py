@@ -28,11 +28,17 @@ class Crystal(Record):
     """
 
     lattice: Literal["fcc", "bcc", "simple_cubic", "diamond", "triangular"]
+    """Lattice; "triangular" is of the plane, with cells of a by sqrt(3) a."""
     cells: list[Cells] = Field(min_length=2, max_length=3)
+    """Number of conventional cells along each axis."""
     a: Annotated[float | str, Quantity("m", "positive")]
+    """Lattice constant."""
     mass: Annotated[float | str, Quantity("kg", "positive")]
+    """Mass of every atom."""
     displacement: Annotated[float | str, Quantity("m", "nonnegative")] = 0.0
+    """Standard deviation of random displacements along each axis."""
     temperature: Annotated[float | str, Quantity("K", "nonnegative")] = 0.0
+    """Temperature of the velocities; an energy k_B T where the scene is dimensionless."""
 
     def make(self, context: StateContext) -> State:
         values, lattice = quantities(self, context.units), LATTICES[self.lattice]

@@ -15,9 +15,21 @@ from math import inf
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
-EPSILON = Parameter("J", bounds=(0.0, inf))
-SIGMA = Parameter("m", bounds=(0.0, inf), open=True, reason="it is a length")
-REACH = Parameter(default=1.8, bounds=(0.0, inf), open=True, reason="no pair interacts at 0")
+EPSILON = Parameter("J", bounds=(0.0, inf), about="Depth of the well of two atoms.")
+SIGMA = Parameter(
+    "m",
+    bounds=(0.0, inf),
+    open=True,
+    reason="it is a length",
+    about="Length of the potential; the well is at 2^(1/6) of it.",
+)
+REACH = Parameter(
+    default=1.8,
+    bounds=(0.0, inf),
+    open=True,
+    reason="no pair interacts at 0",
+    about="Distance at which the interaction ends, in parts of sigma.",
+)
 NUMBER = (0.0, inf)
 
 
@@ -34,10 +46,14 @@ def gap(r, end):
     x=Node("m", ("d",)),
     epsilon=EPSILON,
     sigma=SIGMA,
-    A=Parameter(default=7.049556277, bounds=NUMBER),
-    B=Parameter(default=0.6022245584, bounds=NUMBER),
-    p=Parameter(default=4.0, bounds=NUMBER),
-    q=Parameter(default=0.0, bounds=NUMBER),
+    A=Parameter(
+        default=7.049556277, bounds=NUMBER, about="Strength of the pair energy, in parts of epsilon."
+    ),
+    B=Parameter(
+        default=0.6022245584, bounds=NUMBER, about="Strength of the repulsion, relative to the attraction."
+    ),
+    p=Parameter(default=4.0, bounds=NUMBER, about="Exponent of the repulsion."),
+    q=Parameter(default=0.0, bounds=NUMBER, about="Exponent of the attraction."),
     reach=REACH,
 )
 def stillinger_weber_pair(x, epsilon, sigma, A, B, p, q, reach):
@@ -55,8 +71,10 @@ def stillinger_weber_pair(x, epsilon, sigma, A, B, p, q, reach):
     x=Node("m", ("d",)),
     epsilon=EPSILON,
     sigma=SIGMA,
-    stiffness=Parameter(default=21.0, bounds=NUMBER),
-    gamma=Parameter(default=1.2, bounds=NUMBER),
+    stiffness=Parameter(
+        default=21.0, bounds=NUMBER, about="Strength lambda of the triple energy, in parts of epsilon."
+    ),
+    gamma=Parameter(default=1.2, bounds=NUMBER, about="How fast the triple energy fades with distance."),
     reach=REACH,
 )
 def stillinger_weber_triple(x, epsilon, sigma, stiffness, gamma, reach):

@@ -8,12 +8,15 @@ c = 39.432, n = 9, m = 6, for sums without a cutoff; the density falls off as r^
 changes the cohesive energy by 7e-4 of it.
 """
 
+from dataclasses import replace
 from math import inf
 
 from minusgrad.plugin import Node, Parameter, local_energy, local_map, ti
 
-LENGTH = Parameter("m", bounds=(0.0, inf), open=True, reason="it is a lattice constant")
-STRENGTH = Parameter("J", bounds=(0.0, inf))
+LENGTH = Parameter(
+    "m", bounds=(0.0, inf), open=True, reason="it is a lattice constant", about="Lattice constant."
+)
+STRENGTH = Parameter("J", bounds=(0.0, inf), about="Unit of energy of the potential.")
 EXPONENT = Parameter(bounds=(0.0, inf))
 
 
@@ -30,14 +33,21 @@ def inverse_power(r, a, exponent):
     x=Node("m", ("d",)),
     epsilon=STRENGTH,
     a=LENGTH,
-    n=EXPONENT,
+    n=replace(EXPONENT, about="Exponent of the repulsion."),
 )
 def sutton_chen_repulsion(x, epsilon, a, n):
     """The repulsion of every pair, epsilon (a / r)^n."""
     return epsilon * inverse_power(x[0] - x[1], a, n)
 
 
-@local_map("sutton_chen_density", gives="rho", over="pairs", x=Node("m", ("d",)), a=LENGTH, m=EXPONENT)
+@local_map(
+    "sutton_chen_density",
+    gives="rho",
+    over="pairs",
+    x=Node("m", ("d",)),
+    a=LENGTH,
+    m=replace(EXPONENT, about="Exponent of the density."),
+)
 def sutton_chen_density(x, a, m):
     """The contribution (a / r)^m of the second atom to the density at the first."""
     return inverse_power(x[0] - x[1], a, m)
@@ -48,7 +58,7 @@ def sutton_chen_density(x, a, m):
     over="nodes",
     rho=Node(bounds=(0.0, inf)),
     epsilon=STRENGTH,
-    c=Parameter(bounds=(0.0, inf)),
+    c=Parameter(bounds=(0.0, inf), about="Strength of the cohesion, relative to the repulsion."),
 )
 def sutton_chen_embedding(rho, epsilon, c):
     """The cohesion -c epsilon sqrt(rho) of each atom; 0, with the slope 0, of an atom without neighbours."""

@@ -16,6 +16,7 @@ f has one continuous derivative at R and S: second derivatives jump there. As ze
 neighbour of a bond leaves, d2b/dzeta2 has no limit, since n < 1. A bond without neighbours has b = 1.
 """
 
+from dataclasses import replace
 from math import inf, pi
 from typing import Any
 
@@ -32,8 +33,15 @@ from minusgrad.plugin import (
     ti,
 )
 
-INNER = Parameter("m", bounds=(0.0, inf), scale=1.0)
-OUTER = Parameter("m", bounds=(0.0, inf), open=True, reason="no bond is shorter than 0", scale=2.0)
+INNER = Parameter("m", bounds=(0.0, inf), scale=1.0, about="Distance up to which bonds are whole.")
+OUTER = Parameter(
+    "m",
+    bounds=(0.0, inf),
+    open=True,
+    reason="no bond is shorter than 0",
+    scale=2.0,
+    about="Distance at which bonds end, the cutoff.",
+)
 INVERSE = Parameter("m^-1", bounds=(0.0, inf))
 STRENGTH = Parameter("J", bounds=(0.0, inf))
 
@@ -50,10 +58,16 @@ def fading(r, R, S):
     gives="zeta",
     over="directed_triples",
     x=Node("m", ("d",)),
-    lambda3=INVERSE,
-    c=Parameter(default=1.0039e5),
-    d=Parameter(default=16.217, bounds=(0.0, inf), open=True, reason="it divides"),
-    h=Parameter(default=-0.59825),
+    lambda3=replace(INVERSE, about="Inverse length by which longer bonds weaken one another less."),
+    c=Parameter(default=1.0039e5, about="Strength of the dependence on angles."),
+    d=Parameter(
+        default=16.217,
+        bounds=(0.0, inf),
+        open=True,
+        reason="it divides",
+        about="Width of the dependence on angles.",
+    ),
+    h=Parameter(default=-0.59825, about="Cosine of the preferred angle."),
     R=INNER,
     S=OUTER,
 )
@@ -73,12 +87,18 @@ def tersoff_zeta(x, lambda3, c, d, h, R, S):
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
     zeta=Node(of="pair", bounds=(0.0, inf)),
-    A=STRENGTH,
-    B=STRENGTH,
-    lambda1=INVERSE,
-    lambda2=INVERSE,
-    beta=Parameter(default=1.1e-6, bounds=(0.0, inf)),
-    n=Parameter(default=0.78734, bounds=(0.0, inf), open=True, reason="it divides"),
+    A=replace(STRENGTH, about="Strength of the repulsion."),
+    B=replace(STRENGTH, about="Strength of the attraction."),
+    lambda1=replace(INVERSE, about="Inverse length of the repulsion."),
+    lambda2=replace(INVERSE, about="Inverse length of the attraction."),
+    beta=Parameter(default=1.1e-6, bounds=(0.0, inf), about="Strength of the influence of other bonds."),
+    n=Parameter(
+        default=0.78734,
+        bounds=(0.0, inf),
+        open=True,
+        reason="it divides",
+        about="Exponent of the influence of other bonds.",
+    ),
     R=INNER,
     S=OUTER,
 )

@@ -25,7 +25,9 @@ from math import inf, pi
 
 from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
 
-STIFFNESS = Parameter("J", bounds=(0.0, inf))
+STIFFNESS = Parameter(
+    "J", bounds=(0.0, inf), about="Stiffness: energy per squared radian of an angle, amplitude of a torsion."
+)
 NEAR = 1e-6
 """Below this s the series are used: their error is 4e-19 of d^2, and 7e-18 of its second derivatives."""
 FLAT = 1e-31
@@ -49,7 +51,7 @@ def wedge_sqr(a, b, scale):
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
     stiffness=STIFFNESS,
-    rest=Datum("rad", differentiable=True),
+    rest=Datum("rad", differentiable=True, about="Angle at rest; pi where the arms are straight."),
 )
 def angle(x, stiffness, rest):
     """Harmonic in the angle at the middle one of three nodes."""
@@ -74,8 +76,12 @@ def angle(x, stiffness, rest):
     symmetries=("translation", "rotation"),
     x=Node("m", (3,)),
     stiffness=STIFFNESS,
-    multiplicity=Datum(integer=True),
-    phase=Parameter("rad", default=0.0),
+    multiplicity=Datum(integer=True, about="Number of minima per turn."),
+    phase=Parameter(
+        "rad",
+        default=0.0,
+        about="Phase delta: the energy is largest where the multiplicity times the angle is delta.",
+    ),
 )
 def dihedral(x, stiffness, multiplicity, phase):
     """Periodic in the angle by which the bond 2-3 is turned around 1-2 against the bond 0-1."""

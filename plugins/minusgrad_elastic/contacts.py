@@ -15,7 +15,9 @@ from math import inf
 
 from minusgrad.plugin import Node, Parameter, Plane, Sphere, local_energy, ti
 
-STIFFNESS = Parameter("N m^-2", bounds=(0.0, inf))
+STIFFNESS = Parameter(
+    "N m^-2", bounds=(0.0, inf), about="Stiffness of the obstacle: force per squared depth."
+)
 
 
 @ti.func
@@ -42,7 +44,7 @@ def side(normal, offset):
     over="nodes",
     looks=ground,
     x=Node("m", ("d",)),
-    height=Parameter("m", default=0.0),
+    height=Parameter("m", default=0.0, about="Height of the floor, along the last axis."),
     stiffness=STIFFNESS,
 )
 def floor(x, height, stiffness):
@@ -55,8 +57,10 @@ def floor(x, height, stiffness):
     over="nodes",
     looks=side,
     x=Node("m", ("d",)),
-    normal=Parameter("1", ("d",)),
-    offset=Parameter("m", default=0.0),
+    normal=Parameter(
+        "1", ("d",), about="Normal of the wall, towards the free side; its length does not count."
+    ),
+    offset=Parameter("m", default=0.0, about="Distance of the wall from the origin, along its normal."),
     stiffness=STIFFNESS,
 )
 def wall(x, normal, offset, stiffness):
@@ -69,8 +73,10 @@ def wall(x, normal, offset, stiffness):
     over="nodes",
     looks=lambda centre, radius: [Sphere(centre, radius)],
     x=Node("m", ("d",)),
-    centre=Parameter("m", ("d",)),
-    radius=Parameter("m", bounds=(0.0, inf), open=True, reason="a ball has a size"),
+    centre=Parameter("m", ("d",), about="Centre of the ball."),
+    radius=Parameter(
+        "m", bounds=(0.0, inf), open=True, reason="a ball has a size", about="Radius of the ball."
+    ),
     stiffness=STIFFNESS,
 )
 def sphere(x, centre, radius, stiffness):

@@ -25,7 +25,7 @@ from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
     over="nodes",
     v=Node("m s^-1", ("d",)),
     m=Node("kg"),
-    rate=Parameter("s^-1", bounds=(0.0, inf)),
+    rate=Parameter("s^-1", bounds=(0.0, inf), about="Rate alpha at which motion fades, as exp(-alpha t)."),
 )
 def mass_damping(v, m, rate):
     """Resists every motion in proportion to mass: velocities fade at this rate."""
@@ -38,12 +38,14 @@ def mass_damping(v, m, rate):
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
-    gradients=Datum("m^-1", ("k", "d")),
+    gradients=Datum(
+        "m^-1", ("k", "d"), about="Gradients of the shape functions at rest, one for each node of a cell."
+    ),
     F=Linear("x", "gradients"),
     dF=Linear("v", "gradients"),
-    volume=Datum("m^3"),
-    viscosity=Parameter("Pa s", bounds=(0.0, inf)),
-    bulk_viscosity=Parameter("Pa s", default=0.0, bounds=(0.0, inf)),
+    volume=Datum("m^3", about="Volume at rest of a cell, or of a quadrature point."),
+    viscosity=Parameter("Pa s", bounds=(0.0, inf), about="Shear viscosity of the solid."),
+    bulk_viscosity=Parameter("Pa s", default=0.0, bounds=(0.0, inf), about="Bulk viscosity of the solid."),
 )
 def strain_rate_damping(F, dF, volume, viscosity, bulk_viscosity):
     """Kelvin-Voigt damping: resists deformation, not rigid motion."""
@@ -57,10 +59,20 @@ def strain_rate_damping(F, dF, volume, viscosity, bulk_viscosity):
     over="nodes",
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
-    coefficient=Parameter("1", bounds=(0.0, inf)),
-    creep=Parameter("m s^-1", bounds=(0.0, inf), open=True, reason="at rest friction has no direction"),
-    height=Parameter("m", default=0.0),
-    stiffness=Parameter("N m^-2", bounds=(0.0, inf)),
+    coefficient=Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction."),
+    creep=Parameter(
+        "m s^-1",
+        bounds=(0.0, inf),
+        open=True,
+        reason="at rest friction has no direction",
+        about="Speed below which friction is viscous, so that rest is smooth.",
+    ),
+    height=Parameter("m", default=0.0, about="Height of the floor, along the last axis."),
+    stiffness=Parameter(
+        "N m^-2",
+        bounds=(0.0, inf),
+        about='Stiffness of the floor, as that of the energy "floor": force per squared depth.',
+    ),
 )
 def ground_friction(x, v, coefficient, creep, height, stiffness):
     """Coulomb friction of nodes on a floor, smooth at rest: below the speed `creep` it is viscous."""

@@ -21,16 +21,21 @@ from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 SOLID: dict[str, Any] = {
     "symmetries": ("translation", "rotation"),
     "x": Node("m", ("d",)),
-    "gradients": Datum("m^-1", ("k", "d")),
+    "gradients": Datum(
+        "m^-1", ("k", "d"), about="Gradients of the shape functions at rest, one for each node of a cell."
+    ),
     "F": Linear("x", "gradients"),
-    "volume": Datum("m^3"),
-    "youngs_modulus": Parameter("Pa", bounds=(0.0, inf), open=True, reason="a solid resists"),
+    "volume": Datum("m^3", about="Volume at rest of a cell, or of a quadrature point."),
+    "youngs_modulus": Parameter(
+        "Pa", bounds=(0.0, inf), open=True, reason="a solid resists", about="Young's modulus of the solid."
+    ),
     "poissons_ratio": Parameter(
         "1",
         scale=0.3,
         bounds=(-1.0, 0.5),
         open=True,
         reason="0.5 is incompressible, its lambda infinite: take 0.49 at most, and know that cells lock",
+        about="Poisson's ratio, between -1 and 0.5.",
     ),
 }
 """Of a simplex, or of any cell at one of its quadrature points: gradients of the shape functions, volume."""

@@ -27,7 +27,9 @@ from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressu
     looks=lambda acceleration: [Acceleration(acceleration)],
     x=Node("m", ("d",)),
     m=Node("kg"),
-    acceleration=Parameter("m s^-2", ("d",), scale=10.0),
+    acceleration=Parameter(
+        "m s^-2", ("d",), scale=10.0, about="Acceleration of every node, such as that of gravity."
+    ),
 )
 def body_force(x, m, acceleration):
     """Uniform acceleration of every node: weight."""
@@ -39,9 +41,9 @@ def body_force(x, m, acceleration):
     over="tuples",
     looks=lambda traction: [Force(traction)],
     x=Node("m", ("d",)),
-    area=Datum("m^2"),
-    shares=Datum("1", ("k",)),
-    traction=Parameter("Pa", ("d",)),
+    area=Datum("m^2", about="Area at rest of a facet, or of a quadrature point."),
+    shares=Datum("1", ("k",), about="Shape functions at the point, one for each node."),
+    traction=Parameter("Pa", ("d",), about="Force per area at rest, in a fixed direction."),
 )
 def traction(x, area, shares, traction):
     """Force on the facets of a surface, per area at rest, with a fixed direction."""
@@ -56,7 +58,7 @@ def traction(x, area, shares, traction):
     over="nodes",
     looks=lambda force: [Force(force)],
     x=Node("m", ("d",)),
-    force=Parameter("N", ("d",)),
+    force=Parameter("N", ("d",), about="Force on every node, in a fixed direction."),
 )
 def load(x, force):
     """The same force, with a fixed direction, on every node."""
@@ -69,10 +71,10 @@ def load(x, force):
     looks=lambda pressure: [Pressure(pressure)],
     symmetries=("rotation",),
     x=Node("m", ("d",)),
-    shares=Datum("1", ("k",)),
-    tangents=Datum("1", ("k", "d-1")),
-    weight=Datum("1"),
-    pressure=Parameter("Pa"),
+    shares=Datum("1", ("k",), about="Shape functions at the point, one for each node."),
+    tangents=Datum("1", ("k", "d-1"), about="Derivatives of the shape functions along the facet."),
+    weight=Datum("1", about="Weight of the quadrature point, in the plane times the thickness."),
+    pressure=Parameter("Pa", about="Pressure against the outward normal; positive pushes."),
 )
 def pressure(x, shares, tangents, weight, pressure):
     """Pressure on the deformed facets of a closed surface, or of one whose rim is held (a follower load)."""

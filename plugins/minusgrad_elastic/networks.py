@@ -60,12 +60,19 @@ class Network(Record):
     """
 
     nodes: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1), AfterValidator(same_space)]
+    """Positions of the nodes, two or three coordinates each."""
     springs: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1), AfterValidator(no_twins)]
+    """Pairs of nodes, counted from 0, that springs or rods join."""
     mass: Masses
+    """Mass of every node, or one for each."""
     bodies: dict[str, Annotated[tuple[Number, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    """By name: the numbers of the nodes of a body."""
     origin: tuple[Place, ...] = ()
+    """Where the origin of the nodes' coordinates is put; empty: at 0."""
     velocity: tuple[Speed, ...] = ()
+    """Velocity of all nodes; empty: at rest."""
     spin: tuple[Rate, ...] = ()
+    """Angular velocity about the centre of mass: three numbers, in the plane one; empty: none."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -112,11 +119,17 @@ class Chain(Record):
     """
 
     links: Annotated[int, Field(ge=1)]
+    """Number of links, springs or rods."""
     length: Annotated[float | str, Quantity("m", "positive")]
+    """Length of the whole chain."""
     direction: Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
+    """Direction of the chain, two or three numbers of any size."""
     mass: Mass
+    """Mass of every node."""
     origin: tuple[Place, ...] = ()
+    """Position of the first node; empty: at 0."""
     angles: tuple[Angle, ...] = ()
+    """Angle of each link from the direction, anticlockwise, in the plane; empty: straight."""
 
     def make(self, context: StateContext) -> State:
         values, along = quantities(self, context.units), np.array(self.direction)

@@ -53,8 +53,11 @@ class EnergyDensityBlock(Record):
     `cells`: the list, if there are several."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     term: str | None = None
+    """Name of one energy (default: all energies of the cells together)."""
     cells: str | None = None
+    """Name of the list of cells (default: the only one)."""
 
     def make(self, context: ObserverContext) -> Observer:
         known = solids(context)

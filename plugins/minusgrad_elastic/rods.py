@@ -18,7 +18,7 @@ from minusgrad.plugin import Datum, Node, Parameter, Time, constraint, ti
     over=2,
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
-    length=Datum("m", differentiable=True),
+    length=Datum("m", differentiable=True, about="Length of the rod."),
 )
 def rod(x, length):
     """Rod of fixed length between two nodes; its multiplier is half of the force per length in it."""
@@ -30,9 +30,9 @@ def rod(x, length):
     "crank",
     over="nodes",
     x=Node("m", ("d",)),
-    centre=Parameter("m", (2,)),
-    rate=Parameter("rad/s"),
-    phase=Parameter("rad", default=0.0, bounds=(-inf, inf)),
+    centre=Parameter("m", (2,), about="Centre of the crank, in the plane."),
+    rate=Parameter("rad/s", about="Angular velocity."),
+    phase=Parameter("rad", default=0.0, bounds=(-inf, inf), about="Angle at time 0."),
     t=Time(),
 )
 def crank(x, centre, rate, phase, t):

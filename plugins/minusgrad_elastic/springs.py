@@ -16,8 +16,8 @@ from minusgrad.plugin import Datum, Node, Parameter, Time, local_energy, ti
 SPRING: dict[str, Any] = {
     "symmetries": ("translation", "rotation"),
     "x": Node("m", ("d",)),
-    "stiffness": Parameter("N/m", bounds=(0.0, inf)),
-    "rest": Datum("m", differentiable=True),
+    "stiffness": Parameter("N/m", bounds=(0.0, inf), about="Stiffness of a spring: force per extension."),
+    "rest": Datum("m", differentiable=True, about="Length at rest."),
 }
 
 
@@ -32,9 +32,15 @@ def spring(x, stiffness, rest):
     "muscle",
     over=2,
     **SPRING,
-    amplitude=Parameter("1", scale=0.1, bounds=(-1.0, 1.0), reason="no length at rest is below zero"),
-    frequency=Parameter("rad/s", bounds=(0.0, inf)),
-    phase=Parameter("rad", default=0.0),
+    amplitude=Parameter(
+        "1",
+        scale=0.1,
+        bounds=(-1.0, 1.0),
+        reason="no length at rest is below zero",
+        about="Amplitude of the length at rest, relative to it.",
+    ),
+    frequency=Parameter("rad/s", bounds=(0.0, inf), about="Angular frequency of the length at rest."),
+    phase=Parameter("rad", default=0.0, about="Phase of the length at rest at time 0."),
     t=Time(),
 )
 def muscle(x, stiffness, rest, amplitude, frequency, phase, t):

@@ -53,10 +53,15 @@ class Solid(Record):
     """
 
     density: Annotated[float | str, Quantity("kg m^-3", "positive")]
+    """Mass per volume."""
     thickness: Length | None = None
+    """Thickness of a body in the plane (default: 1 m; a body in space has none)."""
     origin: tuple[Place, ...] = ()
+    """Displacement of the whole body from where the mesh is made; empty: none."""
     velocity: tuple[Speed, ...] = ()
+    """Velocity of all nodes; empty: at rest."""
     rest_shape: bool = False
+    """Keep the nodes at rest as a field `rest`, which energies with `rest_shape` read."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -87,9 +92,13 @@ class Rectangle(Solid):
     """
 
     size: tuple[Length, Length]
+    """Lengths of the sides, along x and y."""
     cell: Literal["triangles", "quadrilaterals"] = "triangles"
+    """Shape of the cells: two triangles, or one quadrilateral, in each part."""
     order: Order = 1
+    """Order of the cells; 2: with a node in the middle of each edge."""
     cells: Annotated[tuple[Count, Count], fitting(lambda parts: 2 * prod(parts))]
+    """Number of parts along x and y."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.rectangle(values["size"], self.cells, self.cell, self.order)
@@ -99,7 +108,9 @@ class Block(Solid):
     """A solid in parts of 6 tetrahedra; or, by `cell`, of one of the hexahedra."""
 
     cell: Literal["tetrahedra", "hexahedra"] = "tetrahedra"
+    """Shape of the cells: six tetrahedra, or one hexahedron, in each part."""
     order: Order = 1
+    """Order of the cells; 2: with a node in the middle of each edge."""
 
 
 class Box(Block):
@@ -109,7 +120,9 @@ class Box(Block):
     """
 
     size: tuple[Length, Length, Length]
+    """Lengths of the edges, along x, y and z."""
     cells: Parts
+    """Number of parts along x, y and z."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.box(values["size"], self.cells, self.cell, self.order)
@@ -119,9 +132,13 @@ class Beam(Block):
     """A box whose axis lies on the x axis, from the origin to `length`; sides as of a box."""
 
     length: Length
+    """Length, along x."""
     width: Length
+    """Width, along y."""
     height: Length
+    """Height, along z."""
     cells: Parts
+    """Number of parts along x, y and z."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         size = values["length"], values["width"], values["height"]
@@ -132,8 +149,11 @@ class Disc(Solid):
     """A disc around the origin, in rings of triangles; bodies centre, rim."""
 
     radius: Length
+    """Radius."""
     order: Order = 1
+    """Order of the cells; 2: with a node in the middle of each edge."""
     rings: Annotated[Count, fitting(lambda rings: 6 * rings**2)]
+    """Number of rings of triangles around the centre."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.disc(values["radius"], self.rings, self.order)
@@ -146,8 +166,11 @@ class FromFile(Solid):
     """
 
     file: str
+    """File beside the scene."""
     length: str | None = None
+    """Unit of the coordinates in the file (default: the run's)."""
     drop_unused: bool = False
+    """Leave out nodes that belong to no cell; false: refuse the file."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         mesh, remarks = inspect(self.read(context.read(self.file)), self.drop_unused)

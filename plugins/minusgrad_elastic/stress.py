@@ -225,9 +225,13 @@ class StressBlock(Record):
     first_piola_kirchhoff. `nodes = true`: means at nodes, too. `cells`: the list, if there are several."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     measures: Annotated[tuple[Measure, ...], Field(min_length=1)] = ("von_mises", "cauchy")
+    """Which stresses are recorded."""
     nodes: bool = False
+    """Record means at nodes, too."""
     cells: str | None = None
+    """Name of the list of cells (default: the only one)."""
 
     def make(self, context: ObserverContext) -> Observer:
         known = solids(context)

@@ -44,16 +44,27 @@ class ParticleMeshEwald(Record):
     """
 
     name: str = "pme"
+    """Name of the term in reports and for other keys."""
     cutoff: Length
+    """Cutoff of the direct sum, which is sharp."""
     skin: Length | None = None
+    """How much further than the cutoff pairs are listed (default: 0.1 of the cutoff)."""
     error: Annotated[float, Field(gt=0.0, lt=0.1)] = 5e-4
+    """Relative error of forces, below 0.1, which gives `alpha` and `mesh`."""
     alpha: Annotated[float | str, Quantity("m^-1", "positive")] | None = None
+    """Splitting parameter of the direct and the reciprocal sum (default: as `error` says)."""
     mesh: tuple[int, int, int] | None = None
+    """Number of cells along each edge of the box (default: as `error` says)."""
     exclude: Annotated[str | Rows, ByForm(one_or_each, ("one", "each"))] | None = None
+    """Pairs without an interaction (default: the list "exclusions", if the state has it)."""
     scale: dict[str, float] = {}  # noqa: RUF012  (pydantic copies it)
+    """By list of pairs: the factor with which these pairs interact."""
     background: bool = False
+    """Allow a net charge, which a uniform background neutralises."""
     coulomb_constant: Annotated[float | str, Quantity("N m^2 C^-2", "positive")] | None = None
+    """Coulomb's constant 1 / (4 pi eps0) (default: that of the SI, in the run's units)."""
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    """For an argument whose field has another name, the field: { charge = "q" }."""
 
     def make(self, context: CompoundContext) -> Compound:
         given, box = quantities(self, context.units), context.fields.box
@@ -83,9 +94,13 @@ class DispersionCorrection(Record):
     """
 
     name: str = "dispersion_correction"
+    """Name of the term in reports and for other keys."""
     cutoff: Length
+    """Cutoff of the pair energy."""
     switch: Switch | None = None
+    """Where the pair energy begins to be switched off, or "none" (default: 0.9 of the cutoff)."""
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    """For an argument whose field has another name, the field: { sigma = "s" }."""
 
     def make(self, context: CompoundContext) -> Compound:
         given, fields = quantities(self, context.units), context.fields

@@ -20,7 +20,9 @@ from typing import Any
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 SYMMETRIES = ("translation", "rotation")
-G = Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf))
+G = Parameter(
+    "m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf), about="Newton's constant."
+)
 PAIR: dict[str, Any] = {"x": Node("m", ("d",)), "m": Node("kg")}
 
 
@@ -30,9 +32,9 @@ PAIR: dict[str, Any] = {"x": Node("m", ("d",)), "m": Node("kg")}
     symmetries=("translation",),
     **PAIR,
     G=G,
-    J2=Parameter("1"),
-    radius=Parameter("m", bounds=(0.0, inf)),
-    axis=Parameter("1", ("d",)),
+    J2=Parameter("1", about="Second zonal harmonic of the central body."),
+    radius=Parameter("m", bounds=(0.0, inf), about="Equatorial radius of the central body."),
+    axis=Parameter("1", ("d",), about="Axis of the central body, of any length."),
 )
 def oblateness(x, m, G, J2, radius, axis):
     """The second zonal harmonic of an oblate central body, whose axis may have any length."""
@@ -49,7 +51,7 @@ def oblateness(x, m, G, J2, radius, axis):
     symmetries=SYMMETRIES,
     **PAIR,
     G=G,
-    c=Parameter("m s^-1", default="299792458 m s^-1", bounds=(0.0, inf), open=True),
+    c=Parameter("m s^-1", default="299792458 m s^-1", bounds=(0.0, inf), open=True, about="Speed of light."),
 )
 def post_newtonian(x, m, G, c):
     """The advance of the pericentre in general relativity at first order, not its mean motion."""
@@ -58,7 +60,14 @@ def post_newtonian(x, m, G, c):
     return -3.0 * speed * speed * m[1] / r.dot(r)
 
 
-@local_energy("radiation_pressure", over=2, symmetries=SYMMETRIES, **PAIR, G=G, beta=Parameter("1"))
+@local_energy(
+    "radiation_pressure",
+    over=2,
+    symmetries=SYMMETRIES,
+    **PAIR,
+    G=G,
+    beta=Parameter("1", about="Ratio of radiation pressure to gravity."),
+)
 def radiation_pressure(x, m, G, beta):
     """The radial part of the light's force on a grain, in parts of gravity."""
     return beta * G * m[0] * m[1] / (x[1] - x[0]).norm()

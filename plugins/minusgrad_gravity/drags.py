@@ -29,8 +29,8 @@ MOVING: dict[str, Any] = {
     symmetries=("translation", "rotation"),
     **MOVING,
     G=G,
-    c=Parameter("m s^-1", default="299792458 m s^-1", bounds=(0.0, inf), open=True),
-    beta=Parameter("1", bounds=(0.0, inf)),
+    c=Parameter("m s^-1", default="299792458 m s^-1", bounds=(0.0, inf), open=True, about="Speed of light."),
+    beta=Parameter("1", bounds=(0.0, inf), about="Ratio of radiation pressure to gravity."),
 )
 def poynting_robertson(x, v, m, G, c, beta):
     """The drag of starlight on a grain: it spirals inwards."""
@@ -46,8 +46,14 @@ def poynting_robertson(x, v, m, G, c, beta):
     symmetries=("translation",),
     **MOVING,
     G=G,
-    k=Parameter("kg m^-1", bounds=(0.0, inf)),
-    lag=Parameter("1", default=0.0),
+    k=Parameter(
+        "kg m^-1",
+        bounds=(0.0, inf),
+        about="Drag coefficient C_D A rho / 2 of a sphere of cross-section A in gas of density rho.",
+    ),
+    lag=Parameter(
+        "1", default=0.0, about="How much slower than a circular orbit the gas turns, relative to that speed."
+    ),
 )
 def gas_drag(x, v, m, G, k, lag):
     """The quadratic drag of gas that turns about the central mass, in the plane of the first two axes."""

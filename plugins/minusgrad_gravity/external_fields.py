@@ -18,9 +18,14 @@ from minusgrad.plugin import Node, Parameter, local_energy, ti
 from .about_a_mass import G
 
 X, M = Node("m", ("d",)), Node("kg")
-CENTRE = Parameter("m", ("d",))
-MASS = Parameter("kg")
-SCALE = Parameter("m", bounds=(0.0, inf), open=True)
+CENTRE = Parameter("m", ("d",), about="Centre of the field.")
+MASS = Parameter("kg", about="Mass of the source; of a halo of NFW that within 5.3 scales.")
+SCALE = Parameter(
+    "m",
+    bounds=(0.0, inf),
+    open=True,
+    about="Length of the field's profile: scale radius, or scale height of a disc.",
+)
 
 
 @local_energy("plummer_field", over="nodes", x=X, m=M, G=G, mass=MASS, scale=SCALE, centre=CENTRE)
@@ -44,7 +49,13 @@ def nfw_field(x, m, G, mass, scale, centre):
 
 
 @local_energy(
-    "logarithmic_field", over="nodes", x=X, m=M, speed=Parameter("m s^-1"), scale=SCALE, centre=CENTRE
+    "logarithmic_field",
+    over="nodes",
+    x=X,
+    m=M,
+    speed=Parameter("m s^-1", about="Circular speed far outside."),
+    scale=SCALE,
+    centre=CENTRE,
 )
 def logarithmic_field(x, m, speed, scale, centre):
     """The field of a halo in which circular speeds are the same far outside its core."""
@@ -59,9 +70,9 @@ def logarithmic_field(x, m, speed, scale, centre):
     m=M,
     G=G,
     mass=MASS,
-    scale=Parameter("m", bounds=(0.0, inf)),
+    scale=Parameter("m", bounds=(0.0, inf), about="Scale length a of the disc."),
     height=SCALE,
-    centre=Parameter("m", (3,)),
+    centre=Parameter("m", (3,), about="Centre of the field."),
 )
 def disc_field(x, m, G, mass, scale, height, centre):
     """The field of a disc of Miyamoto and Nagai, whose axis is z."""

@@ -17,8 +17,10 @@ from minusgrad.plugin import Node, Parameter, local_energy, ti
     symmetries=("translation", "rotation", "permutation"),
     x=Node("m", ("d",)),
     m=Node("kg"),
-    G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf)),
-    softening=Parameter("m", default=0.0, bounds=(0.0, inf)),
+    G=Parameter(
+        "m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf), about="Newton's constant."
+    ),
+    softening=Parameter("m", default=0.0, bounds=(0.0, inf), about="Plummer's softening length; 0: none."),
 )
 def gravity(x, m, G, softening):
     """Newtonian attraction of every pair of point masses, Plummer-softened."""

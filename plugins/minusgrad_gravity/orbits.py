@@ -30,7 +30,9 @@ class CentralBody(Record):
     """The body that the orbits are about."""
 
     name: str = "central"
+    """Name of the central body."""
     mass: Mass
+    """Mass of the central body."""
 
 
 class OrbitingBody(Record):
@@ -40,21 +42,32 @@ class OrbitingBody(Record):
     """
 
     name: str
+    """Name of the body."""
     mass: Mass
+    """Mass of the body."""
     semi_major_axis: Annotated[float | str, Quantity("m")]
+    """Semi-major axis; negative of a hyperbola."""
     eccentricity: Annotated[float, Field(ge=0.0)] = 0.0
+    """Eccentricity, at least 0."""
     inclination: Angle = 0.0
+    """Inclination to the plane of x and y."""
     node: Angle = 0.0
+    """Longitude of the ascending node, from the axis x."""
     pericentre: Angle = 0.0
+    """Argument of the pericentre, from the ascending node."""
     mean_anomaly: Angle = 0.0
+    """Mean anomaly at the start."""
 
 
 class Orbits(Record):
     """A central body and others on Keplerian orbits about it, in space, in the centre-of-mass frame."""
 
     central: CentralBody
+    """The body that the orbits are about."""
     bodies: list[OrbitingBody] = Field(min_length=1)
+    """The other bodies, by their elements."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         G = quantities(self, context.units)["G"]
@@ -100,8 +113,11 @@ class OrbitalElementsBlock(Record):
     """Osculating elements of every body about the node `central`: a, e, i, node, pericentre, mean anomaly."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     central: Annotated[int, Field(ge=0)] = 0
+    """Number of the node that the elements are about."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: ObserverContext) -> Observer:
         n = _bodies(context, "orbital_elements")
@@ -148,6 +164,7 @@ class ClosestApproachBlock(Record):
     """The least distance between two bodies, of all states that were looked at."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
     def make(self, context: ObserverContext) -> Observer:
         _bodies(context, "closest_approach")

@@ -48,9 +48,13 @@ class TwoBody(Record):
     """
 
     masses: tuple[Mass, Mass]
+    """Masses of the two bodies."""
     semi_major_axis: Length
+    """Semi-major axis of the relative orbit."""
     eccentricity: Annotated[float, Field(ge=0.0, lt=1.0)]
+    """Eccentricity, 0 up to 1."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -70,9 +74,13 @@ class PlummerSphere(Record):
     """
 
     n: Count
+    """Number of bodies."""
     mass: Mass
+    """Mass of the whole sphere."""
     radius: Length
+    """Scale radius a of the potential -G M / sqrt(r^2 + a^2)."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         values, rng = quantities(self, context.units), context.random("plummer_sphere")
@@ -90,9 +98,13 @@ class RandomPoints(Record):
     """Equal masses at rest, uniform in a cube (or square) with one corner at the origin."""
 
     n: Count
+    """Number of bodies."""
     dimension: Annotated[int, Field(ge=1, le=3)] = 3
+    """Number of axes of space."""
     side: Length
+    """Side of the cube, square or segment."""
     mass: Mass
+    """Mass of every body."""
 
     def make(self, context: StateContext) -> State:
         values, rng = quantities(self, context.units), context.random("random_points")
@@ -109,10 +121,15 @@ class FromCsv(Record):
     """
 
     file: str
+    """CSV file beside the scene, with columns m, x, y, z, vx, vy, vz and, if wanted, name."""
     length: str | None = None
+    """Unit of lengths in the file (default: the run's)."""
     mass: str | None = None
+    """Unit of masses in the file (default: the run's)."""
     time: str | None = None
+    """Unit of times in the file (default: the run's)."""
     zero_mass: Mass | None = None
+    """Mass of bodies that have none in the file (default: they are refused)."""
 
     def make(self, context: StateContext) -> State:
         table = CsvTable(self.file, context.read(self.file))

@@ -40,6 +40,7 @@ class InitialField(Record):
     """A field over cells; `unit` is an SI unit, a product of powers."""
 
     unit: Annotated[str, AfterValidator(_known)] = "1"
+    """SI unit of the field, a product of powers."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         """Values (rows, columns) or (rows, columns, components) in the run's units. Raises `UserError`."""
@@ -51,6 +52,7 @@ class Constant(InitialField):
 
     kind: Literal["constant"] = "constant"
     value: Number = 0.0
+    """The value, in the unit of the field."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         return np.full((cells.rows, cells.columns), context.units.convert(self.value, self.unit))
@@ -61,6 +63,7 @@ class Vector(InitialField):
 
     kind: Literal["vector"] = "vector"
     value: tuple[Number, ...]
+    """The components, in the unit of the field."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         value = [context.units.convert(one, self.unit) for one in self.value]
@@ -72,8 +75,11 @@ class Gaussian(InitialField):
 
     kind: Literal["gaussian"] = "gaussian"
     value: Number
+    """Height of the bump, in the unit of the field."""
     width: Annotated[float | str, Quantity("m", "positive")]
+    """Standard deviation of the bump."""
     centre: tuple[Length, Length] | None = None
+    """Centre of the bump, as x and y (default: the middle)."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         last = np.array([cells.columns - 1, cells.rows - 1]) * cells.spacing
@@ -91,7 +97,9 @@ class Stripes(InitialField):
 
     kind: Literal["stripes"] = "stripes"
     period: Annotated[float | str, Quantity("m", "positive")]
+    """Period of the stripes, along the columns."""
     value: Number = 1.0
+    """Largest value, in the unit of the field."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         x = np.arange(cells.columns) * cells.spacing / context.units.convert(self.period, "m")
@@ -107,8 +115,11 @@ class Picture(InitialField):
 
     kind: Literal["picture"] = "picture"
     file: str
+    """Picture with a whole number of pixels for each cell."""
     dark: Number = 0.0
+    """Value of dark pixels, in the unit of the field."""
     light: Number = 1.0
+    """Value of light pixels, in the unit of the field."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         light, opaque = images.read(self.file, context.read(self.file))
@@ -133,7 +144,9 @@ class Array(InitialField):
 
     kind: Literal["array"] = "array"
     file: str
+    """File in NumPy's format .npy, with rows and columns of numbers."""
     size: Number = 1.0
+    """Factor of the numbers, in the unit of the field."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         data = context.read(self.file)

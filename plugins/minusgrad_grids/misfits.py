@@ -16,7 +16,8 @@ def _l2(name: str, unit: str, of_weight: str, claim: str):
         return weight * share[0] * (q[0] - target[0]) ** 2
 
     l2.__doc__ = claim
-    weight = Parameter(of_weight, default=1.0, bounds=(0.0, inf))
+    about = "Weight of the loss, which makes an energy of it."
+    weight = Parameter(of_weight, default=1.0, bounds=(0.0, inf), about=about)
     return local_energy(name, over="nodes", q=Node(unit), target=Node(unit), share=Node(), weight=weight)(l2)
 
 

@@ -43,7 +43,9 @@ class Move(Record):
     """A field that moves by Newton's law: the name of its velocity, and the mass of a cell."""
 
     velocity: str
+    """Name of the field that is the velocity."""
     mass: Annotated[float | str, Quantity("kg", "positive")] = 1.0
+    """Mass of a cell."""
 
 
 class GridOfCells(Record):
@@ -54,10 +56,15 @@ class GridOfCells(Record):
     """
 
     size: Annotated[tuple[Count, Count], AfterValidator(_fitting)]
+    """Number of columns and rows."""
     spacing: Annotated[float | str, Quantity("m", "positive")] = 1.0
+    """Side of a cell."""
     fields: Annotated[dict[str, AnyField], Field(min_length=1)]
+    """Initial fields by name."""
     tables: dict[str, AnyField] = {}  # noqa: RUF012  (pydantic copies it)
+    """Constants over the cells, by the argument of a map."""
     moves: dict[str, Move] = {}  # noqa: RUF012  (pydantic copies it)
+    """For each field that an integrator moves, its velocity and mass."""
 
     def make(self, context: StateContext) -> State:
         (columns, rows), spacing = self.size, context.units.convert(self.spacing, "m")

@@ -27,7 +27,12 @@ from minusgrad.plugin import Node, Output, Parameter, Spacing, TimeStep, local_e
     gives={"height_next": Output("m"), "speed_next": Output("m s^-1")},
     height=Node("m"),
     speed=Node("m s^-1"),
-    c=Parameter("m/s", default=1.0, bounds=(0.0, inf)),
+    c=Parameter(
+        "m/s",
+        default=1.0,
+        bounds=(0.0, inf),
+        about="Speed of waves; c dt is at most the side of a cell over sqrt(2).",
+    ),
     s=Spacing(),
     dt=TimeStep(),
 )
@@ -38,7 +43,12 @@ def wave(height, speed, c, s, dt):
     return height[0, 0] + dt * u, u
 
 
-@local_energy("surface_tension", over="cells", height=Node("m"), tension=Parameter("N/m", bounds=(0.0, inf)))
+@local_energy(
+    "surface_tension",
+    over="cells",
+    height=Node("m"),
+    tension=Parameter("N/m", bounds=(0.0, inf), about="Surface tension sigma: force per length."),
+)
 def surface_tension(height, tension):
     """A surface under tension: U = sigma/2 sum of (h_i - h_j)^2 over neighbours; its edges are clamped.
 

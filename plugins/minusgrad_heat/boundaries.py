@@ -14,15 +14,19 @@ from typing import Any
 
 from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
 
-FACET: dict[str, Any] = {"T": Node("K"), "area": Datum("m^2"), "shares": Datum("1", ("k",))}
-AROUND = Parameter("K", scale=300.0)
+FACET: dict[str, Any] = {
+    "T": Node("K"),
+    "area": Datum("m^2", about="Area of a facet, or of a quadrature point of one."),
+    "shares": Datum("1", ("k",), about="Share of each node in the facet."),
+}
+AROUND = Parameter("K", scale=300.0, about="Temperature of the surroundings.")
 
 
 @local_energy(
     "convection",
     over="tuples",
     **FACET,
-    coefficient=Parameter("W m^-2 K^-1", bounds=(0.0, inf)),
+    coefficient=Parameter("W m^-2 K^-1", bounds=(0.0, inf), about="Coefficient of heat transfer."),
     ambient=AROUND,
 )
 def convection(T, area, shares, coefficient, ambient):
@@ -33,7 +37,12 @@ def convection(T, area, shares, coefficient, ambient):
     return 0.5 * area * coefficient * total
 
 
-@local_energy("heat_flux", over="tuples", **FACET, flux=Parameter("W m^-2"))
+@local_energy(
+    "heat_flux",
+    over="tuples",
+    **FACET,
+    flux=Parameter("W m^-2", about="Heat that flows into the body, per area and time."),
+)
 def heat_flux(T, area, shares, flux):
     """A given flow of heat into the body."""
     mean = shares[0] * T[0]
@@ -46,9 +55,11 @@ def heat_flux(T, area, shares, flux):
     "thermal_radiation",
     over="tuples",
     **FACET,
-    emissivity=Parameter("1", bounds=(0.0, 1.0)),
+    emissivity=Parameter("1", bounds=(0.0, 1.0), about="Emissivity of the surface, 0 to 1."),
     ambient=AROUND,
-    stefan_boltzmann=Parameter("W m^-2 K^-4", scale=5.67e-8),
+    stefan_boltzmann=Parameter(
+        "W m^-2 K^-4", scale=5.67e-8, about="Stefan-Boltzmann constant, 5.670374419e-8 in SI units."
+    ),
 )
 def thermal_radiation(T, area, shares, emissivity, ambient, stefan_boltzmann):
     """Exchange of heat with distant surroundings by radiation."""

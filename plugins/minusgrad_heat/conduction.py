@@ -18,15 +18,27 @@ from typing import Any
 
 from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy
 
-CELL: dict[str, Any] = {"T": Node("K"), "gradients": Datum("m^-1", ("k", "d")), "G": Linear("T", "gradients")}
-CONDUCTIVITY = Parameter("W m^-1 K^-1", bounds=(0.0, inf), open=True, reason="heat flows from hot to cold")
+CELL: dict[str, Any] = {
+    "T": Node("K"),
+    "gradients": Datum(
+        "m^-1", ("k", "d"), about="Gradients of the shape functions, one for each node of a cell."
+    ),
+    "G": Linear("T", "gradients"),
+}
+CONDUCTIVITY = Parameter(
+    "W m^-1 K^-1",
+    bounds=(0.0, inf),
+    open=True,
+    reason="heat flows from hot to cold",
+    about="Thermal conductivity.",
+)
 
 
 @local_energy(
     "heat_conduction",
     over="tuples",
     **CELL,
-    volume=Datum("m^3"),
+    volume=Datum("m^3", about="Volume of a cell, or of a quadrature point."),
     conductivity=CONDUCTIVITY,
 )
 def conduction(G, volume, conductivity):
@@ -38,15 +50,25 @@ def conduction(G, volume, conductivity):
     "anisotropic_heat_conduction",
     over="tuples",
     **CELL,
-    volume=Datum("m^3"),
-    conductivity=Parameter("W m^-1 K^-1", ("d", "d")),
+    volume=Datum("m^3", about="Volume of a cell, or of a quadrature point."),
+    conductivity=Parameter(
+        "W m^-1 K^-1",
+        ("d", "d"),
+        about="Tensor of thermal conductivities, of which the symmetric part counts.",
+    ),
 )
 def anisotropic_conduction(G, volume, conductivity):
     """Fourier's law with a tensor of conductivities: wood, layers, crystals."""
     return 0.5 * volume * G.dot(conductivity @ G)
 
 
-@local_energy("heat_source", over="nodes", T=Node("K"), share=Node("m^3"), power=Parameter("W m^-3"))
+@local_energy(
+    "heat_source",
+    over="nodes",
+    T=Node("K"),
+    share=Node("m^3"),
+    power=Parameter("W m^-3", about="Heat that is set free, per volume and time."),
+)
 def heat_source(T, share, power):
     """Heat that is set free in the volume of a body."""
     return -share[0] * power * T[0]

@@ -48,6 +48,7 @@ class HeatBlock(Record):
     """The heat in a body [J], and the power [W] of each energy and of the supports."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
     def make(self, context: ObserverContext) -> Observer:
         fields = context.stepper.potential.fields

@@ -63,9 +63,13 @@ class Heat(Record):
     """
 
     mesh: AnyMesh
+    """The mesh of the body, as the state of an elastic body."""
     temperature: Temperature
+    """Temperature of the body at the start."""
     bodies: dict[str, Temperature] = {}  # noqa: RUF012  (pydantic copies it)
+    """By body: its temperature at the start, where it is another one."""
     specific_heat: Annotated[float | str, Quantity("J kg^-1 K^-1", "positive")]
+    """Heat capacity per mass."""
 
     def make(self, context: StateContext) -> State:
         units, body = context.units, self.mesh.make(context)

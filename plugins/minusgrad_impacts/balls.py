@@ -33,8 +33,12 @@ X, V = Node("m", ("d",)), Node("m/s", ("d",))
     gives={"dv": Output("m/s", ("d",)), "dx": Output("m", ("d",))},
     x=X,
     v=V,
-    radius=Parameter("m", bounds=(0.0, inf), open=True, reason="a ball has a size"),
-    restitution=Parameter("1", bounds=(0.0, 1.0), default=1.0),
+    radius=Parameter(
+        "m", bounds=(0.0, inf), open=True, reason="a ball has a size", about="Radius of every ball."
+    ),
+    restitution=Parameter(
+        "1", bounds=(0.0, 1.0), default=1.0, about="Coefficient of restitution: 1 elastic, 0 plastic."
+    ),
     dt=TimeStep(),
 )
 def impact(x, v, radius, restitution, dt):
@@ -66,7 +70,7 @@ def roll(x, v, dx, dv, dt):
     return x[0] + dt * v[0] + dx[0], v[0] + dv[0]
 
 
-@local_energy("pocket", over="nodes", x=X, at=Parameter("m", ("d",)))
+@local_energy("pocket", over="nodes", x=X, at=Parameter("m", ("d",), about="The place."))
 def pocket(x, at):
     """Squared distance from a place [m^2]."""
     return (x[0] - at).norm_sqr()

@@ -34,8 +34,8 @@ MASS = Node("kg", bounds=(0.0, inf), open=True, reason="a body has a mass")
 INERTIA = Node("kg m^2", bounds=(0.0, inf), open=True, reason="a body has an inertia")
 MOTION: dict[str, Any] = {"u": V, "w": OMEGA}
 JUMPS = {"dv": Output("m/s", PLANE), "domega": Output("rad/s")}
-POINT = Datum("m", PLANE)
-STIFFNESS = Parameter("N/m", bounds=(0.0, inf))
+POINT = Datum("m", PLANE, about="Point in the axes of a box.")
+STIFFNESS = Parameter("N/m", bounds=(0.0, inf), about="Stiffness of the spring.")
 
 
 @ti.func
@@ -59,9 +59,11 @@ def across(r):
     act=Node(of="strut"),
     first=POINT,
     second=POINT,
-    rest=Datum("m"),
+    rest=Datum("m", about="Length at rest."),
     k=STIFFNESS,
-    gain=Parameter(default=0.05),
+    gain=Parameter(
+        default=0.05, about="Change of the length at rest at an activation of one, relative to it."
+    ),
 )
 def actuated_strut(x, angle, act, first, second, rest, k, gain):
     """A spring between points of two bodies, whose length at rest follows an activation."""
@@ -87,8 +89,8 @@ def joint(x, angle, first, second, k):
     torque=Node("N m"),
     m=MASS,
     inertia=INERTIA,
-    gravity=Parameter("m s^-2", default=9.8),
-    damping=Parameter("s^-1", default=0.0),
+    gravity=Parameter("m s^-2", default=9.8, about="Acceleration of gravity, downwards along y."),
+    damping=Parameter("s^-1", default=0.0, about="Rate at which velocities fade."),
     dt=TimeStep(),
 )
 def free(v, omega, force, torque, m, inertia, gravity, damping, dt):
@@ -130,10 +132,17 @@ def hinge(u, w, angle, m, inertia, here, there):
     half=Node("m", PLANE),
     m=MASS,
     inertia=INERTIA,
-    height=Parameter("m", default=0.0),
-    friction=Parameter("1", default=1.0, bounds=(0.0, inf)),
-    restitution=Parameter("1", default=0.0, bounds=(0.0, 1.0)),
-    stiffness=Parameter("s^-2", default=1e4, bounds=(0.0, inf)),
+    height=Parameter("m", default=0.0, about="Height of the ground."),
+    friction=Parameter("1", default=1.0, bounds=(0.0, inf), about="Coulomb's coefficient of friction."),
+    restitution=Parameter(
+        "1", default=0.0, bounds=(0.0, 1.0), about="Coefficient of restitution: 1 elastic, 0 plastic."
+    ),
+    stiffness=Parameter(
+        "s^-2",
+        default=1e4,
+        bounds=(0.0, inf),
+        about="Acceleration per depth that lifts a corner below the ground.",
+    ),
     dt=TimeStep(),
 )
 def corner(x, angle, u, w, half, m, inertia, height, friction, restitution, stiffness, dt):
@@ -192,15 +201,15 @@ def motion(x, angle, u, w, dv, domega, back, back_angle, dt):
     shape=PLANE,
     angle=ANGLE,
     omega=OMEGA,
-    turn=Parameter("rad", default=1.0),
-    rate=Parameter("rad/s", default=1.0),
+    turn=Parameter("rad", default=1.0, about="Angle that counts as one."),
+    rate=Parameter("rad/s", default=1.0, about="Angular velocity that counts as one."),
 )
 def posture(angle, omega, turn, rate):
     """Angle and angular velocity as inputs of a controller, in units of their own."""
     return ti.Vector([angle[0] / turn, omega[0] / rate])
 
 
-@local_energy("distance", over="nodes", x=X, at=Parameter("m", PLANE))
+@local_energy("distance", over="nodes", x=X, at=Parameter("m", PLANE, about="The place."))
 def distance(x, at):
     """The distance from a place [m]."""
     return (x[0] - at).norm()

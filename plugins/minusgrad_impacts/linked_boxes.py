@@ -24,25 +24,35 @@ class Joint(Record):
     """`points`, one in the axes of each of two `boxes`, that are at one place."""
 
     boxes: tuple[Number, Number]
+    """Numbers of the two boxes."""
     points: tuple[Point, Point]
+    """Points in the axes of each box."""
 
 
 class Strut(Joint):
     """A spring between `points` of two `boxes`, of this `length` at rest."""
 
     length: Length
+    """Length at rest."""
 
 
 class LinkedBoxes(Record):
     """Boxes with `centres`, `half_sizes` and `angles` (0), of one density, at rest; `struts` and `joints`."""
 
     centres: Annotated[tuple[Point, ...], Field(min_length=1)]
+    """Centres of the boxes, as x and y."""
     half_sizes: Annotated[tuple[tuple[Length, Length], ...], Field(min_length=1)]
+    """Half of the sides of each box."""
     angles: tuple[Angle, ...] = ()
+    """Angle of each box; empty: 0."""
     density: Annotated[float | str, Quantity("kg m^-2", "positive")]
+    """Mass per area."""
     struts: tuple[Strut, ...] = ()
+    """Springs between points of two boxes."""
     joints: tuple[Joint, ...] = ()
+    """Points of two boxes that are at one place."""
     bodies: dict[str, Annotated[tuple[Number, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    """By name: the numbers of the boxes of a body."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)

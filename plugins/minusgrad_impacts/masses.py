@@ -24,9 +24,9 @@ from minusgrad.plugin import Datum, Node, Output, Parameter, TimeStep, local_ene
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",), of="mass"),
     act=Node(of="spring", bounds=(-1.0, 1.0)),
-    stiffness=Parameter("N/m", bounds=(0.0, inf)),
-    rest=Datum("m"),
-    swing=Datum(),
+    stiffness=Parameter("N/m", bounds=(0.0, inf), about="Stiffness of a spring."),
+    rest=Datum("m", about="Length at rest."),
+    swing=Datum(about="Largest change of the length at rest, relative to it."),
 )
 def actuated_spring(x, act, stiffness, rest, swing):
     """Linear spring whose length at rest an activation changes: a muscle."""
@@ -42,9 +42,9 @@ def actuated_spring(x, act, stiffness, rest, swing):
     over="nodes",
     v=Node("m/s", ("d",)),
     f=Node("N", ("d",)),
-    mass=Parameter("kg", bounds=(0.0, inf), open=True, default=1.0),
-    gravity=Parameter("m s^-2", ("d",)),
-    damping=Parameter("s^-1", bounds=(0.0, inf), default=0.0),
+    mass=Parameter("kg", bounds=(0.0, inf), open=True, default=1.0, about="Mass of every node."),
+    gravity=Parameter("m s^-2", ("d",), about="Acceleration of gravity."),
+    damping=Parameter("s^-1", bounds=(0.0, inf), default=0.0, about="Rate at which velocities fade."),
     dt=TimeStep(),
 )
 def damped_kick(v, f, mass, gravity, damping, dt):
@@ -58,8 +58,14 @@ def damped_kick(v, f, mass, gravity, damping, dt):
     over="nodes",
     x=Node("m", ("d",)),
     u=Node("m/s", ("d",)),
-    ground=Parameter("m", default=0.0),
-    slowest=Parameter("m/s", bounds=(0.0, inf), open=True, default=1e-4),
+    ground=Parameter("m", default=0.0, about="Height of the ground."),
+    slowest=Parameter(
+        "m/s",
+        bounds=(0.0, inf),
+        open=True,
+        default=1e-4,
+        about="Speed downwards below which a mass does not land.",
+    ),
     dt=TimeStep(),
 )
 def landing(x, u, ground, slowest, dt):

@@ -30,11 +30,17 @@ class BoxRobot(Record):
     """
 
     body: Annotated[Boxes, Field(min_length=1)]
+    """Boxes of the body, by column and row."""
     legs: Boxes = ()
+    """Boxes of the legs, by column and row."""
     size: Annotated[float | str, Quantity("m", "positive")]
+    """Side of a box."""
     origin: tuple[Length, Length] = (0.0, 0.0)
+    """Place of the corner of column 0 and row 0."""
     swing: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    """Largest change of the length of springs of legs, relative to it, 0 up to 1."""
     bodies: dict[str, Annotated[tuple[int, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    """By name: the numbers of the masses of a body."""
 
     def make(self, context: StateContext) -> State:
         numbers = {corner: k for k, corner in enumerate(dict.fromkeys(_corners([*self.body, *self.legs])))}

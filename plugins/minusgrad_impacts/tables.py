@@ -16,8 +16,11 @@ class Balls(Record):
     """Balls at given `places`, at rest but for the bodies in `velocities`; `bodies`: numbers by name."""
 
     places: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1)]
+    """Centres of the balls, two or three coordinates each."""
     velocities: dict[str, tuple[Speed, ...]] = {}  # noqa: RUF012
+    """By body: the velocity of its balls; others are at rest."""
     bodies: dict[str, Annotated[tuple[Number, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    """By name: the numbers of the balls of a body."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)

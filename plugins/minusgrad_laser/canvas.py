@@ -31,7 +31,9 @@ class CanvasTable(Record):
     """`canvas`: `size` as columns and rows (an image brings its own), and the side of a cell."""
 
     size: Annotated[tuple[Count, Count], AfterValidator(_fitting)] | None = None
+    """Number of columns and rows of cells (default: those of the target's image)."""
     pixel: Length = 1.0
+    """Side of a cell."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from math import inf
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
-WEIGHT = Parameter("J", default=1.0, bounds=(0.0, inf))
+WEIGHT = Parameter(
+    "J", default=1.0, bounds=(0.0, inf), about="Weight of the loss, which makes an energy of it."
+)
 
 
 @local_energy("dose_l2", over="nodes", dose=Node(), target=Node(), share=Node(), weight=WEIGHT)

@@ -56,7 +56,9 @@ class DepositionBlock(Record):
     """The dose (which field it is: `dose`) and its error over the canvas, the path, and numbers of both."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     dose: str = "dose"
+    """Name of the field of the dose."""
 
     def make(self, context: ObserverContext) -> Observer:
         grid, field = context.state.grids.get("canvas"), context.stepper.potential.fields[self.dose]

@@ -46,7 +46,9 @@ class Wander(Record):
 
     kind: Literal["wander"] = "wander"
     points: Annotated[int, Field(ge=2), memory.fits(POINT_BYTES)]
+    """Number of points of the path."""
     extent: Length
+    """Size of the curve along x and y."""
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         extent, n = quantities(self, context.units)["extent"], self.points
@@ -70,8 +72,11 @@ class Hatch(Record):
 
     kind: Literal["hatch"] = "hatch"
     pitch: Length
+    """Distance of the lines."""
     spacing: Length | None = None
+    """Largest distance of points along a line (default: the pitch)."""
     margin: Margin = 0.0
+    """Margin of the field that is left free."""
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         own = quantities(self, context.units)
@@ -95,9 +100,13 @@ class Spiral(Record):
 
     kind: Literal["spiral"] = "spiral"
     pitch: Length
+    """Distance of the turns."""
     spacing: Length | None = None
+    """Distance of points along the curve (default: the pitch)."""
     radius: Length | None = None
+    """Radius of the spiral (default: as far as the field less the margin allows)."""
     margin: Margin = 0.0
+    """Margin of the field that is left free, where no radius is given."""
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         own = quantities(self, context.units)
@@ -118,9 +127,13 @@ class FromFile(Record):
 
     kind: Literal["file"] = "file"
     file: str
+    """CSV file with columns x, y and, if wanted, power and speed."""
     length: str | None = None
+    """Unit of x and y in the file (default: the run's)."""
     power: str | None = None
+    """Unit of the column power (default: the run's)."""
     speed: str | None = None
+    """Unit of the column speed (default: the run's)."""
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         table = CsvTable(self.file, context.read(self.file))

@@ -28,7 +28,14 @@ PATH: dict[str, Any] = {
     "speed": Node("m s^-1", bounds=(0.0, inf), open=True, reason="the spot dwells for length / speed"),
 }
 PIXEL = Parameter("m", bounds=(0.0, inf), open=True)
-FULL = Parameter("J m^-2", default=1.0, bounds=(0.0, inf), open=True, reason="it divides the fluence")
+FULL = Parameter(
+    "J m^-2",
+    default=1.0,
+    bounds=(0.0, inf),
+    open=True,
+    reason="it divides the fluence",
+    about="Fluence that counts as dose one.",
+)
 FAR = 3.0
 """Where a Gaussian spot ends, in units of w: at exp(-18) = 1.5e-8 of its peak."""
 SHORT = 1e-4
@@ -57,7 +64,12 @@ def stencil_window(x, y, pixel, stencil):
     at=Cell(window=stencil_window, spacing="pixel"),
     pixel=PIXEL,
     stencil=Table(axes=2),
-    peak=Parameter("m^-2", default=1.0, bounds=(0.0, inf)),
+    peak=Parameter(
+        "m^-2",
+        default=1.0,
+        bounds=(0.0, inf),
+        about="Largest value of the spot: power that falls on an area, per power of the laser.",
+    ),
     full=FULL,
 )
 def stencil_dose(x, y, power, speed, at, pixel, stencil, peak, full):
@@ -90,7 +102,13 @@ def gaussian_window(x, y, pixel, waist):
     **PATH,
     at=Cell(window=gaussian_window, spacing="pixel"),
     pixel=PIXEL,
-    waist=Parameter("m", bounds=(0.0, inf), open=True, reason="a spot has a size"),
+    waist=Parameter(
+        "m",
+        bounds=(0.0, inf),
+        open=True,
+        reason="a spot has a size",
+        about="Radius at which the spot has 1/e^2 of its peak.",
+    ),
     full=FULL,
 )
 def gaussian_dose(x, y, power, speed, at, pixel, waist, full):

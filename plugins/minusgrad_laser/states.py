@@ -29,11 +29,17 @@ class LaserPath(Record):
     """A path over a canvas, with one power and one speed all along unless its file says more."""
 
     canvas: CanvasTable = CanvasTable()
+    """The cells in which dose and target are numbers."""
     target: AnyTarget
+    """The wanted dose of each cell."""
     path: AnyPath
+    """The path of the spot at the start."""
     stencil: AnyStencil | None = None
+    """Samples of the spot, for the map "stencil_dose" (default: none)."""
     power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
+    """Power of the laser all along the path (default: as the path's file says)."""
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
+    """Speed of the spot all along the path (default: as the path's file says)."""
 
     def make(self, context: StateContext) -> State:
         pixel = context.units.convert(self.canvas.pixel, "m")

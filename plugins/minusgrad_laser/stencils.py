@@ -27,7 +27,9 @@ class AiryFunction(Record):
 
     kind: Literal["airy"] = "airy"
     size: Annotated[int, Field(ge=1, le=2**15), memory.fits(1)]
+    """Number of samples along a side."""
     width: Length
+    """Width of the spot."""
 
     def samples(self, pixel: float, context: StateContext) -> np.ndarray:
         offset = (np.arange(self.size) - self.size / 2.0) * pixel / quantities(self, context.units)["width"]
@@ -42,6 +44,7 @@ class FromFile(Record):
 
     kind: Literal["file"] = "file"
     file: str
+    """CSV file, NumPy array (.npy) or picture, with a sample for each cell."""
 
     def samples(self, pixel: float, context: StateContext) -> np.ndarray:
         data, ending = context.read(self.file), Path(self.file).suffix.lower()

@@ -57,7 +57,9 @@ class Disc(Target):
 
     kind: Literal["disc"] = "disc"
     radius: Length
+    """Radius of the disc."""
     centre: tuple[Place, Place] | None = None
+    """Centre of the disc, as x and y (default: the middle of the field)."""
 
     @property
     def source(self) -> str:
@@ -78,7 +80,9 @@ class FromImage(Target):
 
     kind: Literal["image"] = "image"
     file: str
+    """Picture with a pixel for each cell."""
     invert: bool = False
+    """Draw what is light; false: what is dark."""
 
     @property
     def source(self) -> str:

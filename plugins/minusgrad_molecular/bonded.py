@@ -29,8 +29,8 @@ harmonic_bond = local_energy(
     over=2,
     **INVARIANT,
     x=Node("m", ("d",)),
-    stiffness=Datum("N/m", differentiable=True),
-    rest=Datum("m", differentiable=True),
+    stiffness=Datum("N/m", differentiable=True, about="Stiffness of each bond."),
+    rest=Datum("m", differentiable=True, about="Length of each bond at rest."),
 )(spring.function)
 
 harmonic_angle = local_energy(
@@ -38,8 +38,8 @@ harmonic_angle = local_energy(
     over=3,
     **INVARIANT,
     x=Node("m", ("d",)),
-    stiffness=Datum("J", differentiable=True),
-    rest=Datum("rad", differentiable=True),
+    stiffness=Datum("J", differentiable=True, about="Stiffness of each angle, per squared radian."),
+    rest=Datum("rad", differentiable=True, about="Angle at rest."),
 )(angle.function)
 
 periodic_torsion = local_energy(
@@ -47,7 +47,11 @@ periodic_torsion = local_energy(
     over=4,
     **INVARIANT,
     x=Node("m", (3,)),
-    stiffness=Datum("J", differentiable=True),
-    multiplicity=Datum(integer=True),
-    phase=Datum("rad", differentiable=True),
+    stiffness=Datum("J", differentiable=True, about="Amplitude of each torsion."),
+    multiplicity=Datum(integer=True, about="Number of minima per turn."),
+    phase=Datum(
+        "rad",
+        differentiable=True,
+        about="Phase delta: the energy is largest where the multiplicity times the angle is delta.",
+    ),
 )(dihedral.function)

@@ -19,9 +19,13 @@ class RandomCluster(Record):
     """`n` atoms of a `mass` at random in a sphere of a `radius`, no two of them nearer than `apart`."""
 
     n: Annotated[int, Field(ge=1, le=10_000)]
+    """Number of atoms, up to 10,000."""
     mass: Annotated[float | str, Quantity("kg", "positive")]
+    """Mass of every atom."""
     radius: Annotated[float | str, Quantity("m", "positive")]
+    """Radius of the sphere."""
     apart: Annotated[float | str, Quantity("m", "nonnegative")] = 0.0
+    """Least distance of two atoms."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)

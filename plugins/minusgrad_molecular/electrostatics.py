@@ -21,7 +21,12 @@ from minusgrad.plugin import Datum, Node, Parameter, local_energy
 COULOMB: dict[str, Any] = {
     "symmetries": ("translation", "rotation"),
     "x": Node("m", ("d",)),
-    "coulomb_constant": Parameter("N m^2 C^-2", default="8.9875517862e9 N m^2 C^-2", bounds=(0.0, inf)),
+    "coulomb_constant": Parameter(
+        "N m^2 C^-2",
+        default="8.9875517862e9 N m^2 C^-2",
+        bounds=(0.0, inf),
+        about="Coulomb's constant 1 / (4 pi eps0).",
+    ),
 }
 
 
@@ -36,8 +41,13 @@ def coulomb(x, charge, coulomb_constant):
     over="pairs",
     **COULOMB,
     charge=Node("C"),
-    radius=Parameter("m", bounds=(0.0, inf), open=True),
-    eps_rf=Parameter("1", default=78.3, bounds=(1.0, inf)),
+    radius=Parameter(
+        "m",
+        bounds=(0.0, inf),
+        open=True,
+        about="Radius beyond which is a medium; the same length as the cutoff.",
+    ),
+    eps_rf=Parameter("1", default=78.3, bounds=(1.0, inf), about="Relative permittivity of the medium."),
 )
 def coulomb_reaction_field(x, charge, coulomb_constant, radius, eps_rf):
     """Coulomb energy of pairs within a radius, beyond which is a medium of constant permittivity."""
@@ -47,7 +57,12 @@ def coulomb_reaction_field(x, charge, coulomb_constant, radius, eps_rf):
     return coulomb_constant * charge[0] * charge[1] * (1.0 / r + field / radius)
 
 
-@local_energy("coulomb_14", over=2, **COULOMB, charge_product=Datum("C^2", differentiable=True))
+@local_energy(
+    "coulomb_14",
+    over=2,
+    **COULOMB,
+    charge_product=Datum("C^2", differentiable=True, about="Product of the charges of each pair."),
+)
 def coulomb_14(x, charge_product, coulomb_constant):
     """Coulomb energy of listed pairs, each with a product of charges of its own."""
     return coulomb_constant * charge_product / (x[0] - x[1]).norm()

@@ -34,8 +34,8 @@ def well(separation, epsilon, sigma):
     over="pairs",
     **INVARIANT,
     x=Node("m", ("d",)),
-    epsilon=Parameter("J", bounds=(0.0, inf)),
-    sigma=Parameter("m", bounds=(0.0, inf)),
+    epsilon=Parameter("J", bounds=(0.0, inf), about="Depth of the well."),
+    sigma=Parameter("m", bounds=(0.0, inf), about="Distance at which the energy is zero."),
 )
 def lennard_jones(x, epsilon, sigma):
     """Lennard-Jones energy of atoms of one kind."""
@@ -62,8 +62,8 @@ def lennard_jones_mixture(x, epsilon, sigma):
     over=2,
     **INVARIANT,
     x=Node("m", ("d",)),
-    epsilon=Datum("J", differentiable=True),
-    sigma=Datum("m", differentiable=True),
+    epsilon=Datum("J", differentiable=True, about="Depth of the well of each pair."),
+    sigma=Datum("m", differentiable=True, about="Distance of each pair at which its energy is zero."),
 )
 def lennard_jones_14(x, epsilon, sigma):
     """Lennard-Jones energy of listed pairs, each with parameters of its own."""

@@ -102,12 +102,19 @@ class RadialDistributionBlock(Record):
     """
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     radius: Annotated[float | str, Quantity("m", "positive")]
+    """Largest distance."""
     bins: Annotated[int, Field(ge=1, le=100_000)] = 100
+    """Number of shells, up to 100,000."""
     begin: Annotated[int, Field(ge=0)] = 0
+    """Step from which on it is recorded."""
     between: tuple[str, str] | None = None
+    """Two bodies, whose pairs are counted (default: all atoms)."""
     published: str | None = None
+    """CSV file with columns r and g, which pictures draw beside it (default: none)."""
     length: str = "m"
+    """Unit of r in the published table."""
 
     def make(self, context: ObserverContext) -> Observer:
         fields = context.stepper.potential.fields

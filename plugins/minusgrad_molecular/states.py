@@ -73,8 +73,11 @@ class Molecule(Record):
     """
 
     system: str
+    """XML file of an OpenMM System: masses and force field."""
     positions: str
+    """PDB file of the positions."""
     temperature: Annotated[float | str, Quantity("K", "nonnegative")] = 0.0
+    """Temperature for which velocities are drawn; 0: at rest."""
 
     def make(self, context: StateContext) -> State:
         units = context.units

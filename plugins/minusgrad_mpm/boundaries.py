@@ -34,8 +34,14 @@ STILL = 1e-10
     shape=VECTOR,
     p=Node("kg m s^-1", VECTOR),
     mass=Node("kg", bounds=(0.0, inf)),
-    gravity=Parameter("m s^-2", VECTOR, scale=10.0),
-    tiny=Parameter("kg", default=0.0, bounds=(0.0, inf), reason="it divides, with the mass"),
+    gravity=Parameter("m s^-2", VECTOR, scale=10.0, about="Acceleration of gravity."),
+    tiny=Parameter(
+        "kg",
+        default=0.0,
+        bounds=(0.0, inf),
+        reason="it divides, with the mass",
+        about="Mass that is added to that of a cell, which divides.",
+    ),
     dt=TimeStep(),
 )
 def grid_velocity(p, mass, gravity, tiny, dt):
@@ -61,7 +67,13 @@ def obstacle_contact(V, obstacle):
     shape=VECTOR,
     V=SPEED,
     wall=NORMAL,
-    friction=Parameter("1", VECTOR, bounds=(0.0, inf), scale=0.5),
+    friction=Parameter(
+        "1",
+        VECTOR,
+        bounds=(0.0, inf),
+        scale=0.5,
+        about="Coefficient of friction on the walls across each axis; 0 slips.",
+    ),
 )
 def wall_contact(V, wall, friction):
     """Walls across the axes, with friction."""

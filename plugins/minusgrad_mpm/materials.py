@@ -14,16 +14,22 @@ Stomakhin, Howes, Schroeder & Teran 2012, Proc. Symp. Comput. Animation, 25 (fix
 Wood 2008, section 6.4 (neo-Hookean); Hu et al. 2019, ICRA, 6265 (muscles as a stress along the fibre).
 """
 
+from dataclasses import replace
 from math import inf
+from typing import Any
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 STRETCH, VOLUME = Node("1", ("d", "d")), Node("m^3")
 PLANE = Node("1", (2, 2))
 MODULUS = Parameter("Pa", bounds=(0.0, inf), reason="a solid resists")
+LAME: dict[str, Any] = {
+    "mu": replace(MODULUS, about="Lame's constant mu, the shear modulus."),
+    "lam": replace(MODULUS, about="Lame's constant lambda."),
+}
 
 
-@local_energy("corotated", over="nodes", F=PLANE, volume=VOLUME, mu=MODULUS, lam=MODULUS)
+@local_energy("corotated", over="nodes", F=PLANE, volume=VOLUME, **LAME)
 def corotated(F, volume, mu, lam):
     """Fixed corotated solid in the plane."""
     J, square = F[0].determinant(), (F[0] * F[0]).sum()
@@ -31,7 +37,7 @@ def corotated(F, volume, mu, lam):
     return volume[0] * (mu * apart + 0.5 * lam * (J - 1.0) * (J - 1.0))
 
 
-@local_energy("neo_hookean_particles", over="nodes", F=STRETCH, volume=VOLUME, mu=MODULUS, lam=MODULUS)
+@local_energy("neo_hookean_particles", over="nodes", F=STRETCH, volume=VOLUME, **LAME)
 def neo_hookean_particles(F, volume, mu, lam):
     """Compressible neo-Hookean solid with logarithms."""
     log_J = ti.log(F[0].determinant())
@@ -39,7 +45,7 @@ def neo_hookean_particles(F, volume, mu, lam):
     return volume[0] * (0.5 * mu * stretch - mu * log_J + 0.5 * lam * log_J * log_J)
 
 
-@local_energy("fluid", over="nodes", F=STRETCH, volume=VOLUME, bulk=MODULUS)
+@local_energy("fluid", over="nodes", F=STRETCH, volume=VOLUME, bulk=replace(MODULUS, about="Bulk modulus."))
 def fluid(F, volume, bulk):
     """Fluid that resists a change of volume alone."""
     J = F[0].determinant()
@@ -52,8 +58,8 @@ def fluid(F, volume, bulk):
     F=STRETCH,
     volume=VOLUME,
     a=Node(),
-    strength=Parameter("Pa", scale=1.0),
-    fibre=Parameter("1", ("d",)),
+    strength=Parameter("Pa", scale=1.0, about="Stress along the fibre at an activation of one."),
+    fibre=Parameter("1", ("d",), about="Direction of the fibre at rest."),
 )
 def particle_muscle(F, volume, a, strength, fibre):
     """Fibre that shortens with its activation."""

@@ -65,7 +65,9 @@ MOMENTA = {"q": Output("kg m s^-1", VECTOR), "A": Output("kg s^-1", MATRIX)}
     m=MASS,
     F=STRETCH,
     P=Node("J", MATRIX),
-    inverse_moment=Parameter("m^-2", bounds=(0.0, inf)),
+    inverse_moment=Parameter(
+        "m^-2", bounds=(0.0, inf), about="Inverse of the second moment of the spline, 4 / spacing^2."
+    ),
     dt=TimeStep(),
 )
 def momentum_with_stress(v, C, m, F, P, inverse_moment, dt):
@@ -111,8 +113,8 @@ def particles_moved(x, v, dt):
     shape=VECTOR,
     x=PLACE,
     v=VELOCITY,
-    low=Parameter("m", VECTOR),
-    high=Parameter("m", VECTOR),
+    low=Parameter("m", VECTOR, about="Lower corner of the box."),
+    high=Parameter("m", VECTOR, about="Upper corner of the box."),
     dt=TimeStep(),
 )
 def particles_moved_within(x, v, low, high, dt):

@@ -48,16 +48,22 @@ class Sphere(Record):
     """An obstacle."""
 
     centre: tuple[Place, ...]
+    """Centre of the sphere."""
     radius: Length
+    """Radius of the sphere."""
 
 
 class GridTable(Record):
     """`grid`: the number of cells along x, y (and z), their spacing, walls of so many cells, and spheres."""
 
     cells: tuple[Count, ...]
+    """Number of cells along x, y (and z)."""
     spacing: Length
+    """Side of a cell."""
     walls: Annotated[int, Field(ge=0)] = 3
+    """Thickness of the walls, in cells."""
     spheres: tuple[Sphere, ...] = ()
+    """Spheres that are obstacles."""
 
     def make(self, context: StateContext) -> tuple[Grid, dict[str, np.ndarray]]:
         """The grid, and the fields over it."""
@@ -92,13 +98,21 @@ class Block(Record):
     """
 
     name: str
+    """Name of the body."""
     corner: tuple[Place, ...]
+    """Lowest corner of the block."""
     size: tuple[Length, ...]
+    """Lengths of its edges."""
     counts: tuple[Count, ...]
+    """Number of particles along each axis."""
     mass: Mass = 1.0
+    """Mass of every particle."""
     velocity: tuple[Speed, ...] | None = None
+    """Velocity of all its particles (default: at rest)."""
     seed: Annotated[int, Field(ge=0)] | None = None
+    """Seed with which particles are placed in it by chance (default: evenly)."""
     muscle: Annotated[int, Field(ge=0)] | None = None
+    """Number of the muscle that its particles belong to (default: none)."""
 
     def points(self, d: int, context: StateContext) -> np.ndarray:
         """Places (n, d), along the last axis first."""
@@ -123,8 +137,11 @@ class ParticleBlocks(Record):
     """Blocks of particles, each a body."""
 
     grid: GridTable
+    """The grid beneath the particles."""
     blocks: Annotated[tuple[Block, ...], Field(min_length=1)]
+    """Blocks of particles, each a body."""
     volume: Annotated[float | str, Quantity("m^3", "positive")] = 1.0
+    """Volume of every particle at rest."""
 
     def make(self, context: StateContext) -> State:
         grid, over_grid = self.grid.make(context)
@@ -165,11 +182,17 @@ class ParticleSheet(Record):
     """
 
     grid: GridTable
+    """The grid beneath the sheet."""
     counts: tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=2)]]
+    """Number of nodes along x and y, at least 2."""
     spacing: Length
+    """Distance of neighbouring nodes."""
     corner: tuple[Place, Place]
+    """Lowest corner of the sheet."""
     mass: Mass = 1.0
+    """Mass of every particle."""
     velocity: tuple[Speed, Speed] = (0.0, 0.0)
+    """Velocity of all particles."""
 
     def make(self, context: StateContext) -> State:
         grid, over_grid = self.grid.make(context)

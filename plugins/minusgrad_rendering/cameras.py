@@ -21,10 +21,15 @@ class CamerasTable(Record):
     """
 
     views: Annotated[int, Field(ge=1)] = 7
+    """Number of cameras, along a half circle."""
     pixels: Annotated[int, Field(ge=1)] = 128
+    """Number of pixels along each side of a view."""
     steps: Annotated[int, Field(ge=1)] = 200
+    """Number of steps of each ray through the cube."""
     distance: Annotated[float | str, Quantity("m", "positive")]
+    """Distance of the cameras from the centre of the cube."""
     opening: Annotated[float, Field(gt=0.0)] = 0.3
+    """Half of a view's width at distance 1."""
 
     def rays(self, side: float, units: UnitSystem) -> tuple[np.ndarray, np.ndarray]:
         """Where rays enter and leave a cube [0, side]^3: twice (rays, 3); rays that miss it have equal ends.

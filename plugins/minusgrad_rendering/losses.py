@@ -15,7 +15,9 @@ from minusgrad.plugin import Node, Parameter, local_energy
     depth=Node(),
     target=Node(),
     share=Node(),
-    weight=Parameter("J", default=1.0, bounds=(0.0, inf)),
+    weight=Parameter(
+        "J", default=1.0, bounds=(0.0, inf), about="Weight of the loss, which makes an energy of it."
+    ),
 )
 def view_l2(depth, target, share, weight):
     """Mean squared difference of the views and their targets."""

@@ -32,8 +32,8 @@ def hat(r):
     height=Node("m"),
     here=Cell(),
     s=Spacing(),
-    depth=Parameter("m", bounds=(0.0, inf)),
-    index=Parameter(default=1.333, bounds=(1.0, inf)),
+    depth=Parameter("m", bounds=(0.0, inf), about="Depth of the water."),
+    index=Parameter(default=1.333, bounds=(1.0, inf), about="Refractive index of the water."),
     ground=Table(axes=2),
 )
 def refracted(height, here, s, depth, index, ground):

@@ -27,17 +27,24 @@ class PhantomTable(Record):
     """A body of ellipsoids in a CSV file, with densities in parts of `density`."""
 
     file: str
+    """CSV file of ellipsoids, with densities in parts of `density`."""
     density: Annotated[float | str, Quantity("m^-1", "positive")]
+    """Unit of the densities in the file: absorption per length."""
 
 
 class Volume(Record):
     """A cube of `cells`^3 cells, the cameras around it, and the phantom that they shall see."""
 
     cells: Annotated[int, Field(ge=1)] = 64
+    """Number of cells along each edge of the cube."""
     side: Annotated[float | str, Quantity("m", "positive")]
+    """Edge of the cube."""
     density: Annotated[float | str, Quantity("m^-1", "nonnegative")] = 0.0
+    """Density of every cell at the start: absorption per length."""
     cameras: CamerasTable
+    """The cameras around the cube."""
     phantom: PhantomTable
+    """The body that the cameras see."""
 
     def make(self, context: StateContext) -> State:
         side, start = (quantities(self, context.units)[key] for key in ("side", "density"))

@@ -25,8 +25,14 @@ from minusgrad.plugin import Node, Parameter, local_energy, ti
     over="nodes",
     rho=Node("kg m^-3", bounds=(0.0, inf)),
     m=Node("kg"),
-    rest_density=Parameter("kg m^-3", bounds=(0.0, inf), open=True, reason="a fluid has a density"),
-    sound_speed=Parameter("m s^-1", bounds=(0.0, inf)),
+    rest_density=Parameter(
+        "kg m^-3", bounds=(0.0, inf), open=True, reason="a fluid has a density", about="Density at rest."
+    ),
+    sound_speed=Parameter(
+        "m s^-1",
+        bounds=(0.0, inf),
+        about="Speed of sound at rest; ten times the largest speed keeps the density within 1 %.",
+    ),
 )
 def tait(rho, m, rest_density, sound_speed):
     """Resists compression beyond the density at rest, as water does; the surface is free."""

@@ -14,7 +14,13 @@ from minusgrad.plugin import Node, Parameter, local_map
 from .kernels import scale, shape
 
 X, MASS = Node("m", ("d",)), Node("kg")
-LENGTH = Parameter("m", bounds=(0.0, inf), open=True, reason="a kernel has a width")
+LENGTH = Parameter(
+    "m",
+    bounds=(0.0, inf),
+    open=True,
+    reason="a kernel has a width",
+    about="Smoothing length of the kernel, which reaches as far as twice of it.",
+)
 
 
 @local_map("kernel_density", over="pairs", gives="rho", unit="kg m^-3", x=X, m=MASS, h=LENGTH)

@@ -25,8 +25,11 @@ class FrontBlock(Record):
     """How far the nodes of a `body` have come along an `axis`."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     body: str = "fluid"
+    """Name of the body."""
     axis: Literal["x", "y", "z"] = "x"
+    """Axis along which its largest coordinate is taken."""
 
     def make(self, context: ObserverContext) -> Observer:
         bodies = {body.name: body.nodes for body in context.state.bodies}

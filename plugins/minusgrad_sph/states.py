@@ -47,15 +47,25 @@ class FluidColumn(Record):
     """
 
     width: Length
+    """Width of the fluid, along x."""
     height: Length
+    """Height of the fluid, along y."""
     particles: Annotated[int, Field(ge=4)]
+    """Number of particles across its width, at least 4."""
     h: Length
+    """Smoothing length of the kernel."""
     floor: Length
+    """Length of the tank's floor."""
     rim: Annotated[float, Field(ge=1.0)] = 1.25
+    """Height of the tank's left wall, in parts of that of the fluid, at least 1."""
     layers: Annotated[int, Field(ge=1)] = 3
+    """Number of layers of particles in floor and walls."""
     rest_density: Annotated[float | str, Quantity("kg m^-3", "positive")]
+    """Density at rest."""
     sound_speed: Annotated[float | str, Quantity("m s^-1", "positive")]
+    """Speed of sound at rest; ten times the largest speed keeps the density within 1 %."""
     gravity: Annotated[float | str, Quantity("m s^-2", "nonnegative")] = "9.81 m s^-2"
+    """Acceleration of gravity, along -y; may be 0."""
 
     def make(self, context: StateContext) -> State:
         own = quantities(self, context.units)

@@ -24,10 +24,14 @@ from .kernels import scale, slope
     x=X,
     v=Node("m s^-1", ("d",)),
     m=MASS,
-    alpha=Parameter("1", bounds=(0.0, inf)),
+    alpha=Parameter(
+        "1", bounds=(0.0, inf), about="Strength: a viscosity of alpha h c / 8 in the plane, / 10 in space."
+    ),
     h=LENGTH,
-    sound_speed=Parameter("m s^-1", bounds=(0.0, inf)),
-    rest_density=Parameter("kg m^-3", bounds=(0.0, inf), open=True, reason="a fluid has a density"),
+    sound_speed=Parameter("m s^-1", bounds=(0.0, inf), about="Speed of sound at rest."),
+    rest_density=Parameter(
+        "kg m^-3", bounds=(0.0, inf), open=True, reason="a fluid has a density", about="Density at rest."
+    ),
 )
 def artificial_viscosity(x, v, m, alpha, h, sound_speed, rest_density):
     """Resists the approach and the parting of neighbouring particles."""

@@ -343,7 +343,7 @@ class GradientFlowBlock(Record):
     dt: Annotated[float | str, Quantity("s", "positive")]
     """Time step."""
     capacities: dict[str, str | float] = Limits(min_length=1)
-    """For each field that flows, the field with the capacity C of each node, or a number."""
+    """For each field that flows, the field with the capacity C of each node, or one number."""
     scheme: Literal["implicit_euler", "crank_nicolson", "bdf2"] = "implicit_euler"
     """Implicit scheme: of first order, or of second order (the other two)."""
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"

@@ -63,7 +63,7 @@ def _rows(model: type[BaseModel], above: str, around: tuple[type, ...]) -> Itera
             continue
         schema, text = whole["properties"][key], texts.get(name, "")
         said = _DEFAULT.search(text)
-        default = REQUIRED if key in required else said[1] if said else _written(schema.get("default"))
+        default = REQUIRED if key in required else said[1] if said else _written(schema, field)
         values = _values(schema, whole.get("$defs", {}))
         yield Key(above + key, values, _unit(field, values), default, _DEFAULT.sub(".", text))
         for mark, inner in _tables(field.annotation):
@@ -83,8 +83,11 @@ def _unit(field: FieldInfo, values: str) -> str:
     return "1" if re.search(r"(?<!whole )number", values) else ""
 
 
-def _written(default: Any) -> str:
+def _written(schema: dict[str, Any], field: FieldInfo) -> str:
     """A default as it stands in TOML; that of a table is what its keys say."""
+    default = schema.get(
+        "default", None if field.default_factory is None else field.get_default(call_default_factory=True)
+    )
     if default is None or (isinstance(default, dict) and default):
         return ""
     return json.dumps(default, ensure_ascii=False)
@@ -114,7 +117,8 @@ def _values(key: dict[str, Any], known: dict[str, Any]) -> str:
     if "$ref" in key:
         return _values(known[key["$ref"].rpartition("/")[2]], known)
     if some := key.get("anyOf") or key.get("oneOf"):
-        if {"number", "string"} <= {one.get("type") for one in some}:  # in a unit that the meaning names
+        types = [one.get("type") for one in some]
+        if "string" in types[1:] and "number" in types[: types.index("string")]:  # `float | str`
             some = [one for one in some if one.get("type") not in ("number", "string")]
             return " | ".join([QUANTITY, *_arms(some, known)])
         return " | ".join(_arms(some, known))
@@ -124,7 +128,9 @@ def _values(key: dict[str, Any], known: dict[str, Any]) -> str:
         return f"[{_values(_items(key), known)}, ...]" if _items(key) else "[...]"
     if isinstance(key.get("additionalProperties"), dict):
         return f"{{ NAME = {_values(key['additionalProperties'], known)} }}"
-    return "drawn" if key.get("title") == DRAWN else _TYPES.get(key.get("type", ""), "table")
+    if key.get("title") == DRAWN:
+        return "drawn"
+    return _TYPES.get(key.get("type", ""), "table" if "type" in key else "any")
 
 
 def _arms(some: list[dict[str, Any]], known: dict[str, Any]) -> list[str]:

@@ -40,11 +40,27 @@ def growth(z):
     "fibres",
     over="tuples",
     **SOLID_CELLS,
-    direction=Parameter("1", ("d",)),
-    k1=Parameter("Pa", bounds=(0.0, inf), reason="fibres pull"),
-    k2=Parameter("1", default=0.0, bounds=(0.0, inf), reason="fibres stiffen"),
+    direction=Parameter("1", ("d",), about="Direction of the fibres at rest; its length does not count."),
+    k1=Parameter(
+        "Pa",
+        bounds=(0.0, inf),
+        reason="fibres pull",
+        about="Stiffness of the fibres; at small strains they add 4 k1 along their direction.",
+    ),
+    k2=Parameter(
+        "1",
+        default=0.0,
+        bounds=(0.0, inf),
+        reason="fibres stiffen",
+        about="How the stiffness grows with the strain; 0: not at all.",
+    ),
     dispersion=Parameter(
-        "1", scale=0.1, default=0.0, bounds=(0.0, 1.0 / 3.0), reason="a third has no direction left"
+        "1",
+        scale=0.1,
+        default=0.0,
+        bounds=(0.0, 1.0 / 3.0),
+        reason="a third has no direction left",
+        about="Dispersion of directions: 0 for parallel fibres, 1/3 for none preferred.",
     ),
 )
 def fibres(F, volume, direction, k1, k2, dispersion):

@@ -9,16 +9,28 @@ from ..hyperelastic import SOLID
 
 PLANE_STRESS: dict[str, Any] = SOLID | {
     "x": Node("m", (2,)),
-    "gradients": Datum("m^-1", ("k", 2)),
+    "gradients": Datum(
+        "m^-1", ("k", 2), about="Gradients of the shape functions at rest, one for each node of a cell."
+    ),
     "poissons_ratio": Parameter(
-        "1", scale=0.3, bounds=(-1.0, 0.5), open=True, reason="the bulk modulus is positive and finite"
+        "1",
+        scale=0.3,
+        bounds=(-1.0, 0.5),
+        open=True,
+        reason="the bulk modulus is positive and finite",
+        about="Poisson's ratio, between -1 and 0.5.",
     ),
 }
 """As of a solid, in the plane only. `volume` is area times thickness at rest."""
 
 FLAT_STRAINS: dict[str, Any] = PLANE_STRESS | {
     "poissons_ratio": Parameter(
-        "1", scale=0.3, bounds=(-1.0, 0.5), open="below", reason="the bulk modulus is positive"
+        "1",
+        scale=0.3,
+        bounds=(-1.0, 0.5),
+        open="below",
+        reason="the bulk modulus is positive",
+        about="Poisson's ratio, above -1 and up to 0.5, incompressible.",
     ),
 }
 """Of plates that are linear in their strains, in which lambda* is finite for incompressible solids, too."""
@@ -29,7 +41,12 @@ SOLID_CELLS: dict[str, Any] = {
 """Of a solid with parameters of its own."""
 
 RUBBER: dict[str, Any] = SOLID_CELLS | {
-    "bulk_modulus": Parameter("Pa", bounds=(0.0, inf), reason="a pressure shall not make a solid grow"),
+    "bulk_modulus": Parameter(
+        "Pa",
+        bounds=(0.0, inf),
+        reason="a pressure shall not make a solid grow",
+        about="Bulk modulus: resistance to changes of volume.",
+    ),
 }
 """Of a solid with a bulk modulus K, whose parameters of shear are its own."""
 

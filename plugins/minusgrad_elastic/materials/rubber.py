@@ -28,10 +28,25 @@ from ..hyperelastic import SOLID, lame
 from .roles import RUBBER, RUBBER_SHEET, dilation, first_invariant, second_invariant
 
 MOONEY: dict[str, Any] = {
-    "c10": Parameter("Pa", bounds=(0.0, inf), reason="a solid resists shear"),
-    "c01": Parameter("Pa", bounds=(0.0, inf), reason="a negative one makes large biaxial stretches unstable"),
+    "c10": Parameter(
+        "Pa",
+        bounds=(0.0, inf),
+        reason="a solid resists shear",
+        about="Coefficient of the first invariant; half the shear modulus is c10 + c01.",
+    ),
+    "c01": Parameter(
+        "Pa",
+        bounds=(0.0, inf),
+        reason="a negative one makes large biaxial stretches unstable",
+        about="Coefficient of the second invariant.",
+    ),
 }
-OGDEN: dict[str, Any] = {"shear_modulus": Parameter("Pa"), "exponent": Parameter("1", scale=2.0)}
+OGDEN: dict[str, Any] = {
+    "shear_modulus": Parameter(
+        "Pa", about="Modulus mu of the term, which adds mu times half the exponent to the shear modulus."
+    ),
+    "exponent": Parameter("1", scale=2.0, about="Exponent of the principal stretches."),
+}
 """mu and a; mu a must be positive in the sum over terms."""
 
 
@@ -87,7 +102,16 @@ def mooney_rivlin_plane_stress(F, volume, c10, c01):
 @local_energy(
     "ogden",
     over="tuples",
-    **RUBBER | OGDEN | {"bulk_modulus": Parameter("Pa", default=0.0, bounds=(0.0, inf))},
+    **RUBBER
+    | OGDEN
+    | {
+        "bulk_modulus": Parameter(
+            "Pa",
+            default=0.0,
+            bounds=(0.0, inf),
+            about="Bulk modulus; one of several terms of a material has it.",
+        )
+    },
 )
 def ogden(F, volume, shear_modulus, exponent, bulk_modulus):
     """One term of Ogden's rubber: for stretches up to 7, with two or three terms."""

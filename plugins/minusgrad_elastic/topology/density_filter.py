@@ -14,7 +14,7 @@ from minusgrad.plugin import Datum, Node, local_map
     gives="density",
     over=("cell", "design_cell"),
     design=Node(bounds=(0.0, 1.0), of="design_cell"),
-    share=Datum(),
+    share=Datum(about="Share of a cell's design in the density of a cell near it."),
 )
 def density_filter(design, share):
     """The share of a cell in the density of a cell near it."""

@@ -32,10 +32,15 @@ class DesignDomain(Record):
     """
 
     cells: tuple[Count, Count]
+    """Number of cells along x and along y."""
     side: Annotated[float | str, Quantity("m", "positive")] = 1.0
+    """Side of a cell."""
     thickness: Annotated[float | str, Quantity("m", "positive")] = 1.0
+    """Thickness of the plate."""
     filter_radius: Annotated[float, Field(gt=0.0)] = 1.5
+    """Radius of the density filter, in sides of a cell."""
     fraction: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
+    """Density of every cell at the start, above 0 and up to 1."""
 
     def make(self, context: StateContext) -> State:
         given, (columns, rows) = quantities(self, context.units), self.cells

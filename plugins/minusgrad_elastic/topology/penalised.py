@@ -20,12 +20,28 @@ from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
     over=("cell", "node", "node", "node", "node"),
     u=Node("m", ("d",), scale=0.1, of="node"),
     density=Node(bounds=(0.0, 1.0), of="cell"),
-    slopes=Datum("m^-1", (4, 2)),
-    volume=Datum("m^3"),
-    youngs_modulus=Parameter("Pa", bounds=(0.0, inf), open=True),
-    poissons_ratio=Parameter("1", scale=0.3, default=0.3, bounds=(-1.0, 1.0), open=True),
-    penalty=Parameter("1", default=3.0, bounds=(1.0, 10.0)),
-    least=Parameter("1", scale=1e-3, default=1e-9, bounds=(0.0, 1.0), open=True),
+    slopes=Datum("m^-1", (4, 2), about="Gradients of the four shape functions at a quadrature point."),
+    volume=Datum("m^3", about="Volume of a quadrature point."),
+    youngs_modulus=Parameter("Pa", bounds=(0.0, inf), open=True, about="Young's modulus of a full cell."),
+    poissons_ratio=Parameter(
+        "1",
+        scale=0.3,
+        default=0.3,
+        bounds=(-1.0, 1.0),
+        open=True,
+        about="Poisson's ratio, between -1 and 1 in plane stress.",
+    ),
+    penalty=Parameter(
+        "1", default=3.0, bounds=(1.0, 10.0), about="Exponent of the density in the stiffness."
+    ),
+    least=Parameter(
+        "1",
+        scale=1e-3,
+        default=1e-9,
+        bounds=(0.0, 1.0),
+        open=True,
+        about="Stiffness of an empty cell, relative to a full one.",
+    ),
 )
 def penalised_plate(u, density, slopes, volume, youngs_modulus, poissons_ratio, penalty, least):
     """Plate in plane stress whose stiffness is its density to a power (SIMP); `least` is E_min / E."""

@@ -44,11 +44,17 @@ class DensityProfileBlock(Record):
     """The mean density of `shells` shells from `inner` to `outer`, in equal steps of ln r."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     inner: Length
+    """Inner radius of the first shell."""
     outer: Length
+    """Outer radius of the last shell."""
     shells: Annotated[int, Field(ge=1, le=100_000)] = 30
+    """Number of shells, in equal steps of ln r."""
     body: str | None = None
+    """The stars: a body (default: all)."""
     centre: Centre = "mass"
+    """Centre of mass, or the densest place by a shrinking sphere."""
 
     def make(self, context: ObserverContext) -> Observer:
         values = quantities(self, context.units)

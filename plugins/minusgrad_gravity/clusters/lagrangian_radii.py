@@ -45,9 +45,13 @@ class LagrangianRadiiBlock(Record):
     """
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     fractions: Annotated[tuple[Fraction, ...], Field(min_length=1)] = (0.1, 0.5, 0.9)
+    """Fractions of the mass, between 0 and 1."""
     body: str | None = None
+    """The stars: a body (default: all)."""
     centre: Centre = "mass"
+    """Centre of mass, or the densest place by a shrinking sphere."""
 
     def make(self, context: ObserverContext) -> Observer:
         return LagrangianRadii(context, self)

@@ -33,6 +33,7 @@ class VirialRatioBlock(Record):
     """2 T over the virial sum x dU/dx of the scene's energies, softening included: 1 in equilibrium."""
 
     every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
     def make(self, context: ObserverContext) -> Observer:
         Stars.of("virial_ratio", context, None, "mass")

@@ -27,10 +27,15 @@ class DiscPart(Record):
     """
 
     n: Count
+    """Number of stars of the disc."""
     mass: Mass
+    """Mass of the disc."""
     scale_length: Length
+    """Scale length a: the surface density falls off as exp(-R / a)."""
     scale_height: Length
+    """Scale height h: the density falls off as sech^2(z / h)."""
     toomre_q: Annotated[float, Field(gt=0.0)] = 1.5
+    """Least value of Toomre's Q over all radii."""
 
     def profile(self, values: dict[str, Any]) -> ExponentialDisc:
         """The disc of this record's numbers, in the run's units."""
@@ -41,7 +46,9 @@ class Parts(Record):
     """The parts of a galaxy: a disc, and spheres by name."""
 
     disc: DiscPart | None = None
+    """An exponential disc (default: none)."""
     spheres: dict[str, SpherePart] = Field(default_factory=dict)
+    """Spheres by name, such as a bulge and a halo."""
 
     def drawn(self, context: StateContext, stream: str, G: float) -> "Drawn":
         """Its stars, with the centre of mass at rest at the origin."""
@@ -100,6 +107,7 @@ class Galaxy(Parts):
     """A galaxy of a disc and spheres, each in equilibrium in the potential of all."""
 
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         return self.drawn(context, "galaxy", quantities(self, context.units)["G"]).state()
@@ -109,7 +117,9 @@ class InclinedGalaxy(Parts):
     """A galaxy whose disc is inclined to the orbit, about the line at the angle `node` from pericentre."""
 
     inclination: Angle = 0.0
+    """Inclination of the disc to the plane of the orbit."""
     node: Angle = 0.0
+    """Angle of the line about which the disc is inclined, from pericentre."""
 
     def turned(self, context: StateContext, stream: str, G: float) -> "Drawn":
         """Its stars about the origin, with the disc inclined."""
@@ -126,11 +136,17 @@ class GalaxyEncounter(Record):
     """
 
     first: InclinedGalaxy
+    """The first galaxy."""
     second: InclinedGalaxy
+    """The second galaxy."""
     pericentre: Length
+    """Distance of the centres at pericentre."""
     eccentricity: Annotated[float, Field(gt=0.0)] = 1.0
+    """Eccentricity of the orbit; 1 is a parabola."""
     separation: Length
+    """Distance of the centres at the start."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)

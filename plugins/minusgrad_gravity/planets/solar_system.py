@@ -45,8 +45,11 @@ class SolarSystem(Record):
     """
 
     bodies: list[Name] = Field(default_factory=lambda: list(PLANETS))
+    """Names of the bodies (default: Sun, Moon and planets with Pluto)."""
     G: GravitationalConstant
+    """Newton's constant."""
     frame: Literal["ecliptic", "icrf"] = "ecliptic"
+    """Axes: of the ecliptic, or of the equator (ICRF), of J2000."""
 
     def make(self, context: StateContext) -> State:
         """The fields x, v, m. Raises `UserError` for bodies that are missing or taken twice."""

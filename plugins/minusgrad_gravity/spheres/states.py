@@ -22,8 +22,11 @@ class UniformSphere(Record):
     """Equal masses at rest, uniform in a sphere about the origin: it collapses."""
 
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the whole sphere."""
     radius: Length
+    """Radius of the sphere."""
 
     def make(self, context: StateContext) -> State:
         values, draws = quantities(self, context.units), Draws(context.seed, "uniform_sphere", self.n)
@@ -35,10 +38,15 @@ class KingSphere(Record):
     """A King model in equilibrium: the depth `W0` of its centre, and the radius where its density ends."""
 
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the whole sphere."""
     W0: Annotated[float, Field(ge=0.1, le=16.0)]
+    """Depth of the centre: dimensionless potential, 0.1 to 16."""
     tidal_radius: Length
+    """Radius at which the density ends."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         values, draws = quantities(self, context.units), Draws(context.seed, "king_sphere", self.n)
@@ -52,9 +60,14 @@ class HernquistPart(Record):
 
     kind: Literal["hernquist"] = "hernquist"
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the sphere."""
     radius: Length
+    """Scale radius."""
     truncation: Length | None = None
+    """Length r_t at which the density is truncated, by sech(r / r_t) (default: the outermost 1 % is left
+    out)."""
 
     def profile(self, values: dict[str, Any]) -> CuspedSphere:
         return cusped(values, outer=4.0)
@@ -65,9 +78,13 @@ class NfwPart(Record):
 
     kind: Literal["nfw"] = "nfw"
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the truncated sphere."""
     radius: Length
+    """Scale radius."""
     truncation: Length
+    """Length r_t at which the density is truncated, by sech(r / r_t)."""
 
     def profile(self, values: dict[str, Any]) -> CuspedSphere:
         return cusped(values, outer=3.0)
@@ -77,10 +94,16 @@ class HernquistSphere(Record):
     """A Hernquist sphere in equilibrium; without `truncation` the outermost 1 % of the mass is left out."""
 
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the sphere."""
     radius: Length
+    """Scale radius."""
     truncation: Length | None = None
+    """Length r_t at which the density is truncated, by sech(r / r_t) (default: the outermost 1 % is left
+    out)."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         return alone(self, context, "hernquist_sphere", outer=4.0)
@@ -90,10 +113,15 @@ class NfwSphere(Record):
     """A truncated sphere of Navarro, Frenk and White in equilibrium; `mass` is all of it."""
 
     n: Count
+    """Number of stars."""
     mass: Mass
+    """Mass of the truncated sphere."""
     radius: Length
+    """Scale radius."""
     truncation: Length
+    """Length r_t at which the density is truncated, by sech(r / r_t)."""
     G: GravitationalConstant
+    """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
         return alone(self, context, "nfw_sphere", outer=3.0)
