@@ -21,6 +21,11 @@ def looking(*often: int) -> dict[str, int]:
     return {f"observe.{k}.every": n for k, n in enumerate(often)}
 
 
+def counted(*varied: str) -> dict[str, int]:
+    """Eleven values of each: more members than two vectors have lanes, and some left over."""
+    return {f'ensemble.vary."{key}".range.count': 11 for key in varied}
+
+
 GALAXY = ("disc", "spheres.halo", "spheres.bulge")
 """Parts of each galaxy."""
 IN_TIME: dict[str, dict[str, Any]] = {
@@ -35,7 +40,9 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),
-    "double_pendulums": {"run.steps": 60, "checkpoint.every": 20} | looking(6),
+    "double_pendulums": {"run.steps": 60, "checkpoint.every": 20}
+    | counted("state.angles.0", "state.angles.1")
+    | looking(6),
     "figure_eight": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "galaxy_collision": {f"state.{one}.{part}.n": 30 for one in ("first", "second") for part in GALAXY}
     | {"run.steps": 12, "checkpoint.every": 4}
@@ -46,7 +53,9 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 2, 4, 4),
     "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
     "spring_stiffness": {"run.steps": 60, "checkpoint.every": 20},
-    "stability_map": {"run.steps": 60, "checkpoint.every": 20} | looking(6),
+    "stability_map": {"run.steps": 60, "checkpoint.every": 20}
+    | counted("state.bodies.1.semi_major_axis", "state.bodies.1.eccentricity")
+    | looking(6),
     "two_body": {"run.steps": 80, "checkpoint.every": 20},
     "walker": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 4, 4),
     "warm_crystal": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4, 12),
