@@ -90,6 +90,7 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
         "versions": meta.get("versions"),
         "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
         "fitted": [_of_start(one) for one in meta.get("fitted") or () if isinstance(one, Mapping)],
+        "initial": dict(meta["initial"]) if isinstance(meta.get("initial"), Mapping) else None,
         "arrays": arrays,
     } | _of_members(moment)
 

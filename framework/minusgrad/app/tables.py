@@ -125,6 +125,9 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for what in ("versions", "plugins"):
         if found.get(what):
             print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")
+    if one := found.get("initial"):
+        of = f" of '{one['title']}'" * bool(one.get("title"))
+        print(f"  starts from step {one.get('step')} of another run{of}")
     for one in found.get("fitted", ()):
         of = f" of '{one['title']}'" * bool(one["title"])
         print(f"  starts from iteration {one['iteration']} of a fit{of}: {', '.join(one['values'])}")

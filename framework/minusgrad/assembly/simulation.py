@@ -62,10 +62,12 @@ from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper, refuse_time_steps
+from ..steppers.timed.time_stepper import TimeStepper
 from . import job, provenance
 from .blocks.slopes import slope_of
 from .blocks.term_block import TermBlock, bodies_named, magnetic_term
 from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
+from .initial.initial_values import InitialValues
 from .installed_plugins import Plugin
 from .observers import Observer
 from .origins import run_origin
@@ -103,6 +105,7 @@ class Simulation:
                     self.fields = self._fields()
             except EnergyError as error:
                 raise EnergyError(str(error).removeprefix("box: ") if scene.box else str(error)) from None
+        self.initial = self._put_initial(folder)
         refuse_non_finite(list(self.fields.values()), "the initial state", NonFiniteStartError)
         for motion in self.state.motions:
             refuse_distant(self.fields[motion.position], "the initial state")
@@ -148,6 +151,7 @@ class Simulation:
                 refuse_time_steps(self.potential)
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
+        self._set_clock()
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
         self._refuse_a_stepper_that_forgets()
@@ -281,6 +285,32 @@ class Simulation:
         if isinstance(periodic, bool):
             periodic = (periodic,) * (np.shape(values[BOX])[-1] if BOX in values else 0)
         return Fields(values, units, precision, periodic)
+
+    def _put_initial(self, inputs: Path | None) -> InitialValues | None:
+        """Replace values of the state by those of `[initial]`, if there is one."""
+        if self.scene.initial is None:
+            return None
+        where = self.scene.path.parent, inputs
+        initial = InitialValues(self.scene.initial, self.starting, *where, self.placed)
+        now = {name: field.values for name, field in self.fields.items()}
+        units = {name: field.unit for name, field in self.fields.items()}
+        found = initial.replaced(now, units, tuple(self.state.bodies))
+        for name, values in found.items():
+            self.fields[name].set(values)
+        of_state = {name: found[name] for name in self.state.fields if name in found}
+        self.state = replace(self.state, fields={**self.state.fields, **of_state})
+        self.starting.remarks += initial.remarks if inputs is None else []
+        return initial
+
+    def _set_clock(self) -> None:
+        """Begin at the time of the state of `[initial]`, where it says so."""
+        if self.initial is None or self.initial.time is None:
+            return
+        with self.placed(("initial", "time")):
+            if not isinstance(self.stepper, TimeStepper):
+                kind = self.scene.stepper.kind
+                raise EnergyError(f"stepper '{kind}' has no clock, got time = true; leave it out")
+            self.stepper.begin_at(self.initial.time)
 
     def _refuse_frozen_rest(self) -> None:
         """Refuse terms that keep numbers of the shape at rest, where this is a field that may change."""
@@ -718,6 +748,7 @@ class Simulation:
         bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
         around = {"surroundings": self._surroundings} if any(self._surroundings.values()) else {}
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
+        fitted |= {} if self.initial is None else self.initial.facts()
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
         called = {"callbacks": self.callbacks} if self.callbacks else {}
         return facts | named | {"origin": self.origin} | around | fitted | called

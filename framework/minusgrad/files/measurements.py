@@ -22,6 +22,7 @@ from . import h5md, hdf5_trust
 from .csv_table import CsvTable
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
+SEGMENTS = "for a run, name a segment in traj/; measurements are"
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
 
 def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     name = f"{h5md.FRAMES}/{wanted.label}"
-    time, value = (_plain(opened, f"{name}/{leaf}", size) for leaf in ("time", "value"))
+    time, value = (plain_dataset(opened, f"{name}/{leaf}", size, SEGMENTS) for leaf in ("time", "value"))
     shape = (len(time), wanted.count, *wanted.shape) if time.ndim == 1 else None
     if value.shape != shape or not time.size:
         raise UserError(
@@ -168,8 +169,12 @@ def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     return Measurements(times, values, places, _size(time), _size(value))
 
 
-def _plain(opened: h5py.File, path: str, size: int) -> h5py.Dataset:
-    """A dataset of numbers stored in this file, reached without links."""
+def plain_dataset(opened: h5py.File, path: str, size: int, who: str) -> h5py.Dataset:
+    """A dataset of numbers stored in this file, reached without links.
+
+    size: that of the file. who: the words before "plain arrays only" in a message. Raises `UserError` if it
+    is missing, and `CheckpointError` for one that is not to be trusted.
+    """
     item, before = opened, ""
     for part in path.split("/"):
         there = sorted(item) if isinstance(item, h5py.Group) else []
@@ -181,7 +186,7 @@ def _plain(opened: h5py.File, path: str, size: int) -> h5py.Dataset:
                 f"'{before}' is a link; do not trust it, or copy the linked data into the file"
             )
         item = item[part]
-    hdf5_trust.refuse_strange(path, item, "for a run, name a segment in traj/; measurements are")
+    hdf5_trust.refuse_strange(path, item, who)
     if item.nbytes > size:
         raise CheckpointError(f"'{path}' claims more bytes than the file has; do not trust it")
     return item

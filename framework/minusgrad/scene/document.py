@@ -27,6 +27,7 @@ from . import parsing, toml_text
 from .box_table import BoxTable
 from .ensemble_table import EnsembleTable
 from .fit_table import FitTable
+from .initial_table import InitialTable
 from .records import AnyBlock, Quantity, Record, quantities
 from .tagged_unions import ByForm, one_or_table
 from .toml_positions import KeyPath, index
@@ -233,6 +234,8 @@ class Skeleton(Record):
     """Engine, architecture, precision, threads and seed."""
     state: AnyBlock
     """The initial state: fields, bodies and lists of tuples; `kind` names it."""
+    initial: InitialTable | None = None
+    """Values of fields from files or from another run, in place of the state's (default: none)."""
     box: BoxTable | None = None
     """A periodic box (default: that of the state, or none)."""
     map: tuple[AnyBlock, ...] = ()
@@ -323,6 +326,7 @@ class Scene:
     units: Units
     runtime: Runtime
     state: Block
+    initial: InitialTable | None
     box: BoxTable | None
     map: tuple[Block, ...]
     slope: tuple[SlopeTable, ...]
@@ -420,7 +424,8 @@ class Document:
             return None, [_bracketed(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
-            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
+            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0],
+            whole.initial, whole.box, of["map"],
             whole.slope, of["energy"], of["compound"], of["lagrangian"], of["dissipation"], of["magnetic"],
             of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
             whole.fit, whole.ensemble, of[LOSS], self,

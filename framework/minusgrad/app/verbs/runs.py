@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 from contextlib import contextmanager
 
 from ...errors import MinusgradError
@@ -21,6 +23,8 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
     )
     parser.add_argument("--out", type=path, help=out)
     parser.add_argument("--force", action="store_true", help="delete an earlier run in that folder")
+    text = "start with the last saved state of another run ([initial] run)"
+    parser.add_argument("--from", type=path, dest="start", metavar="RUN", help=text)
     fitted_option(parser)
     _hours_option(parser)
     common_options(parser)
@@ -41,8 +45,12 @@ def _member_option(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _overrides(a: argparse.Namespace) -> list[str]:
-    """The overrides on the command line, the member's among them."""
-    return a.overrides if a.member is None else [*a.overrides, f"ensemble.member={a.member}"]
+    """The overrides on the command line, those that options stand for among them."""
+    member = [] if a.member is None else [f"ensemble.member={a.member}"]
+    if a.start is None:
+        return [*a.overrides, *member]
+    start = os.path.relpath(a.start, a.scene.parent)  # a run's files do not depend on where it lies
+    return [*a.overrides, *member, f"initial.run={json.dumps(start, ensure_ascii=False)}"]
 
 
 def resume_options(parser: argparse.ArgumentParser) -> None:

@@ -50,7 +50,7 @@ def plugin_option(parser: argparse.ArgumentParser) -> None:
 
 def fitted_option(parser: argparse.ArgumentParser) -> None:
     text = "start with what this fit of the scene found: its parameters and initial fields"
-    parser.add_argument("--fitted", type=path, metavar="DIR", help=text)
+    parser.add_argument("--fitted", "--found", type=path, metavar="DIR", help=text)
 
 
 def json_option(parser: argparse.ArgumentParser) -> None:

@@ -122,7 +122,7 @@ class MemberStates:
             made = model.make(context)  # type: ignore[union-attr]
         if not isinstance(made, State):
             raise PluginError(f"{entry.owner}: {what} makes a {type(made).__name__}, not a State")
-        return made
+        return made if (initial := self._template.initial) is None else initial.onto(made)
 
 
 def state_key(simulation: Simulation, model: Any, key: str, how: VaryTable) -> tuple[StateKey, Place]:

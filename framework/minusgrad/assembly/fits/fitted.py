@@ -29,7 +29,7 @@ from .. import provenance
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""
 SAME = (
-    *("units", "state", "box", "map", "slope", "energy", "compound", "lagrangian", "dissipation"),
+    *("units", "state", "initial", "box", "map", "slope", "energy", "compound", "lagrangian", "dissipation"),
     *("magnetic", "constraint", "hold"),
 )
 """The sections of a scene that give a fitted value its meaning."""

@@ -27,6 +27,12 @@ class TimeStepper(Stepper):
         self._start, self._dt = t0, self._checked(dt, t0)
         self._made_with = self._dt
 
+    def begin_at(self, time: float) -> None:
+        """Begin at step 0 and this time with the present fields. Raises `EnergyError` for a dt too small."""
+        self._start_clock(self._dt, time)
+        self._clock_changed()
+        self.begin()
+
     def _checked(self, dt: float, now: float) -> float:
         """A time step that serves at the time `now`. Raises `EnergyError` for another one."""
         raise NotImplementedError
