@@ -531,7 +531,7 @@ def outermost(everything: list[Key]) -> list[Key]:
     ]
 
 
-ALIKE = {("cells", "cell")}
+ALIKE = {("cells", "cell"), ("members", "member")}
 """A key, and a misspelling of it that is another key of the same table."""
 
 
