@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from .energies.staged_map import staged_map
     from .energies.term import bind
     from .engine.special_functions import erf, erfc
-    from .errors import UserError
+    from .errors import CallbackError, UserError
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged.staged_binding import bind_staged
-    from .scripting.callbacks import CallbackError, every
+    from .scripting.callbacks import every
     from .scripting.energies_at_hand import energy, observer
     from .scripting.resume import resume
     from .scripting.simulation import Simulation, load
@@ -107,11 +107,11 @@ _HOMES = {
     "energies.term": "bind",
     "engine.runtime": "ti",
     "engine.special_functions": "erf erfc",
-    "errors": "UserError",
+    "errors": "CallbackError UserError",
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged.staged_binding": "bind_staged",
-    "scripting.callbacks": "CallbackError every",
+    "scripting.callbacks": "every",
     "scripting.energies_at_hand": "energy observer",
     "scripting.resume": "resume",
     "scripting.simulation": "Simulation load",

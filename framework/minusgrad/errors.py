@@ -138,6 +138,10 @@ class PluginFailedError(RunFailedError):
     """The code of a plugin raised an error, or tried to end the process, during a run."""
 
 
+class CallbackError(RunFailedError):
+    """A function that is called between steps raised an error: the message names it, and the step."""
+
+
 class DivergedError(RunFailedError):
     """A run whose energy error exceeds its bound: its numbers mean nothing. A smaller dt may cure it."""
 

@@ -1,10 +1,8 @@
 """Simulations in Python give the bits of scenes, and are stepped, run, saved and read again."""
 
-import tomllib
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import minusgrad as mg
 from minusgrad_gravity.gravity import gravity
@@ -85,13 +83,3 @@ def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
     assert simulation.stepper.step == 40
     assert np.array_equal(run["position"][-1], position(simulation))
     assert run.series("observables/total").step.tolist() == list(range(10, 45, 5))
-
-
-@pytest.mark.parametrize("form", ["text", "dictionary", "path"])
-def test_a_scene_is_loaded_from_every_form(form: str, tmp_path: Path) -> None:
-    text = Path("scenes/two_body.toml").read_text()
-    scene = {"text": text, "dictionary": tomllib.loads(text), "path": Path("scenes/two_body.toml")}[form]
-    simulation = mg.load(scene, {"run.steps": 20})
-    run = simulation.run(out=tmp_path / "run")
-    other = mg.run("scenes/two_body.toml", {"run.steps": 20}, out=tmp_path / "other")
-    assert np.array_equal(run["position"], other["position"])

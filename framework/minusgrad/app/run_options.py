@@ -46,6 +46,10 @@ class Calls(Protocol):
 class ResumedCalls(Calls, Protocol):
     """Those of a run that is continued."""
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the functions."""
+
     def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
         """The simulation of a scene that they are called for; folder: that of its input files."""
 

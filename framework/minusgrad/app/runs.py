@@ -26,6 +26,7 @@ from ..assembly.simulation import Simulation
 from ..assembly.validation import ValidatedScene, validate
 from ..engine import runtime
 from ..errors import (
+    CallbackError,
     CheckpointError,
     DivergedError,
     InterruptedRunError,
@@ -167,17 +168,27 @@ def _ready(job: Checked) -> Checked:
 def _built(kind: type[Checked], validated: ValidatedScene, folder: Path | None = None) -> Checked:
     """The objects of a scene. Raises `PluginError` for errors of a plugin's code."""
     with blaming(validated.registry):
-        if kind is Simulation and validated.scene.ensemble is not None:
-            return _member(validated, folder)  # type: ignore[return-value]
+        if kind is Simulation:
+            return simulation_of(validated, folder)  # type: ignore[return-value]
         return kind(validated, folder)
 
 
-def _member(validated: ValidatedScene, folder: Path | None) -> Simulation:
-    """The member of an ensemble that the scene names; if it names none, the scene as it is written."""
+Build = Callable[[ValidatedScene, Path | None], Simulation]
+"""Makes the simulation of a scene, or of one member; the folder is that of its input files."""
+
+
+def simulation_of(
+    validated: ValidatedScene, folder: Path | None = None, build: Build = Simulation
+) -> Simulation:
+    """The simulation of a scene; of an ensemble the member that it names, else the scene as it is written.
+
+    Raises `PluginError` for errors of a plugin's code.
+    """
     table = validated.scene.ensemble
-    if table is None or table.member is None:
-        return Simulation(validated, folder)
-    return Members(validated, folder).simulation(table.member)
+    with blaming(validated.registry):
+        if table is None or table.member is None:
+            return build(validated, folder)
+        return Members(validated, folder).simulation(table.member, build)
 
 
 def begin(job: Simulation, options: RunOptions) -> Run:
@@ -237,8 +248,8 @@ def resume(
             if not allow_changed:
                 divergence.refuse(folder)
             snapshot, remarks = folder.restore()
-            if calls is None and not allow_changed:
-                _ask_for_callbacks(path, snapshot.meta)
+            if not allow_changed:
+                _ask_for_callbacks(path, snapshot.meta, calls.names if calls else ())
             job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls)
         kept = job.scene.checkpoint
         with Writer() as writer:
@@ -287,7 +298,7 @@ def rebuilt(
     plugins: Plugins,
     allow_changed: bool = False,
     verb: str = "resume",
-    build: Callable[[ValidatedScene, Path | None], Simulation] = Simulation,
+    build: Build = Simulation,
 ) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
 
@@ -313,8 +324,7 @@ def rebuilt(
     elif "ensemble" in snapshot.meta:
         job = _built(Ensemble, validated, path / INPUTS)
     else:
-        with blaming(validated.registry):
-            job = build(validated, path / INPUTS)
+        job = simulation_of(validated, path / INPUTS, build)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     return job, [*grave], [*light]
 
@@ -369,6 +379,9 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
             error.add_note(f"{folder.path}: the data saved up to step {saver.saved} is intact")
             if isinstance(error, PluginFailedError):
                 error.add_note(f"after the plugin is corrected, {again} --allow-changed")
+            if isinstance(error, CallbackError):
+                cure = again.removesuffix(")")
+                error.add_note(f"after the function is corrected, {cure}, allow_changed=True)")
         raise
     if outcome == "interrupted":
         folder.journal("interrupted", step=saver.saved)
@@ -447,9 +460,9 @@ def _ask_for_energies(path: Path, meta: Mapping[str, Any], given: Plugins) -> No
         )
 
 
-def _ask_for_callbacks(path: Path, meta: Mapping[str, Any]) -> None:
-    """Raise `CheckpointError` if the run calls functions of Python between its steps."""
-    if called := provenance.callbacks(meta):
+def _ask_for_callbacks(path: Path, meta: Mapping[str, Any], given: Sequence[str]) -> None:
+    """Raise `CheckpointError` if the run calls functions between its steps that are not given."""
+    if called := [name for name in provenance.callbacks(meta) if name not in given]:
         raise CheckpointError(
             f"{path}: calls {', '.join(called)} between its steps, which no run folder contains; go on in"
             f" Python: {_python_line(path, meta)}"

@@ -18,7 +18,7 @@ import numpy as np
 from ..assembly.origins.plugin_sources import code_alone
 from ..assembly.origins.source_text import of_function
 from ..energies.fields import Field
-from ..errors import MinusgradError, RunFailedError, UserError
+from ..errors import CallbackError, MinusgradError, UserError
 from ..files.run_folder import RunDir
 from ..steppers.scheduler import Every
 from ..steppers.stepper import Stepper
@@ -39,10 +39,6 @@ class Scripted(Protocol):
 
     @property
     def parameters(self) -> dict[str, np.ndarray]: ...
-
-
-class CallbackError(RunFailedError):
-    """A function that is called between steps raised an error. Names the function and the step."""
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ whose source is hashed and kept in run folders.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import ModuleType
+from pathlib import Path
 from typing import Any
 
 from ..assembly.hookspecs import hookimpl
+from ..assembly.origins.source_text import TEXT
 from ..assembly.registry import PluginSource, Registry, module_of
 from ..energies.local_energy import LocalEnergy
 from ..energies.values.energy_values import Declaration, EnergyValues
@@ -100,8 +101,15 @@ def _used(whole: Registry, data: Mapping[str, Any], own: set[str]) -> set[str]:
     }
 
 
-def names_of(modules: Mapping[str, ModuleType]) -> list[str]:
-    """The energies at hand among the modules of a registry."""
-    from ..assembly.origins.source_text import TEXT
+def names_of(registry: Registry) -> list[str]:
+    """The names of the energies at hand in a registry."""
+    return [name for name, module in registry.modules.items() if hasattr(module, TEXT)]
 
-    return [name for name, module in modules.items() if hasattr(module, TEXT)]
+
+def sources(registry: Registry) -> list[PluginSource]:
+    """The plugins of a registry that are not installed: energies and modules at hand, and files."""
+    found: list[PluginSource] = []
+    for name, one in registry.plugins.items():
+        if one.distribution in ("file", "module"):
+            found.append(Path(one.target) if one.distribution == "file" else registry.modules[name])
+    return found

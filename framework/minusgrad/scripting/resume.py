@@ -24,6 +24,11 @@ class ResumedCalls:
         self._callbacks = checked(callbacks)
         self._simulation: Simulation | None = None
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the functions."""
+        return [one.name for one in self._callbacks]
+
     def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
         """The simulation of the run, which its callbacks are called with."""
         self._simulation = Simulation.of(validated, folder, self._callbacks)

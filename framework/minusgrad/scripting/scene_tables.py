@@ -75,7 +75,8 @@ class SceneTables:
                 raise UserError(
                     f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary"
                 )
-        return {k: v for k, v in data.items() if v is not None and not (isinstance(v, list) and not v)}
+        empty = [k for k, v in data.items() if v is None or (v == [] and k != "plugins")]
+        return {k: v for k, v in data.items() if k not in empty}
 
     def run(self, steps: int, record: int | None) -> None:
         """The steps of a run; and without observers, energies and frames at every `record` steps."""
@@ -164,7 +165,7 @@ class SceneTables:
         given = self._given.get("fields")
         if not isinstance(given, Mapping) or not given:
             raise UserError(
-                f"fields: needs arrays by name, got {given!r}; write"
+                f"fields: needs arrays by name, got {'none' if not given else _kind_of(given)}; write"
                 " Simulation(fields={'x': x, 'v': v, 'm': m}, ...), or give a `state`"
             )
         found = dict[str, np.ndarray]()

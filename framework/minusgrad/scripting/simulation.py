@@ -6,13 +6,15 @@ run = sim.run(steps=10_000, out="runs/mine")
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
 from ..app import runs
 from ..app.progress import progress as show_progress
+from ..app.results.fit import Fit
 from ..app.results.run import Run
 from ..app.run_options import Overrides, Progress, RunOptions, Say, as_overrides, quiet, unsaid
 from ..assembly import simulation
@@ -20,7 +22,7 @@ from ..assembly.fits.fitted import Fitted
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
-from ..errors import UserError
+from ..errors import UserError, unknown
 from ..files import durable
 from ..files.checkpoint import Snapshot
 from ..scene import document, toml_text
@@ -31,6 +33,10 @@ from .scene_tables import FILE, SceneTables
 
 NAME = Path("simulation")
 """What messages and default run folders call a simulation of arguments."""
+
+
+OWN = ("self", "run", "callbacks", "unfit", "__class__")
+"""Names in the constructor of a simulation that are no tables."""
 
 
 class Simulation(simulation.Simulation):
@@ -81,8 +87,13 @@ class Simulation(simulation.Simulation):
         title: str | None = None,
         plugins: Sequence[PluginSource] | None = None,
         callbacks: Sequence[Callback] = (),
+        **unfit: Any,
     ):
-        given = {k: v for k, v in locals().items() if k not in ("self", "run", "callbacks", "__class__")}
+        given = {k: v for k, v in locals().items() if k not in OWN}
+        if unfit:
+            raise UserError(
+                f"Simulation: {unknown('argument', next(iter(unfit)), [*given, 'run', 'callbacks'])}"
+            )
         files = [one for one in plugins or () if not isinstance(one, str) or one.endswith(".py")]
         named = [one for one in plugins or () if isinstance(one, str) and not one.endswith(".py")]
         given["plugins"] = named or None
@@ -225,6 +236,11 @@ class Simulation(simulation.Simulation):
         `CallbackError` for a callback that fails.
         """
         self.notice()
+        if self.scene.ensemble is not None and self.scene.ensemble.member is None:
+            raise UserError(
+                f"{self.scene.path}: has an [ensemble], whose members minusgrad.run runs, got sim.run; load"
+                " it with the override ensemble.member for one of them"
+            )
         validated = self._validated_for(steps, record)
         shown = show_progress if progress is True else quiet if progress is False else progress
         options = RunOptions(
@@ -235,6 +251,24 @@ class Simulation(simulation.Simulation):
             return runs.begin(self, options)
         finally:
             self.changes.mark()
+
+    def fit(
+        self,
+        out: Path | str | None = None,
+        *,
+        force: bool = False,
+        progress: bool | Progress = False,
+        max_hours: float | None = None,
+        say: Say = unsaid,
+    ) -> Fit:
+        """Estimate parameters by the table `fit`, from the start of the simulation, in a new folder.
+
+        The arguments are those of `run`. Returns the finished `Fit`, with its `estimates`; the simulation
+        itself stays as it is. Raises as `minusgrad.fit` does.
+        """
+        shown = show_progress if progress is True else quiet if progress is False else progress
+        found = energies_at_hand.sources(self.registry)
+        return runs.fit(self.scene.document, (), out, found, force, shown, max_hours=max_hours, say=say)
 
     def _validated_for(self, steps: int | None, record: int | None) -> ValidatedScene:
         """The same scene with the steps of a run."""
@@ -274,7 +308,7 @@ class Simulation(simulation.Simulation):
         """
         here = self.scene.document
         text = toml_text.text(here.data) if here.overrides else here.source.decode()
-        energies = energies_at_hand.names_of(self.registry.modules)
+        energies = energies_at_hand.names_of(self.registry)
         if energies and not text.startswith("# Energies of Python"):
             names = ", ".join(energies)
             text = f"# Energies of Python: {names}; minusgrad.load(..., energies=[{names}])\n{text}"
@@ -318,4 +352,6 @@ def load(
     given = energies_at_hand.plugins([*plugins, *energies])
     validated = validate(document.load(scene, as_overrides(overrides)), given)
     validated.fitted = None if fitted is None else Fitted.of_fit(Path(fitted))
-    return Simulation.of(validated, None, callbacks)
+    return cast(
+        "Simulation", runs.simulation_of(validated, None, partial(Simulation.of, callbacks=callbacks))
+    )

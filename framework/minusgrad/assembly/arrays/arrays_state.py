@@ -83,7 +83,7 @@ class ArraysState:
             units=units,
             motions=motions,
             bodies=tuple(self._bodies(nodes)),
-            tuples={name: _within(f"tuples/{name}", rows, nodes) for name, rows in tuples.items()},
+            tuples={name: rows.astype(np.int32) for name, rows in tuples.items()},
             data=self._data(tuples),
             labels={n: label for n, label in (LABELS | self.block.labels).items() if n in fields},
             names=self.block.names,

@@ -121,11 +121,16 @@ class Members:
         """
         self._put_into(self.template, number)
 
-    def simulation(self, number: int) -> Simulation:
-        """A member as an ordinary simulation at step 0, its stepper made for its own values."""
+    def simulation(
+        self, number: int, build: Callable[[ValidatedScene, Path | None], Simulation] = Simulation
+    ) -> Simulation:
+        """A member as an ordinary simulation at step 0, its stepper made for its own values.
+
+        build: makes it of the scene and the folder of its input files.
+        """
         put = partial(self._put_into, number=number)
         state = self._state(self._row(number)) if self._keys else None
-        made = Simulation(replace(self._validated, member=OneMember(put, state)), self._folder)
+        made = build(replace(self._validated, member=OneMember(put, state)), self._folder)
         made.stepper.draw_as(self.seed(number))
         made.starting.files.update(self.template.starting.files)
         return made
