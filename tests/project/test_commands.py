@@ -17,12 +17,13 @@ from minusgrad.app.runs import run
 from minusgrad.app.verbs import VERBS
 from minusgrad.engine import runtime
 from tests.support.command import SCENES
-from tests.support.pages import BLOCK, ROOT, blocks, documents
+from tests.support.pages import BLOCK, ROOT, blocks, documents, guides
 from tests.support.tiers import sampled
 
 TEXTS = [
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md", "scenes/torch/README.md", "tests/README.md"),
     *documents(),
+    *guides(),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenes").rglob("*.py")),
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "scenes").glob("*.toml")),
 ]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from minusgrad.files import trajectory
-from tests.support.pages import ROOT, blocks, directives, documents, run
+from tests.support.pages import ROOT, blocks, directives, documents, guides, run
 
 PAGES = ["README.md", "CONTRIBUTING.md", *documents()]
 ILLUSTRATION = "illustration"
@@ -146,7 +146,7 @@ def test_the_front_page_is_short() -> None:
     assert "(CONTRIBUTING.md)" in text
 
 
-@pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "tests/traps/README.md"])
+@pytest.mark.parametrize("page", [*PAGES, *guides(), "ARCHITECTURE.md", "tests/traps/README.md"])
 def test_pictures_and_links_lead_somewhere(page: str) -> None:
     path = ROOT / page
     for target in re.findall(r"\]\((\S+?)\)", path.read_text()):

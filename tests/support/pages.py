@@ -11,9 +11,14 @@ BLOCK = re.compile(r"^```(\w+|\{[\w-]+\})(?: (\S+))?\n(.*?)^```$", re.MULTILINE 
 
 
 def documents() -> list[str]:
-    """The pages of `docs/` and its folders, without those that the site generates."""
-    paths = sorted((ROOT / "docs").rglob("*.md"))
-    return [p.relative_to(ROOT).as_posix() for p in paths if "generated" not in p.parts]
+    """The pages of `docs/` itself, whose blocks share one folder."""
+    return [f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))]
+
+
+def guides() -> list[str]:
+    """The pages in folders of `docs/`, each of which is followed alone; not those that the site generates."""
+    paths = [path.relative_to(ROOT) for path in sorted((ROOT / "docs").glob("*/*.md"))]
+    return [path.as_posix() for path in paths if path.parts[1] != "generated"]
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
