@@ -39,6 +39,8 @@ def relinked(text: str, source: Path, page: Path) -> str:
         if place is None:
             return shown
         there = os.path.relpath(place, page.parent)
+        if file.endswith("README.md") and place == DOCS / "index.md":
+            heading = ""  # the front page of the site has other headings
         return f"{mark}[{shown}]({there}{'#' * bool(heading)}{heading})"
 
     return LINK.sub(link, text)

@@ -72,6 +72,8 @@ ELSEWHERE = {
     "make bench": MEASURES,
     "make clean": "it deletes",
     "make docs": "tests/project/test_site.py",
+    "minusgrad resume runs/slow": "of the tutorial, whose run has ended; tests/project/test_guides.py",
+    "minusgrad export runs/orbit total drift": "of a run of the page; tests/project/test_guides.py",
     'pip install "minusgrad[quadrants]"': INSTALLS,
     'pip install "minusgrad[torch]"': INSTALLS,
     'pip install "minusgrad[ase]"': INSTALLS,

@@ -23,7 +23,9 @@ def entries() -> list[str]:
 @pytest.mark.unit
 def test_every_page_is_in_the_table_of_contents_once() -> None:
     listed = entries()
-    pages = [page.removeprefix("docs/").removesuffix(".md") for page in [*documents(), *guides()] if page != INDEX]
+    pages = [
+        page.removeprefix("docs/").removesuffix(".md") for page in [*documents(), *guides()] if page != INDEX
+    ]
     assert [page for page in pages if page not in listed] == []
     assert len(listed) == len(set(listed))
 
