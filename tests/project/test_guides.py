@@ -1,4 +1,4 @@
-"""The tutorial, the how-tos and the other pages in folders of `docs/`: each is followed in a folder of its own.
+"""The tutorial, the how-tos and the other pages in folders of `docs/`: each is followed in its own folder.
 
 The files that a page shows are written first, then its shell blocks run in their order, then all its Python
 blocks as one script, as a reader would type them into one session. Blocks called
