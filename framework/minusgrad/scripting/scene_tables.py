@@ -34,7 +34,7 @@ LISTS = {
     "observe": "observe",
 }
 """The section of each argument that is a list of tables."""
-TABLES = ("units", "runtime", "box", "checkpoint", "fit", "ensemble")
+TABLES = ("units", "runtime", "initial", "box", "checkpoint", "fit", "ensemble")
 """Arguments that are tables of the same name."""
 
 
@@ -65,7 +65,7 @@ class SceneTables:
         given, blocks = self._given, self._blocks
         data = {"title": given.get("title"), "plugins": given.get("plugins")}
         data |= {"units": _units(given.get("units")), "runtime": given.get("runtime"), "state": self._state}
-        data |= {"box": _box(given.get("box"))}
+        data |= {"initial": given.get("initial"), "box": _box(given.get("box"))}
         data |= {section: blocks[section] for section in LISTS.values() if section != "observe"}
         data |= {"stepper": _stepper(given.get("stepper")), "run": self._run}
         data |= {"observe": blocks["observe"] or self._defaults}

@@ -49,9 +49,9 @@ class Simulation(simulation.Simulation):
     of elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). bodies: numbers of nodes by
     name. motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state:
     a table in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds,
-    observe: lists of tables. runtime, checkpoint, fit, ensemble, run: tables. title: of the simulation.
-    plugins: the names of the installed plugins to load (default: all), and plugin files. callbacks:
-    functions marked with `minusgrad.every`.
+    observe: lists of tables. initial, runtime, checkpoint, fit, ensemble, run: tables. title: of the
+    simulation. plugins: the names of the installed plugins to load (default: all), and plugin files.
+    callbacks: functions marked with `minusgrad.every`.
 
     Raises `UserError` for arrays that do not fit, and `SceneError` with all mistakes of the tables.
     """
@@ -69,6 +69,7 @@ class Simulation(simulation.Simulation):
         names: Sequence[str] | None = None,
         grids: Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
+        initial: Mapping[str, Any] | None = None,
         units: Mapping[str, Any] | str | None = None,
         box: Any = None,
         maps: Sequence[Any] = (),
@@ -212,6 +213,7 @@ class Simulation(simulation.Simulation):
         super().restore(snapshot, changed)
         if hasattr(self, "changes"):
             self.changes.mark()
+            self.edits = [edit for edit in self.edits if edit["step"] < self.stepper.step]
 
     # Runs
 

@@ -31,33 +31,41 @@ class MotionTable(Record):
     """A field that moves: its velocity, and its inertia, a field or one number in the run's units."""
 
     position: str
+    """Field that moves."""
     velocity: str
+    """Field with its velocity, of the same shape."""
     inertia: str | float = 1.0
+    """Field with the inertia of each node, or one number in the run's units."""
 
 
 class GridTable(Record):
     """A grid of cells, and the fields over it; `spacing` is that of its cells."""
 
     shape: Annotated[tuple[int, ...], Limits(min_length=1, max_length=3)]
+    """Numbers of cells along each axis."""
     spacing: Annotated[float | str, Quantity("m", "positive")] = 1.0
+    """Length of the edge of a cell."""
     fields: tuple[str, ...] = ()
+    """Fields over the cells."""
 
 
 class ArraysBlock(Record):
-    """Fields, lists of elements and bodies from an HDF5 file beside the scene.
-
-    file: its name. units: the SI unit of each field that is not x, v, m. motions: which fields move. labels:
-    names of fields in the trajectory. names: those of the nodes. shown: the lists that a picture is drawn
-    with. grids: grids of cells, by name.
-    """
+    """Fields, lists of elements and bodies from an HDF5 file beside the scene."""
 
     file: str
+    """HDF5 file with the arrays, beside the scene."""
     units: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    """SI unit of each field, by name (default: that of x, v, m, box, rest and charge)."""
     motions: tuple[MotionTable, ...] | None = None
+    """Fields that move (default: x with velocity v, and inertia m if there is one)."""
     labels: dict[str, str] = {}  # noqa: RUF012
+    """Names of fields in the trajectory, by field."""
     names: tuple[str, ...] = ()
+    """Names of the nodes; each is a body, too."""
     shown: tuple[str, ...] = ()
+    """Lists of tuples that a picture is drawn with (default: all)."""
     grids: dict[str, GridTable] = {}  # noqa: RUF012
+    """Grids of cells, by name."""
 
     def make(self, context: StateContext) -> State:
         return ArraysState(self, read(self.file, context.read(self.file)), context.units).state()
