@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad.app.check_process import findings
+from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.app.runs import build, resume, run
 from minusgrad.errors import InterruptedRunError, SceneError
 from minusgrad.files import trajectory

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from minusgrad.app import check_process, cli
+from minusgrad.app import cli
+from minusgrad.app.plugin_kit import check_process
 from minusgrad.check.questions import Finding
 from minusgrad.errors import SceneError, UserError
 from minusgrad.interpreter import case

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
-from minusgrad.app.check_process import findings
+from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.check.questions import Finding
 from minusgrad.check.single_precision import in_double, of_single
 from minusgrad.energies.term import Term

@@ -15,6 +15,7 @@ from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
 from minusgrad.energies.term import Term
 from minusgrad.energies.values import element_data
 from minusgrad.errors import EnergyError
+from minusgrad.exam import references
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.potential.term_kernels import TermKernels
 from minusgrad.symbolic.plain_python import evaluate
@@ -22,7 +23,6 @@ from minusgrad.symbolic.tensors import Tensor
 from minusgrad_elastic import generators
 from minusgrad_elastic.damping import strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean, st_venant_kirchhoff
-from tests.support import references
 from tests.support.damage import method
 from tests.support.held_oscillator import assert_seen
 

@@ -15,12 +15,12 @@ from minusgrad import Datum, Fields, Node, Parameter, Potential, bind, local_ene
 from minusgrad.codegen.tracing import trace
 from minusgrad.engine import runtime
 from minusgrad.errors import TraceError
+from minusgrad.exam import references
 from minusgrad.symbolic.error_explanations import CURE
 from minusgrad.symbolic.graph import Graph
 from minusgrad.symbolic.rewriting import CURES, LENT
 from minusgrad.symbolic.taichi_standin import Symbolic
 from minusgrad.symbolic.tensors import Tensor
-from tests.support import references
 
 runtime.start()
 taichi = ti  # as a file has it that imports the engine itself, whichever

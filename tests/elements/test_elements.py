@@ -20,10 +20,11 @@ from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.energies.term import Term
 from minusgrad.energies.term_spec import TermSpec
 from minusgrad.errors import EnergyError, MiscompiledError
+from minusgrad.exam import references
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from tests.support import energies, references
+from tests.support import energies
 
 X, REACH = Node("m", ("d",)), 1.0
 N = 40

@@ -33,9 +33,10 @@ from minusgrad.energies.fields import Grid
 from minusgrad.energies.roles import Linear
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, PluginError, TraceError
+from minusgrad.exam import references
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from tests.support import energies, instances, references
+from tests.support import energies, instances
 from tests.support.instances import MAPS, MapInstance
 from tests.support.laws import assert_order, energy_error
 from tests.support.tiers import sampled

@@ -16,11 +16,12 @@ from minusgrad.elements.gather import Gather
 from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.engine import kernels, runtime, storage
 from minusgrad.errors import EnergyError, UnitError
+from minusgrad.exam import references
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
-from tests.support import energies, references
+from tests.support import energies
 from tests.support.instances import CANONICAL
 
 X, SCALAR = Node("m", ("d",)), Node()

@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "framework" / "minusgrad"
+TEMPLATE = CORE / "app" / "plugin_kit" / "template"
+"""What `minusgrad new-plugin` writes: files of a plugin, no modules of ours."""
 PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- package map -->\n", "<!-- end of the package map -->\n"
 
@@ -23,6 +25,7 @@ PACKAGES = [
         "solvers",
         "interpreter",
         "check",
+        "exam",
         "steppers",
         "adjoint",
         "plot",
@@ -35,9 +38,9 @@ PACKAGES = [
     ),
 ]
 """A package imports from itself and from packages that stand before it. `errors` serves all; the modules
-`__init__`, `plugin`, `ase`, `openmm` and `__main__` are public doors, which no package imports from."""
+`__init__`, `plugin`, `testing`, `ase`, `openmm`, `__main__` are doors: no package imports from them."""
 
-DOORS = ("", "plugin", "ase", "openmm", "__main__")
+DOORS = ("", "plugin", "testing", "ase", "openmm", "__main__")
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ def module_name(path: Path) -> str:
 @cache
 def modules() -> dict[str, Path]:
     """Every module by its dotted name; "" is the front page."""
-    return {module_name(path): path for path in sorted(CORE.rglob("*.py"))}
+    found = (path for path in sorted(CORE.rglob("*.py")) if not path.is_relative_to(TEMPLATE))
+    return {module_name(path): path for path in found}
 
 
 def imports(module: str, source: str) -> Iterator[Import]:

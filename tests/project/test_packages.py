@@ -17,7 +17,10 @@ from tests.project.package_map import CORE, ROOT, modules, package
 PLUGINS = sorted(p for p in (ROOT / "plugins").iterdir() if (p / "__init__.py").is_file())
 
 STRANGER = ROOT / "tests" / "stranger" / "springnet"
-DOORS = ("minusgrad", "minusgrad.plugin", "minusgrad.torch", "minusgrad.ase", "minusgrad.openmm")
+DOORS = (
+    *("minusgrad", "minusgrad.plugin", "minusgrad.testing"),
+    *("minusgrad.torch", "minusgrad.ase", "minusgrad.openmm"),
+)
 """The modules that plugins import from, and of them only the names in `__all__`."""
 
 

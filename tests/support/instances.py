@@ -14,11 +14,11 @@ import numpy as np
 
 from minusgrad import Fields, bind
 from minusgrad.energies.fields import Body, Grid
-from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
+from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.energies.local_map import LocalMap
-from minusgrad.energies.roles import Datum, Node, Parameter, Table, concrete
+from minusgrad.energies.roles import Node
 from minusgrad.energies.staged_map import StagedMap
-from minusgrad.energies.term import Term
+from minusgrad.exam.instances import Instance, corners, distinct, general, lattice, rounded
 from minusgrad.potential.potential import Potential
 from minusgrad_control import electrodes, layers, mechanisms
 from minusgrad_control import losses as aims
@@ -37,92 +37,6 @@ from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
-
-State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
-"""(generator, nodes, d) to fields by name"""
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An energy as the exam takes it: fields as `state` draws them; others, data, parameters as roles do.
-
-    Tables have numbers of both signs, which roles do not draw; the references that judge an instance draw
-    nothing, they are given its state.
-
-    `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function.
-    `stretched`: by how much F is stretched, so that what only pulls does.
-    """
-
-    energy: LocalEnergy
-    state: State | None = None
-    data: Callable[[np.random.Generator, int], dict[str, np.ndarray]] | None = None
-    sorted: bool = False
-    compiles: bool = True
-    stretched: float = 1.0
-
-    @property
-    def dimensions(self) -> tuple[int, ...]:
-        """The spaces that the energy is examined in."""
-        return (2, 3) if any("d" in role.shape for role in self.energy.roles.values()) else (2,)
-
-    def potential(
-        self, rng: np.random.Generator, d: int, n: int = 6, e: int = 5, precision: str = "f64"
-    ) -> Potential:
-        """One term over n nodes and e tuples, at a random unsymmetric state with random parameters.
-
-        All numbers are such as f32 holds, so that both precisions see the same state.
-        """
-        fields = Fields(self._fields(rng, n, d), precision=precision)
-        return Potential(fields, [self._term(rng, fields, n, e, d)])
-
-    def _fields(self, rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
-        drawn = {
-            name: role.draw(rng, (n, *concrete(role.shape, d)))
-            for name, role in self.energy.of_role(Node).items()
-        }
-        return {k: _rounded(v) for k, v in (drawn | (self.state(rng, n, d) if self.state else {})).items()}
-
-    def _term(self, rng: np.random.Generator, fields: Fields, n: int, e: int, d: int) -> Term:
-        energy, options = self.energy, self._options(rng, n, e, d)
-        k = energy.over if isinstance(energy.over, int) else d + 1
-        count = n if energy.over == "nodes" else e
-        data = {
-            name: role.draw(rng, (count, *concrete(role.shape, d, k)))
-            for name, role in energy.of_role(Datum).items()
-        }
-        for made in energy.linear.values():
-            data[made.weights] = _balanced(data[made.weights])
-        for made in energy.shaping:
-            rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
-            data[made.weights] = _balanced(
-                self.stretched * rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d)))
-            )
-        data |= self.data(rng, count) if self.data else {}
-        data = {name: _rounded(v) for name, v in data.items()}
-        tables = {
-            name: _rounded(rng.normal(size=range(7, 7 - role.axes, -1)))
-            for name, role in energy.of_role(Table).items()
-        }
-        parameters = {
-            name: self._parameter(name, lambda role=role: _rounded(_drawn(rng, role, d)), count)
-            for name, role in energy.of_role(Parameter).items()
-            if name != getattr(energy, "spacing", "")
-        }
-        return bind(energy, fields, data=data, parameters=parameters, tables=tables, **options)
-
-    def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
-        """What else the term is bound with: its elements."""
-        if self.energy.element_kind.cells:
-            return {"grid": _rectangle(n)}
-        if not self.energy.listed:
-            return {}
-        k = self.energy.over if isinstance(self.energy.over, int) else d + 1
-        rows = _tuples(rng, n, e, k)
-        return {"tuples": np.sort(rows, axis=1) if self.sorted else rows}
-
-    def _parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
-        """One value for all."""
-        return draw()
 
 
 @dataclass(frozen=True)
@@ -147,7 +61,7 @@ class MapInstance(Instance):
     ) -> Potential:
         drawn = self._fields(rng, n, d)
         receivers = len(self.grid[d]) if self.grid else n
-        fields = Fields(drawn | {"lean": _rounded(rng.normal(size=receivers))}, precision=precision)
+        fields = Fields(drawn | {"lean": rounded(rng.normal(size=receivers))}, precision=precision)
         given = self._term(rng, fields, n, e, d)
         roles = energies.readout.roles | {"y": Node(given.gives.unit)}
         reader = replace(energies.readout, roles=roles)
@@ -158,7 +72,7 @@ class MapInstance(Instance):
         options = super()._options(rng, n, e, d) | ({"grid": self.grid[d]} if self.grid else {})
         if self.of_body:
             half = n // 2
-            rows = [_distinct(rng, half, self.energy.over) + half * (k % 2) for k in range(e)]
+            rows = [distinct(rng, half, self.energy.over) + half * (k % 2) for k in range(e)]
             options |= {"tuples": rows, "bodies": [Body("front", range(half)), Body("back", range(half, n))]}
         return options
 
@@ -166,60 +80,6 @@ class MapInstance(Instance):
         if name == self.of_body:
             return {"front": draw(), "back": draw()}
         return np.array([draw() for _ in range(count)]) if name == self.each else draw()
-
-
-def _rectangle(cells: int) -> Grid:
-    """As square as it can be."""
-    rows = max(k for k in range(1, int(cells**0.5) + 1) if cells % k == 0)
-    return Grid((rows, cells // rows))
-
-
-def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
-    return role.draw(rng, concrete(role.shape, d))
-
-
-def _balanced(weights: np.ndarray) -> np.ndarray:
-    """Weights that sum to zero over an element's nodes, of so few digits that f32 holds even their sums."""
-    quantum = 2.0 ** np.floor(np.log2(np.abs(weights).max(axis=(1, 2), keepdims=True)) - 18.0)
-    short = np.round(weights / quantum) * quantum
-    short[:, 0] = -short[:, 1:].sum(axis=1)
-    return short
-
-
-def _rounded(values: Any) -> np.ndarray:
-    """Numbers that f32 holds exactly; integers stay."""
-    values = np.asarray(values)
-    return values if values.dtype.kind in "iu" else values.astype(np.float32).astype(np.float64)
-
-
-def _tuples(rng: np.random.Generator, n: int, e: int, arity: int) -> np.ndarray:
-    """Distinct nodes in each; every node but the last in some, so that one node has no element."""
-    return np.array([_distinct(rng, n - 1, arity) for _ in range(e)])
-
-
-def _distinct(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
-    """k different numbers below n, without shuffling many."""
-    return rng.choice(n, k, replace=False) if n > 1000 else rng.permutation(n)[:k]
-
-
-def _lattice(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
-    """Positions on a cubic lattice, shaken: no two are close."""
-    side = int(np.ceil(n ** (1.0 / d)))
-    places = np.stack(np.unravel_index(np.arange(n), (side,) * d), axis=1)
-    return {"x": places + rng.uniform(-0.2, 0.2, size=(n, d))}
-
-
-def _corners(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
-    """Round an ellipse: three nodes in increasing order turn left."""
-    angle = 2.0 * np.pi * (np.arange(n) + rng.uniform(-0.3, 0.3, n)) / n
-    return {"x": np.stack([1.3 * np.cos(angle), 0.8 * np.sin(angle)], axis=1)}
-
-
-def _general(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
-    """No d + 1 of the first six nodes are nearly in one plane (or line)."""
-    plane = _corners(rng, n, 2)["x"]
-    height = np.cos(2.4 * np.arange(n))[:, None]
-    return {"x": plane if d == 2 else np.hstack([plane, height])}
 
 
 def _touching(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -284,7 +144,7 @@ in single precision near the undeformed state."""
 def _solid(material: LocalEnergy) -> Instance:
     of_stretches = any(part in material.name for part in OF_STRETCHES) or material.name in FREE_ACROSS
     return Instance(
-        material, state=_general, compiles=not of_stretches, stretched=STRETCHED.get(material.name, 1.0)
+        material, state=general, compiles=not of_stretches, stretched=STRETCHED.get(material.name, 1.0)
     )
 
 
@@ -300,8 +160,8 @@ CANONICAL: dict[str, Instance] = {
     "disc_field": Instance(external_fields.disc_field),
     "poynting_robertson": Instance(drags.poynting_robertson),
     "gas_drag": Instance(drags.gas_drag),
-    "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
-    "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
+    "neo_hookean": Instance(hyperelastic.neo_hookean, state=general),
+    "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=general),
     **{material.name: _solid(material) for material in MATERIALS},
     "spring": Instance(springs.spring),
     "muscle": Instance(springs.muscle),
@@ -323,7 +183,7 @@ CANONICAL: dict[str, Instance] = {
     "wall": Instance(contacts.wall),
     "sphere": Instance(contacts.sphere, state=_touching),
     "mass_damping": Instance(damping.mass_damping),
-    "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
+    "strain_rate_damping": Instance(damping.strain_rate_damping, state=general),
     "ground_friction": Instance(damping.ground_friction),
     "pocket": Instance(balls.pocket),
     "travel": Instance(aims.travel),
@@ -335,20 +195,20 @@ CANONICAL: dict[str, Instance] = {
     "harmonic_bond": Instance(bonded.harmonic_bond),
     "harmonic_angle": Instance(bonded.harmonic_angle),
     "periodic_torsion": Instance(bonded.periodic_torsion, data=_minima),
-    "lennard_jones": Instance(lennard_jones.lennard_jones, state=_lattice),
-    "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=_lattice),
-    "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=_lattice),
-    "coulomb": Instance(electrostatics.coulomb, state=_lattice),
-    "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=_lattice),
-    "coulomb_14": Instance(electrostatics.coulomb_14, state=_lattice),
+    "lennard_jones": Instance(lennard_jones.lennard_jones, state=lattice),
+    "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=lattice),
+    "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=lattice),
+    "coulomb": Instance(electrostatics.coulomb, state=lattice),
+    "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=lattice),
+    "coulomb_14": Instance(electrostatics.coulomb_14, state=lattice),
     "sutton_chen_repulsion": Instance(sutton_chen.sutton_chen_repulsion),
     "sutton_chen_embedding": Instance(sutton_chen.sutton_chen_embedding),
-    "stillinger_weber_pair": Instance(stillinger_weber.stillinger_weber_pair, state=_lattice),
-    "stillinger_weber_triple": Instance(stillinger_weber.stillinger_weber_triple, state=_lattice),
+    "stillinger_weber_pair": Instance(stillinger_weber.stillinger_weber_pair, state=lattice),
+    "stillinger_weber_triple": Instance(stillinger_weber.stillinger_weber_triple, state=lattice),
     "trap": Instance(energies.trap),
     "site": Instance(energies.site),
     "link": Instance(energies.link),
-    "membrane": Instance(energies.membrane, state=_corners, data=_upright, sorted=True),
+    "membrane": Instance(energies.membrane, state=corners, data=_upright, sorted=True),
     "contact": Instance(energies.contact),
     "limits": Instance(energies.limits),
     "kinds": Instance(energies.kinds),
@@ -369,7 +229,7 @@ CANONICAL: dict[str, Instance] = {
     "particle_muscle": Instance(materials.particle_muscle, state=_deformed),
     "view_l2": Instance(view_l2),
     "tait": Instance(compression.tait),
-    "artificial_viscosity": Instance(viscosity.artificial_viscosity, state=_lattice),
+    "artificial_viscosity": Instance(viscosity.artificial_viscosity, state=lattice),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 
@@ -388,8 +248,8 @@ MAPS: dict[str, MapInstance] = {
     ),
     "clouds": MapInstance(energies.clouds, state=_strewn, grid={2: Grid((14, 11), 0.375)}, of_body="size"),
     "stamps": MapInstance(energies.stamps, state=_strewn, grid={2: Grid((5, 6))}),
-    "kernel_density": MapInstance(density.kernel_density, state=_lattice),
-    "self_density": MapInstance(density.self_density, state=_lattice, steady="x"),
+    "kernel_density": MapInstance(density.kernel_density, state=lattice),
+    "self_density": MapInstance(density.self_density, state=lattice, steady="x"),
 }
 """By the name of the map; of every registered one, and of those in `energies.py`."""
 

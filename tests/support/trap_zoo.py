@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.app import check_process
+from minusgrad.app.plugin_kit import check_process
 from minusgrad.check.kernel_file import load
 from minusgrad.engine import runtime
 from minusgrad.interpreter.case import take_declared

@@ -7,9 +7,9 @@ import pytest
 
 from minusgrad import Fields, Node, Potential, bind, local_energy, ti
 from minusgrad.engine import runtime
+from minusgrad.exam import references
 from minusgrad.symbolic.differentiation import gradient
 from minusgrad.symbolic.graph import Graph, reachable
-from tests.support import references
 
 
 def potential_of(function: Callable, points: np.ndarray) -> Potential:

@@ -126,6 +126,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             from importlib import import_module
 
             home = import_module(f".{module}", f"{__package__}.verbs")
-            getattr(home, f"{name}_options")(verb)
-            verb.set_defaults(run_verb=getattr(home, name), saves=name in SAVING)
+            function = name.replace("-", "_")
+            getattr(home, f"{function}_options")(verb)
+            verb.set_defaults(run_verb=getattr(home, function), saves=name in SAVING)
     return parser

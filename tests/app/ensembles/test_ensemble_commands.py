@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minusgrad.app.check_process import findings
 from minusgrad.app.cli import main
+from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.app.runs import EnsembleRun, build, resume, run
 from minusgrad.errors import UserError
 from minusgrad.files import trajectory

@@ -9,7 +9,7 @@ from benchmarks.tape import wave as tape
 
 import minusgrad
 from minusgrad import Fields, Grid, Loss, Motion, Potential, Rollout, bind
-from minusgrad.app.check_process import findings
+from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.app.runs import build
 from minusgrad.plugin import SCHEMES, Integrator
 from minusgrad_grids.misfits import height_l2

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 from minusgrad import Datum, Node, Parameter, Time, ti, vector_potential
 from minusgrad.adjoint.tangents import Sensitivity
-from minusgrad.app.check_process import examined
+from minusgrad.app.plugin_kit.check_process import examined
 from minusgrad.energies.magnetic_field import uniform_field
 from minusgrad.errors import EnergyError, TraceError
 from minusgrad.steppers.magnetic import curl

@@ -29,12 +29,13 @@ VERBS = {
     "observers": ("kinds", "list observers, or the keys of one"),
     "source": ("gradients", "print the generated Taichi code of an energy, and the size of its graph"),
     "plugins": ("listings", "list installed plugins"),
+    "new-plugin": ("new_plugin", "write a plugin to begin with: an energy, a state, a scene, tests"),
     "schema": ("listings", "print the JSON schema of scene files, for editors"),
     "bench": ("benchmarks", "run the benchmarks: time and memory relative to C and to peer packages"),
 }
 """By name: the module of the verb, relative to this package, and its help.
 
-The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code.
+The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code; "-" is "_" there.
 """
 
 SAVING = ("run", "fit", "resume", "sweep")

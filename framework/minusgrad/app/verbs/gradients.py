@@ -28,7 +28,7 @@ def source_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(a: argparse.Namespace) -> int:
-    from ..check_process import findings
+    from ..plugin_kit.check_process import findings
     from ..tables import print_findings
 
     found = findings([a.what], a.overrides, a.plugin, a.seconds, a.fitted)

@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import ti
-from minusgrad.energies.local_map import LocalMap
-from minusgrad.energies.roles import Datum, Node, Parameter, Table, Time
-from minusgrad.energies.term import Term
-from minusgrad.engine import runtime, storage
+from ..energies.local_map import LocalMap
+from ..energies.roles import Datum, Node, Parameter, Table, Time
+from ..energies.term import Term
+from ..engine import runtime, storage
 
 Gradients = dict[str, np.ndarray]
 STEP = 1e-3
@@ -206,6 +205,7 @@ def taichi(term: Term, t: float = 0.0) -> tuple[float, Gradients]:
 
 
 def _array(values: np.ndarray, differentiable: bool = True) -> Any:
+    ti = runtime.engine()
     dtype = ti.i32 if values.dtype.kind in "iu" else ti.f64
     array = ti.ndarray(dtype, values.shape, needs_grad=differentiable and dtype == ti.f64)
     array.from_numpy(np.ascontiguousarray(values, np.int32 if dtype == ti.i32 else np.float64))
@@ -222,20 +222,24 @@ def _kernel(term: Term, arrays: dict[str, Any]) -> Callable:
     if key not in _kernels:
         file = f"<reference {next(_numbers)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {"ti": ti, "function": _function(term.energy.function)}
+        scope: dict[str, Any] = {"ti": runtime.engine(), "function": _function(term.energy.function)}
         exec(compile(text, file, "exec"), scope)
-        _kernels[key] = ti.kernel(scope["kernel"])
+        _kernels[key] = runtime.engine().kernel(scope["kernel"])
     return _kernels[key]
 
 
 def _function(function: FunctionType) -> Callable:
     """A function for kernels; of one that the framework wrote, what it calls is compiled as well."""
     if not function.__code__.co_filename.startswith("<minusgrad"):
-        return ti.func(function)
+        return runtime.engine().func(function)
     names = {n: function.__globals__.get(n) for n in function.__code__.co_names}
-    called = {n: ti.func(inner) for n, inner in names.items() if isinstance(inner, FunctionType)}
+    called = {
+        n: runtime.engine().func(inner) for n, inner in names.items() if isinstance(inner, FunctionType)
+    }
     scope = {**function.__globals__, **called}
-    return ti.func(FunctionType(function.__code__, scope, function.__name__, None, function.__closure__))
+    return runtime.engine().func(
+        FunctionType(function.__code__, scope, function.__name__, None, function.__closure__)
+    )
 
 
 def _annotation(array: Any) -> str:

@@ -1,6 +1,6 @@
 """Gradient checks in a child process, so that a crash or an endless loop is a finding.
 
-    parent                              child (`python -m minusgrad.app.check_process`)
+    parent                              child (`python -m minusgrad.app.plugin_kit.check_process`)
     the request, as JSON on stdin  -->
                                    <--  lines of JSON: {"doing": ...}, {"finding": ...}, {"refused": ...}
     a signal, or silence           -->  a finding about the last activity; the next subject follows
@@ -22,33 +22,33 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..adjoint.constrained import step_check
-from ..adjoint.equilibria import equilibrium_check
-from ..adjoint.implicit.gauss_radau import substep_check
-from ..adjoint.programs import program_check
-from ..adjoint.variational import lagrangian_check
-from ..assembly.ensembles.members import Members
-from ..assembly.plugin_blame import blaming
-from ..assembly.registry import Registry
-from ..assembly.simulation import Simulation
-from ..check import single_precision, term_check
-from ..check.kernel_file import ask, load, subjects
-from ..check.kernel_subject import Progress
-from ..check.questions import Finding
-from ..energies.constraint import Constraint
-from ..energies.lagrangian import Lagrangian
-from ..energies.magnetic_field import MagneticField
-from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
-from ..scene.document import load as load_scene
-from ..steppers.integrator import Integrator
-from ..steppers.magnetic.curl import curl_error, spaces
-from ..steppers.magnetic.flow import flow_energy
-from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.programs.evolution import Evolution
-from ..steppers.timed.gauss_radau.gauss_radau import GaussRadau
-from ..steppers.variational.variational_integrator import VariationalIntegrator
-from .run_options import RunOptions
-from .runs import build
+from ...adjoint.constrained import step_check
+from ...adjoint.equilibria import equilibrium_check
+from ...adjoint.implicit.gauss_radau import substep_check
+from ...adjoint.programs import program_check
+from ...adjoint.variational import lagrangian_check
+from ...assembly.ensembles.members import Members
+from ...assembly.plugin_blame import blaming
+from ...assembly.registry import Registry
+from ...assembly.simulation import Simulation
+from ...check import single_precision, term_check
+from ...check.kernel_file import ask, load, subjects
+from ...check.kernel_subject import Progress
+from ...check.questions import Finding
+from ...energies.constraint import Constraint
+from ...energies.lagrangian import Lagrangian
+from ...energies.magnetic_field import MagneticField
+from ...errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
+from ...scene.document import load as load_scene
+from ...steppers.integrator import Integrator
+from ...steppers.magnetic.curl import curl_error, spaces
+from ...steppers.magnetic.flow import flow_energy
+from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.programs.evolution import Evolution
+from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from ...steppers.variational.variational_integrator import VariationalIntegrator
+from ..run_options import RunOptions
+from ..runs import build
 
 MOST_CURL = 1e-7
 """The largest error of a curl, in parts of the slopes of A: differences of order 6 are closer."""
@@ -308,6 +308,11 @@ def _asked(
 
 def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Finding]:
     progress(f"energy '{energy.name}'")
+    yield from questions_to(energy, registry)
+
+
+def questions_to(energy: Any, registry: Registry) -> Iterator[Finding]:
+    """The questions to an energy of a registry, in this process."""
     with blaming(registry, PluginFailedError):
         if isinstance(energy, MagneticField):
             yield from _field(energy)

@@ -1,0 +1,4 @@
+"""The exam of energies: small random states, references that share no code with the engine, questions.
+
+Enters: an energy. Leaves: findings. May import: `errors`, `engine`, `energies`, `potential`, `check`.
+"""
