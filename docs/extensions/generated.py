@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import scene_reference
 from sphinx.application import Sphinx
 
 from . import api_pages, command_pages, gallery, repository_pages
@@ -19,7 +20,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def pages() -> dict[Path, str]:
     """The text of all generated pages by their paths."""
     sources = (repository_pages, api_pages, command_pages, gallery)
-    return {path: text for source in sources for path, text in source.pages().items()}
+    reference = {GENERATED / "scene-reference" / name: text for name, text in scene_reference.texts().items()}
+    return {path: text for source in sources for path, text in source.pages().items()} | reference
 
 
 def write() -> None:

@@ -70,6 +70,13 @@ class ByForm:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return _union(dict(zip(self.names, get_args(source), strict=True)), self.form, handler)
 
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Any of the types: a text such as "none" is both a word and, to a schema, a quantity."""
+        made = dict(handler(schema))
+        return {"anyOf": made.pop("oneOf"), **made} if "oneOf" in made else made
+
 
 def one_or_each(value: Any) -> str:
     """The form of a value for `ByForm`: "each" if it is a list or a tuple, else "one".
