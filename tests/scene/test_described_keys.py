@@ -54,7 +54,7 @@ def test_descriptions_are_short_sentences() -> None:
 
 def test_every_key_has_a_unit_and_a_default() -> None:
     keys = [(where, key) for where, model in models() for key in rows(model)]
-    assert [where for where, key in keys if key.default == "" and key.values != "table"] == []
+    assert [f"{w}.{k.name}" for w, k in keys if k.default == "" and k.values != "table"] == []
     assert [
         f"{where}.{key.name}: {key.meaning}"
         for where, key in keys

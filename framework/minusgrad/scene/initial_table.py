@@ -39,7 +39,7 @@ class InitialTable(Record):
     step: Annotated[int, Field(ge=0)] | None = None
     """The step of a saved state of that run (default: the last one)."""
     member: Annotated[int, Field(ge=0)] | None = None
-    """The member whose state it is, where that run is an ensemble."""
+    """The member whose state it is, where that run is an ensemble (default: none)."""
     take: tuple[str, ...] = ()
     """The fields to take from that run (default: all that both have)."""
     time: bool = False

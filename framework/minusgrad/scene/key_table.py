@@ -7,7 +7,7 @@ scene's own. A quantity is a number in the units of the scene, or a text with a 
 
 A key of a nested table has a name with a dot, `rotation.centre`; of one that a scene gives a name,
 `parameters.NAME.scale`; of a table of some kind, `mesh(disc).radius`. The default of a key that may be left
-out stands at the end of its description, in parentheses: "Axes that are held (default: all)."
+out stands in its description, in parentheses: "Axes that are held (default: all)."
 """
 
 import json
@@ -24,7 +24,7 @@ from .records import UNIT, AnyBlock, quantity_of
 
 REQUIRED, QUANTITY, DRAWN = "required", "quantity", "DrawnValues"
 _TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true | false"}
-_DEFAULT = re.compile(r" \(default: (.*)\)\.$")
+_DEFAULT = re.compile(r" \(default: (.*?)\)(?=[.;]|$)")
 
 
 class Key(NamedTuple):
@@ -65,7 +65,7 @@ def _rows(model: type[BaseModel], above: str, around: tuple[type, ...]) -> Itera
         said = _DEFAULT.search(text)
         default = REQUIRED if key in required else said[1] if said else _written(schema, field)
         values = _values(schema, whole.get("$defs", {}))
-        yield Key(above + key, values, _unit(field, values), default, _DEFAULT.sub(".", text))
+        yield Key(above + key, values, _unit(field, values), default, _DEFAULT.sub("", text))
         for mark, inner in _tables(field.annotation):
             if inner not in around:
                 yield from _rows(inner, f"{above}{key}{mark}.", (*around, model))
