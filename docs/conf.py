@@ -27,6 +27,7 @@ nb_execution_timeout = 300
 nb_merge_streams = True
 
 autodoc_typehints_format = "short"
+maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"

@@ -26,7 +26,7 @@ def reference() -> str:
 
 def _section(verb: str) -> str:
     parser = _parser(verb)
-    formatter = argparse.HelpFormatter(parser.prog, width=100)
+    formatter = argparse.HelpFormatter(parser.prog, width=84)
     formatter.add_usage(parser.usage, parser._actions, [])
     usage = formatter.format_help().strip()
     rows = [_row(action) for action in parser._actions if action.dest != "help"]

@@ -16,11 +16,31 @@ LITERAL = re.compile(r"(`+)([^`]+)\1")
 def setup(app: Sphinx) -> dict[str, bool]:
     """Convert every docstring that autodoc reads."""
     app.connect("autodoc-process-docstring", _convert)
+    app.connect("autodoc-process-signature", _bare)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _convert(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     lines[:] = restructured(lines)
+
+
+def _bare(app: Sphinx, what: str, name: str, obj: object, options: object, signature: str, returns: str):
+    return bare(signature) if signature else signature, returns
+
+
+def bare(signature: str) -> str:
+    """A signature without the conditions of its types: Annotated[float, Ge(0)] is float."""
+    while (begin := signature.find("Annotated[")) >= 0:
+        start = begin + len("Annotated[")
+        depth, comma, end = 0, 0, start
+        for end in range(start, len(signature)):
+            depth += (signature[end] in "[(") - (signature[end] in "])")
+            if depth < 0:
+                break
+            if signature[end] == "," and not depth and not comma:
+                comma = end
+        signature = signature[:begin] + signature[start : comma or end] + signature[end + 1 :]
+    return signature.replace("| None | None", "| None")
 
 
 def restructured(lines: list[str]) -> list[str]:
@@ -31,7 +51,19 @@ def restructured(lines: list[str]) -> list[str]:
         if shown:
             out += ["", ".. code-block:: text", "", *("   " + line for line in block), ""]
         else:
-            out += [paragraph(line) for line in block]
+            out += [paragraph(line) for line in _listed(block)]
+    return out
+
+
+ITEM = re.compile(r"\w+: .*[.)]$")
+
+
+def _listed(lines: list[str]) -> list[str]:
+    """Lines "name: meaning." that follow one another are items of a list, with blank lines around."""
+    out: list[str] = []
+    for items, run in groupby(lines, key=lambda line: ITEM.match(line) is not None):
+        block = list(run)
+        out += ["", *(f"* {line}" for line in block), ""] if items and len(block) > 1 else block
     return out
 
 
@@ -58,4 +90,6 @@ def paragraph(line: str) -> str:
         if line[end : end + 1].isalnum():
             parts.append("\\ ")
     text = "".join([*parts, SPECIAL.sub(r"\\\1", line[end:])])
+    if text.startswith("\\* "):
+        return text[1:]
     return re.sub(r"^(\s*)([+-]|\d+\.|\.\.)(?=\s)", r"\1\\\2", text)

@@ -16,7 +16,9 @@ def pages() -> dict[Path, str]:
 
 
 def title(scene: Path) -> str:
-    return scene.stem.replace("_", " ").capitalize()
+    """The `title` of the scene, else its name."""
+    found = re.search(r"^title = \"(.+)\"$", scene.read_text(), re.MULTILINE)
+    return found[1] if found else scene.stem.replace("_", " ").capitalize()
 
 
 def claim(text: str) -> str:
@@ -25,14 +27,15 @@ def claim(text: str) -> str:
     return escaped(" ".join(line.lstrip("# ") for line in head[0].splitlines())) if head else ""
 
 
+def without_claim(text: str) -> str:
+    """The scene below the comment at its head."""
+    return re.sub(r"\A(?:#.*\n)+", "", text)
+
+
 def escaped(text: str) -> str:
     """Plain text as Markdown, with its `commands`."""
     parts = re.split(r"(`[^`]*`)", text)
     return "".join(p if p.startswith("`") else re.sub(r"([\\*_<>\[\]$|~^])", r"\\\1", p) for p in parts)
-
-
-def first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.:]) ", text, maxsplit=1)[0]
 
 
 def picture(scene: Path) -> Path | None:
@@ -48,7 +51,7 @@ def page(scene: Path) -> str:
     name = f"scenes/{scene.name}"
     return (
         f"# {title(scene)}\n\n{claim(text)}\n\n{image}```console\n{commands(scene, text)}\n```\n\n"
-        f"```{{code-block}} toml\n:caption: {name}\n\n{text}```\n"
+        f"```{{code-block}} toml\n:caption: {name}\n\n{without_claim(text)}```\n"
     )
 
 
@@ -79,5 +82,5 @@ def card(scene: Path) -> str:
     image = f"\n![{title(scene)}](../../../{shown.relative_to(ROOT)})\n" if shown else ""
     return (
         f'<div class="card">\n{image}\n**[{title(scene)}]({scene.stem}.md)**\n\n'
-        f"{first_sentence(claim(scene.read_text()))}\n\n</div>"
+        f"{claim(scene.read_text())}\n\n</div>"
     )

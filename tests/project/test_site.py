@@ -6,6 +6,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from docs.extensions.docstrings import bare, restructured
+from docs.extensions.gallery import claim
+from docs.extensions.links import GENERATED, captioned, relinked
 
 from tests.support.pages import ROOT, documents, guides, run
 
@@ -58,6 +61,47 @@ def test_resources_are_found(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text('<a href="https://a"><img src="b.png"><link href="//c"><script src="https://d"></script>')
     assert resources(page) == ["b.png", "//c", "https://d"]
+
+
+@pytest.mark.unit
+def test_links_are_those_of_the_site() -> None:
+    text = "[a](../benchmarks/README.md#results) [b](../scenes/two_body.toml) [c](scenes.md) [d](../tests)"
+    found = relinked(text, ROOT / "docs/here.md", ROOT / "docs/here.md")
+    assert found == (
+        "[a](generated/benchmarks.md#results) [b](generated/gallery/two_body.md) [c](scenes.md) d"
+    )
+    picture = relinked("[![p](pictures/a.png)](x.md)", ROOT / "benchmarks/R.md", GENERATED / "b.md")
+    assert picture == "![p](../../benchmarks/pictures/a.png)"
+
+
+@pytest.mark.unit
+def test_blocks_with_a_name_have_it_as_their_caption() -> None:
+    assert captioned("```toml a.toml\nx = 1\n```\n") == (
+        "```{code-block} toml\n:caption: a.toml\n\nx = 1\n```\n"
+    )
+    assert captioned("```python\nx = 1\n```\n") == "```python\nx = 1\n```\n"
+
+
+@pytest.mark.unit
+def test_docstrings_are_restructured_text() -> None:
+    given = ["Sum of |x|, `x_0`.", "", "    f(x) = *", "", "k: a_b.", "l: c."]
+    assert "\n".join(restructured(given)).split("\n") == [
+        *("Sum of \\|x\\|, ``x_0``.", "", "", ".. code-block:: text", "", "       f(x) = *", "", ""),
+        *("", "* k: a\\_b.", "* l: c.", ""),
+    ]
+
+
+@pytest.mark.unit
+def test_signatures_have_bare_types() -> None:
+    given = (
+        "(a: Annotated[float | str, Quantity(sign='any')] | None = None, b: list[Annotated[int, Ge(0)]] = ())"
+    )
+    assert bare(given) == "(a: float | str | None = None, b: list[int] = ())"
+
+
+@pytest.mark.unit
+def test_the_claim_of_a_scene_is_plain_text() -> None:
+    assert claim("# U^2 *falls*\n# by `x_0`.\n[units]\n") == r"U\^2 \*falls\* by `x_0`."
 
 
 @pytest.mark.long
