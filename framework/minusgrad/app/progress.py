@@ -1,4 +1,4 @@
-"""Progress of a run: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run: a bar on a terminal and in a notebook, plain lines elsewhere."""
 
 import sys
 import time
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from logging import DEBUG, Handler, LogRecord, getLogger
 from typing import Any, TextIO
 
+from .results import notebook_progress
 from .streams import SafeStream
 
 
@@ -30,8 +31,13 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """A function to call with each step reached; shows steps per second and the remaining time.
 
+    On a terminal it is a bar, in a notebook one line with a bar, elsewhere a line every few seconds.
     counted: the word for what is counted.
     """
+    if stream is None and notebook_progress.in_notebook():
+        with notebook_progress.progress(first, last, counted) as show:
+            yield Tell(show)
+        return
     stream = stream or sys.stderr
     if stream is None:  # of a daemon
         yield lambda step: None

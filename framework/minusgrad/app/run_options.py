@@ -17,16 +17,26 @@ from ..files.run_folder import RunDir
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
 from ..steppers.scheduler import Observer
+from .progress import progress as display
+from .results.notebook_progress import in_notebook
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
+ShowsProgress = Progress | bool | None
 Say = Callable[[str], None]
 
 
-def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
+def quiet(first: int, last: int, counted: str = "step") -> AbstractContextManager[Callable[[int], None]]:
     """No progress display."""
     return nullcontext(lambda step: None)
+
+
+def chosen(progress: ShowsProgress) -> Progress:
+    """The display of progress that is asked for: True, False, or None for one in a notebook alone."""
+    if callable(progress):
+        return progress
+    return display if progress or (progress is None and in_notebook()) else quiet
 
 
 def unsaid(text: str) -> None:
@@ -63,7 +73,7 @@ class RunOptions:
     out: Path | str | None = None
     plugins: Plugins = ()
     force: bool = False
-    progress: Progress = quiet
+    progress: ShowsProgress = None
     max_hours: float | None = None
     say: Say = unsaid
     fitted: Path | str | None = None

@@ -50,7 +50,7 @@ from .results.ensemble_run import EnsembleRun
 from .results.fit import ESTIMATES as FIT
 from .results.fit import Fit
 from .results.run import Run
-from .run_options import Overrides, Plugins, Progress, ResumedCalls, RunOptions, Say, quiet, unsaid
+from .run_options import Overrides, Plugins, ResumedCalls, RunOptions, Say, ShowsProgress, chosen, unsaid
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
@@ -89,7 +89,7 @@ def run(
     out: Path | str | None = None,
     plugins: Plugins = (),
     force: bool = False,
-    progress: Progress = quiet,
+    progress: ShowsProgress = None,
     max_hours: float | None = None,
     say: Say = unsaid,
     *,
@@ -100,11 +100,12 @@ def run(
     scene: the path of the scene file; or its text, or its tables as a dictionary. overrides: values by key
     ({"stepper.dt": 0.01}), or texts as the command line takes them ("stepper.dt=0.01"). out: the run folder
     (default: runs/NAME, or the next free runs/NAME-2, ...). plugins: files, modules or energies, besides the
-    installed plugins. force: overwrite an earlier run in `out`. progress: called with the first and the last
-    step, gives a context manager whose value is called with each step. max_hours: stop after this time,
-    resumably. say: called with remarks as they arise: dt against its stability limit at the start, an energy
-    that drifts, a gradient that jumps. fitted: the folder of a fit of this scene, whose result is the start:
-    the parameters and initial fields that it found replace those of the scene.
+    installed plugins. force: overwrite an earlier run in `out`. progress: True for a bar, False for none
+    (default: a bar in a notebook); or a function that is called with the first and the last step and gives a
+    context manager whose value is called with each step. max_hours: stop after this time, resumably. say:
+    called with remarks as they arise: dt against its stability limit at the start, an energy that drifts, a
+    gradient that jumps. fitted: the folder of a fit of this scene, whose result is the start: the parameters
+    and initial fields that it found replace those of the scene.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
@@ -126,7 +127,7 @@ def fit(
     out: Path | str | None = None,
     plugins: Plugins = (),
     force: bool = False,
-    progress: Progress = quiet,
+    progress: ShowsProgress = None,
     announce: Callable[[ParameterFit | FitStarts], None] = lambda job: None,
     max_hours: float | None = None,
     say: Say = unsaid,
@@ -226,7 +227,7 @@ def resume(
     path: Path | str,
     plugins: Plugins = (),
     allow_changed: bool = False,
-    progress: Progress = quiet,
+    progress: ShowsProgress = None,
     max_hours: float | None = None,
     say: Say = unsaid,
     calls: ResumedCalls | None = None,
@@ -342,7 +343,7 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
     estimates: Estimates | None = None
     rounds = ObservationRound(job)
     try:
-        with stop_requests(options.max_hours) as asked, options.progress(stepper.step, last) as tell:
+        with stop_requests(options.max_hours) as asked, chosen(options.progress)(stepper.step, last) as tell:
             new = saver.saved is None
             if new:
                 saver.observe()

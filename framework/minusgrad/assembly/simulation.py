@@ -64,6 +64,7 @@ from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper, refuse_time_steps
 from ..steppers.timed.time_stepper import TimeStepper
 from . import job, provenance
+from .blocks import html_tables
 from .blocks.slopes import slope_of
 from .blocks.term_block import TermBlock, bodies_named, magnetic_term
 from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
@@ -206,6 +207,9 @@ class Simulation:
         """
         self.scene, self._validated = validated.scene, validated
         self.recorder, self.observers = self._observed()
+
+    def _repr_html_(self) -> str:
+        return html_tables.of_simulation(self)
 
     def step(self, n: int = 1) -> None:
         """Take n steps, without observers and checkpoints. Raises `NonFiniteError` as a run does."""

@@ -12,7 +12,7 @@ from ..scene.observation_times import in_steps
 from ..scene.toml_positions import KeyPath
 from .fits.fitted import Fitted
 from .installed_plugins import installed
-from .plugin_names import defining
+from .origins.plugin_names import defining
 from .registry import Entry, PluginSource, Registry
 
 WHAT = {

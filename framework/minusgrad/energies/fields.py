@@ -43,6 +43,10 @@ class Field:
             )
         return cls(name, storage.ArraySlot(storage.allocate(values)), values.shape, values.dtype, unit)
 
+    def __repr__(self) -> str:
+        unit = "" if self.unit == "1" else f", SI unit {self.unit}"
+        return f"Field('{self.name}', {list(self.shape)}, {self.dtype}{unit})"
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -70,6 +70,10 @@ class Term:
     writes: int = 0
     """How often its parameters and data were overwritten since it was bound; it only grows."""
 
+    def __repr__(self) -> str:
+        arguments = ", ".join([*self.fields, *self.parameters])
+        return f"Term('{self.name}', {arguments}; {self.elements.count:,} {self.energy.over})"
+
     @classmethod
     def of(cls, spec: TermSpec, fields: Fields) -> "Term":
         """A specification bound to fields, checked. Raises `EnergyError` naming term and argument."""

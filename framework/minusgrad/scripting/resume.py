@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app import runs
 from ..app.results.run import Run
-from ..app.run_options import Plugins, Progress, Say, quiet, unsaid
+from ..app.run_options import Plugins, Say, ShowsProgress, unsaid
 from ..assembly.validation import ValidatedScene
 from ..files.run_folder import RunDir
 from . import energies_at_hand
@@ -43,7 +43,7 @@ def resume(
     path: Path | str,
     plugins: Plugins = (),
     allow_changed: bool = False,
-    progress: Progress = quiet,
+    progress: ShowsProgress = None,
     max_hours: float | None = None,
     say: Say = unsaid,
     *,

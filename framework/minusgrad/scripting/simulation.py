@@ -13,10 +13,9 @@ from typing import Any, Self, cast
 import numpy as np
 
 from ..app import runs
-from ..app.progress import progress as show_progress
 from ..app.results.fit import Fit
 from ..app.results.run import Run
-from ..app.run_options import Overrides, Progress, RunOptions, Say, as_overrides, quiet, unsaid
+from ..app.run_options import Overrides, RunOptions, Say, ShowsProgress, as_overrides, unsaid
 from ..assembly import simulation
 from ..assembly.fits.fitted import Fitted
 from ..assembly.plugin_blame import blaming
@@ -224,7 +223,7 @@ class Simulation(simulation.Simulation):
         *,
         record: int | None = None,
         force: bool = False,
-        progress: bool | Progress = False,
+        progress: ShowsProgress = None,
         max_hours: float | None = None,
         say: Say = unsaid,
     ) -> Run:
@@ -232,7 +231,7 @@ class Simulation(simulation.Simulation):
 
         steps: how many (default: those that the scene has left). out: the folder, as for `minusgrad.run`.
         record: without `observe`, energies and frames are recorded every so many steps (default: 200 times).
-        progress: True for a bar. The other arguments are those of `minusgrad.run`.
+        progress: True for a bar (default: in a notebook). The other arguments are those of `minusgrad.run`.
 
         Returns the finished `Run`; the simulation is then at its end. Raises as `minusgrad.run` does, and
         `CallbackError` for a callback that fails.
@@ -244,9 +243,8 @@ class Simulation(simulation.Simulation):
                 " it with the override ensemble.member for one of them"
             )
         validated = self._validated_for(steps, record)
-        shown = show_progress if progress is True else quiet if progress is False else progress
         options = RunOptions(
-            validated.scene.document, (), out, (), force, shown, max_hours, say, calls=Calls(self)
+            validated.scene.document, (), out, (), force, progress, max_hours, say, calls=Calls(self)
         )
         self.follow(validated)
         try:
@@ -259,7 +257,7 @@ class Simulation(simulation.Simulation):
         out: Path | str | None = None,
         *,
         force: bool = False,
-        progress: bool | Progress = False,
+        progress: ShowsProgress = None,
         max_hours: float | None = None,
         say: Say = unsaid,
     ) -> Fit:
@@ -268,9 +266,8 @@ class Simulation(simulation.Simulation):
         The arguments are those of `run`. Returns the finished `Fit`, with its `estimates`; the simulation
         itself stays as it is. Raises as `minusgrad.fit` does.
         """
-        shown = show_progress if progress is True else quiet if progress is False else progress
         found = energies_at_hand.sources(self.registry)
-        return runs.fit(self.scene.document, (), out, found, force, shown, max_hours=max_hours, say=say)
+        return runs.fit(self.scene.document, (), out, found, force, progress, max_hours=max_hours, say=say)
 
     def _validated_for(self, steps: int | None, record: int | None) -> ValidatedScene:
         """The same scene with the steps of a run."""

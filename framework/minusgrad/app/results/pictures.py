@@ -36,13 +36,17 @@ class Pictures(Sequence[Path]):
         return "\n".join(map(shown, self.paths))
 
 
-def shown(path: Path) -> str:
-    """A picture as HTML that holds its bytes; the path of a file that browsers show as none, such as PDF."""
+def shown(path: Path, height: str = "none") -> str:
+    """A picture as HTML that holds its bytes; the path of a file that browsers show as none, such as PDF.
+
+    height: the largest, in units of CSS.
+    """
     name = escape(path.name, quote=True)
     if path.suffix not in TYPES:
         return f"<div><code>{escape(str(path))}</code></div>"
+    style = f"max-width: 100%; max-height: {height}; height: auto; width: auto"
     source = data_uri(path, TYPES[path.suffix])
-    return f'<img alt="{name}" title="{name}" style="max-width: 100%" src="{source}">'
+    return f'<img alt="{name}" title="{name}" style="{style}" src="{source}">'
 
 
 def data_uri(path: Path, kind: str) -> str:

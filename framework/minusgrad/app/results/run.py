@@ -8,6 +8,7 @@ Files are read as they are asked for, so a run that is going on shows what has b
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,11 @@ class Run:
         return (
             f"{type(self).__name__}('{self.folder}', {self.outcome}: {', '.join(self.names) or 'no series'})"
         )
+
+    def _repr_html_(self) -> str:
+        from .notebook_view import of_run
+
+        return of_run(self)
 
     @property
     def simulation(self) -> "Simulation":
@@ -193,9 +199,11 @@ class Run:
         """Draw the recorded frames as a film, which a notebook plays; its file is in `pictures` of the run.
 
         to: another file that ends in .webp, .gif or .mp4. options: those of `plot.movies.movie.movie`, such
-        as field, bodies, view, fps, every. Raises as that does.
+        as field, bodies, view, fps, every; progress as for `minusgrad.run`. Raises as that does.
         """
         from ...plot.movies.movie import movie
+        from ..run_options import chosen
         from .film import Film
 
+        options["progress"] = partial(chosen(options.get("progress")), counted="frame")
         return Film(movie(self.folder, None if to is None else Path(to), **options))

@@ -1,0 +1,51 @@
+"""How runs show themselves outside of notebooks, and the choice of a display of progress."""
+
+import numpy as np
+
+import minusgrad
+from minusgrad.app import run_options
+from minusgrad.app.progress import progress
+from minusgrad.app.results.notebook_progress import Line, in_notebook
+from minusgrad.assembly.blocks import html_tables
+from minusgrad.energies.fields import Field
+from tests.support.recorded_runs import T, recorded_run
+
+
+def test_progress_is_shown_in_a_notebook_or_where_it_is_asked_for():
+    assert not in_notebook()
+    assert run_options.chosen(None) is run_options.quiet
+    assert run_options.chosen(False) is run_options.quiet
+    assert run_options.chosen(True) is progress
+    assert run_options.chosen(len) is len
+
+
+def test_a_line_of_progress_says_how_far_it_is_and_what_is_saved():
+    line = Line(0, 4000, "step")
+    line.began -= 10.0
+    line.step, line.saved = 1000, 800
+    assert repr(line) == "step 1,000 of 4,000, 100 steps/s, 30 s left, saved at step 800"
+    assert '<progress value="1000" max="4000"></progress>' in line._repr_html_()
+    line.ended = True
+    assert repr(line) == "step 1,000 of 4,000, 100 steps/s, 10.0 s"
+
+
+def test_a_run_shows_its_last_values_with_units_and_its_names_escaped(tmp_path):
+    x = np.zeros((len(T), 3, 1))
+    run = minusgrad.open(
+        recorded_run(tmp_path / "a<b", {"position": x}, {"residual": np.cos(T)}, {"title": "1 < 2"})
+    )
+    text = run._repr_html_()
+    assert "1 &lt; 2" in text
+    assert f"{np.cos(6.0):.6g} N" in text
+    assert "a<b" not in text
+
+
+def test_a_table_leaves_columns_without_a_value_out():
+    text = html_tables.table(("field", "unit"), [("x", ""), ("<v>", "")])
+    assert "unit" not in text
+    assert "&lt;v&gt;" in text
+
+
+def test_a_field_says_its_shape_type_and_unit():
+    assert repr(Field.of("x", np.zeros((3, 2)), "m")) == "Field('x', [3, 2], float64, SI unit m)"
+    assert repr(Field.of("q", np.zeros(3))) == "Field('q', [3], float64)"
