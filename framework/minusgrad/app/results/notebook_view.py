@@ -4,18 +4,15 @@ import tempfile
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ...assembly.blocks.html_tables import table
 from ...engine import memory
 from ...errors import MinusgradError
-from ...files import trajectory
+from ...files import series_names, trajectory
 from ...files.h5md import OBSERVABLES
 from ...scene.units import pretty
+from ..info import info
 from .pictures import shown
-
-if TYPE_CHECKING:
-    from .run import Run
 
 BALANCE = ("total", "drift", "work", "dissipated", "damped", "heat", "loss", "residual")
 """Observables whose last values the table has."""
@@ -23,19 +20,19 @@ BALANCE = ("total", "drift", "work", "dissipated", "damped", "heat", "loss", "re
 SIDE_BY_SIDE = "display: flex; flex-wrap: wrap; gap: 24px; align-items: center"
 
 
-def of_run(run: "Run") -> str:
-    """The HTML of a run. A run without a picture has the table alone."""
-    facts = table(("", ""), _facts(run))
-    picture = _picture(run)
+def of_run(folder: Path, outcome: str) -> str:
+    """The HTML of a run that ended so; one without a picture has the table alone."""
+    facts = table(("", ""), _facts(folder, outcome))
+    picture = _picture(folder)
     return f'<div style="{SIDE_BY_SIDE}">{picture}\n<div style="flex: 1; min-width: 20em">{facts}</div></div>'
 
 
-def _facts(run: "Run") -> Iterator[tuple[str, str]]:
-    found = run.info()
+def _facts(folder: Path, outcome: str) -> Iterator[tuple[str, str]]:
+    found = info(folder)
     if title := found.get("title"):
         yield "scene", title
-    yield "folder", str(run.folder)
-    yield "state", run.state if run.outcome == run.state else f"{run.state}: {run.outcome}"
+    yield "folder", str(folder)
+    yield "state", found["state"] if outcome == found["state"] else f"{found['state']}: {outcome}"
     if "step" in found:
         of = f" of {found['last']:,}" if found.get("last") is not None else ""
         yield "iteration" if found.get("kind") == "fit" else "step", f"{found['step']:,}{of}"
@@ -46,18 +43,18 @@ def _facts(run: "Run") -> Iterator[tuple[str, str]]:
     for name in BALANCE:
         path = f"{OBSERVABLES}/{name}"
         if path in rows and not rows[path]["shape"]:
-            value, unit = trajectory.last(run.folder, path).value[0], pretty(rows[path]["unit"])
+            value, unit = trajectory.last(folder, path).value[0], pretty(rows[path]["unit"])
             yield f"{name}, last", f"{value:.6g} {unit}".rstrip()
-    yield "recorded", ", ".join(run.names) or "nothing"
+    yield "recorded", ", ".join(series_names.shown(list(rows))) or "nothing"
     yield "files", f"{found['files']:,}, {memory.size(found['bytes'])}"
 
 
-def _picture(run: "Run") -> str:
+def _picture(run: Path) -> str:
     """The first picture as HTML, drawn outside the folder; empty where nothing can be drawn."""
     from ...plot.pictures import plot
 
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return shown(plot(run.folder, Path(folder))[0], "24em")
+            return shown(plot(run, Path(folder))[0], "24em")
     except MinusgradError as error:
         return f"<!-- no picture: {escape(str(error))} -->"

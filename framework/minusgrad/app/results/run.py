@@ -54,7 +54,7 @@ class Run:
     def _repr_html_(self) -> str:
         from .notebook_view import of_run
 
-        return of_run(self)
+        return of_run(self.folder, self.outcome)
 
     @property
     def simulation(self) -> "Simulation":
