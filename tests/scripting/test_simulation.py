@@ -1,10 +1,14 @@
 """Simulations in Python give the bits of scenes, and are stepped, run, saved and read again."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import minusgrad as mg
+from minusgrad.app.runs import resume
+from minusgrad.errors import InterruptedRunError
 from minusgrad_gravity.gravity import gravity
 
 RNG = np.random.default_rng(3)
@@ -28,8 +32,9 @@ steps = 40
 
 
 def gravitating(**more: object) -> mg.Simulation:
-    given = {"fields": {"x": X, "v": V, "m": M}, "stepper": mg.Leapfrog(dt=0.01), "plugins": ["gravity"]}
-    return mg.Simulation(energies=[gravity(G=1.0, softening=0.1)], **{**given, **more})  # type: ignore[arg-type]
+    given = {"fields": {"x": X, "v": V, "m": M}, "stepper": mg.Leapfrog(dt=0.01), **more}
+    energies = [gravity(G=1.0, softening=0.1)]
+    return mg.Simulation(energies=energies, plugins=["gravity"], **given)  # type: ignore[arg-type]
 
 
 def position(simulation: mg.Simulation) -> np.ndarray:
@@ -83,3 +88,28 @@ def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
     assert simulation.stepper.step == 40
     assert np.array_equal(run["position"][-1], position(simulation))
     assert run.series("observables/total").step.tolist() == list(range(10, 45, 5))
+
+
+def test_a_run_from_a_changed_state_is_resumed_bit_for_bit(tmp_path: Path) -> None:
+    """The command line needs nothing but the folder: its checkpoints have what was changed before."""
+
+    def changed() -> mg.Simulation:
+        simulation = gravitating()
+        simulation.step(10)
+        simulation.potential.set_parameter("gravity.G", 1.1)
+        simulation.fields["v"].set(0.9 * simulation.fields["v"].values)
+        simulation.dt = 0.005
+        return simulation
+
+    whole = changed().run(steps=60, out=tmp_path / "whole")
+    with pytest.raises(InterruptedRunError):
+        changed().run(steps=60, out=tmp_path / "stopped", max_hours=1e-9)
+    again = resume(tmp_path / "stopped")
+    assert np.array_equal(again["position"], whole["position"])
+    assert again.simulation.stepper.time == whole.simulation.stepper.time == pytest.approx(0.4)
+    (altered,) = (e for e in events(tmp_path / "stopped") if e["event"] == "altered")
+    assert (altered["step"], altered["changed"]) == (10, ["v", "gravity.G", "dt"])
+
+
+def events(folder: Path) -> list[dict]:
+    return [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]

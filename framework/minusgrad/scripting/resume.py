@@ -36,7 +36,10 @@ class ResumedCalls:
 
     def observers(self, folder: RunDir, again: Callable[[], None]) -> list[CallbackObserver]:
         """`Calls.observers`; none in a fit or an ensemble."""
-        return [] if self._simulation is None else Calls(self._simulation).observers(folder, again)
+        if self._simulation is None:
+            return []
+        self._simulation.edits.clear()  # those before the run, which its journal has
+        return Calls(self._simulation).observers(folder, again)
 
 
 def resume(

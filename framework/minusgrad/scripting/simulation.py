@@ -6,6 +6,7 @@ run = sim.run(steps=10_000, out="runs/mine")
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, cast
@@ -122,6 +123,7 @@ class Simulation(simulation.Simulation):
     ) -> None:
         with blaming(validated.registry):
             super().__init__(validated, folder)
+            _ = self.origin  # of the values as the scene gives them, before any of them is changed
         self._tables = tables
         self.called: list[Callback] = []
         """The functions that are called between steps."""
@@ -205,14 +207,15 @@ class Simulation(simulation.Simulation):
     def snapshot(self) -> Snapshot:
         """A copy of the present state with its step, time, dt and parameters; `restore` goes back to it."""
         self.notice()
-        return super().snapshot()
+        found = super().snapshot()
+        return replace(found, meta=found.meta | {"edits": list(self.edits)}) if self.edits else found
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
         """Go back to a saved state, bit for bit. Raises `CheckpointError` for one of another simulation."""
         super().restore(snapshot, changed)
         if hasattr(self, "changes"):
             self.changes.mark()
-            self.edits = [edit for edit in self.edits if edit["step"] < self.stepper.step]
+            self.edits = list(snapshot.meta.get("edits", ()))
 
     # Runs
 
