@@ -10,6 +10,9 @@ from docs.extensions.docstrings import bare, restructured
 from docs.extensions.gallery import claim
 from docs.extensions.links import GENERATED, captioned, relinked
 
+from minusgrad import errors
+from minusgrad.errors import RunFailedError, UserError
+from minusgrad.scene import units
 from tests.support.pages import ROOT, documents, guides, run
 
 INDEX = "docs/index.md"
@@ -35,6 +38,19 @@ def test_every_page_is_in_the_table_of_contents_once() -> None:
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "video": "src", "source": "src", "link": "href"}
 """The attribute that names a resource, by tag."""
+
+
+@pytest.mark.unit
+def test_every_unit_and_error_is_on_its_page() -> None:
+    page = (ROOT / "docs/reference/units.md").read_text()
+    names = [*units._WITH_PREFIXES, *units._WITHOUT_PREFIXES]
+    assert [name for name in names if f"`{name}`" not in page] == []
+    page = (ROOT / "docs/reference/errors.md").read_text()
+    kinds = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, UserError)]
+    kinds += [
+        one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RunFailedError)
+    ]
+    assert [one.__name__ for one in kinds if f"{one.__name__}`" not in page] == []
 
 
 class Resources(HTMLParser):
