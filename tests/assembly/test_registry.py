@@ -700,7 +700,7 @@ def test_an_energy_is_a_plugin_of_its_own(tmp_path: Path) -> None:
     made = run(SCENES / "two_body.toml", WELL, tmp_path / "run", [well])
     assert made.simulation.registry.energy("well") is well
     origin = made.simulation.origin
-    assert (origin["terms"]["energy.0"]["plugin"], list(origin["plugins"]["well"])) == ("well", ["cells.py"])
+    assert (origin["terms"]["energy.0"]["plugin"], list(origin["plugins"]["well"])) == ("well", ["well.py"])
     with pytest.raises(PluginError) as refused:
         build(SCENES / "two_body.toml", WELL, [{"well": well}])
     assert str(refused.value) == (

@@ -1,0 +1,91 @@
+"""Mistakes in a simulation of arrays are one message each, with the argument and the cure."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minusgrad as mg
+from minusgrad import Node, Parameter, UserError, local_energy
+from minusgrad_gravity.gravity import gravity
+
+X, V, M = np.eye(3), np.zeros((3, 3)), np.ones(3)
+HOLE = np.where(np.eye(3) == 1.0, np.nan, 1.0)
+
+
+@local_energy("bowl", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+def bowl(x, k):
+    """A harmonic well."""
+    return 0.5 * k * x[0].dot(x[0])
+
+
+def made(**given: Any) -> mg.Simulation:
+    usual = {"fields": {"x": X, "v": V, "m": M}, "energies": [bowl(k=1.0)], "stepper": mg.Leapfrog(dt=0.1)}
+    return mg.Simulation(plugins=["gravity"], **{**usual, **given})
+
+
+def fields(**given: Any) -> Callable[[], Any]:
+    return lambda: made(fields={"x": X, "v": V, "m": M, **given})
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (lambda: made(stepper=None), "stepper: needs a stepper, got none; write stepper=minusgrad.Leap"),
+        (lambda: made(fields=[X]), "fields: needs arrays by name, got a list"),
+        (lambda: made(energy=[]), "Simulation: no argument named 'energy'; did you mean 'energies'?"),
+        (lambda: made(energies=[]), "simulation: energy: required, but missing"),
+        (lambda: made(energies=[bowl]), "simulation: energy.0.k: required, but missing"),
+        (lambda: made(energies=[bowl(kk=1.0)]), "simulation: energy.0.kk: no key 'kk'; did you mean 'k'?"),
+        (lambda: made(energies=[len]), "energies[0]: needs an energy, or a table, got a "),
+        (lambda: made(energies=[mg.energy("gravty")]), "no energy named 'gravty'; did you mean 'gravity'?"),
+        (lambda: made(energies=[bowl(k="1 kg")]), "energy.0.k: '1 kg' is a mass, but 'N/m' (force"),
+        (lambda: made(energies=[bowl(k=1.0), bowl(k=2.0)]), "two terms have one name: bowl, bowl"),
+        (fields(v=V[:2]), "state: fields/v: needs the shape of 'x', (3, 3), got (2, 3)"),
+        (fields(m=M[:2]), "state: fields/m: needs a number for each node, shape (3,), got (2,)"),
+        (fields(x=HOLE), "fields: 'x': needs finite numbers, got nan at [0, 0]; correct it"),
+        (fields(m=1j * M), "fields: 'm': needs an array of real numbers, got complex128"),
+        (fields(x=[[1.0, 2.0], [3.0]]), "fields: 'x': needs an array of numbers"),
+        (fields(m=1.0), "fields: 'm': needs a value for each node, got shape ()"),
+        (fields(x=(X, "kg")), "state: fields/x: attribute `unit`: '1 kg' is a mass, but 'm' (length)"),
+        (lambda: made(fields={"x": X}, energies=[gravity(G=1.0)]), "energy.0: no field named 'm'"),
+        (lambda: made(tuples={"bonds": [[0, 1.5]]}), "tuples: 'bonds': needs whole numbers of nodes"),
+        (lambda: made(motions=[{"position": "x"}]), "motions: needs velocity, got ['position']; add it"),
+        (lambda: made(holds=[{"body": "left"}]), "hold.0: no body named 'left'"),
+        (lambda: made(callbacks=[print]), "callbacks: needs functions marked with @minusgrad.every(n)"),
+        (lambda: made(units="metric"), "units.system: needs 'si', 'dimensionless' or 'molecular'"),
+        (lambda: bowl(1.0), "energy 'bowl': takes values by keyword, got 1 without one; write bowl("),
+        (lambda: mg.Leapfrog(dtt=0.1), "Leapfrog: no key named 'dtt'; did you mean 'dt'? (there are: dt)"),
+        (mg.Leapfrog, "Leapfrog: needs dt, got none; write Leapfrog(dt=...)"),
+        (lambda: mg.every(0), "every: needs a whole number of steps above 0, got 0; write every(10)"),
+        (lambda: mg.load("[state]\nkind = 'arrays'\n"), "text of the scene:1:2: state.file: required"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_message(mistake: Callable[[], Any], message: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        mistake()
+    assert message in str(refusal.value)
+
+
+def test_mistakes_about_runs() -> None:
+    simulation = made(fields={"x": X, "m": [1, 1, 2]})  # whole numbers are exact
+    assert simulation.fields["m"].values.tolist() == [1.0, 1.0, 2.0]
+    for steps, got in (
+        (None, "needs a number of steps, got none"),
+        (1.5, "needs a whole number of steps, got 1.5"),
+    ):
+        with pytest.raises(UserError, match=f"run: {got}"):
+            simulation.run(steps=steps)  # type: ignore[arg-type]
+    assert repr(bowl(k=1.0)) == "bowl(k=1.0)"
+    assert repr(mg.Leapfrog(dt=0.1)) == "Leapfrog(dt=0.1)"
+
+
+def test_an_energy_may_have_the_name_of_an_installed_one() -> None:
+    @local_energy("spring", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+    def spring(x, k):
+        return 0.5 * k * x[0].dot(x[0])
+
+    simulation = mg.Simulation(fields={"x": X}, energies=[spring(k=2.0)], stepper=mg.Leapfrog(dt=0.1))
+    assert simulation.potential.value(0.0) == pytest.approx(3.0)
+    assert "plugins = []" in simulation.to_toml()
