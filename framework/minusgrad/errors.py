@@ -31,6 +31,23 @@ class UserError(MinusgradError):
 
     exit_code = 2
 
+    def _render_traceback_(self) -> list[str]:
+        """Lines for a notebook (IPython asks for them): the user's line, and the message.
+
+        Frames of minusgrad are left out, since the message names what is wrong; an error with a cause, such
+        as one in a plugin's code, has its whole traceback.
+        """
+        import traceback
+        from itertools import takewhile
+        from pathlib import Path
+
+        if self.__cause__ is not None:
+            return traceback.format_exception(self)
+        home, frames = str(Path(__file__).parent), traceback.extract_tb(self.__traceback__)
+        own = list(takewhile(lambda frame: not frame.filename.startswith(home), frames))
+        where = [f"line {own[-1].lineno}: {own[-1].line}"] if own else []
+        return [*where, f"{type(self).__name__}: {self}"]
+
 
 class Problem(namedtuple("Problem", ("file", "line", "column", "key", "message"))):
     """One mistake in a scene file; line and column count from 1 (0: not in the file, e.g. an override)."""

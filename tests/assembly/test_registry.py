@@ -656,11 +656,10 @@ def test_a_file_beside_the_scene_that_defines_the_kind_is_named(tmp_path: Path) 
     (tmp_path / "broken.py").write_text("def (")
     (tmp_path / "large.py").write_bytes(b'local_energy("morse")\n' + b"#" * 300_000)
     os.mkfifo(tmp_path / "fifo.py")
-    cure = "; a file of your own is named with --plugin FILE.py (morse.py here defines '{}')"
+    cure = "no {} named '{}'; morse.py here defines it: add --plugin morse.py, in Python plugins=['morse.py']"
     said = _complaint(tmp_path, {"energy.0": {"kind": "morse"}})
-    assert "energy.0.kind: no energy named 'morse' (installed: " in said
-    assert said.splitlines()[0].endswith(cure.format("morse"))
-    assert cure.format("counting") in _complaint(tmp_path, {"observe.0": {"kind": "counting"}})
+    assert said.splitlines()[0].endswith(f": energy.0.kind: {cure.format('energy', 'morse')}")
+    assert cure.format("observer", "counting") in _complaint(tmp_path, {"observe.0": {"kind": "counting"}})
     assert "--plugin" not in _complaint(tmp_path, {"energy.0": {"kind": "mores"}})
 
 

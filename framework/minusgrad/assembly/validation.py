@@ -105,14 +105,14 @@ def _named(document: Document) -> list[str] | None:
 
 
 def _unknown(document: Document, block: Block, registry: Registry, names: list[str] | None) -> Problem:
-    problem = unknown_kind(document, block, WHAT[block.section], list(registry.tables[block.section]))
+    what = WHAT[block.section]
+    if files := defining(document.path.parent, block.kind):
+        cure = f"{files[0]} here defines it: add --plugin {files[0]}, in Python plugins=['{files[0]}']"
+        return document.problem((*block.path, "kind"), f"no {what} named '{block.kind}'; {cure}")
+    problem = unknown_kind(document, block, what, list(registry.tables[block.section]))
     if names is None:
         hint = "".join(f"; {error}" for error in registry.broken.values())
     else:
         unnamed = [name for name in installed() if name not in ("core", *names)]
         hint = f"; not in the scene's `plugins`: {', '.join(unnamed)}" if unnamed else ""
-    if files := defining(document.path.parent, block.kind):
-        hint += (
-            f"; a file of your own is named with --plugin FILE.py ({files[0]} here defines '{block.kind}')"
-        )
     return problem._replace(message=problem.message + hint)

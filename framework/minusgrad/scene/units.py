@@ -77,6 +77,14 @@ _WITHOUT_PREFIXES = {
     "Mearth": f"{3.986004e14 / _G} kg", "Mjup": f"{1.2668653e17 / _G} kg", "Rsun": "6.957e8 m",
     "Rearth": "6.3781e6 m", "Rjup": "7.1492e7 m", "Lsun": "3.828e26 W",
 }  # fmt: skip
+_WORDS = {
+    "metre": "m", "meter": "m", "gram": "g", "second": "s", "sec": "s", "kelvin": "K", "ampere": "A",
+    "mole": "mol", "radian": "rad", "degree": "deg", "hertz": "Hz", "newton": "N", "joule": "J", "watt": "W",
+    "pascal": "Pa", "coulomb": "C", "volt": "V", "farad": "F", "tesla": "T", "henry": "H", "litre": "L",
+    "liter": "L", "calorie": "cal", "dalton": "Da", "parsec": "pc", "minute": "min", "kilogram": "kg",
+    "kilometre": "km", "kilometer": "km", "nanometre": "nm", "nanometer": "nm",
+}  # fmt: skip
+"""Words in the place of which scenes have a symbol."""
 _DIMENSION_NAMES = {
     "plain number": "1", "length": "m", "mass": "kg", "time": "s", "temperature": "K", "current": "A",
     "amount of substance": "mol", "area": "m^2", "volume": "m^3", "frequency": "s^-1", "speed": "m s^-1",
@@ -163,7 +171,9 @@ def _named(name: str) -> Unit:
     plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
     spelt = [n for n in UNITS if n.lower() == name.lower()]  # of 'ev' rather 'eV' than 'EV'
     spelt.sort(key=lambda n: sum(a != b for a, b in zip(n, name, strict=True)))
-    hint = f"; did you mean '{spelt[0]}'?" if spelt else suggestion(name, plain)
+    word = _WORDS.get(name.lower().removesuffix("s")) or next(iter(spelt), None)
+    near = [n for n in UNITS if n[0] == name[0]]
+    hint = f"; did you mean '{word}'?" if word else suggestion(name, plain) or suggestion(name, near)
     raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))
 
 
