@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ..engine import memory
+from ..scene.units import pretty
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,7 +137,7 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for line in [*found["failed"], *found["remarks"]]:
         print(f"  {line}")
     rows = [
-        (s["name"], str(s["rows"]), f"{s['first']} .. {s['last']}", f"{s['dtype']}{s['shape']}", s["unit"])
+        (s["name"], str(s["rows"]), f"{s['first']} .. {s['last']}", f"{s['dtype']}{s['shape']}", pretty(s["unit"]))
         for s in found["series"]
     ]
     if rows:

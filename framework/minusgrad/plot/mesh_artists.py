@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CROWD = 250  # this many overlapping lines are as dark as one
+JOINTS = 64  # networks of so many nodes or fewer show them
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
@@ -152,9 +153,13 @@ def draw_cells(
 
 
 def draw_lines(
-    axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
+    axes: "Axes",
+    seen: np.ndarray,
+    parts: Mapping[str, Part],
+    rgb: Mapping[str, np.ndarray],
+    whole: Mapping[str, np.ndarray] | None = None,
 ) -> None:
-    """Draw lines in the colours (E, 3 or 4) of their lists, or plain.
+    """Draw lines in the colours (E, 3 or 4) of their lists, or plain; only those where `whole` (E,).
 
     In space the nearest come last, and at equal depth the most opaque ones.
     """
@@ -165,6 +170,8 @@ def draw_lines(
             continue
         seen_through = 1 - rgb[name][:, 3:].sum(axis=1) if name in rgb else np.zeros(len(part.shown))
         order = np.lexsort((-seen_through, _depth(seen, part.shown)))
+        if whole is not None:
+            order = order[whole[name][order]]
         pen: dict[str, Any] = {
             "colors": rgb[name][order] if name in rgb else INK if rgb else style.COLOURS[0]
         }
@@ -176,6 +183,15 @@ def draw_free(axes: "Axes", nodes: np.ndarray) -> None:
     """Draw nodes (N, 2 or 3) that are in no list, as dots."""
     size = float(np.clip(60 / np.sqrt(len(nodes) or 1), 0.5, 3.5))
     axes.plot(*nodes[:, :2].T, "o", markersize=size, markeredgewidth=0, color=INK, zorder=4)
+
+
+def draw_joints(axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part]) -> None:
+    """Draw the ends of lines as dots, in a network of so few nodes that they can be told apart."""
+    lines = [part.shown.ravel() for part in parts.values() if not part.is_filled]
+    nodes = np.unique(np.concatenate(lines)) if lines else np.arange(0)
+    if 0 < len(nodes) <= JOINTS:
+        pen: dict[str, Any] = {"markersize": 4.0, "markerfacecolor": "white", "markeredgecolor": INK}
+        axes.plot(*seen[nodes][:, :2].T, "o", markeredgewidth=0.8, zorder=4, **pen)
 
 
 def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:

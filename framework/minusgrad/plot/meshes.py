@@ -19,6 +19,7 @@ from . import mesh_artists, style, surfaces
 from .cell_shapes import OUTLINES, outline
 from .mesh_artists import Part
 from .moments import Moment, moments
+from .surroundings.scenery import Scenery
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,14 +86,19 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     canvas = _canvas(run, unit) if flat else None
     travels = flat and not is_flat_body and not path
     centre = _travelled(run, drawn.values()) if travels else np.empty((0, 2))
-    boxes = [canvas] if canvas else _boxes(seen, centre)
+    scenery = Scenery(run, view)
+    whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in lists.items()}
+    boxes = [canvas] if canvas else [scenery.widened(*box) for box in _boxes(seen, centre)]
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
+        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         mesh_artists.draw_past(axes, [] if path else seen[:-1], list(drawn.values()))
         mesh_artists.draw_cells(axes, seen[-1], drawn, rgb)
-        mesh_artists.draw_lines(axes, seen[-1], drawn, rgb)
+        mesh_artists.draw_lines(axes, seen[-1], drawn, rgb, whole)
         mesh_artists.draw_free(axes, seen[-1][free])
+        if not path:
+            mesh_artists.draw_joints(axes, seen[-1], drawn)
         mesh_artists.draw_path(axes, centre)
-        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        scenery.draw(axes, last.value, last.step)
         if flat:
             axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
         else:

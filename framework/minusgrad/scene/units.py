@@ -379,7 +379,7 @@ def _same_dimension(text: str, given: Unit, needed: str) -> None:
 
 
 def with_unit(what: str, unit: str) -> str:
-    """`time [day]`; nothing is added for a plain number."""
+    """`time [day]`, `power [mW]`; nothing is added for a plain number."""
     return f"{what} [{pretty(unit)}]" if pretty(unit) else what
 
 
@@ -392,12 +392,82 @@ def duration(seconds: float) -> str:
     return f"{days:.0f} days" if days < 730.0 else f"{days / 365.25:,.0f} years"
 
 
-def number_with_unit(number: float, unit: str) -> str:
-    """`0.25 day`."""
-    return f"{number:.6g} {pretty(unit)}".rstrip()
+def number_with_unit(number: float, unit: str, digits: int = 6) -> str:
+    """`0.25 day`; of `200 m^-1 kg s^-2` `200 Pa`."""
+    factor, name = reduced(unit)
+    return f"{number * factor:.{digits}g} {raised(name)}".rstrip()
 
 
 def pretty(unit: str) -> str:
-    """AU^2 day^-2 with raised powers; nothing for a plain number."""
-    raised = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
-    return "" if unit == "1" else raised
+    """AU² day⁻² with raised powers, Pa for m^-1 kg s^-2, `0.01 kJ/mol`; nothing for a plain number."""
+    factor, name = reduced(unit)
+    return raised(name) if factor == 1.0 else f"{factor:g} {raised(name)}"
+
+
+def raised(unit: str) -> str:
+    """A unit with raised powers and the micro sign, as it stands; nothing for a plain number."""
+    powers = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
+    return "" if unit == "1" else re.sub(r"\bu(?=[a-zA-Z])", "µ", powers) if _has_micro(unit) else powers
+
+
+def _has_micro(unit: str) -> bool:
+    return any(word.startswith("u") and word[1:] in _WITH_PREFIXES for word in re.findall(r"[a-zA-Z]+", unit))
+
+
+_DERIVED = ("N", "J", "W", "Pa", "V", "C", "T", "N/m", "J s", "Pa s", "J/K", "W/m^2")
+"""The units that coherent ones are reduced to, with any prefix."""
+
+
+@lru_cache(maxsize=1024)
+def reduced(unit: str) -> tuple[float, str]:
+    """A shorter name of a product of units of length, mass, time ..., and the size of `unit` in it.
+
+        m^-1 kg s^-2      1, "Pa"          um^2 kg ms^-3           1, "mW"
+        nm^2 u ps^-2      1, "kJ/mol"      angstrom^2 u ps^-2      0.01, "kJ/mol"
+
+    The size is a power of ten; units that are no power of ten of a named one (AU^2 Msun day^-2), and those
+    that have a name already, stay as they are.
+    """
+    try:
+        given, words = parse_unit(unit), unit.split()
+        if len(words) < 2 or not all(_is_of_base(word) for word in words):
+            return 1.0, unit
+    except UnitError:
+        return 1.0, unit
+    if "u" in (word.partition("^")[0] for word in words):
+        return _per_mole(given, words) or (1.0, unit)
+    for name in _DERIVED:
+        if (named := parse_unit(name)).dimension != given.dimension:
+            continue
+        ten = _power_of_ten(given.scale / named.scale)
+        prefix = next((p for p, power in _THOUSANDS.items() if power == ten), None)
+        return (1.0, unit) if prefix is None else (1.0, prefix + name)
+    return 1.0, unit
+
+
+_THOUSANDS = {"": 0} | {p: ten for p, ten in PREFIXES.items() if ten % 3 == 0 and p not in "μµ"} | {"u": -6}
+
+
+def _is_of_base(word: str) -> bool:
+    """True for m, um, ms, AU: a unit of one base unit, to a power."""
+    name = word.partition("^")[0]
+    return sum(map(bool, _named(name).dimension)) == 1 and name not in ("mol", "cd")
+
+
+def _per_mole(given: Unit, words: list[str]) -> tuple[float, str] | None:
+    """Energies, forces and pressures by atomic masses, in kJ/mol and powers of the length; else None."""
+    energy = _of_system(PER_MOLE)
+    rest = given.dimension[0] - energy.dimension[0]
+    if (given.dimension[1:]) != energy.dimension[1:]:
+        return None
+    length = next((w.partition("^")[0] for w in words if _named(w.partition("^")[0]).dimension[0]), "m")
+    ten = _power_of_ten(given.scale / energy.scale / _named(length).power(rest).scale)
+    if ten is None:
+        return None
+    return 10.0**ten, PER_MOLE if not rest else f"kJ mol^-1 {length}^{rest}"
+
+
+def _power_of_ten(ratio: Fraction) -> int | None:
+    """k of a ratio 10^k, to the accuracy of a measured atomic mass; None for another one."""
+    ten = math.log10(float(ratio))
+    return round(ten) if abs(ten - round(ten)) < 1e-8 else None

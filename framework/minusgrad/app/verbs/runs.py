@@ -160,6 +160,7 @@ def _report_fit(fit: Any, as_json: bool, said: Collection[str]) -> int:
 def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
     from ...files import trajectory
+    from ...scene import units
     from ..runs import EnsembleRun
     from .ensemble_reports import report
 
@@ -191,7 +192,8 @@ def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     if stepper.solver_used:
         print(f"  solver: {stepper.solver_used}")
     for name, value in last.items():
-        print(f"  energy {name}: {value:.3g}")
+        unit = trajectory.symbols(run.folder, f"observables/{name}")[0]
+        print(f"  energy {name}: {units.number_with_unit(value, unit, digits=3)}")
     if (violation := stepper.violation()) is not None:
         print(f"  constraints hold to {violation:.2g} of the largest coordinate")
     if recorded:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from .. import mesh_artists, meshes, surfaces
+from ..surroundings.scenery import Scenery
 from .reel import Frame
 from .stage import stage
 from .subject import Extent, Sample, label, numbers
@@ -47,7 +48,8 @@ class Network:
             self._sample.add(values)
 
     def prepare(self, figure: "Figure") -> None:
-        low, high = self._extent.widened(0.04)
+        self.scenery = Scenery(self.run, self.view)
+        low, high = self.scenery.widened(*self._extent.widened(0.04))
         filled = any(self._parts[name].is_filled for name in self.coloured)
         kind: mesh_artists.Kind = "cells" if filled else "lines"
         self.scale = self._sample.scale(kind) if self.coloured else None
@@ -62,8 +64,12 @@ class Network:
         seen = frame.values[0].astype(float) @ self.view.T
         rgb = {name: self.scale(values) for name, values in self._values(frame).items()} if self.scale else {}
         mesh_artists.draw_cells(self._axes, seen, self._parts, rgb)
-        mesh_artists.draw_lines(self._axes, seen, self._parts, rgb)
+        x = frame.values[0]
+        whole = {n: self.scenery.shortened(x, tuples, frame.step) for n, tuples in self.lists.items()}
+        mesh_artists.draw_lines(self._axes, seen, self._parts, rgb, whole)
         mesh_artists.draw_free(self._axes, seen[self._free])
+        mesh_artists.draw_joints(self._axes, seen, self._parts)
+        self.scenery.draw(self._axes, x.astype(float), frame.step)
         self._axes.set_title(when, loc="left")
 
     def _values(self, frame: Frame) -> dict[str, np.ndarray]:
