@@ -234,7 +234,7 @@ def test_plot(invoke, here: Path) -> None:
     invoke("run", TWO_BODY, SHORT, "--out", "run")
     code, out, err = invoke("plot", "run")
     assert (code, err) == (0, "")
-    assert out.splitlines() == ["run/pictures/orbits.png", "run/pictures/energy.png"]
+    assert out.splitlines() == [f"run/pictures/{name}.png" for name in ("orbits", "energy", "observables")]
     assert all((here / path).read_bytes().startswith(b"\x89PNG") for path in out.splitlines())
     assert invoke("plot", "run", "--out", "elsewhere/deep")[1].startswith("elsewhere/deep/")
 

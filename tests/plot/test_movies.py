@@ -13,10 +13,10 @@ from PIL import Image
 from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import h5md
 from minusgrad.files.h5md import Raster
-from minusgrad.plot import film_files, grids
+from minusgrad.plot import grids
 from minusgrad.plot.clouds import CROWD
 from minusgrad.plot.light import Light
-from minusgrad.plot.movies import subjects
+from minusgrad.plot.movies import film_files, subjects
 from minusgrad.plot.movies.maps import Map
 from minusgrad.plot.movies.movie import movie
 from minusgrad.plot.movies.networks import Network
@@ -291,7 +291,7 @@ def test_mistakes_are_named(tmp_path: Path, asked: dict[str, Any], text: str) ->
 
 def test_a_view_is_three_letters_or_two_angles(tmp_path: Path) -> None:
     run = _run(tmp_path / "run", {"position": _moving(3, 3)})
-    with pytest.raises(UserError, match="movie: not a view, got '30'; give x, y, z, or two angles"):
+    with pytest.raises(UserError, match="not a view, got '30'; give x, y, z, xy, xz, yz, or two angles"):
         movie(run, view="30")
 
 

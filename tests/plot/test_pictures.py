@@ -22,6 +22,7 @@ from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot import grids as grid_pictures
+from minusgrad.plot.curves import energies, space_time
 from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 from tests.support.recorded_runs import UNITS, T
@@ -143,7 +144,7 @@ def test_scalar_fields(tmp_path, lowest):
 
 
 def test_nothing_to_draw_says_so(tmp_path):
-    run = _run(tmp_path / "run", {"velocity": _circles([1, 2])}, {"height": T})
+    run = _run(tmp_path / "run", {"velocity": _circles([1, 2])}, {"height": np.zeros((len(T), 10))})
     with pytest.raises(
         UserError, match=r"nothing to draw \(there are: observables/height, particles/all/velocity\)"
     ):
@@ -211,7 +212,7 @@ def _figure(draw) -> Figure:
 
 def _energy_axes(run):
     names = trajectory.names(run)
-    return _figure(partial(pictures._energy, run=run, energies=pictures.energies_of(names), names=names)).axes
+    return _figure(partial(energies.draw, run=run, energies=energies.energies_of(names), names=names)).axes
 
 
 def test_a_minimiser_counts_iterations_and_shows_its_residual(tmp_path):
@@ -220,7 +221,7 @@ def test_a_minimiser_counts_iterations_and_shows_its_residual(tmp_path):
     assert [path.name for path in pictures.plot(run)] == ["energy.png"]
     _size(run / "pictures" / "energy.png")
     above, below = _energy_axes(run)
-    assert [line.get_label() for line in above.lines] == ["potential/spring", "total"]
+    assert [line.get_label() for line in above.lines] == ["spring", "total"]
     for line in (*above.lines, *below.lines):
         assert line.get_xdata().tolist() == list(range(9))
     np.testing.assert_array_equal(below.lines[0].get_ydata(), FALLING**4)
@@ -258,13 +259,13 @@ def test_energies_without_a_total_are_drawn(tmp_path):
     run = _run(tmp_path / "run", observables={"potential/a": T, "potential/b": -T, "residual": T})
     assert [path.name for path in pictures.plot(run)] == ["energy.png"]
     (axes,) = _energy_axes(run)
-    assert [line.get_label() for line in axes.lines] == ["potential/a", "potential/b"]
+    assert [line.get_label() for line in axes.lines] == ["a", "b"]
     assert axes.get_xlabel() == "time [yr]"
 
 
 def test_a_moving_system_shows_time_and_drift(tmp_path):
     above, below = _energy_axes(_run(tmp_path / "run", observables=ENERGIES | {"residual": 1 + T}))
-    assert [line.get_label() for line in above.lines] == ["potential/gravity", "kinetic", "total"]
+    assert [line.get_label() for line in above.lines] == ["gravity", "kinetic", "total"]
     assert (below.get_xlabel(), below.get_ylabel()) == ("time [yr]", "(E − E₀) / |E₀|")
     np.testing.assert_allclose(below.lines[-1].get_ydata(), 1e-9 * T, rtol=1e-6, atol=1e-15)
 
@@ -307,7 +308,7 @@ def test_a_loss_that_reaches_zero_is_drawn_up_to_there(tmp_path):
 
 def test_a_field_of_a_minimiser_has_iterations_upwards(tmp_path):
     run = _run(tmp_path / "run", {"phi": np.outer(FALLING, np.arange(5.0))}, times=STILL)
-    (axes, _) = _figure(partial(pictures._space_time, run=run, name="particles/all/phi")).axes
+    (axes, _) = _figure(partial(space_time.draw, run=run, name="particles/all/phi")).axes
     assert axes.get_ylabel() == "iteration"
     assert axes.get_ylim() == (-0.5, 8.5)
 

@@ -8,7 +8,18 @@ import pytest
 
 from minusgrad.errors import UnitError
 from minusgrad.scene import units
-from minusgrad.scene.units import BASE, PREFIXES, UNITS, UnitSystem, parse_quantity, parse_unit
+from minusgrad.scene.units import (
+    BASE,
+    PREFIXES,
+    UNITS,
+    UnitSystem,
+    number_with_unit,
+    parse_quantity,
+    parse_unit,
+    pretty,
+    reduced,
+    with_unit,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -232,3 +243,43 @@ def test_hostile_texts_are_refused_or_read_and_quickly() -> None:
         except UnitError:
             continue
         assert math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("unit", "shown"),
+    [
+        ("m^-1 kg s^-2", (1.0, "Pa")),
+        ("um^2 kg ms^-3", (1.0, "mW")),
+        ("mm kg s^-2", (1.0, "mN")),
+        ("kg s^-2", (1.0, "N/m")),
+        ("nm^2 u ps^-2", (1.0, "kJ/mol")),
+        ("angstrom^2 u ps^-2", (0.01, "kJ/mol")),
+        ("nm u ps^-2", (1.0, "kJ mol^-1 nm^-1")),
+        ("AU^2 Msun day^-2", (1.0, "AU^2 Msun day^-2")),  # no power of ten of a joule
+        ("J m^-2", (1.0, "J m^-2")),  # has a name already, and is no N/m
+        ("cm^2 kg s^-2", (1.0, "cm^2 kg s^-2")),  # 1e-4 J has no prefix
+        ("nm ps^-1", (1.0, "nm ps^-1")),
+        ("1", (1.0, "1")),
+        ("no unit", (1.0, "no unit")),
+    ],
+)
+def test_products_of_base_units_have_shorter_names(unit: str, shown: tuple[float, str]) -> None:
+    assert reduced(unit) == shown
+
+
+@pytest.mark.parametrize("unit", ["um^2 kg ms^-3", "nm^-1 u ps^-2", "angstrom^2 u ps^-2", "mm^-1 g ms^-2"])
+def test_a_shorter_name_is_the_same_unit(unit: str) -> None:
+    factor, name = reduced(unit)
+    given, named = parse_unit(unit), parse_unit(name)
+    per_mole = 6.02214076e23 if "mol" in name else 1.0
+    assert given.factor * per_mole == pytest.approx(factor * named.factor, rel=1e-8)
+    assert name != unit
+
+
+def test_units_as_they_are_shown() -> None:
+    assert with_unit("energy", "angstrom^2 u ps^-2") == "energy [0.01 kJ/mol]"
+    assert number_with_unit(200.0, "m^-1 kg s^-2") == "200 Pa"
+    assert number_with_unit(5.0, "angstrom^2 u ps^-2") == "0.05 kJ/mol"
+    assert pretty("um") == "µm"
+    assert pretty("u") == "u"
+    assert (pretty("AU^2 day^-2"), pretty("1"), pretty("")) == ("AU² day⁻²", "", "")

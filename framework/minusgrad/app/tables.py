@@ -137,7 +137,13 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for line in [*found["failed"], *found["remarks"]]:
         print(f"  {line}")
     rows = [
-        (s["name"], str(s["rows"]), f"{s['first']} .. {s['last']}", f"{s['dtype']}{s['shape']}", pretty(s["unit"]))
+        (
+            s["name"],
+            str(s["rows"]),
+            f"{s['first']} .. {s['last']}",
+            f"{s['dtype']}{s['shape']}",
+            pretty(s["unit"]),
+        )
         for s in found["series"]
     ]
     if rows:

@@ -11,9 +11,12 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import h5md, node_ranges, trajectory
-from . import mesh_artists, style
+from ..scene import units
+from . import mesh_artists, style, surfaces
 from .light import Light
-from .moments import Moment, moments
+from .moments import Moment, moments, newest
+from .surroundings.saved import surroundings
+from .surroundings.scenery import Scenery
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +26,7 @@ Bodies = Mapping[str, Sequence[Sequence[int]]]  # ranges of node numbers by name
 STRAYS = 1.3  # strays that widen the view by a smaller factor are shown
 WIDE = 1.8  # panels that are wider than this times their height stand in one column
 CROWD = 10_000  # more points are drawn as light
+FEW_ATOMS = 3_000  # up to this many points in space are drawn as balls
 PIXELS = 640  # along the longer side of a picture of light
 SAMPLED = 2_000  # points from which the limits of a frame are found
 
@@ -92,48 +96,97 @@ class Glow:
         self._image.set_data(self._light.picture(points, rgb))
 
 
-def draw(figure: "Figure", run: Path, bodies: Bodies, every: bool = True) -> None:
-    """Draw the first and the last frame, viewed along z; with bodies, two frames between them as well.
+def draw(
+    figure: "Figure",
+    run: Path,
+    bodies: Bodies,
+    every: bool = True,
+    until: int | None = None,
+    view: np.ndarray | None = None,
+    colour: str = "",
+) -> None:
+    """Draw the first and the last frame; with bodies, two frames between them as well.
 
     All panels have the same limits. Where a few points of a frame are far away, as from a cluster of stars,
-    the farthest two in a hundred are left out. every: also nodes of none of the bodies.
+    the farthest two in a hundred are left out. every: also nodes of none of the bodies. until: the step of
+    the last frame. view (3, 3): the eye, else along z; in a box the usual view of bodies in space. colour: a
+    series with numbers of nodes.
     """
-    frames = moments(run, h5md.POSITION, between=2 if bodies else 0)
+    frames = moments(run, h5md.POSITION, between=2 if bodies else 0, until=until)
     seen = look(len(frames[0].value), bodies, every)
-    frames = [frame._replace(value=frame.value[seen.shown, :2]) for frame in frames]
-    corners = [corner for frame in frames for corner in np.transpose(limits(frame.value))]
-    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
+    dimension = frames[0].value.shape[1]
+    around = surroundings(run)
+    if view is None and dimension == 3 and around.box is not None:
+        view = surfaces.sensible_view(around.box.edges[0])
+    scenery = Scenery(around, np.eye(dimension) if view is None else view)
+    turned = scenery.view if dimension == 3 else None
+    places = [frame.value[seen.shown] @ scenery.view.T for frame in frames]
+    corners = [corner for x in places for corner in np.transpose(limits(x[:, :2]))]
+    low, high = scenery.widened(np.min(corners, axis=0), np.max(corners, axis=0))
+    if view is not None:
+        low = low - [0.0, 0.14 * float((high - low).max())]  # for the compass
     panels = _panels(figure, len(frames), float(np.divide(*(high - low))))
     unit, clock = trajectory.symbols(run, h5md.POSITION)
     passes = frames[0].time != frames[-1].time
     light = Light(low, high, PIXELS) if seen.is_crowd else None
-    for axes, frame in zip(panels, frames, strict=False):
+    values = [_values(run, colour, frame, seen) for frame in frames] if colour else []
+    scale = mesh_artists.colours(np.concatenate(values), "lights" if light else "lines") if colour else None
+    for number, (axes, frame, x) in enumerate(zip(panels, frames, places, strict=False)):
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+        rgb = scale(values[number]) if scale else None
         if light:
-            Glow(axes, light).show(frame.value, seen.rgb)
+            Glow(axes, light).show(x[:, :2], seen.rgb if rgb is None else rgb)
+            scenery.draw_box(axes, frame.step)
         else:
-            _draw_points(axes, frame, seen)
+            scenery.draw(axes, frame.value, frame.step)
+            _draw_points(axes, x, seen, rgb, turned is not None and view is not None)
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         title = style.moment(frame.step, frame.time, clock, passes)
         axes.set_title(title, color="white" if light else style.INK)
+        if view is not None and not light:
+            mesh_artists.draw_compass(axes, view, unit)
     if light:
         figure.set_facecolor("black")
         mesh_artists.draw_length(panels[0], unit, "white")
-        if len(bodies) > 1:
+        if len(bodies) > 1 and not colour:
             seen.draw_legend(panels[0], loc="lower left", labelcolor="white")
+    elif scale:
+        mesh_artists.draw_bar(figure, panels, scale, series_label(run, colour))
     elif len(bodies) > 1:
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), markerscale=3)
 
 
-def _draw_points(axes: "Axes", frame: Moment, seen: Look) -> None:
-    """Points of no body in the first colour, below those of bodies."""
-    x = frame.value
+def _values(run: Path, name: str, frame: Moment, seen: Look) -> np.ndarray:
+    """The newest numbers of a series at a frame, of the nodes that are seen: of vectors their norm."""
+    value = newest(run, name, frame.step).value[seen.shown]
+    return value if value.ndim == 1 else np.linalg.norm(value.reshape(len(value), -1), axis=1)
+
+
+def series_label(run: Path, name: str) -> str:
+    """The words of a colour bar: `speed [m s⁻¹]`."""
+    words = "speed" if name == h5md.VELOCITY else h5md.label(name).replace("_", " ")
+    return units.with_unit(words.replace("von mises", "von Mises"), trajectory.symbols(run, name)[0])
+
+
+def _draw_points(axes: "Axes", x: np.ndarray, seen: Look, rgb: np.ndarray | None, deep: bool) -> None:
+    """Points x (n, 2 or 3) of no body in the first colour, below those of bodies; or in colours rgb (n, 3).
+
+    deep: the nearest come last, and have rims.
+    """
     size = float(np.clip(2e4 / len(x), 0.3, 6))
     alpha = float(np.clip(30 / np.sqrt(len(x)), 0.08, 0.6))
     pen: dict[str, Any] = {"s": size, "alpha": alpha, "linewidths": 0}
+    order = np.argsort(x[:, 2], kind="stable") if deep else np.arange(len(x))
+    if deep and len(x) <= FEW_ATOMS:
+        pen = {"s": float(np.clip(3e3 / len(x), 4, 40)), "edgecolors": "white", "linewidths": 0.4}
+    if rgb is not None:
+        axes.scatter(x[order, 0], x[order, 1], color=rgb[order], zorder=2, **pen)
+        return
     for number, name in enumerate(["", *seen.names]):
+        own = order[seen.owner[order] == number - 1]
         colour = seen.palette[number % len(seen.palette)]
-        axes.scatter(*x[seen.owner == number - 1].T, color=colour, label=name or None, **pen)
+        axes.scatter(*x[own, :2].T, color=colour, label=name or None, zorder=2, **pen)
 
 
 def limits(points: np.ndarray) -> tuple[tuple[float, float], tuple[float, float]]:

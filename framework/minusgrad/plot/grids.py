@@ -29,9 +29,9 @@ def drawable(run: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if h5md.grid_of(name) in plane]
 
 
-def draw(figure: "Figure", run: Path, name: str) -> None:
+def draw(figure: "Figure", run: Path, name: str, until: int | None = None) -> None:
     """Draw the last frame (rows, columns) of a series over a grid, or four frames if time passes."""
-    frames = _frames(run, name)
+    frames = _frames(run, name, until)
     raster = trajectory.grids(run)[h5md.grid_of(name)]
     values, label = (
         np.stack([scalar(frame.value, raster) for frame in frames]),
@@ -74,9 +74,9 @@ def _scales(values: np.ndarray) -> list[mesh_artists.Colours]:
     return [mesh_artists.colours(values, "maps")] * len(values)
 
 
-def _frames(run: Path, name: str) -> list[Moment]:
+def _frames(run: Path, name: str, until: int | None) -> list[Moment]:
     """Four frames of a field that changes in time, else the last one."""
-    found = moments(run, name, between=PANELS - 2)
+    found = moments(run, name, between=PANELS - 2, until=until)
     return found if len(found) == PANELS else found[-1:]
 
 

@@ -85,10 +85,10 @@ def panels(figure: "Figure", drawn: Sequence[Cut], length: str) -> "list[Axes]":
     return found
 
 
-def draw(figure: "Figure", run: Path, name: str) -> None:
+def draw(figure: "Figure", run: Path, name: str, until: int | None = None) -> None:
     """Draw the middle layers of the last frame (z, y, x) of a series beside each other."""
     raster = trajectory.grids(run)[h5md.grid_of(name)]
-    frame = moments(run, name, between=0)[-1]
+    frame = moments(run, name, between=0, until=until)[-1]
     values, label = scalar(frame.value, raster), h5md.label(name).replace("_", " ")
     drawn = cuts(raster)
     shown = [cut.of(values) for cut in drawn]

@@ -125,6 +125,18 @@ def draw_path(axes: "Axes", centre: np.ndarray) -> None:
     axes.plot(*centre[-1], "o", markersize=5, color=colour, zorder=6)
 
 
+def draw_traces(axes: "Axes", traces: Sequence[np.ndarray]) -> None:
+    """Draw where nodes have been, each (T, 2), in colours of their own."""
+    for number, path in enumerate(traces):
+        axes.plot(
+            *path.T,
+            color=style.COLOURS[(number + 1) % len(style.COLOURS)],
+            linewidth=0.6,
+            alpha=0.55,
+            zorder=1.5,
+        )
+
+
 def draw_cells(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:

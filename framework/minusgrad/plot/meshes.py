@@ -15,10 +15,10 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
-from . import mesh_artists, style, surfaces
+from . import clouds, mesh_artists, style, surfaces
 from .cell_shapes import OUTLINES, outline
 from .mesh_artists import Part
-from .moments import Moment, moments
+from .moments import Moment, moments, newest
 from .surroundings.scenery import Scenery
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 GHOSTS = 3  # outlines of a body in the plane, between the first and the last state
 FEW = 250  # up to this many polygons show all edges of their initial state; more only the contour
 AWAY = 0.2  # a network whose centre moved further, in units of its size, has the path of the centre
+TRACED = 4  # the nodes of a network in the plane of so few have traces, as the bobs of a double pendulum
 FAR = 6.0  # a body that moved further, in units of its size, gets a second panel
 Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
 
@@ -67,18 +68,29 @@ def node_colourings(
     return {h5md.label(name): dict.fromkeys(cells, name) for name in scalars}
 
 
-def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
-    """Draw the lists in the final state, coloured by the last values of the series of one label, if any."""
+def draw(
+    figure: "Figure",
+    run: Path,
+    lists: Mapping[str, np.ndarray],
+    series: Mapping[str, str],
+    until: int | None = None,
+    eye: np.ndarray | None = None,
+) -> None:
+    """Draw the lists in the final state, coloured by the last values of the series of one label, if any.
+
+    until: the step of the state, in place of the final one. eye: the view (3, 3) of bodies in space.
+    """
     is_flat_body = any(tuples.shape[1] > 2 for tuples in lists.values())
-    frames = moments(run, h5md.POSITION, GHOSTS if is_flat_body else 0)
+    frames = moments(run, h5md.POSITION, GHOSTS if is_flat_body else 0, until)
     first, last = frames[0], frames[-1]
     flat = last.value.shape[1] == 2
-    view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
+    usual = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
+    view = usual if eye is None else eye
     seen = [frame.value @ view.T for frame in frames]
     drawn = parts(first.value, lists, view)
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
-    step, values = _last_values(run, series, lists)
+    step, values = _last_values(run, series, lists, until)
     scale = _scale(values, drawn, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
     unit, clock = trajectory.symbols(run, h5md.POSITION)
@@ -86,6 +98,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     canvas = _canvas(run, unit) if flat else None
     travels = flat and not is_flat_body and not path
     centre = _travelled(run, drawn.values()) if travels else np.empty((0, 2))
+    traces = _traced(run, last) if travels and len(last.value) <= TRACED else []
     scenery = Scenery(run, view)
     whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in lists.items()}
     boxes = [canvas] if canvas else [scenery.widened(*box) for box in _boxes(seen, centre)]
@@ -97,6 +110,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
         mesh_artists.draw_free(axes, seen[-1][free])
         if not path:
             mesh_artists.draw_joints(axes, seen[-1], drawn)
+        mesh_artists.draw_traces(axes, traces)
         mesh_artists.draw_path(axes, centre)
         scenery.draw(axes, last.value, last.step)
         if flat:
@@ -106,7 +120,10 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     figure.axes[0].set_title(_when(frames, clock, not path), loc="left")
     if scale:
         mesh_artists.draw_bar(
-            figure, figure.axes, scale, _what(run, series) + f", step {step}" * (step != last.step)
+            figure,
+            figure.axes,
+            scale,
+            clouds.series_label(run, next(iter(series.values()))) + f", step {step}" * (step != last.step),
         )
 
 
@@ -120,6 +137,13 @@ def _travelled(run: Path, parts: Iterable[Part]) -> np.ndarray:
     return centre if len(centre) > 2 and far > AWAY * size else np.empty((0, 2))
 
 
+def _traced(run: Path, last: Moment) -> list[np.ndarray]:
+    """The places (T, 2) of each node that moves, up to a moment."""
+    seen = trajectory.series(run, h5md.POSITION)
+    x = seen.value[seen.step <= last.step].astype(float)
+    return [path for path in x.swapaxes(0, 1) if np.ptp(path, axis=0).max() > 0.0] if len(x) > 2 else []
+
+
 def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
     """True if lines are coloured by their nodes, or form a chain in a run without time."""
     if any(not h5md.list_of(name) for name in series.values()):
@@ -129,14 +153,16 @@ def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: 
 
 
 def _last_values(
-    run: Path, series: Mapping[str, str], lists: Mapping[str, np.ndarray]
+    run: Path, series: Mapping[str, str], lists: Mapping[str, np.ndarray], until: int | None = None
 ) -> tuple[int, dict[str, np.ndarray]]:
     """The last recorded values (E,) by list, those of nodes as means over each tuple, and their step."""
     step, values = -1, {}
     for tuples, name in series.items():
-        (step,), _, (value,) = trajectory.last(run, name)
+        step, _, value = newest(run, name, until)
+        if value.ndim > 1:
+            value = np.linalg.norm(value.reshape(len(value), -1), axis=1)
         values[tuples] = of_tuples(name, value, lists[tuples])
-    return int(step), values
+    return step, values
 
 
 def of_tuples(name: str, value: np.ndarray, tuples: np.ndarray) -> np.ndarray:
@@ -151,12 +177,6 @@ def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bo
     else:
         kind = "paths" if path else "cells" if filled else "lines"
     return mesh_artists.colours(np.concatenate(list(values.values())), kind)
-
-
-def _what(run: Path, series: Mapping[str, str]) -> str:
-    name = next(iter(series.values()))
-    words = h5md.label(name).replace("_", " ").replace("von mises", "von Mises")
-    return units.with_unit(words, trajectory.symbols(run, name)[0])
 
 
 def parts(x: np.ndarray, lists: Mapping[str, np.ndarray], view: np.ndarray) -> dict[str, Part]:

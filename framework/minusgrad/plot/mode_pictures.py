@@ -9,8 +9,9 @@ import numpy as np
 
 from ..files import durable
 from ..scene import units
-from . import film_files, mode_shapes, picture_files, style
+from . import mode_shapes, picture_files, style
 from .mode_shapes import Shapes
+from .movies import film_files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,9 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
-from . import clouds
+from . import clouds, mesh_artists, moments
 from .style import COLOURS
+from .surroundings.scenery import Scenery
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,18 +18,54 @@ if TYPE_CHECKING:
 FEW = 64  # up to this many nodes have paths and names; more are a cloud
 
 
-def draw(figure: "Figure", run: Path, names: list[str], bodies: clouds.Bodies, every: bool = True) -> None:
-    """Draw the nodes, viewed along z: paths of a few with their names, or many coloured by their bodies."""
+def draw(
+    figure: "Figure",
+    run: Path,
+    names: list[str],
+    bodies: clouds.Bodies,
+    every: bool = True,
+    until: int | None = None,
+    view: np.ndarray | None = None,
+    colour: str = "",
+) -> None:
+    """Draw the nodes, viewed along z: paths of a few with their names, or many coloured by their bodies.
+
+    until: the last step that is drawn. view (3, 3): another eye. colour: a series of numbers of nodes.
+    """
+    seen = trajectory.steps(run, h5md.POSITION)
+    if until is not None and until < seen[0]:
+        moments.moments(run, h5md.POSITION, 0, until)  # names the recorded steps
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
-    if nodes <= FEW and every:
-        _paths(figure, trajectory.series(run, h5md.POSITION).value[..., :2], names)
+    few = nodes <= FEW and every and not colour
+    if few:
+        kept = len(seen) if until is None else int(np.searchsorted(seen, until, "right"))
+        x = trajectory.series(run, h5md.POSITION).value[:kept].astype(float)
+        turned = x if view is None else x @ view.T
+        _paths(figure, turned[..., :2], names)
+        _surround(figure, run, x, int(seen[kept - 1]), view)
     else:
-        clouds.draw(figure, run, bodies, every)
+        clouds.draw(figure, run, bodies, every, until, view, colour)
     unit = trajectory.symbols(run, h5md.POSITION)[0]
     for axes in figure.axes:
+        if not axes.axison or axes.get_label() == "<colorbar>":
+            continue
+        if few and view is not None:
+            mesh_artists.draw_compass(axes, view, unit)
+            continue
         axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit), aspect="equal")
         if nodes > FEW:
             axes.label_outer()
+
+
+def _surround(figure: "Figure", run: Path, x: np.ndarray, step: int, view: np.ndarray | None) -> None:
+    """Draw the surroundings of paths x (T, N, d), in all panels."""
+    scenery = Scenery(run, np.eye(x.shape[-1]) if view is None else view)
+    if not scenery:
+        return
+    for axes in figure.axes:
+        low, high = scenery.widened(*np.transpose([axes.get_xlim(), axes.get_ylim()]))
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        scenery.draw(axes, x[-1], step)
 
 
 def _paths(figure: "Figure", x: np.ndarray, names: list[str]) -> None:

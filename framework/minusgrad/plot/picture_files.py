@@ -1,4 +1,4 @@
-"""Picture files: Matplotlib as it is needed, and figures as PNG."""
+"""Picture files: Matplotlib as it is needed, and figures as PNG, SVG or PDF."""
 
 import io
 from collections.abc import Callable
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+FORMS = ("png", "svg", "pdf")
+_NOTHING: dict[str, Any] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Metadata by which files of equal pictures would differ."""
+
+
 def matplotlib() -> Any:
     """The package. Raises `UserError` where it is not installed."""
     try:
@@ -25,14 +34,14 @@ def matplotlib() -> Any:
 
 
 def drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
-    """Write a figure as a PNG file; returns its path."""
+    """Write a figure in the format that the path's suffix names, one of `FORMS`; returns its path."""
     shown = figure()
     draw(shown)
     if title:
         shown.suptitle(title, color=INK if shown.get_facecolor()[0] else "white")
-    png = io.BytesIO()
-    shown.savefig(png, format="png", metadata={"Software": None})
-    durable.replace(path, png.getvalue())
+    made, form = io.BytesIO(), path.suffix[1:]
+    shown.savefig(made, format=form, metadata=_NOTHING[form])
+    durable.replace(path, made.getvalue())
     return path
 
 

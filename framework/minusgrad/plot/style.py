@@ -48,6 +48,7 @@ RC: dict[str, Any] = {
     "figure.dpi": 150,
     "figure.constrained_layout.use": True,
     "figure.titlesize": 11,
+    "svg.hashsalt": "minusgrad",
 }
 
 

@@ -214,7 +214,11 @@ def test_a_scene_of_orbits(scene, tmp_path):
     comet = run.series("observables/orbit/comet").value
     np.testing.assert_allclose(comet[:, :3], [[-2.0, 1.5, np.pi / 9.0]] * 3, rtol=1e-3)
     least = run.series("observables/closest_approach").value
-    assert [path.stem for path in plot(tmp_path / "run")] == ["orbital_elements", "closest_approach"]
+    assert [path.stem for path in plot(tmp_path / "run")] == [
+        "orbital_elements",
+        "closest_approach",
+        "observables",
+    ]
     assert trajectory.symbols(tmp_path / "run", "observables/closest_approach") == ("AU", "yr")
     assert (np.diff(least) <= 0.0).all()
     x, m = run.simulation.fields["x"].values, run.simulation.fields["m"].values

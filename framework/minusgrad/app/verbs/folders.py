@@ -48,12 +48,26 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 def plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
     parser.add_argument("--out", type=path, help="folder to write (default: pictures/ in the run)")
+    text = "file format: png, or svg or pdf for print (default: png)"
+    parser.add_argument("--format", default="png", metavar="F", help=text)
+    text = "show bodies, points and maps as they were recorded last up to this step (default: the end)"
+    parser.add_argument("--step", type=int, metavar="N", help=text)
+    text = "draw the pictures of this series alone, like energy_density, speed or temperature/kinetic"
+    parser.add_argument("--field", default="", metavar="NAME", help=text)
+    view_option(parser)
     body_option(parser)
 
 
 def body_option(parser: argparse.ArgumentParser) -> None:
     text = "show the nodes of this body of the state alone; may be given several times"
     parser.add_argument("--body", action="append", default=[], metavar="NAME", help=text)
+
+
+def view_option(parser: argparse.ArgumentParser) -> None:
+    text = (
+        "where the eye is, of bodies in space: x, y, z, the plane xy, xz, yz, or AZIMUTH,ELEVATION in degrees"
+    )
+    parser.add_argument("--view", default="", metavar="V", help=text)
 
 
 def movie_options(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +79,7 @@ def movie_options(parser: argparse.ArgumentParser) -> None:
     text = "field that gives the colour, or is shown: speed, or the name of a recorded series"
     parser.add_argument("--field", default="", metavar="NAME", help=text)
     body_option(parser)
-    text = "where the eye is, of bodies in space: x, y, z, or AZIMUTH,ELEVATION in degrees"
-    parser.add_argument("--view", default="", metavar="V", help=text)
+    view_option(parser)
     text = "frames a second (default: 5 to 25, for about 8 seconds)"
     parser.add_argument("--fps", type=float, metavar="N", help=text)
     text = "take every K-th recorded frame (default: at most 240 frames)"
@@ -158,7 +171,8 @@ def plot(a: argparse.Namespace) -> int:
     from ...plot.pictures import plot
     from ..run_options import writable
 
-    for file in plot(a.folder, a.out and writable(a.out), a.body):
+    shown = {"step": a.step, "field": a.field, "view": a.view, "form": a.format}
+    for file in plot(a.folder, a.out and writable(a.out), a.body, **shown):
         print(file)
     return 0
 

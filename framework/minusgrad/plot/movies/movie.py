@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import UserError
 from ...files import durable, trajectory
 from ...files.run_folder import RunDir
-from .. import film_files, picture_files, pictures, style
-from . import subjects
+from .. import picture_files, pictures, style
+from . import film_files, subjects
 from .reel import Reel, rate
 from .subject import Subject
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...files import h5md, trajectory
-from .. import mesh_artists, meshes, surfaces
+from .. import clouds, mesh_artists, meshes, surfaces
 from ..surroundings.scenery import Scenery
 from .reel import Frame
 from .stage import stage
-from .subject import Extent, Sample, label, numbers
+from .subject import Extent, Sample, numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ class Network:
         self.scale = self._sample.scale(kind) if self.coloured else None
         self._axes = axes = stage(figure, self.run, low, high, self.view, bar=bool(self.scale))
         if self.scale:
-            mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.series[1]))
+            mesh_artists.draw_bar(figure, [axes], self.scale, clouds.series_label(self.run, self.series[1]))
         self._still = set(axes.get_children())
 
     def show(self, frame: Frame, when: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from .. import style
+from ..surroundings.scenery import Scenery
 from .reel import Frame
 from .stage import stage
 from .subject import Extent
@@ -29,6 +30,7 @@ class Paths:
         self.run, self.names, self.view = run, names, view
         whole = trajectory.series(run, h5md.POSITION)
         self.steps, self.x = whole.step, self._projected(whole.value)
+        self.scenery = Scenery(run, np.eye(whole.value.shape[2]) if view is None else view)
 
     def survey(self, frame: Frame) -> None:
         """Nothing: the paths are known."""
@@ -36,7 +38,7 @@ class Paths:
     def prepare(self, figure: "Figure") -> None:
         extent = Extent()
         extent.add(self.x.reshape(-1, 2))
-        low, high = extent.widened(0.06)
+        low, high = self.scenery.widened(*extent.widened(0.06))
         self._axes = axes = stage(figure, self.run, low, high, self.view)
         self._drawn: list[tuple[Any, Any, Any]] = []
         for node in range(self.x.shape[1]):
@@ -56,6 +58,7 @@ class Paths:
             trail.set_data(*path.T)
             dot.set_data(*path[-1:].T)
             name.xy = path[-1]
+        self.scenery.redraw(self._axes, frame.values[0].astype(float), frame.step)
         self._axes.set_title(when, loc="left")
 
     def _projected(self, x: np.ndarray) -> np.ndarray:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md, trajectory
-from .. import clouds, mesh_artists
+from .. import clouds, mesh_artists, surfaces
 from ..light import Light
+from ..surroundings.saved import surroundings
+from ..surroundings.scenery import Scenery
 from .reel import Frame
 from .stage import stage
-from .subject import Extent, Sample, label, numbers
+from .subject import Extent, Sample, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +43,10 @@ class Points:
         nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
         self.look = clouds.look(nodes, bodies, every)
         self._sample, self._extent = Sample(), Extent()
+        around, x = surroundings(run), next(trajectory.pieces(run, h5md.POSITION)).value
+        if view is None and x.shape[2] == 3 and around.box is not None:
+            self.view = surfaces.sensible_view(around.box.edges[0])
+        self.scenery = Scenery(around, np.eye(x.shape[2]) if self.view is None else self.view)
 
     def survey(self, frame: Frame) -> None:
         x = self._projected(frame)
@@ -49,7 +55,7 @@ class Points:
             self._sample.add(self._values(frame))
 
     def prepare(self, figure: "Figure") -> None:
-        self.low, self.high = self._extent.widened(0.0)
+        self.low, self.high = self.scenery.widened(*self._extent.widened(0.0))
         kind: mesh_artists.Kind = "lights" if self.look.is_crowd else "lines"
         self.scale = self._sample.scale(kind) if self.colour else None
         self._rgb = self.look.rgb
@@ -62,6 +68,7 @@ class Points:
             self._glow.show(x, rgb)
             self._time.set_text(when)
         else:
+            self.scenery.redraw(self._axes, frame.values[0].astype(float), frame.step)
             self._dots.set_offsets(x)
             self._dots.set_facecolors(rgb)
             self._axes.set_title(when, loc="left")
@@ -80,7 +87,7 @@ class Points:
         nowhere = np.full((count, 2), np.nan)
         self._dots: Any = axes.scatter(nowhere[:, 0], nowhere[:, 1], s=size, alpha=opaque, linewidths=0)
         if self.scale:
-            mesh_artists.draw_bar(figure, [axes], self.scale, label(self.run, self.colour))
+            mesh_artists.draw_bar(figure, [axes], self.scale, clouds.series_label(self.run, self.colour))
         elif self.look.names:
             self.look.draw_legend(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
         return axes
@@ -98,7 +105,7 @@ class Points:
         if self.scale:
             least, most = self.scale.norm.vmin, self.scale.norm.vmax
             above = "and more " * (self.scale.beyond != "neither")
-            text = f"{label(self.run, self.colour)}: {least:.3g} blue, {most:.3g} {above}red"
+            text = f"{clouds.series_label(self.run, self.colour)}: {least:.3g} blue, {most:.3g} {above}red"
             axes.text(0.02, 0.025, text, transform=axes.transAxes, color="white", fontsize=8)
         elif self.look.names:
             self.look.draw_legend(axes, loc="lower left", labelcolor="white")

@@ -1,13 +1,10 @@
 """The thing that moves in a movie."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ...files import h5md, trajectory
-from ...scene import units
 from .. import mesh_artists
 from .reel import Frame
 
@@ -44,12 +41,6 @@ def numbers(row: np.ndarray) -> np.ndarray:
     """A number for each node or tuple, (n,): of vectors and matrices their norm."""
     flat = row.astype(float).reshape(len(row), -1)
     return flat[:, 0] if row.ndim == 1 else np.linalg.norm(flat, axis=1)
-
-
-def label(run: Path, name: str) -> str:
-    """What a colour bar says of a series: `speed [m s⁻¹]`."""
-    words = "speed" if name == h5md.VELOCITY else h5md.label(name).replace("_", " ")
-    return units.with_unit(words.replace("von mises", "von Mises"), trajectory.symbols(run, name)[0])
 
 
 class Extent:

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...errors import UserError
 from ...files import h5md, trajectory
-from .. import clouds, grids, layers, meshes, orbits, surfaces
+from .. import clouds, grids, layers, meshes, orbits
+from ..views import named_view
 from .maps import Map
 from .networks import Network
 from .paths import Paths
@@ -16,8 +17,6 @@ from .points import Points
 from .subject import Subject
 
 SPEED = "speed"
-VIEWS = {"x": (0.0, 0.0), "y": (-90.0, 0.0), "z": (-90.0, 90.0)}
-"""Angles of an eye on an axis of space."""
 
 
 def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], view: str) -> Subject:
@@ -44,7 +43,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
                 'record them with [[observe]] kind = "frames"'
             )
         return Map(run, of_maps.get(field, maps[0]))
-    eye = _view(run, view)
+    eye = named_view(run, view)
     if lists:
         default = next((label for label in colours if label != SPEED and is_of_tuples(colours[label])), "")
         return Network(run, lists, colours.get(field or default, {}), eye)
@@ -82,20 +81,3 @@ def colourings(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dic
 
 def is_of_tuples(series: dict[str, str]) -> bool:
     return any(h5md.list_of(name) for name in series.values())
-
-
-def _view(run: Path, view: str) -> np.ndarray | None:
-    """The view (3, 3), or None for the usual one."""
-    if not view:
-        return None
-    dimension = next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1]
-    if dimension != 3:
-        raise UserError(
-            f"{run}: a view needs positions in space, got {dimension} coordinates; leave --view out"
-        )
-    try:
-        azimuth, elevation = VIEWS[view] if view in VIEWS else map(float, view.split(","))
-    except ValueError:
-        text = "give x, y, z, or two angles in degrees like 30,20"
-        raise UserError(f"movie: not a view, got {view!r}; {text}") from None
-    return surfaces.view(np.radians(azimuth), np.radians(elevation))

@@ -9,6 +9,7 @@ from . import obstacle_artists, support_artists
 from .saved import Surroundings, surroundings
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 NEAR = 1.5
@@ -21,6 +22,7 @@ class Scenery:
     def __init__(self, run: Path | Surroundings, view: np.ndarray):
         self.around = run if isinstance(run, Surroundings) else surroundings(run)
         self.view = view
+        self._drawn: set[Artist] = set()
 
     def __bool__(self) -> bool:
         return bool(self.around)
@@ -77,6 +79,14 @@ class Scenery:
         self.draw_box(axes, step)
         support_artists.draw_supports(axes, self.around.supports, x, self.view)
         support_artists.draw_loads(axes, self.around.loads, x, self.view)
+
+    def redraw(self, axes: "Axes", x: np.ndarray, step: int) -> None:
+        """`draw` in a picture that changes: what was drawn before is taken away."""
+        for artist in self._drawn:
+            artist.remove()
+        before = set(axes.get_children())
+        self.draw(axes, x, step)
+        self._drawn = set(axes.get_children()) - before
 
     def draw_box(self, axes: "Axes", step: int, colour: str = "") -> None:
         """Draw the edges of the box at a step, if there is one."""

@@ -1,4 +1,4 @@
-"""Artists for supports, as hatched walls or triangles at held nodes, and for loads, as arrows with values."""
+"""Artists for supports, as hatched walls or wedges at held nodes, and for loads, as arrows with values."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ FEW_ARROWS = 7
 LENGTH = 0.11
 """Of the longest arrow, by the size of the picture."""
 PULL = "#b8433f"
+ARROWS = "\u2192\u2197\u2191\u2196\u2190\u2199\u2193\u2198"
+"""Arrows of text: to the right, and on by eighths of a turn."""
 
 
 def draw_supports(axes: "Axes", supports: Sequence[Support], x: np.ndarray, view: np.ndarray) -> None:
@@ -33,8 +35,8 @@ def draw_supports(axes: "Axes", supports: Sequence[Support], x: np.ndarray, view
         clamped = len(support.axes) == x.shape[1]
         if clamped and len(view) == 2 and (wall := _line(held, x)) is not None:
             _draw_wall(axes, *wall)
-        elif clamped and len(view) == 3 and (wall := _face(held, x)) is not None:
-            _draw_face(axes, *wall, view)
+        elif clamped and len(view) == 3 and (face := _face(held, x)) is not None:
+            _draw_face(axes, *face, view)
         else:
             _draw_symbols(axes, support, held, view)
 
@@ -104,23 +106,26 @@ def _draw_face(axes: "Axes", wall: np.ndarray, normal: np.ndarray, view: np.ndar
 
 
 def _draw_symbols(axes: "Axes", support: Support, held: np.ndarray, view: np.ndarray) -> None:
-    """Draw triangles below nodes that are held, circles below those that can slide, diamonds if driven."""
+    """Draw wedges below nodes that are held, circles below those that can slide, diamonds if driven."""
     seen = (_few(held) @ view.T)[:, :2]
     fixed = len(support.axes) == held.shape[1]
-    mark = "D" if support.moves else (6 if fixed else "o")  # 6: a triangle that points at its place
+    mark = "D" if support.moves else (6 if fixed else "o")  # 6: a wedge that points at its place
     size = 4.0 if support.moves else 8.0 if fixed else 4.5
     pen: dict[str, Any] = {"linestyle": "", "color": EDGE, "markeredgecolor": INK, "markeredgewidth": 0.5}
     axes.plot(*seen.T, marker=mark, markersize=size, zorder=4.5, label="_support", **pen)
 
 
 def draw_loads(axes: "Axes", loads: Sequence[Load], x: np.ndarray, view: np.ndarray) -> None:
-    """Draw forces and pressures as arrows where they act, with their size; accelerations in a corner."""
-    corner = 0
+    """Draw forces and pressures as arrows where they act, with their size; accelerations above the axes."""
+    uniform = []
     for load in loads:
-        if isinstance(load.shape, Acceleration):
-            corner += _draw_acceleration(axes, load, view, corner)
-        else:
+        if not isinstance(load.shape, Acceleration):
             _draw_forces(axes, load, x, view)
+        elif size := float(np.linalg.norm(load.shape.vector)):
+            what = units.number_with_unit(size, load.unit, digits=3)
+            uniform.append(f"{_direction((np.asarray(load.shape.vector) @ view.T)[:2])} {what}")
+    if uniform:
+        axes.set_title(", ".join(uniform), loc="right", color=PULL)
 
 
 def _few(rows: np.ndarray) -> np.ndarray:
@@ -169,7 +174,7 @@ def _apart(places: np.ndarray) -> np.ndarray:
 
 
 def _normals(facets: np.ndarray) -> np.ndarray:
-    """The outward unit normals (E, d) of facets, edges or triangles, with nodes at (E, k, d)."""
+    """The outward unit normals (E, d) of facets, edges or polygons, with nodes at (E, k, d)."""
     along = facets[:, 1] - facets[:, 0]
     if facets.shape[2] == 2:
         normal = np.stack([along[:, 1], -along[:, 0]], axis=1)
@@ -185,19 +190,8 @@ def _draw_arrows(axes: "Axes", starts: np.ndarray, arrows: np.ndarray) -> None:
     axes.quiver(*starts.T, *arrows.T, width=0.0045, headwidth=4.0, headlength=5.0, headaxislength=4.5, **pen)
 
 
-def _draw_acceleration(axes: "Axes", load: Load, view: np.ndarray, number: int) -> bool:
-    """Draw one arrow in the upper right corner; returns whether there is something to draw."""
-    assert isinstance(load.shape, Acceleration)
-    vector = (np.asarray(load.shape.vector) @ view.T)[:2]
-    size = float(np.linalg.norm(load.shape.vector))
-    if size == 0.0:
-        return False
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    reach = max(right - left, high - low)
-    arrow = 0.09 * reach * vector / size
-    middle = np.array([right - (0.08 + 0.16 * number) * reach, high - 0.12 * reach])
-    _draw_arrows(axes, (middle - arrow / 2)[None], arrow[None])
-    what = units.number_with_unit(size, load.unit, digits=3)
-    place: dict[str, Any] = {"xytext": (-5, 0), "textcoords": "offset points", "ha": "right", "va": "center"}
-    axes.annotate(what, middle, color=PULL, fontsize=8, zorder=7, **place)
-    return True
+def _direction(vector: np.ndarray) -> str:
+    """An arrow of text that points like a vector (2,), to an eighth of a turn; a dot if along the eye."""
+    if not np.linalg.norm(vector) > 0.0:
+        return "\u2299"
+    return ARROWS[round(np.arctan2(vector[1], vector[0]) / (np.pi / 4)) % 8]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..files import trajectory
-from ..files.h5md import OBSERVABLES
-from .style import COLOURS
+from ...files import trajectory
+from ...files.h5md import OBSERVABLES
+from ..style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

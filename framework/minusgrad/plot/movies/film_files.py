@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import UserError
-from ..files import durable
+from ...errors import UserError
+from ...files import durable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

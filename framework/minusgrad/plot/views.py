@@ -1,0 +1,34 @@
+"""Views of bodies in space by name: from an axis, onto a plane, or by two angles."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import h5md, trajectory
+from . import surfaces
+
+VIEWS = {"x": (0.0, 0.0), "y": (-90.0, 0.0), "z": (-90.0, 90.0)}
+"""Angles of an eye on an axis of space."""
+VIEWS |= {"yz": VIEWS["x"], "xz": VIEWS["y"], "xy": VIEWS["z"]}
+
+
+def named_view(run: Path, view: str) -> np.ndarray | None:
+    """The view (3, 3) that a user asks for, or None for "", the usual one.
+
+    view: "x", "y" or "z", the axis of the eye; the plane that is seen, "xy", "xz" or "yz"; or
+    "AZIMUTH,ELEVATION" in degrees. Raises `UserError` for others, and for a view of a plane.
+    """
+    if not view:
+        return None
+    dimension = next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1]
+    if dimension != 3:
+        raise UserError(
+            f"{run}: a view needs positions in space, got {dimension} coordinates; leave --view out"
+        )
+    try:
+        azimuth, elevation = VIEWS[view] if view in VIEWS else map(float, view.split(","))
+    except ValueError:
+        text = "give x, y, z, xy, xz, yz, or two angles in degrees like 30,20"
+        raise UserError(f"not a view, got {view!r}; {text}") from None
+    return surfaces.view(np.radians(azimuth), np.radians(elevation))
