@@ -70,7 +70,7 @@ def test_a_run_from_a_file_keeps_it_and_resumes_to_the_same_bits(here):
     assert whole.outcome == "finished"
 
 
-def test_a_run_starts_from_the_last_state_of_another_with_the_bits_of_one_run(here):
+def test_a_run_starts_from_the_last_state_of_another_with_the_bits_of_one_run(here, capsys):
     """Leapfrog has no memory but its fields: two runs of 20 steps are one of 40."""
     swing(out="long")
     swing({"run.steps": 20}, out="first")
@@ -83,6 +83,9 @@ def test_a_run_starts_from_the_last_state_of_another_with_the_bits_of_one_run(he
         np.testing.assert_array_equal(end.arrays[f"fields/{name}"], start.arrays[f"fields/{name}"])
     assert start.time == pytest.approx(2.0)
     assert start.meta["initial"]["step"] == 20
+    capsys.readouterr()
+    cli.main(["info", "second"])
+    assert "starts from step 20 of another run of 'Three tethers'" in capsys.readouterr().out
     assert start.meta["scene"]["initial"] == {"run": "first", "take": [], "time": False, "fields": {}}
 
 

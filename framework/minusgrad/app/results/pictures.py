@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
+from typing import Any
 
 TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp", ".gif": "image/gif"}
 """The kinds of files that a browser shows as pictures, by their endings."""
@@ -24,7 +25,7 @@ class Pictures(Sequence[Path]):
     def __iter__(self) -> Iterator[Path]:
         return iter(self.paths)
 
-    def __getitem__(self, at):  # type: ignore[no-untyped-def]
+    def __getitem__(self, at: Any) -> Any:
         return self.paths[at]
 
     @property

@@ -202,8 +202,10 @@ class Run:
         as field, bodies, view, fps, every; progress as for `minusgrad.run`. Raises as that does.
         """
         from ...plot.movies.movie import movie
+        from ..progress import progress
         from ..run_options import chosen
         from .film import Film
 
-        options["progress"] = partial(chosen(options.get("progress")), counted="frame")
+        shown = chosen(options.get("progress"))
+        options["progress"] = partial(progress, counted="frame") if shown is progress else shown
         return Film(movie(self.folder, None if to is None else Path(to), **options))
