@@ -43,10 +43,15 @@ def picture(scene: Path) -> Path | None:
     return path if path.is_file() else None
 
 
+def film(scene: Path) -> Path | None:
+    path = SCENES / "pictures" / f"{scene.stem}.webp"
+    return path if path.is_file() else None
+
+
 def page(scene: Path) -> str:
-    """Picture, claim, commands and text of a scene."""
+    """Claim, film or picture, commands and text of a scene."""
     text = scene.read_text()
-    shown = picture(scene)
+    shown = film(scene) or picture(scene)
     image = f"![{title(scene)}](../../../{shown.relative_to(ROOT)})\n\n" if shown else ""
     name = f"scenes/{scene.name}"
     return (
