@@ -107,7 +107,8 @@ def _toc(names: list[str]) -> str:
 
 def _core() -> str:
     parts = [
-        f"\n(table-{name})=\n## `[{name}]`\n\n{_doc(model)}\n\n{_table(rows(model))}"
+        f"\n(table-{name})=\n## `[{name}]`\n\n{_sentence(_doc(model).partition(': ')[2].rstrip('.'))}"
+        f"{_table(rows(model))}"
         for name, model in tables().items()
     ]
     return "".join(parts)
@@ -151,13 +152,28 @@ def _by_module(kinds: list[tuple[str, str, Entry]]) -> list[str]:
     homes = {(section, kind): _home(kind, entry) for section, kind, entry in kinds}
     parts = []
     for home in dict.fromkeys(homes.values()):
-        text = inspect.cleandoc(home.__doc__ or "").partition("\n\n")
-        title, _, rest = text[0].replace("\n", " ").rstrip(".").partition(": ")
-        parts.append(f"\n## {title}\n" + (f"\n{rest[:1].upper()}{rest[1:]}.\n" if rest else ""))
-        parts.append(f"\n```text\n{text[2]}\n```\n" if text[2] else "")
+        first, _, more = inspect.cleandoc(home.__doc__ or "").partition("\n\n")
+        title, _, rest = first.replace("\n", " ").rstrip(".").partition(": ")
+        parts.append(f"\n## {title}\n\n{_sentence(rest)}{_prose(more)}")
         own = [(s, k, e) for s, k, e in kinds if homes[s, k] is home]
         parts += [_kind(s, k, e, "###") for s, k, e in own]
     return parts
+
+
+def _sentence(text: str) -> str:
+    """A paragraph that begins with a capital, unless it begins with a symbol such as x_0."""
+    capital = text[:1].upper() if re.match("(a|[a-z]{2,}) ", text) else text[:1]
+    return f"{capital}{text[1:]}.\n\n" if text else ""
+
+
+def _prose(text: str) -> str:
+    """A docstring as Markdown: equations and tables stay as they are written, paragraphs are filled."""
+    parts = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        written = any(line.startswith("    ") or "   " in line.strip() for line in paragraph.splitlines())
+        filled = " ".join(paragraph.split()).replace("*", r"\*").replace("<", r"\<")
+        parts.append(f"```text\n{paragraph}\n```\n\n" if written else f"{filled}\n\n" if filled else "")
+    return "".join(parts)
 
 
 def _home(kind: str, entry: Entry) -> ModuleType:

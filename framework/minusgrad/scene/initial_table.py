@@ -32,7 +32,7 @@ class FieldFile(Record):
 
 
 class InitialTable(Record):
-    """The section as a whole; it replaces values that the state has made."""
+    """`[initial]`: values of files or of another run in place of those that the state has made."""
 
     run: str | None = None
     """A run folder whose fields are taken; the path starts at the scene's folder (default: none)."""
