@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..errors import UserError, unknown
+from ..scene.key_table import REQUIRED, Key, rows
 
 ACRONYMS = {"npt": "NPT", "bdf2": "BDF2", "lbfgs": "LBFGS", "fire": "FIRE", "mclachlan8": "McLachlan8"}
 
@@ -81,6 +82,7 @@ def _class(name: str) -> type[StepperBlock]:
             raise UserError(f"{name}: needs {', '.join(missing)}, got none; write {name}({_call(keys)})")
         StepperBlock.__init__(self, **values)
 
+    begin.__name__ = "__init__"
     made = type(name, (StepperBlock,), {"kind": kind, "__init__": begin, "__doc__": _doc(name, model)})
     made.__signature__ = Signature(keys)  # type: ignore[attr-defined]
     made.__module__ = __name__
@@ -90,13 +92,16 @@ def _class(name: str) -> type[StepperBlock]:
 def _doc(name: str, model: type[BaseModel]) -> str:
     """The docstring of a class: that of the model, and a line for each key."""
     lines = [cleandoc(model.__doc__ or name), ""]
-    for key, info in model.model_fields.items():
-        default = info.get_default(call_default_factory=True)
-        value = "" if info.is_required() else f" (default: {default!r})"
-        lines.append(f"{key}: {info.description or 'as in [stepper]'}{value}.")
+    for key in rows(model):
+        kind = ", ".join(part for part in (key.values, key.unit, _default(key)) if part)
+        lines.append(f"{key.name} ({kind}): {key.meaning}")
     return "\n".join(
         [*lines, "", "Raises `UserError` for a key that it does not have, and without one it needs."]
     )
+
+
+def _default(key: Key) -> str:
+    return REQUIRED if key.default == REQUIRED else f"default: {key.default}"
 
 
 def _call(keys: list[Parameter]) -> str:
