@@ -1,4 +1,4 @@
-# Two commands on a fresh machine: make demo, make test. They need Python 3.11 to 3.13 and nothing else.
+# Two commands on a fresh machine: make demo, make test. They need Python 3.11 to 3.14 and nothing else.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -124,12 +124,12 @@ $(VENV)/%: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/bin/python:
-	@for python in python3 python3.13 python3.12 python3.11 python; do \
-		if $$python -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))" 2>/dev/null; then \
+	@for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+		if $$python -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))" 2>/dev/null; then \
 			exec $$python -m venv $(VENV); \
 		fi; \
 	done; \
-	echo "minusgrad needs Python 3.11, 3.12 or 3.13; none of python3, python3.11 ... is one" >&2; exit 2
+	echo "minusgrad needs Python 3.11, 3.12, 3.13 or 3.14; none of python3, python3.11 ... is one" >&2; exit 2
 
 clean:
 	rm -rf $(VENV) $(CACHE) runs build docs/generated *.egg-info

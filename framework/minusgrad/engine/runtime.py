@@ -5,8 +5,9 @@
 
 `engine()` is the module; other code uses `from minusgrad import ti`. A process has one engine, chosen at its
 first use: the requested one (a scene's `[runtime] engine`, or that of the run to resume), else that of the
-variable MINUSGRAD_ENGINE, else Taichi. "auto" is that variable, else Quadrants if it is installed. Their
-results differ in the last bits, so a run is resumed with the engine that started it.
+variable MINUSGRAD_ENGINE, else Taichi, else Quadrants where Taichi is not installed. "auto" is that variable,
+else Quadrants if it is installed. Their results differ in the last bits, so a run is resumed with the engine
+that started it.
 
 `start` may be called again for the next scene: kernels are recompiled at their next call; fields keep their
 values, because their arrays do not belong to the engine. Fields of the engine itself (`ti.field`) do: a
@@ -123,7 +124,12 @@ def _chosen(name: str | None) -> str:
         name = set_
     if name == AUTO:
         return "quadrants" if find_spec("quadrants") else "taichi"
-    return _known(name or "taichi")
+    return _known(name or _default())
+
+
+def _default() -> str:
+    """Taichi, or Quadrants where it alone is installed: Taichi has no wheels for all platforms."""
+    return "quadrants" if find_spec("taichi") is None and find_spec("quadrants") else "taichi"
 
 
 def _known(name: str) -> str:

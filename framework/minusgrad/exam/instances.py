@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class Instance:
             for name, role in energy.of_role(Table).items()
         }
         parameters = {
-            name: self._parameter(name, lambda role=role: rounded(_drawn(rng, role, d)), count)
+            name: self._parameter(name, partial(_drawn, rng, role, d), count)
             for name, role in energy.of_role(Parameter).items()
             if name != getattr(energy, "spacing", "")
         }
@@ -113,7 +114,7 @@ def _rectangle(cells: int) -> Grid:
 
 
 def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
-    return role.draw(rng, concrete(role.shape, d))
+    return rounded(role.draw(rng, concrete(role.shape, d)))
 
 
 def _balanced(weights: np.ndarray) -> np.ndarray:

@@ -68,7 +68,7 @@ def _add_differences(out: Gradients, term: Term, energy: Callable, t: float, vis
                 value = np.array(arguments[name][slot] if is_node else arguments[name], float)
                 for c in np.ndindex(value.shape):
                     u = _along(energy, arguments, name, slot if is_node else None, value, c)
-                    gradient[(*row, *c)] += w * extrapolated(u, STEP * max(abs(value[c]), 0.1))
+                    gradient[(*row, *c)] += w * extrapolated(u, STEP * max(abs(float(value[c])), 0.1))
 
 
 def _along(
@@ -144,17 +144,19 @@ def _zeros(term: Term) -> Gradients:
 
 def receivers(term: Term, nodes: np.ndarray, arguments: dict[str, Any]) -> Iterator[tuple[int, dict]]:
     """The places that an element contributes to: number of each, and the arguments that depend on it."""
-    if term.grid is None:
+    energy = term.energy
+    if term.grid is None or not isinstance(energy, LocalMap):
         yield int(nodes[0]), {}
         return
-    ranges = term.energy.reach()(arguments)
+    ranges = energy.reach()(arguments)
     on_grid = [range(max(r.start, 0), min(r.stop, n)) for r, n in zip(ranges, term.grid.shape, strict=True)]
     for place in product(*on_grid):
-        yield int(np.ravel_multi_index(place, term.grid.shape)), {term.energy.cell: list(place)}
+        yield int(np.ravel_multi_index(place, term.grid.shape)), {energy.cell: list(place)}
 
 
 def given(term: Term, t: float = 0.0) -> np.ndarray:
     """What a map gives, summed in a Python loop."""
+    assert term.gives is not None
     out, f = np.zeros(len(term.gives)), term.energy.evaluator()
     for nodes, (arguments, _) in zip(elements(term), _elements(term, t), strict=True):
         for place, values in receivers(term, nodes, arguments):
@@ -212,7 +214,7 @@ def _array(values: np.ndarray, differentiable: bool = True) -> Any:
     return array
 
 
-def _kernel(term: Term, arrays: dict[str, Any]) -> Callable:
+def _kernel(term: Term, arrays: dict[str, Any]) -> Any:
     """One kernel for each function and shape, for the engine that runs now."""
     types = {name: _annotation(array) for name, array in arrays.items()}
     call = ", ".join(_argument(term, name, arrays) for name in term.energy.arguments)

@@ -13,7 +13,7 @@ class Length(Observer):
 
     def observe(self) -> None:
         x = self.fields["x"].values
-        length = np.linalg.norm(x[-1] - x[0])
+        length = float(np.linalg.norm(x[-1] - x[0]))
         self.recorder.record_observables(self.stepper.step, self.stepper.time, {"length": length})
 
 
