@@ -5,11 +5,9 @@ are built from a copy of it, the copy is thrown away, and every command runs in 
 """
 
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -22,74 +20,20 @@ import numpy as np
 import pytest
 
 from tests.project import test_packages
-from tests.support.command import complaints, files, last_saved, wait_until_saved
+from tests.support.command import files, last_saved, wait_until_saved
+from tests.support.desk import Desk, Done, ended, new_desk
 
 pytestmark = pytest.mark.exam
 
 ROOT = Path(__file__).parents[2]
 STRANGER = Path("tests/stranger")
-Done = subprocess.CompletedProcess[str]
-
-
-@dataclass(frozen=True)
-class Desk:
-    """The folder that a user works in, and the environment that everything was installed into."""
-
-    folder: Path
-    environment: Path
-    wheels: Path
-
-    def python(self, *arguments: object) -> str:
-        """What `python ARGUMENTS` prints; fails in its words if it fails, as pip does without an index."""
-        done = _done(self.start("python", *arguments), timeout=900)
-        assert done.returncode == 0, f"{' '.join(done.args)}\n{done.stdout}{done.stderr}"
-        return done.stdout
-
-    def minusgrad(self, *arguments: object) -> Done:
-        """`minusgrad ARGUMENTS`, ended, with its output as text."""
-        done = _done(self.start("minusgrad", *arguments), timeout=120)
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
-
-    def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
-        """A program of the environment, running here; it sees no other Python and none of our variables."""
-        ours = ("PYTHON", "VIRTUAL_ENV", "MINUSGRAD")
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        return subprocess.Popen(
-            [self.environment / "bin" / program, *map(str, arguments)],
-            cwd=self.folder,
-            env=inherited,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def install(self, name: str) -> None:
-        """`pip install` of one of the wheels, with what it needs from wherever this pip looks."""
-        (wheel,) = self.wheels.glob(f"{name}-*.whl")
-        self.python("-m", "pip", "install", "--no-compile", wheel)
-
-
-def _done(child: subprocess.Popen[str], timeout: float) -> Done:
-    try:
-        out, err = child.communicate(timeout=timeout)
-    finally:
-        child.kill()
-    return subprocess.CompletedProcess([*map(str, child.args)], child.returncode, out, complaints(err))
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """Both wheels built from a copy of the sources, installed into a fresh environment; and the scene."""
-    base = tmp_path_factory.mktemp("stranger")
-    desk, copy = Desk(base / "desk", base / "environment", base / "wheels"), base / "copy"
-    desk.folder.mkdir()
-    litter = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()]
-    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", *litter))
-    subprocess.run([sys.executable, "-m", "venv", desk.environment], check=True)
-    desk.python("-m", "pip", "wheel", "--no-deps", "-w", desk.wheels, copy, copy / STRANGER)
-    shutil.copy(copy / STRANGER / "scenes/tube.toml", desk.folder)
-    shutil.rmtree(copy)
+    desk = new_desk(tmp_path_factory.mktemp("stranger"), STRANGER)
+    shutil.copy(ROOT / STRANGER / "scenes/tube.toml", desk.folder)
     desk.install("minusgrad")
     desk.install("springnet")
     yield desk
@@ -111,7 +55,7 @@ def cut(desk: Desk) -> Path:
     child = desk.start("minusgrad", "run", "tube.toml", "--out", "cut")
     wait_until_saved(desk.folder / "cut", 1000, child)
     child.send_signal(signal.SIGTERM)
-    done = _done(child, timeout=60)
+    done = ended(child, timeout=60)
     assert (done.returncode, done.stdout) == (4, ""), done.stderr
     step = last_saved(desk.folder / "cut")
     assert 1000 <= step < 20000

@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..check.questions import Finding
+from ..energies.lagrangian import Lagrangian
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
+from ..energies.magnetic_field import MagneticField
 from ..energies.roles import Box, Datum, Node, Time
 from ..errors import TraceError
 from ..potential.potential import Potential
@@ -69,10 +71,10 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
 def examined(energy: object) -> bool:
     """True for what has instances: an energy over nodes, pairs, tuples or cells of one set.
 
-    Others are asked by `term_check` alone: staged ones, maps, energies over several sets of nodes or over the
-    pairs of a box.
+    Others are asked by `term_check` alone: staged ones, maps, Lagrangians, magnetic fields, energies over
+    several sets of nodes or in a box.
     """
-    if not isinstance(energy, LocalEnergy) or isinstance(energy, LocalMap):
+    if not isinstance(energy, LocalEnergy) or isinstance(energy, LocalMap | Lagrangian | MagneticField):
         return False
     kind = energy.element_kind
     return not kind.sets and not kind.directed and not energy.of_role(Box) and energy.cutoff is None

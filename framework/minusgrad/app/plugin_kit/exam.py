@@ -10,6 +10,7 @@ from typing import Any
 
 from ...assembly.registry import Registry
 from ...check.questions import Finding
+from ...energies.constraint import Constraint
 from ...engine import runtime
 from ...errors import MissingPackageError, UserError, unknown
 from ...exam import energy_exam
@@ -71,7 +72,8 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
     asked: dict[str, Callable[[], Iterator[Finding]]] = {}
     for name, energy in energies.items():
         if name in instances or energy_exam.examined(energy):
-            one = instances.get(name) or Instance(energy)  # type: ignore[arg-type]
+            whole = energy.weighted() if isinstance(energy, Constraint) else energy
+            one = instances.get(name) or Instance(whole)  # type: ignore[arg-type]
             for d in one.dimensions:
                 for question, ask in energy_exam.questions(one).items():
                     asked[f"{name}-{d}d-{question}"] = partial(ask, d)

@@ -1,0 +1,5 @@
+"""The exam of every energy, map and constraint of the plugin."""
+
+from minusgrad.testing import exam
+
+test_exam = exam("fput_chain")
