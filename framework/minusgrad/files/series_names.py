@@ -30,6 +30,14 @@ def found(run: Path, name: str, known: Sequence[str] | None = None) -> str:
     raise UserError(f"{run}: {unknown('series', name, shown(known))}")
 
 
+def label_of(run: Path, name: str, known: Sequence[str]) -> str:
+    """The label of the series with this name, as in `found`; the name itself where there is none."""
+    try:
+        return h5md.label(found(run, name, known))
+    except UserError:
+        return name
+
+
 def _fitting(name: str, known: Sequence[str]) -> list[str]:
     return [name] if name in known else [one for one in known if name == h5md.label(one)]
 

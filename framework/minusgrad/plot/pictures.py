@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError, unknown
-from ..files import checkpoint, durable, h5md, trajectory
+from ..files import checkpoint, durable, h5md, series_names, trajectory
 from ..files.run_folder import RunDir
 from . import clouds, grids, layers, meshes, orbits, picture_files, style
 from .bodies import clusters, few_bodies
@@ -40,13 +40,14 @@ def plot(
     field: str = "",
     view: str = "",
     form: str = "png",
+    most: int | None = None,
 ) -> list[Path]:
     """Draw the recorded series as files in `out` (default: `pictures` in the run); returns their paths.
 
     bodies: names of those whose nodes alone are drawn; none for all nodes. step: bodies, points and maps are
-    drawn as they were recorded last up to it. field: the label of a series, or "speed": only the pictures of
+    drawn as they were recorded last up to it. field: the name of a series, or "speed": only the pictures of
     it are drawn, and of points in its colours. view: of bodies in space, as for `named_view`. form: png, svg
-    or pdf.
+    or pdf. most: of all these, so many at most.
 
     Raises UserError without Matplotlib, if nothing can be drawn, or for an option that does not fit the run;
     RunFolderError if `run` is not a run, CheckpointError if a segment is damaged.
@@ -59,6 +60,7 @@ def plot(
     moving = h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1
     if view and not moving:
         raise UserError(f"{run}: a view needs positions, and none were recorded; leave --view out")
+    field = series_names.label_of(run, field, names) if field else ""
     shown = Shown(step, named_view(run, view) if moving else None)
     jobs: dict[str, Callable[[Figure], None]] = {}
     if moving:
@@ -74,7 +76,8 @@ def plot(
     with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
         durable.make_folder(out)
         title = known.get("title", "")
-        return [picture_files.drawn(out / f"{stem}.{form}", draw, title) for stem, draw in jobs.items()]
+        chosen = list(jobs.items())[:most]
+        return [picture_files.drawn(out / f"{stem}.{form}", draw, title) for stem, draw in chosen]
 
 
 class Shown(NamedTuple):

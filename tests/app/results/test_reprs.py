@@ -49,3 +49,15 @@ def test_a_table_leaves_columns_without_a_value_out():
 def test_a_field_says_its_shape_type_and_unit():
     assert repr(Field.of("x", np.zeros((3, 2)), "m")) == "Field('x', [3, 2], float64, SI unit m)"
     assert repr(Field.of("q", np.zeros(3))) == "Field('q', [3], float64)"
+
+
+def test_pictures_and_films_take_the_names_that_series_have(tmp_path):
+    rng = np.random.default_rng(0)
+    x, phi = rng.normal(size=(len(T), 5, 2)), rng.normal(size=(len(T), 5))
+    run = minusgrad.open(recorded_run(tmp_path / "run", {"position": x, "phi": phi}, {"total": np.cos(T)}))
+    names = ("phi", "particles/all/phi")
+    assert len({run.plot(field=name, out=tmp_path / "out").paths[0].read_bytes() for name in names}) == 1
+    assert run.plot(field="observables/total", out=tmp_path / "out").by_name.keys() == {"total"}
+    films = {run.movie(tmp_path / "a.gif", field=name, every=20).path.read_bytes() for name in names}
+    assert len(films) == 1
+    assert len(run.plot(out=tmp_path / "one", most=1)) == 1

@@ -55,6 +55,6 @@ def _picture(run: Path) -> str:
 
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return shown(plot(run, Path(folder))[0], "24em")
+            return shown(plot(run, Path(folder), most=1)[0], "24em")
     except MinusgradError as error:
         return f"<!-- no picture: {escape(str(error))} -->"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import UserError
-from ...files import durable, trajectory
+from ...files import durable, series_names, trajectory
 from ...files.run_folder import RunDir
 from .. import picture_files, pictures, style
 from . import film_files, subjects
@@ -50,6 +50,7 @@ def movie(
     if every is not None and every < 1:
         raise UserError(f"movie: every so many frames must be at least 1, got {every}; see --every")
     meta = pictures.meta(run)
+    field = series_names.label_of(run, field, trajectory.names(run)) if field else ""
     subject = subjects.chosen(run, meta, field, bodies, view)
     to = to or run / "pictures" / f"{subject.stem}.webp"
     reel = Reel(run, subject.series, every)
