@@ -39,9 +39,25 @@ PARTS = {
 """The sections of a page, by the beginnings of the modules that define the names."""
 OTHER = "Others"
 ORDER = (
-    *("Simulations, runs, fits", "Energies and maps", "Fields and states", "Potentials and derivatives"),
+    *(
+        "Simulations, runs, fits",
+        "Results",
+        "Energies and maps",
+        "Fields and states",
+        "Potentials and derivatives",
+    ),
     *("Steppers", "Functions for energies", "Blocks of scenes", "Errors", OTHER),
 )
+
+
+RETURNED = {
+    "minusgrad": (
+        "minusgrad.app.results.run.Run",
+        "minusgrad.app.results.fit.Fit",
+        "minusgrad.app.results.ensemble_run.EnsembleRun",
+    )
+}
+"""Classes of which users get objects, by page; they have no public name."""
 
 
 def pages() -> dict[Path, str]:
@@ -52,7 +68,10 @@ def pages() -> dict[Path, str]:
 def page(name: str, about: str) -> str:
     """The page of a module: a directive of autodoc for each name."""
     module = import_module(name)
-    names = sorted((one for one in module.__all__ if one not in SKIPPED), key=str.lower)
+    names = sorted(
+        (one for one in module.__all__ if one not in SKIPPED),
+        key=lambda one: (not inspect.isclass(getattr(module, one)), one.lower()),
+    )
     shared = [one for one in names if name != USERS and one in import_module(USERS).__all__]
     links = ", ".join(f"{{py:obj}}`{one} <{USERS}.{one}>`" for one in shared)
     also = f"Also here, as in `{USERS}`: {links}.\n\n" if shared else ""
@@ -60,8 +79,16 @@ def page(name: str, about: str) -> str:
     for one in names:
         if one not in shared:
             parts.setdefault(part(name, one), []).append(directive(f"{name}.{one}", getattr(module, one)))
+    returned = [directive(path, resolved(path)) for path in RETURNED.get(name, ())]
+    if returned:
+        parts["Results"] = returned
     sections = "".join(section(title, parts, name) for title in ORDER if title in parts)
     return f"# `{name}`\n\n{about}\n\n{also}{sections}"
+
+
+def resolved(path: str) -> object:
+    module, _, name = path.rpartition(".")
+    return getattr(import_module(module), name)
 
 
 def section(title: str, parts: dict[str, list[str]], name: str) -> str:

@@ -29,7 +29,7 @@ def _bare(app: Sphinx, what: str, name: str, obj: object, options: object, signa
 
 
 def bare(signature: str) -> str:
-    """A signature without the conditions of its types: Annotated[float, Ge(0)] is float."""
+    """A signature without conditions of types (Annotated[float, Ge(0)] is float) and texts that are no Python."""
     while (begin := signature.find("Annotated[")) >= 0:
         start = begin + len("Annotated[")
         depth, comma, end = 0, 0, start
@@ -40,7 +40,7 @@ def bare(signature: str) -> str:
             if signature[end] == "," and not depth and not comma:
                 comma = end
         signature = signature[:begin] + signature[start : comma or end] + signature[end + 1 :]
-    return signature.replace("| None | None", "| None")
+    return re.sub(r"<\w[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", signature).replace("| None | None", "| None")
 
 
 def restructured(lines: list[str]) -> list[str]:

@@ -112,6 +112,10 @@ def test_signatures_have_bare_types() -> None:
     given = (
         "(a: Annotated[float | str, Quantity(sign='any')] | None = None, b: list[Annotated[int, Ge(0)]] = ())"
     )
+    assert (
+        bare("(say: Say = <function <lambda>>, at: At = <object at 0x7f>)")
+        == "(say: Say = ..., at: At = ...)"
+    )
     assert bare(given) == "(a: float | str | None = None, b: list[int] = ())"
 
 
