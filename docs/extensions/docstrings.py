@@ -29,7 +29,7 @@ def _bare(app: Sphinx, what: str, name: str, obj: object, options: object, signa
 
 
 def bare(signature: str) -> str:
-    """A signature without conditions of types (Annotated[float, Ge(0)] is float) and texts that are no Python."""
+    """A signature without the conditions of its types: Annotated[float, Ge(0)] is float."""
     while (begin := signature.find("Annotated[")) >= 0:
         start = begin + len("Annotated[")
         depth, comma, end = 0, 0, start
