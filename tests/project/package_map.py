@@ -29,6 +29,7 @@ PACKAGES = [
         "steppers",
         "adjoint",
         "plot",
+        "view",
         "assembly",
         "app",
         "sweeps",

@@ -22,7 +22,7 @@ CROWD = 250  # this many overlapping lines are as dark as one
 JOINTS = 64  # networks of so many nodes or fewer show them
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, PLAIN = "#bfc6ce", "#a9c4de"
-_LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
+LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
 Kind = Literal["cells", "lines", "paths", "maps", "fields", "lights"]
 OFFSET = 0.2
 """The lowest value of a field, by its highest, from which on its colours begin there and not at zero."""
@@ -266,7 +266,7 @@ def _depth(seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
 def _lit(rgb: np.ndarray, normals: np.ndarray) -> np.ndarray:
     """Colours (P, 3) under light from the upper left; a facet is lit on the side that the eye sees."""
     facing = normals * np.where(normals[:, 2:] < 0, -1, 1)
-    light = np.clip(facing @ _LIGHT, 0.0, 1.0)[:, None]
+    light = np.clip(facing @ LIGHT, 0.0, 1.0)[:, None]
     dim = rgb * (0.66 + 0.34 * light)
     return dim + (1 - dim) * 0.12 * light**2
 

@@ -15,6 +15,7 @@ VERBS = {
     "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
     "plot": ("folders", "draw pictures of a run"),
     "movie": ("folders", "draw the frames of a run as a film"),
+    "view": ("views", "show a run in a browser, in 3D with a slider over time, or save such a page"),
     "modes": ("modes", "normal modes of a saved state: frequencies, a picture, an animation"),
     "buckling": ("buckling", "loads at which a saved state buckles: factors, a picture, an animation"),
     "elastic": ("elastic", "stress and elastic constants of a saved crystal"),

@@ -31,14 +31,22 @@ class Reel:
     """Frames of a run that can be read several times: rows of the first series, and its last row.
 
     every: which rows (default: as few as give `LONGEST` frames at most); of these, those after a step. Of the
-    other series the newest row at each step is taken, before that their first one.
+    other series the newest row at each step is taken, before that their first one. at: the steps, if they
+    are known.
     """
 
-    def __init__(self, run: Path, names: Sequence[str], every: int | None = None, after: int = -1):
+    def __init__(
+        self,
+        run: Path,
+        names: Sequence[str],
+        every: int | None = None,
+        after: int = -1,
+        at: Sequence[int] | None = None,
+    ):
         self.run, self.names, self.after = run, names, after
-        steps = trajectory.steps(run, names[0])
-        self.every = every or -(-len(steps) // LONGEST)
-        steps = np.union1d(steps[:: self.every], steps[-1:])
+        steps = trajectory.steps(run, names[0]) if at is None else np.array(at)
+        if at is None:
+            steps = np.union1d(steps[:: every or -(-len(steps) // LONGEST)], steps[-1:])
         self.steps = steps[steps > after]
 
     def __len__(self) -> int:

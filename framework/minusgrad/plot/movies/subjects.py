@@ -45,8 +45,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         return Map(run, of_maps.get(field, maps[0]))
     eye = named_view(run, view)
     if lists:
-        default = next((label for label in colours if label != SPEED and is_of_tuples(colours[label])), "")
-        return Network(run, lists, colours.get(field or default, {}), eye)
+        return Network(run, lists, colours.get(field or usual(colours, lists), {}), eye)
     return _points(run, meta, colours, field, bodies, eye)
 
 
@@ -63,9 +62,19 @@ def _points(
         return Paths(run, meta.get("names") or [], eye)
     shown = clouds.chosen(run, meta.get("bodies") or {}, bodies)
     by_body = len(shown) > 1 and not field
-    usual = SPEED if SPEED in colours and not by_body else ""
-    series = next(iter(colours[field or usual].values())) if field or usual else ""
+    label = field or usual(colours, {}, by_body)
+    series = next(iter(colours[label].values())) if label else ""
     return Points(run, shown, series, eye, every=not bodies)
+
+
+def usual(colours: dict[str, dict[str, str]], lists: dict[str, np.ndarray], by_body: bool = False) -> str:
+    """The label of the field that colours lists, or points where there are none; "" for none.
+
+    by_body: points have the colours of their bodies.
+    """
+    if lists:
+        return next((label for label in colours if label != SPEED and is_of_tuples(colours[label])), "")
+    return SPEED if SPEED in colours and not by_body else ""
 
 
 def colourings(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dict[str, dict[str, str]]:

@@ -1,0 +1,25 @@
+"""Interactive views of a run folder in a browser: bodies, points and grids in space, with a slider over time.
+
+`show` serves a page on this machine that follows the run; `save` writes one HTML file that needs no network.
+Both draw through viser (extra `view`). Enters: recorded arrays. Leaves: a page. Knows no physics and needs no
+Taichi. May import: `errors`, `scene`, `files`, `plot`, whose rules choose the bodies, fields and colours.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .page import show
+    from .saved import save
+
+__all__ = ["save", "show"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(".page" if name == "show" else ".saved", __name__), name)

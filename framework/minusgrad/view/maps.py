@@ -1,0 +1,78 @@
+"""Fields over grids on the page: a plane grid as an image or a surface, one in space by middle layers."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..files.h5md import Raster
+from ..plot import layers
+from ..plot.mesh_artists import Colours, Part
+from .drawings import Cells, bytes_of
+from .space import SIDE, Space
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+COARSE = 96
+"""A surface has at most so many cells along a side."""
+HIGH = 0.15
+"""The height of a surface, in units of the longest side."""
+
+
+def corners(raster: Raster) -> tuple[np.ndarray, np.ndarray]:
+    """The lower and upper corner (d,) of a grid, x first."""
+    low, high = np.transpose(raster.edges[::-1])
+    return low, high
+
+
+class Images:
+    """The layers of a grid that pictures show, as images in their places."""
+
+    def __init__(self, scene: "SceneApi", name: str, raster: Raster, space: Space):
+        from viser.transforms import SO3
+
+        self.raster, self._cuts = raster, layers.cuts(raster)
+        self.node, self._images = scene.add_frame(name, show_axes=False), []
+        low, high = corners(raster)
+        for cut in self._cuts:
+            left, right, bottom, top = cut.extent
+            along = np.eye(3)["xyz".index(cut.letters[0])]
+            up = np.eye(3)["xyz".index(cut.letters[1])]
+            centre = (low + high) / 2
+            if cut.axis is not None:
+                centre[2 - cut.axis] = raster.shape[cut.axis] // 2 * raster.spacing
+            turned = SO3.from_matrix(np.stack([along, -up, np.cross(along, -up)], axis=1))
+            width, height = (right - left) * space.scale, (top - bottom) * space.scale
+            blank, title = np.zeros((2, 2, 3), np.uint8), f"{name}/{''.join(cut.letters)}"
+            place = {"wxyz": turned.wxyz, "position": space(centre, -0.02)}
+            self._images.append(scene.add_image(title, blank, width, height, format="png", **place))
+
+    def show(self, values: np.ndarray, scale: Colours) -> None:
+        """The field (*shape) in the colours of its scale."""
+        for cut, image in zip(self._cuts, self._images, strict=True):
+            layer = cut.of(values)[::-1]
+            image.image = bytes_of(scale(layer))
+
+
+class Surface:
+    """A field over a plane grid as heights of a surface."""
+
+    def __init__(self, scene: "SceneApi", name: str, raster: Raster, space: Space):
+        self._stride = -(-max(raster.shape) // COARSE)
+        rows, columns = (np.arange(0, count, self._stride) for count in raster.shape)
+        grid = np.stack(np.meshgrid(columns, rows), axis=-1) * raster.spacing
+        self._base = space(grid.reshape(-1, 2))
+        number = np.arange(len(self._base)).reshape(len(rows), len(columns))
+        quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], axis=-1)
+        quads, none = quads.reshape(-1, 4), np.empty((0, 2), int)
+        part = Part(quads, np.arange(len(quads)), quads[:, 0], none, none)
+        self._cells, self._quads = Cells(scene, name, part, edged=False), quads
+        self.node = self._cells.node
+
+    def show(self, values: np.ndarray, scale: Colours) -> None:
+        """The field (rows, columns) in the colours of its scale, which also is that of heights."""
+        flat = values[:: self._stride, :: self._stride].astype(float).ravel()
+        reach = max(abs(float(scale.norm.vmin or 0.0)), abs(float(scale.norm.vmax or 0.0))) or 1.0
+        x = self._base.copy()
+        x[:, 2] = HIGH * SIDE * np.clip(flat / reach, -1.0, 1.0)
+        self._cells.show(x, flat[self._quads].mean(axis=1), scale)

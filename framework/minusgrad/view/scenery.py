@@ -1,0 +1,256 @@
+"""A run as drawings on a page: which there are, by the rules of movies; and how they look in each frame."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import h5md, trajectory
+from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
+from ..plot.movies import subjects
+from ..plot.movies.subject import Extent, Sample, label, numbers
+from . import drawings, legend
+from .drawings import Cells, Dots, Lines, Names, Paths, dot_size
+from .frames import Frames
+from .maps import Images, Surface, corners
+from .space import Space
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+OWN = "none"
+"""The choice of no field: everything has its own colour."""
+MOST_BODIES = 40
+"""So many bodies have dots of their own, which can be hidden."""
+
+
+class Scenery:
+    """What a page shows of a run, with a field that colours bodies and one over a grid.
+
+    field: as for movies, "" for the usual one. bodies: names of those that are shown alone. every: which of
+    the recorded frames. Raises `UserError` if nothing can be shown, or for names that do not exist.
+    """
+
+    def __init__(self, run: Path, field: str = "", bodies: Sequence[str] = (), every: int | None = None):
+        self.run, self.meta = run, pictures.meta(run)
+        names = trajectory.names(run)
+        if not names:
+            raise UserError(f"{run}: no frame is recorded yet; come back after the first save of the run")
+        over_grids = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
+        self.maps: dict[str, str] = {}
+        for name in over_grids:
+            self.maps.setdefault(h5md.label(name), name)
+        self.moves = _moves(run, names)
+        self._lists = meshes.drawable(run) if self.moves and not bodies else {}
+        self.colourings = subjects.colourings(run, names, self._lists) if self.moves else {}
+        if not self.moves and not self.maps:
+            raise UserError(
+                f"{run}: nothing to show: its frames have no positions in a plane or in space, and no fields "
+                'on a grid; record them with [[observe]] kind = "frames"'
+            )
+        if field not in {"", OWN, *self.colourings, *self.maps}:
+            known = ", ".join([OWN, *self.colourings, *self.maps])
+            raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
+        self._bodies = clouds.chosen(run, self.meta.get("bodies") or {}, bodies)
+        self._only = bool(bodies)
+        self.maps = {name: series for name, series in self.maps.items() if self._fits(self._raster(series))}
+        self.frames = Frames(run, h5md.POSITION if self.moves else next(iter(self.maps.values())), every)
+        if self.moves:
+            self._nodes = self.frames.values(h5md.POSITION)[0].shape[0]
+        self._few = self.moves and self._nodes <= orbits.FEW and not self._lists and not bodies
+        by_body = len(self._bodies) > 1 or self._few
+        usual = subjects.usual(self.colourings, self._lists, by_body)
+        self.field = field if field in self.colourings or field == OWN else usual or OWN
+        self.map = field if field in self.maps else next(iter(self.maps), "")
+        self.high, self.every_point = False, 1
+        self.space = Space(*self._box())
+        self._drawn: dict[str, Any] = {}
+        self._scales: dict[str, mesh_artists.Colours] = {}
+        self.longest = max(map(abs, self.frames.times))
+
+    @property
+    def title(self) -> str:
+        """Of the scene."""
+        return str(self.meta.get("title") or self.run.name)
+
+    @property
+    def has_points(self) -> bool:
+        """True if there are many dots, of which some may be left out."""
+        return self.moves and not self._lists and not self._few
+
+    @property
+    def has_surface(self) -> bool:
+        """True if a field over a plane grid is recorded."""
+        return any(len(self._raster(series).shape) == 2 for series in self.maps.values())
+
+    @property
+    def is_crowd(self) -> bool:
+        """True for so many points that they are light on black."""
+        return self.moves and not self._lists and self._nodes > clouds.CROWD
+
+    @property
+    def view(self) -> np.ndarray:
+        """The usual view (3, 3)."""
+        if self.moves:
+            return self.space.view(self.frames.values(h5md.POSITION)[0].astype(float))
+        low, high = corners(trajectory.grids(self.run)[h5md.grid_of(self.frames.clock)])
+        return self.space.view(np.stack([low, high]))
+
+    @property
+    def drawings(self) -> dict[str, Any]:
+        """The drawings of bodies by the names that a page gives them; each has its `node` there."""
+        return self._drawn
+
+    def put(self, scene: "SceneApi") -> None:
+        """Put all drawings on a page; of many dots every `every_point`-th."""
+        self._drawn.clear()
+        scene.set_up_direction("+y" if self.space.is_flat else "+z")
+        if self.moves:
+            self._put_bodies(scene)
+        self._images, self._surfaces = {}, {}
+        for name, raster in trajectory.grids(self.run).items():
+            if any(h5md.grid_of(series) == name for series in self.maps.values()):
+                self._images[name] = Images(scene, f"/grids/{name}", raster, self.space)
+                if len(raster.shape) == 2:
+                    self._surfaces[name] = Surface(scene, f"/surfaces/{name}", raster, self.space)
+
+    def show(self, number: int) -> None:
+        """Draw a frame."""
+        if self.moves:
+            x = self.space(self.frames.values(h5md.POSITION)[number])
+            series = self.colourings.get(self.field, {})
+            scale = self.scale(self.field) if series else None
+            for name, drawing in self._drawn.items():
+                tuples = name if name in self._lists else ""
+                drawing.show(
+                    x, self._values(series[tuples], tuples, number) if tuples in series else None, scale
+                )
+        shown = self.maps.get(self.map, "")
+        for name, image in self._images.items():
+            has, high = h5md.grid_of(shown) == name, self.high and name in self._surfaces
+            image.node.visible = has and not high
+            if name in self._surfaces:
+                self._surfaces[name].node.visible = has and high
+            if has:
+                values = grids.scalar(self.frames.values(shown)[number], image.raster)
+                (self._surfaces[name] if high else image).show(values, self.scale(self.map))
+
+    def scale(self, field: str) -> mesh_artists.Colours:
+        """The colours of a field in all frames."""
+        if field not in self._scales:
+            sample = Sample()
+            if field in self.maps:
+                for row in self.frames.values(self.maps[field]):
+                    sample.add(grids.scalar(row, self._raster(self.maps[field])))
+                self._scales[field] = mesh_artists.colours(sample.values, "maps")
+            else:
+                series = self.colourings[field]
+                for number in range(len(self.frames)):
+                    for tuples, name in series.items():
+                        sample.add(self._values(name, tuples, number))
+                self._scales[field] = sample.scale(self._kind(series))
+        return self._scales[field]
+
+    def legend(self) -> str:
+        """HTML of what the colours mean."""
+        text = ""
+        if series := self.colourings.get(self.field):
+            text += legend.legend(self.scale(self.field), label(self.run, next(iter(series.values()))))
+        elif self.has_points and len(self._bodies) > 1:
+            look = clouds.look(self._nodes, self._bodies, every=not self._only)
+            pens = {name: look.palette[(k + 1) % len(look.palette)] for k, name in enumerate(look.names)}
+            text += legend.names(pens)
+        if self.map:
+            text += legend.legend(self.scale(self.map), label(self.run, self.maps[self.map]))
+        return text
+
+    def when(self, number: int) -> str:
+        """The label of a frame's time."""
+        times = self.frames.times
+        clock = trajectory.symbols(self.run, self.frames.clock)[1]
+        passes = times[0] != times[-1] or len(times) == 1
+        return style.rounded_moment(self.frames.steps[number], times[number], self.longest, clock, passes)
+
+    def refresh(self) -> int:
+        """Take in the frames that were recorded since; returns how many."""
+        new = self.frames.refresh()
+        if new:
+            self._scales.clear()
+            self.longest = max(map(abs, self.frames.times))
+            if isinstance(paths := self._drawn.get("paths"), Paths):
+                paths.lay(self.space(np.stack(self.frames.values(h5md.POSITION))))
+        return new
+
+    def _put_bodies(self, scene: "SceneApi") -> None:
+        first = self.frames.values(h5md.POSITION)[0]
+        inside = np.zeros(self._nodes, bool)
+        for name, part in meshes.parts(first, self._lists, self.view).items() if self._lists else ():
+            kind: Any = Cells if part.is_filled else Lines
+            self._drawn[name] = kind(scene, f"/bodies/{name}", part if part.is_filled else part.shown)
+            inside[self._lists[name]] = True
+        look = clouds.look(self._nodes, self._bodies, every=not self._only)
+        rgb = np.zeros((self._nodes, 3))
+        rgb[look.shown] = look.rgb
+        if self._few:
+            pens = [style.COLOURS[node % len(style.COLOURS)] for node in range(self._nodes)]
+            rgb = np.array([drawings.rgb(pen) for pen in pens])
+            x = self.space(np.stack(self.frames.values(h5md.POSITION)))
+            self._drawn["paths"] = Paths(scene, "/paths", x, rgb)
+            if names := (self.meta.get("names") or [])[: self._nodes]:
+                self._drawn["names"] = Names(scene, "/names", names)
+        free = np.flatnonzero(~inside) if self._lists else np.flatnonzero(look.shown)
+        owner = np.full(self._nodes, -1)
+        owner[look.shown] = look.owner
+        groups: Mapping[str, np.ndarray] = {"nodes": free}
+        if not self._lists and 1 < len(look.names) <= MOST_BODIES:
+            groups = {"others": free[owner[free] < 0]}
+            groups |= {name: free[owner[free] == k] for k, name in enumerate(look.names)}
+        if self._lists:
+            rgb[:] = drawings.rgb(style.INK)
+        size = dot_size(self.space, len(free) // self.every_point, self.is_crowd)
+        for name, nodes in groups.items():
+            nodes = nodes[:: self.every_point]
+            if len(nodes):
+                self._drawn[name] = Dots(scene, f"/points/{name}", nodes, rgb[nodes], size)
+
+    def _values(self, name: str, tuples: str, number: int) -> np.ndarray:
+        """The numbers (E,) of the tuples of a list in a frame, or (N,) of all nodes."""
+        values = numbers(self.frames.values(name)[number])
+        return meshes.of_tuples(name, values, self._lists[tuples]) if tuples in self._lists else values
+
+    def _kind(self, series: Mapping[str, str]) -> mesh_artists.Kind:
+        if any(self._lists[name].shape[1] > 2 for name in series if name in self._lists):
+            return "cells"
+        return "lights" if self.is_crowd else "lines"
+
+    def _raster(self, name: str) -> h5md.Raster:
+        return trajectory.grids(self.run)[h5md.grid_of(name)]
+
+    def _box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The corners of all that is shown in any frame."""
+        extent = Extent()
+        if self.moves:
+            for x in self.frames.values(h5md.POSITION):
+                many = not self._lists and len(x) > orbits.FEW
+                extent.add(
+                    np.stack(clouds.box(x[:: 1 + len(x) // clouds.SAMPLED])) if many else x.astype(float)
+                )
+        flat = [raster for raster in trajectory.grids(self.run).values() if self._fits(raster)]
+        for raster in flat if self.maps else ():
+            extent.add(np.stack(corners(raster)))
+        return extent.low, extent.high
+
+    def _fits(self, raster: h5md.Raster) -> bool:
+        """True for a grid of the dimension of the positions, or where nothing moves, of the first grid."""
+        if self.moves:
+            dimension = next(trajectory.pieces(self.run, h5md.POSITION)).value.shape[-1]
+        else:
+            dimension = len(self._raster(next(iter(self.maps.values()))).shape)
+        return len(raster.shape) == dimension
+
+
+def _moves(run: Path, names: Sequence[str]) -> bool:
+    """True if positions in a plane or in space are recorded."""
+    return h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] in (2, 3)
