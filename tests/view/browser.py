@@ -12,9 +12,23 @@ from typing import Any
 from urllib.request import urlopen
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync --disable-extensions --mute-audio --hide-scrollbars
---use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --remote-debugging-port=0""".split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--mute-audio",
+    "--hide-scrollbars",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--remote-debugging-port=0",
+]
 
 
 class Tab:
@@ -66,13 +80,20 @@ def opened(address: str, folder: Path, size: tuple[int, int] = (1000, 640)) -> I
     from websockets.sync.client import connect
 
     assert CHROMIUM is not None
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder}", f"--window-size={size[0]},{size[1]}", "about:blank"]
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={folder}",
+        f"--window-size={size[0]},{size[1]}",
+        "about:blank",
+    ]
     browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         port = folder / "DevToolsActivePort"
         end = time.monotonic() + 30.0
         while not (port.is_file() and len(port.read_text().split()) == 2):
-            assert browser.poll() is None and time.monotonic() < end, "Chromium does not start"
+            assert browser.poll() is None, "Chromium has ended"
+            assert time.monotonic() < end, "Chromium does not start"
             time.sleep(0.05)
         with urlopen(f"http://127.0.0.1:{port.read_text().split()[0]}/json") as answer:
             pages = [page for page in json.load(answer) if page["type"] == "page"]

@@ -78,3 +78,18 @@ def sensible_view(x: np.ndarray) -> np.ndarray:
     azimuth = -62.0 if wide >= deep else -28.0
     elevation = 38.0 if high < 0.2 * min(wide, deep) else 24.0
     return view(np.radians(azimuth), np.radians(elevation))
+
+
+def fans(polygons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles (F, 3) of polygons (P, l), whose last node may repeat, and of each its polygon, (F,)."""
+    count = polygons.shape[1] - 2
+    parts = [polygons[:, [0, k + 1, k + 2]] for k in range(count)]
+    faces = np.stack(parts, axis=1).reshape(-1, 3)
+    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+    return faces[whole], np.repeat(np.arange(len(polygons)), count)[whole]
+
+
+def sides(polygons: np.ndarray) -> np.ndarray:
+    """The edges (K, 2) of polygons (P, l), each once."""
+    pairs = np.stack([polygons, np.roll(polygons, -1, axis=1)], axis=2).reshape(-1, 2)
+    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)

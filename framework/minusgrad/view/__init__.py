@@ -2,7 +2,8 @@
 
 `show` serves a page on this machine that follows the run; `save` writes one HTML file that needs no network.
 Both draw through viser (extra `view`). Enters: recorded arrays. Leaves: a page. Knows no physics and needs no
-Taichi. May import: `errors`, `scene`, `files`, `plot`, whose rules choose the bodies, fields and colours.
+Taichi. The rules of `plot` choose bodies, fields and colours. May import:
+`errors`, `scene`, `files`, `plot`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plot import mesh_artists, style
+from ..plot import mesh_artists, style, surfaces
 from ..plot.mesh_artists import Colours, Part
 from .space import SIDE, Space
 
@@ -26,8 +26,8 @@ class Cells:
 
     def __init__(self, scene: "SceneApi", name: str, part: Part, edged: bool = True):
         self.node = scene.add_frame(name, show_axes=False)
-        self._faces, triangle = fans(part.shown)
-        self._owner = part.owner[triangle]
+        self._faces, polygon = surfaces.fans(part.shown)
+        self._owner = part.owner[polygon]
         nowhere, none = np.zeros((3, 3), np.float32), np.zeros((1, 3), np.uint32)
         self._meshes = [
             scene.add_mesh_simple(
@@ -42,7 +42,7 @@ class Cells:
             for level in range(LEVELS)
         ]
         self._empty = [True] * LEVELS
-        edges = part.rim if len(part.rim) else outline_edges(part.shown)
+        edges = part.rim if len(part.rim) else surfaces.sides(part.shown)
         self._edges = edges if edged and len(edges) <= MANY_EDGES else edges[:0]
         if len(self._edges):
             points = np.zeros((len(self._edges), 2, 3), np.float32)
@@ -170,21 +170,6 @@ def dot_size(space: Space, count: int, fine: bool) -> float:
     return float(
         np.clip((0.06 if fine else 0.3) * share ** (1 / max(len(sides), 1)), 0.001 * SIDE, 0.028 * SIDE)
     )
-
-
-def fans(polygons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles (F, 3) of polygons (P, l), whose last node may repeat, and of each its polygon, (F,)."""
-    count = polygons.shape[1] - 2
-    parts = [polygons[:, [0, k + 1, k + 2]] for k in range(count)]
-    faces = np.stack(parts, axis=1).reshape(-1, 3)
-    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return faces[whole], np.repeat(np.arange(len(polygons)), count)[whole]
-
-
-def outline_edges(polygons: np.ndarray) -> np.ndarray:
-    """The edges (K, 2) of polygons (P, l), each once."""
-    pairs = np.stack([polygons, np.roll(polygons, -1, axis=1)], axis=2).reshape(-1, 2)
-    return np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
 
 
 def rgb(colour: object) -> np.ndarray:

@@ -128,8 +128,8 @@ def ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     places = [float(p) for p in MaxNLocator(most).tick_values(low, high) if low <= p <= high]
     step = places[1] - places[0] if len(places) > 1 else high - low or 1.0
     largest = max(map(abs, places), default=1.0) or 1.0
-    digits = max(1, math.floor(math.log10(largest)) - math.floor(math.log10(step) + 1e-9) + 1)
     if 1e-3 <= largest < 1e5:
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
         return [(place, f"{place:.{decimals}f}") for place in places]
+    digits = next(n for n in range(1, 16) if all(abs(float(f"{p:.{n}g}") - p) < 1e-3 * step for p in places))
     return [(place, f"{place:.{digits}g}" if abs(place) > 1e-9 * largest else "0") for place in places]
