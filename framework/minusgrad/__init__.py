@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from .potential.staged.staged_binding import bind_staged
     from .scripting.callbacks import every
     from .scripting.energies_at_hand import energy, observer
+    from .scripting.load import load
     from .scripting.resume import resume
-    from .scripting.simulation import Simulation, load
+    from .scripting.simulation import Simulation
     from .scripting.stepper_blocks import (
         BDF2,
         FIRE,
@@ -113,8 +114,9 @@ _HOMES = {
     "potential.staged.staged_binding": "bind_staged",
     "scripting.callbacks": "every",
     "scripting.energies_at_hand": "energy observer",
+    "scripting.load": "load",
     "scripting.resume": "resume",
-    "scripting.simulation": "Simulation load",
+    "scripting.simulation": "Simulation",
     "scripting.stepper_blocks": (
         "BDF2 FIRE LBFGS NPT Adam BlanesMoan4 BlanesMoan6 BlanesMoanRkn4 BlanesMoanRkn6 Evolution GaussRadau"
         " GradientDescent GradientFlow ImplicitEuler ImplicitMidpoint KahanLi8 Langevin Leapfrog McLachlan8"

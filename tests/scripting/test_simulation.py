@@ -83,10 +83,14 @@ def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
         seen.append(sim.stepper.step)
 
     simulation.step(10)
+    start = simulation.snapshot()
     run = simulation.run(steps=30, out=tmp_path / "run", record=5)
     assert seen == [15, 30]
     assert simulation.stepper.step == 40
     assert np.array_equal(run["position"][-1], position(simulation))
+    simulation.restore(start)  # as before the run, whose observers are no part of it
+    assert (simulation.stepper.step, seen) == (10, [15, 30])
+    assert np.array_equal(run["position"][0], position(simulation))
     assert run.series("observables/total").step.tolist() == list(range(10, 45, 5))
 
 

@@ -22,6 +22,8 @@ from .stepper_blocks import StepperBlock
 
 FILE = "arrays.h5"
 """The name of the file with the arrays, until it is written beside a scene."""
+MOST = 30_000
+"""The most numbers of one array that the text of a scene takes."""
 LISTS = {
     "maps": "map",
     "energies": "energy",
@@ -118,25 +120,34 @@ class SceneTables:
 
     def _with_lists(self, place: str, one: EnergyValues) -> dict[str, Any]:
         """The values of a block; a list of elements that is an array goes to the state, with its data."""
-        values = dict(one.values)
+        values, shared = dict(one.values), self._given.get("tuples") or {}
         rows = values.get("tuples")
-        if not isinstance(rows, np.ndarray) or self._given.get("fields") is None:
-            return values
-        name = str(values.get("name") or one.kind)
-        while f"tuples/{name}" in self._arrays or name in (self._given.get("tuples") or {}):
-            name += "_"
-        self._arrays[f"tuples/{name}"] = Stored(_whole(f"{place}: tuples", rows, 2))
-        values["tuples"] = name
+        if self._given.get("fields") is not None and isinstance(rows, np.ndarray):
+            name = str(values.get("name") or one.kind)
+            while f"tuples/{name}" in self._arrays or name in shared:
+                name += "_"
+            self._arrays[f"tuples/{name}"] = Stored(_whole(f"{place}: tuples", rows, 2))
+            values["tuples"] = name
+            self._data_of(place, one, name, len(rows), values)
+        for argument, value in values.items():
+            if isinstance(value, np.ndarray) and value.size > MOST:
+                raise UserError(
+                    f"{place}: {argument}: has {value.size} numbers, and a scene's text takes {MOST}; give"
+                    " `tuples` as an array and declare it a Datum, or make it a field"
+                )
+        return values
+
+    def _data_of(self, place: str, one: EnergyValues, name: str, count: int, values: dict[str, Any]) -> None:
+        """Move the arrays of data of a list from the values of its block to the state."""
         for argument, value in list(values.items()):
             role = getattr(one.energy, "roles", {}).get(argument)
             if isinstance(value, np.ndarray) and value.ndim and isinstance(role, Datum):
-                if len(value) != len(rows):
+                if len(value) != count:
                     raise UserError(
-                        f"{place}: {argument}: needs a value for each of {len(rows)} tuples, got {len(value)}"
+                        f"{place}: {argument}: needs a value for each of {count} tuples, got {len(value)}"
                     )
                 self._arrays[f"data/{name}/{argument}"] = Stored(_reals(f"{place}: {argument}", value))
                 del values[argument]
-        return values
 
     # The state
 

@@ -7,33 +7,25 @@ run = sim.run(steps=10_000, out="runs/mine")
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 
 from ..app import runs
 from ..app.results.fit import Fit
 from ..app.results.run import Run
-from ..app.run_options import Overrides, RunOptions, Say, ShowsProgress, as_overrides, unsaid
+from ..app.run_options import RunOptions, Say, ShowsProgress, unsaid
 from ..assembly import simulation
-from ..assembly.fits.fitted import Fitted
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import UserError, unknown
-from ..files import durable
 from ..files.checkpoint import Snapshot
-from ..scene import document, toml_text
-from ..scene.document import Document, SceneSource
-from . import energies_at_hand
+from ..scene import document
+from . import energies_at_hand, scene_text
 from .callbacks import Callback, Calls, Changes, called, checked, every
-from .scene_tables import FILE, SceneTables
-
-NAME = Path("simulation")
-"""What messages and default run folders call a simulation of arguments."""
-
+from .scene_tables import SceneTables
 
 OWN = ("self", "run", "callbacks", "unfit", "__class__")
 """Names in the constructor of a simulation that are no tables."""
@@ -102,7 +94,7 @@ class Simulation(simulation.Simulation):
         registry, given["plugins"] = energies_at_hand.registry(
             named or None, files, tables.declared, tables.data
         )
-        validated = validate(_document(tables), registry=registry)
+        validated = validate(scene_text.document_of(tables), registry=registry)
         self._begin(validated, None, tables, callbacks)
 
     @classmethod
@@ -210,12 +202,23 @@ class Simulation(simulation.Simulation):
         found = super().snapshot()
         return replace(found, meta=found.meta | {"edits": list(self.edits)}) if self.edits else found
 
-    def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Go back to a saved state, bit for bit. Raises `CheckpointError` for one of another simulation."""
-        super().restore(snapshot, changed)
-        if hasattr(self, "changes"):
-            self.changes.mark()
-            self.edits = list(snapshot.meta.get("edits", ()))
+    def restore(self, snapshot: Snapshot, changed: bool | None = None) -> None:
+        """Go back to a saved state, bit for bit. Raises `CheckpointError` for one of another simulation.
+
+        changed: given where a run is resumed, whose observers go on, too.
+        """
+        if changed is None:
+            snapshot = replace(snapshot, arrays=self._without_observers(snapshot.arrays))
+        super().restore(snapshot, bool(changed))
+        self.changes.mark()
+        self.edits = list(snapshot.meta.get("edits", ()))
+
+    def _without_observers(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays of a state with the present state of the observers, which an earlier run has made."""
+        kept = {name: array for name, array in arrays.items() if not name.startswith("observers/")}
+        for k, observer in enumerate(self.observers):
+            kept |= {f"observers/{k}/{name}": np.array(a) for name, a in observer.state().items()}
+        return kept
 
     # Runs
 
@@ -285,7 +288,7 @@ class Simulation(simulation.Simulation):
             made = here
         elif self._tables is not None:
             self._tables.run(self.stepper.step + int(steps), record)
-            made = _document(self._tables)
+            made = scene_text.document_of(self._tables)
         else:
             if record is not None:
                 raise UserError(
@@ -308,52 +311,4 @@ class Simulation(simulation.Simulation):
         path: a file to write it to, with the arrays as an HDF5 file of the same name beside it. Returns the
         text. What was changed between steps is not in it; that stands in checkpoints.
         """
-        here = self.scene.document
-        text = toml_text.text(here.data) if here.overrides else here.source.decode()
-        energies = energies_at_hand.names_of(self.registry)
-        if energies and not text.startswith("# Energies of Python"):
-            names = ", ".join(energies)
-            text = f"# Energies of Python: {names}; minusgrad.load(..., energies=[{names}])\n{text}"
-        if path is None:
-            return text
-        path = Path(path)
-        files = dict(self.start_files)
-        if FILE in here.attached:
-            name = f"{path.stem}.h5"
-            text = text.replace(f'file = "{FILE}"', f"file = {toml_text.value('file', name)}")
-            files[name] = files.pop(FILE)
-        for name, data in files.items():
-            beside = path.parent / name
-            if not beside.is_file() or beside.read_bytes() != data:
-                beside.parent.mkdir(parents=True, exist_ok=True)
-                durable.replace(beside, data)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        durable.replace(path, text.encode())
-        return text
-
-
-def _document(tables: SceneTables) -> Document:
-    text = toml_text.text(tables.data, ("slope",))
-    return document.of_text(text, NAME, attached=tables.attached, located=False)
-
-
-def load(
-    scene: SceneSource,
-    overrides: Overrides = (),
-    *,
-    energies: Sequence[Any] = (),
-    plugins: Sequence[PluginSource] = (),
-    callbacks: Sequence[Callback] = (),
-    fitted: Path | str | None = None,
-) -> Simulation:
-    """The simulation of a scene: the path of its file, its text, or its tables as a dictionary.
-
-    overrides, plugins, fitted: as for `minusgrad.run`. energies: those of Python that the scene names.
-    callbacks: functions marked with `minusgrad.every`. Raises `SceneError` with all mistakes of the scene.
-    """
-    given = energies_at_hand.plugins([*plugins, *energies])
-    validated = validate(document.load(scene, as_overrides(overrides)), given)
-    validated.fitted = None if fitted is None else Fitted.of_fit(Path(fitted))
-    return cast(
-        "Simulation", runs.simulation_of(validated, None, partial(Simulation.of, callbacks=callbacks))
-    )
+        return scene_text.written(self, None if path is None else Path(path))
