@@ -4,7 +4,7 @@ Each has a node of its own in the tree of the page, by which it is shown and hid
 its elements with their scale, or as None for its own colour.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,7 +75,7 @@ class Cells:
         mesh.vertices = np.repeat(x[used], 3, axis=0) if empty else x[used]
         mesh.faces = corners.reshape(-1, 3).astype(np.uint32)
 
-    def _paint(self, pens: Sequence[object]) -> None:
+    def _paint(self, pens: Iterable[object]) -> None:
         for mesh, pen in zip(self._meshes, pens, strict=True):
             if (colour := rgb8(pen)) != mesh.color:
                 mesh.color = colour
@@ -116,8 +116,9 @@ class Dots:
     def show(self, x: np.ndarray, values: np.ndarray | None, scale: Colours | None) -> None:
         """Nodes x (N, 3) of the page; values (N,) of all nodes."""
         self.node.points = x[self._nodes]
-        coloured = values is not None and scale is not None
-        self.node.colors = bytes_of(scale(values[self._nodes])[:, :3]) if coloured else self._rgb
+        self.node.colors = (
+            self._rgb if values is None or scale is None else bytes_of(scale(values[self._nodes])[:, :3])
+        )
 
 
 class Names:

@@ -1,6 +1,7 @@
 """The frames of a view, in memory: chosen rows of recorded series, which grow with the run."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,5 +54,6 @@ class Frames:
 
     def _halve(self) -> None:
         self.every *= 2
-        for column in (self.steps, self.times, *self._rows.values()):
+        columns: list[list[Any]] = [self.steps, self.times, *self._rows.values()]
+        for column in columns:
             del column[1:-1:2]

@@ -1,6 +1,6 @@
 """Fields over grids on the page: a plane grid as an image or a surface, one in space by middle layers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Images:
             turned = SO3.from_matrix(np.stack([along, -up, np.cross(along, -up)], axis=1))
             width, height = (right - left) * space.scale, (top - bottom) * space.scale
             blank, title = np.zeros((2, 2, 3), np.uint8), f"{name}/{''.join(cut.letters)}"
-            place = {"wxyz": turned.wxyz, "position": space(centre, -0.02)}
+            place: dict[str, Any] = {"wxyz": turned.wxyz, "position": space(centre, -0.02)}
             self._images.append(scene.add_image(title, blank, width, height, format="png", **place))
 
     def show(self, values: np.ndarray, scale: Colours) -> None:

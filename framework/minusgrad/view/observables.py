@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..files import h5md, trajectory
-from ..plot import pictures, style
+from ..plot import style
+from ..plot.curves.energies import energies_of
 from ..scene import units
 
 ROWS = 300
@@ -30,7 +31,7 @@ class Chart(NamedTuple):
 def charts(run: Path) -> list[Chart]:
     """A chart of all energies, and one of each other scalar that is recorded."""
     names = trajectory.names(run)
-    energies = pictures.energies_of(names)
+    energies = energies_of(names)
     others = [
         name
         for name in names

@@ -7,7 +7,7 @@ the page from asking for anything outside itself.
 import json
 import math
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def injected(
     return page[:begin] + head + page[begin:end] + body + page[end:]
 
 
-def across(chart: "Chart", place: np.ndarray | float) -> np.ndarray | float:
+def across(chart: "Chart", place: Any) -> Any:
     """The horizontal place of a number of the axis, in pixels."""
     low, high = chart.x[0], chart.x[-1]
     return LEFT + (WIDTH - LEFT - 8) * np.clip((place - low) / (high - low or 1.0), 0.0, 1.0)
@@ -93,24 +93,23 @@ def svg(chart: "Chart") -> str:
         low, high = low - (abs(low) or 1.0) * 0.1, high + (abs(high) or 1.0) * 0.1
     bottom = HEIGHT - BELOW
 
-    def up(y: np.ndarray | float) -> np.ndarray | float:
+    def up(y: Any) -> Any:
         return bottom - (bottom - ABOVE) * (y - low) / (high - low)
 
     parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}">']
     faint = f'stroke="{style.FAINT}" stroke-width="0.6"'
     parts.append(f'<path d="M{LEFT} {ABOVE}V{bottom}H{WIDTH - 8}" fill="none" {faint}/>')
-    for y, text in ticks(low, high, 4):
-        parts.append(f'<text x="{LEFT - 4}" y="{up(y) + 3:.1f}" text-anchor="end">{text}</text>')
-        parts.append(f'<path d="M{LEFT - 3} {up(y):.1f}h3" {faint}/>')
+    for level, text in ticks(low, high, 4):
+        parts.append(f'<text x="{LEFT - 4}" y="{up(level) + 3:.1f}" text-anchor="end">{text}</text>')
+        parts.append(f'<path d="M{LEFT - 3} {up(level):.1f}h3" {faint}/>')
     for x, text in ticks(float(chart.x[0]), float(chart.x[-1]), 5):
         parts.append(f'<text x="{across(chart, x):.1f}" y="{bottom + 12}" text-anchor="middle">{text}</text>')
     parts.append(f'<text x="{WIDTH - 8}" y="{HEIGHT - 4}" text-anchor="end">{escape(chart.along)}</text>')
     right: float = LEFT + 2
     for (name, y), pen in zip(chart.curves.items(), chart.pens, strict=True):
         pen = "currentColor" if pen == style.INK else pen
-        kept = np.isfinite(y)
-        points = zip(across(chart, chart.x[kept]), up(y[kept]), strict=True)  # type: ignore[arg-type]
-        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+        places = zip(across(chart, chart.x), up(y), strict=True)
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{pen}" stroke-width="1.2"/>')
         if len(chart.curves) > 1 and right < WIDTH - 40:
             parts.append(f'<text x="{right:.0f}" y="9" style="fill:{pen}">{escape(name)}</text>')

@@ -105,10 +105,10 @@ class _Controls:
             if scenery.has_surface:
                 self._high = gui.add_checkbox("as heights", False)
         self._legend = gui.add_html(scenery.legend())
-        if len(scenery.drawings) > 1:
-            with gui.add_folder("show", expand_by_default=len(scenery.drawings) < 8):
-                for name, drawing in scenery.drawings.items():
-                    self._add_switch(gui, name, drawing)
+        if len(switches := scenery.switches) > 1:
+            with gui.add_folder("show", expand_by_default=len(switches) < 8):
+                for name, node in switches.items():
+                    self._add_switch(gui, name, node)
         self._charts: dict[str, Any] = {}
         self._shown: list[Chart] = charts(scenery.run)[:CHARTS]
         for number, chart in enumerate(self._shown):
@@ -162,12 +162,12 @@ class _Controls:
         self._last.value = False
 
     @staticmethod
-    def _add_switch(gui: Any, name: str, drawing: Any) -> None:
+    def _add_switch(gui: Any, name: str, node: Any) -> None:
         switch = gui.add_checkbox(name, True)
 
         @switch.on_update
         def _(_: Any) -> None:
-            drawing.node.visible = switch.value
+            node.visible = switch.value
 
 
 def show(

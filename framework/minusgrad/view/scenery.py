@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md, trajectory
+from ..files import h5md, series_names, trajectory
 from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
 from ..plot.movies import subjects
-from ..plot.movies.subject import Extent, Sample, label, numbers
+from ..plot.movies.subject import Extent, Sample, numbers
 from . import drawings, legend
+from .around import Around
 from .drawings import Cells, Dots, Lines, Names, Paths, dot_size
 from .frames import Frames
 from .maps import Images, Surface, corners
@@ -50,6 +51,7 @@ class Scenery:
                 f"{run}: nothing to show: its frames have no positions in a plane or in space, and no fields "
                 'on a grid; record them with [[observe]] kind = "frames"'
             )
+        field = series_names.label_of(run, field, names) if field not in ("", OWN) else field
         if field not in {"", OWN, *self.colourings, *self.maps}:
             known = ", ".join([OWN, *self.colourings, *self.maps])
             raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
@@ -65,6 +67,7 @@ class Scenery:
         self.field = field if field in self.colourings or field == OWN else usual or OWN
         self.map = field if field in self.maps else next(iter(self.maps), "")
         self.high, self.every_point = False, 1
+        self._around = Around(run)
         self.space = Space(*self._box())
         self._drawn: dict[str, Any] = {}
         self._scales: dict[str, mesh_artists.Colours] = {}
@@ -103,12 +106,18 @@ class Scenery:
         """The drawings of bodies by the names that a page gives them; each has its `node` there."""
         return self._drawn
 
+    @property
+    def switches(self) -> dict[str, Any]:
+        """The nodes of a page that can be hidden, by name: of bodies, then of their surroundings."""
+        return {name: drawing.node for name, drawing in self._drawn.items()} | self._around.parts
+
     def put(self, scene: "SceneApi") -> None:
         """Put all drawings on a page; of many dots every `every_point`-th."""
         self._drawn.clear()
         scene.set_up_direction("+y" if self.space.is_flat else "+z")
         if self.moves:
             self._put_bodies(scene)
+            self._around.put(scene, self.space)
         self._images, self._surfaces = {}, {}
         for name, raster in trajectory.grids(self.run).items():
             if any(h5md.grid_of(series) == name for series in self.maps.values()):
@@ -120,6 +129,7 @@ class Scenery:
         """Draw a frame."""
         if self.moves:
             x = self.space(self.frames.values(h5md.POSITION)[number])
+            self._around.show(x, self.frames.steps[number])
             series = self.colourings.get(self.field, {})
             scale = self.scale(self.field) if series else None
             for name, drawing in self._drawn.items():
@@ -157,13 +167,15 @@ class Scenery:
         """HTML of what the colours mean."""
         text = ""
         if series := self.colourings.get(self.field):
-            text += legend.legend(self.scale(self.field), label(self.run, next(iter(series.values()))))
+            text += legend.legend(
+                self.scale(self.field), clouds.series_label(self.run, next(iter(series.values())))
+            )
         elif self.has_points and len(self._bodies) > 1:
             look = clouds.look(self._nodes, self._bodies, every=not self._only)
             pens = {name: look.palette[(k + 1) % len(look.palette)] for k, name in enumerate(look.names)}
             text += legend.names(pens)
         if self.map:
-            text += legend.legend(self.scale(self.map), label(self.run, self.maps[self.map]))
+            text += legend.legend(self.scale(self.map), clouds.series_label(self.run, self.maps[self.map]))
         return text
 
     def when(self, number: int) -> str:
@@ -237,6 +249,8 @@ class Scenery:
                 extent.add(
                     np.stack(clouds.box(x[:: 1 + len(x) // clouds.SAMPLED])) if many else x.astype(float)
                 )
+        if self.moves:
+            extent.add(self._around.corners(extent.low, extent.high))
         flat = [raster for raster in trajectory.grids(self.run).values() if self._fits(raster)]
         for raster in flat if self.maps else ():
             extent.add(np.stack(corners(raster)))

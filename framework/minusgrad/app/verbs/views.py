@@ -9,6 +9,10 @@ from ...errors import UserError
 from .folders import body_option
 from .shared_options import complain, path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 def view_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run, which may be going on")
@@ -28,7 +32,7 @@ def view_options(parser: argparse.ArgumentParser) -> None:
 
 
 def view(a: argparse.Namespace) -> int:
-    shown = {"field": a.field, "bodies": a.body, "every": a.every}
+    shown: dict[str, Any] = {"field": a.field, "bodies": a.body, "every": a.every}
     if a.save is not None:
         return _saved(a, shown)
     if a.max_mb is not None:
@@ -45,7 +49,7 @@ def view(a: argparse.Namespace) -> int:
     return 0
 
 
-def _saved(a: argparse.Namespace, shown: dict[str, object]) -> int:
+def _saved(a: argparse.Namespace, shown: dict[str, Any]) -> int:
     from ...view.saved import MEGABYTES, save
     from ..progress import progress
 
