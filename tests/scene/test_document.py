@@ -157,7 +157,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         " weights"
     )
     tops = (
-        "box, checkpoint, compound, constraint, dissipation, energy, ensemble, fit, hold, lagrangian,"
+        "box, checkpoint, compound, constraint, dissipation, energy, ensemble, fit, hold, initial, lagrangian,"
         " magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units"
     )
     assert scene is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from contextlib import contextmanager
 
@@ -49,6 +48,8 @@ def _overrides(a: argparse.Namespace) -> list[str]:
     member = [] if a.member is None else [f"ensemble.member={a.member}"]
     if a.start is None:
         return [*a.overrides, *member]
+    import json
+
     start = os.path.relpath(a.start, a.scene.parent)  # a run's files do not depend on where it lies
     return [*a.overrides, *member, f"initial.run={json.dumps(start, ensure_ascii=False)}"]
 
