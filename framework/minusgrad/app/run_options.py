@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,16 +28,20 @@ ShowsProgress = Progress | bool | None
 Say = Callable[[str], None]
 
 
-def quiet(first: int, last: int, counted: str = "step") -> AbstractContextManager[Callable[[int], None]]:
+def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
     """No progress display."""
     return nullcontext(lambda step: None)
 
 
-def chosen(progress: ShowsProgress) -> Progress:
-    """The display of progress that is asked for: True, False, or None for one in a notebook alone."""
+def chosen(progress: ShowsProgress, counted: str = "step") -> Progress:
+    """The display of progress that is asked for: True, False, or None for one in a notebook alone.
+
+    counted: the word for what is counted.
+    """
     if callable(progress):
         return progress
-    return display if progress or (progress is None and in_notebook()) else quiet
+    is_shown = progress or (progress is None and in_notebook())
+    return partial(display, counted=counted) if is_shown else quiet
 
 
 def unsaid(text: str) -> None:

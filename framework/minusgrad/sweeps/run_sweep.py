@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..app.run_options import Overrides, Plugins, Progress, Say, quiet, unsaid
+from ..app.run_options import Overrides, Plugins, Progress, Say, ShowsProgress, chosen, quiet, unsaid
 from ..app.signals import stop_requests
 from .dispatch import InThisProcess, OnWorkers
 from .folder import SweepFolder
@@ -34,7 +34,7 @@ def sweep(
     out: Path | str | None = None,
     plugins: Plugins = (),
     force: bool = False,
-    progress: Progress = quiet,
+    progress: ShowsProgress = None,
     max_hours: float | None = None,
     say: Say = unsaid,
     *,
@@ -46,8 +46,8 @@ def sweep(
 
     scene, overrides, plugins: as for `run`. points: the path of a SWEEP.toml, or its data, such as
     {"vary": {"stepper.dt": {"grid": [0.01, 0.02]}}}; None for the members of the scene's [ensemble]. out: the
-    folder (default: sweeps/NAME). force: delete an earlier sweep of something else in it. progress: called
-    with the numbers of points that have ended and of all. max_hours: save and stop after this time. say:
+    folder (default: sweeps/NAME). force: delete an earlier sweep of something else in it. progress: as for
+    `run`, of points that have ended. max_hours: save and stop after this time. say:
     called with remarks. workers: processes on this machine; 0: run the points in this one, one after another.
     cluster: the address of a scheduler of Dask, whose workers are used in their place. retry_failed: go on
     with points that failed.
@@ -65,7 +65,7 @@ def sweep(
         if lead.waiting:
             lead.write()
             with _dispatcher(lead, workers, cluster, say) as dispatcher:
-                lead.follow(dispatcher, asked, progress)
+                lead.follow(dispatcher, asked, chosen(progress, "point"))
         return lead.finish()
 
 

@@ -115,6 +115,8 @@ def test_a_fit_is_opened_with_its_estimates(tmp_path):
     found |= {"sigma": None, "reduced_chi_squared": None, "undetermined": [], "parameters": {"spring.k": one}}
     (folder / "fit.json").write_text(json.dumps(found))
     assert fit.estimates.parameters[0].values.tolist() == [2.0]
+    assert ">standard error<" not in fit._repr_html_()  # no parameter has one
+    assert ">k<" in fit._repr_html_()
     (folder / "fit.json").write_text("{}")
     with pytest.raises(RunFolderError, match="damaged"):
         fit.estimates  # noqa: B018

@@ -15,7 +15,7 @@ def test_progress_is_shown_in_a_notebook_or_where_it_is_asked_for():
     assert not in_notebook()
     assert run_options.chosen(None) is run_options.quiet
     assert run_options.chosen(False) is run_options.quiet
-    assert run_options.chosen(True) is progress
+    assert run_options.chosen(True, "point").func is progress
     assert run_options.chosen(len) is len
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...assembly.blocks.html_tables import table
 from ...assembly.fits.estimates import Estimates
 from ...errors import RunFolderError
 from .run import Run
@@ -36,6 +37,14 @@ class Fit(Run):
     ):
         super().__init__(folder, simulation, outcome, remarks)
         self._estimates, self.parameter_fit = estimates, parameter_fit
+
+    def _repr_html_(self) -> str:
+        head = ("parameter", "value", "standard error", "unit")
+        try:
+            rows = [row for parameter in self.estimates.parameters for row in parameter.rows()]
+        except RunFolderError:
+            return super()._repr_html_()
+        return f"{super()._repr_html_()}\n{table(head, rows)}"
 
     @property
     def estimates(self) -> Estimates:

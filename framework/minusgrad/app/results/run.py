@@ -8,7 +8,6 @@ Files are read as they are asked for, so a run that is going on shows what has b
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,10 +201,8 @@ class Run:
         as field, bodies, view, fps, every; progress as for `minusgrad.run`. Raises as that does.
         """
         from ...plot.movies.movie import movie
-        from ..progress import progress
         from ..run_options import chosen
         from .film import Film
 
-        shown = chosen(options.get("progress"))
-        options["progress"] = partial(progress, counted="frame") if shown is progress else shown
+        options["progress"] = chosen(options.get("progress"), "frame")
         return Film(movie(self.folder, None if to is None else Path(to), **options))
