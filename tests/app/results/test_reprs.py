@@ -1,6 +1,7 @@
 """How runs show themselves outside of notebooks, and the choice of a display of progress."""
 
 import numpy as np
+import pytest
 
 import minusgrad
 from minusgrad.app import run_options
@@ -61,3 +62,17 @@ def test_pictures_and_films_take_the_names_that_series_have(tmp_path):
     films = {run.movie(tmp_path / "a.gif", field=name, every=20).path.read_bytes() for name in names}
     assert len(films) == 1
     assert len(run.plot(out=tmp_path / "one", most=1)) == 1
+
+
+def test_a_run_is_viewed_in_a_page_or_in_a_file(tmp_path):
+    pytest.importorskip("viser")
+    x = np.random.default_rng(0).normal(size=(len(T), 5, 3))
+    run = minusgrad.open(recorded_run(tmp_path / "run", {"position": x}))
+    saved = run.view(save=tmp_path / "run.html", every=20)
+    assert saved.path.stat().st_size > 0
+    page = run.view(every=20)
+    try:
+        assert page.address.startswith("http://127.0.0.1")
+        assert "<iframe" in page._repr_html_()
+    finally:
+        page.close()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from ...assembly.simulation import Simulation
     from ...steppers.stability.step_size import StepSize
+    from ...view.page import Page
+    from ...view.saved import Saved
     from .film import Film
     from .pictures import Pictures
 
@@ -206,3 +208,14 @@ class Run:
 
         options["progress"] = chosen(options.get("progress"), "frame")
         return Film(movie(self.folder, None if to is None else Path(to), **options))
+
+    def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved":
+        """An interactive page of the recorded frames, in a browser or in the cell of a notebook.
+
+        save: an HTML file that needs no network, in place of a page that follows the run until it is closed.
+        options: those of `view.show`, such as field, bodies, every, port, or of `view.save`. Raises
+        `MissingPackageError` without the extra `view`, `UserError` if nothing can be shown.
+        """
+        from ... import view
+
+        return view.show(self.folder, **options) if save is None else view.save(self.folder, save, **options)
