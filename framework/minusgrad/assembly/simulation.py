@@ -314,6 +314,11 @@ class Simulation:
             if not isinstance(self.stepper, TimeStepper):
                 kind = self.scene.stepper.kind
                 raise EnergyError(f"stepper '{kind}' has no clock, got time = true; leave it out")
+            if self.holds.moving:
+                raise EnergyError(
+                    "holds move on from where nodes are at time 0, got time = true, which would move them"
+                    " twice; leave it out"
+                )
             self.stepper.begin_at(self.initial.time)
 
     def _refuse_frozen_rest(self) -> None:

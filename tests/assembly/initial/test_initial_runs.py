@@ -7,10 +7,13 @@ import pytest
 
 from minusgrad.app import cli
 from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.assembly.ensembles.members import Members
+from minusgrad.assembly.validation import validate
 from minusgrad.errors import CheckpointError, InterruptedRunError, SceneError
 from minusgrad.files import checkpoint, durable
+from minusgrad.scene.document import load
 from tests.support import oscillators
-from tests.support.command import files
+from tests.support.command import SCENES, files
 from tests.support.short_scenes import ctrl_c
 
 PLUGIN = Path(oscillators.__file__)
@@ -135,6 +138,8 @@ def test_mistakes_about_the_run_are_reported_at_their_place(here):
     assert "has no members, got member 3" in refused({"initial.member": 3})
     still = {"stepper": {"kind": "lbfgs"}, "initial.time": True}
     assert "initial.time: stepper 'lbfgs' has no clock, got time = true" in refused(still)
+    held = {"hold": [{"body": "left", "velocity": [1.0, 0.0]}], "initial.time": True}
+    assert "initial.time: holds move on from where nodes are at time 0" in refused(held)
     (path,) = (p for p in checkpoint.listed(here / "first/ckpt") if checkpoint.step_of(p) == 10)
     durable.replace(path, path.read_bytes()[:-1])
     damaged = refused({"initial.step": 10})
@@ -162,3 +167,16 @@ def test_a_fit_begins_with_the_values_of_files(here):
     assert found.parameters[0].values.tolist() == V[0]
     with pytest.raises(SceneError, match="is a fit, which has no state; start with what it found"):
         build("swing.toml", {"initial.run": "fit"}, [PLUGIN])
+
+
+def test_members_whose_states_differ_have_the_values_of_files_too(here):
+    text = (SCENES / "two_body.toml").read_text()
+    vary = '[ensemble]\n[ensemble.vary]\n"state.eccentricity" = { list = [0.1, 0.2] }\n'
+    (here / "v2.csv").write_text("x, y\n1, 2\n3, 4\n")
+    (here / "two.toml").write_text(f'{text}[initial]\nfields = {{ v = "v2.csv" }}\n{vary}')
+    members = Members(validate(load(here / "two.toml")))
+    assert members.initial("v").tolist() == [V[:2], V[:2]]
+    x = members.initial("x")
+    assert not np.array_equal(x[0], x[1])
+    assert members.simulation(1).fields["v"].values.tolist() == V[:2]
+    np.testing.assert_array_equal(members.simulation(1).fields["x"].values, x[1])
