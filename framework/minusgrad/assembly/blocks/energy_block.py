@@ -154,14 +154,14 @@ class CellBlock(EnergyBlock):
     grid: str | None = None
     """The grid whose cells the term is over (default: the only one of the state)."""
     edges: str | tuple[str, ...] | None = None
-    """Beyond an edge: "clamped", "zero" or "periodic", for all axes or each (default: as declared)."""
+    """Beyond an edge: "clamped", "zero", "periodic", by axis or for all (default: as declared, or clamped)."""
 
 
 class Windows(Record):
     """A map with windows of cells may name the values beyond the rim of the grid."""
 
     edges: str | tuple[str, ...] | None = None
-    """Beyond the rim: "clamped", "zero" or "periodic", for all axes or each (default: as declared)."""
+    """Beyond the rim: "clamped", "zero", "periodic", of all axes or each (default: as declared, or zero)."""
 
 
 class Outputs(Record):

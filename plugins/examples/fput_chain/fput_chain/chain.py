@@ -31,9 +31,9 @@ from minusgrad.plugin import (
     "fput_bond",
     over=2,
     x=Node("m"),
-    k=Parameter("N/m", bounds=(0.0, inf)),
-    alpha=Parameter("1/m"),
-    beta=Parameter("1/m^2"),
+    k=Parameter("N/m", bounds=(0.0, inf), about="Stiffness of a bond."),
+    alpha=Parameter("1/m", about="Strength of the cubic term."),
+    beta=Parameter("1/m^2", about="Strength of the quartic term."),
     symmetries=("translation",),
 )
 def fput_bond(x, k, alpha, beta):
@@ -45,10 +45,14 @@ def fput_bond(x, k, alpha, beta):
 class Chain(Record):
     """A chain at rest, displaced by A sin(mode pi j / n) at node j."""
 
-    n: Annotated[int, Field(ge=2, description="the number of bonds")]
+    n: Annotated[int, Field(ge=2)]
+    """Number of bonds."""
     mass: Annotated[float | str, Quantity("kg", "positive")]
+    """Mass of every node."""
     amplitude: Annotated[float | str, Quantity("m")]
-    mode: Annotated[int, Field(ge=1, description="the normal mode that is displaced")] = 1
+    """Amplitude A of the displacement."""
+    mode: Annotated[int, Field(ge=1)] = 1
+    """Normal mode that is displaced."""
 
     def make(self, context: StateContext) -> State:
         numbers = quantities(self, context.units)

@@ -37,11 +37,12 @@ class Modes(Observer):
 class ModesBlock(Record):
     """The energies of the first normal modes."""
 
-    every: Annotated[int, Field(ge=1, description="steps from one record to the next")]
-    count: Annotated[int, Field(ge=1, description="the number of modes")] = 4
-    term: Annotated[str, Field(description="the energy of the bonds, which has the stiffness k")] = (
-        "fput_bond"
-    )
+    every: Annotated[int, Field(ge=1)]
+    """Steps from one record to the next."""
+    count: Annotated[int, Field(ge=1)] = 4
+    """Number of modes."""
+    term: str = "fput_bond"
+    """Name of the energy of the bonds, which has the stiffness k."""
 
     def make(self, context: ObserverContext) -> Observer:
         return Modes(context, self.every, self.count, self.term)

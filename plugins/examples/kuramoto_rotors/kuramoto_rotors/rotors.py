@@ -41,7 +41,7 @@ def kuramoto_pull(theta, share):
     theta=Node("rad"),
     omega=Node("rad/s"),
     pull=Node("1"),
-    K=Parameter("rad/s"),
+    K=Parameter("rad/s", about="Strength of the pull."),
     dt=TimeStep(),
 )
 def kuramoto_step(theta, omega, pull, K, dt):
@@ -52,8 +52,10 @@ def kuramoto_step(theta, omega, pull, K, dt):
 class Rotors(Record):
     """Oscillators at random phases, with the quantiles of a Lorentzian as frequencies."""
 
-    n: Annotated[int, Field(ge=2, description="the number of oscillators")]
+    n: Annotated[int, Field(ge=2)]
+    """Number of oscillators."""
     gamma: Annotated[float | str, Quantity("rad/s", "positive")]
+    """Half-width of the density of frequencies."""
 
     def make(self, context: StateContext) -> State:
         gamma = quantities(self, context.units)["gamma"]
@@ -79,7 +81,8 @@ class Order(Observer):
 class OrderBlock(Record):
     """The order parameter of phases."""
 
-    every: Annotated[int, Field(ge=1, description="steps from one record to the next")]
+    every: Annotated[int, Field(ge=1)]
+    """Steps from one record to the next."""
 
     def make(self, context: ObserverContext) -> Observer:
         return Order(context.stepper, context.recorder, self.every)

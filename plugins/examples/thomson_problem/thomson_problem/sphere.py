@@ -29,7 +29,7 @@ from minusgrad.plugin import (
     "thomson_repulsion",
     over="pairs",
     x=Node("m", ("d",)),
-    strength=Parameter("J m", bounds=(0.0, inf)),
+    strength=Parameter("J m", bounds=(0.0, inf), about="Product of two charges and Coulomb's constant."),
     symmetries=("translation", "rotation", "permutation"),
 )
 def thomson_repulsion(x, strength):
@@ -37,7 +37,12 @@ def thomson_repulsion(x, strength):
     return strength / (x[0] - x[1]).norm()
 
 
-@constraint("on_sphere", over="nodes", x=Node("m", ("d",)), radius=Parameter("m", bounds=(0.0, inf)))
+@constraint(
+    "on_sphere",
+    over="nodes",
+    x=Node("m", ("d",)),
+    radius=Parameter("m", bounds=(0.0, inf), about="Radius of the sphere."),
+)
 def on_sphere(x, radius):
     """A node at a distance from the origin."""
     return x[0].dot(x[0]) - radius * radius
@@ -46,8 +51,10 @@ def on_sphere(x, radius):
 class Charges(Record):
     """Equal masses at random places of a sphere around the origin, at rest."""
 
-    n: Annotated[int, Field(ge=2, description="the number of charges")]
+    n: Annotated[int, Field(ge=2)]
+    """Number of charges."""
     radius: Annotated[float | str, Quantity("m", "positive")]
+    """Radius of the sphere."""
 
     def make(self, context: StateContext) -> State:
         x = context.random("places").normal(size=(self.n, 3))

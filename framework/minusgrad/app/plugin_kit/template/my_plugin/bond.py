@@ -14,9 +14,9 @@ from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
     "my_plugin_bond",
     over=2,
     x=Node("m", ("d",)),
-    r0=Datum("m", differentiable=True),
-    a=Parameter("1/m", bounds=(0.0, inf)),
-    D=Parameter("J", bounds=(0.0, inf)),
+    r0=Datum("m", differentiable=True, about="Length at rest."),
+    a=Parameter("1/m", bounds=(0.0, inf), about="How fast the bond softens with its stretch."),
+    D=Parameter("J", bounds=(0.0, inf), about="Depth of the well."),
     symmetries=("translation", "rotation"),
 )
 def bond(x, r0, a, D):

@@ -14,10 +14,14 @@ from minusgrad.plugin import Motion, Quantity, Record, State, StateContext, quan
 class Chain(Record):
     """A chain along the first axis at rest, stretched by a fraction of its spacing."""
 
-    n: Annotated[int, Field(ge=2, description="the number of atoms")]
+    n: Annotated[int, Field(ge=2)]
+    """Number of atoms."""
     spacing: Annotated[float | str, Quantity("m", "positive")]
+    """Length of each bond at rest."""
     mass: Annotated[float | str, Quantity("kg", "positive")]
-    stretched: Annotated[float, Field(gt=-1.0, description="all bonds begin longer by this fraction")] = 0.0
+    """Mass of every atom."""
+    stretched: Annotated[float, Field(gt=-1.0)] = 0.0
+    """Fraction by which all bonds begin longer."""
 
     def make(self, context: StateContext) -> State:
         numbers = quantities(self, context.units)

@@ -20,7 +20,8 @@ class Length(Observer):
 class LengthBlock(Record):
     """The distance between the first and the last node."""
 
-    every: Annotated[int, Field(ge=1, description="steps from one record to the next")]
+    every: Annotated[int, Field(ge=1)]
+    """Steps from one record to the next."""
 
     def make(self, context: ObserverContext) -> Observer:
         context.recorder.unit("length", context.units.symbol("m"), context.units.in_si("m"))
