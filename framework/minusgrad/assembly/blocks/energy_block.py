@@ -154,7 +154,7 @@ class CellBlock(EnergyBlock):
     grid: str | None = None
     """The grid whose cells the term is over (default: the only one of the state)."""
     edges: str | tuple[str, ...] | None = None
-    """Beyond an edge: "clamped", "zero", "periodic", by axis or for all (default: as declared, or clamped)."""
+    """Beyond an edge: "clamped", "zero", "periodic", for all or each (default: as declared, or clamped)."""
 
 
 class Windows(Record):
