@@ -14,7 +14,12 @@ from tests.support.pages import ROOT, blocks, directives, guides, run
 from tests.support.tiers import sampled
 
 LANGUAGES = {"sh", "python", "toml", "csv", "text"}
-SHORTER = {"minusgrad movie runs/magnets\n": "minusgrad movie runs/magnets --every 20\n"}
+SHORTER = {
+    "minusgrad movie runs/magnets\n": "minusgrad movie runs/magnets --every 40\n",
+    "run.steps=3200": "run.steps=10",
+    "sim.step(200)": "sim.step(20)",
+    "sim.run(steps=1000,": "sim.run(steps=100,",
+}
 """Commands whose options here ask for less than those of the page."""
 NOT_RUN = ("illustration", "output")
 
