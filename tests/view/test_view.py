@@ -1,7 +1,9 @@
 """Views: what a page shows of a run, how it follows one, and a saved page in a browser without a network."""
 
 import re
+import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ import pytest
 from PIL import Image
 
 import minusgrad.view
+from minusgrad.app.cli import main
 from minusgrad.errors import MissingPackageError, RunFolderError, UserError
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
@@ -173,6 +176,35 @@ def test_a_run_without_positions_says_so(tmp_path: Path, frames: dict[str, np.nd
         Scenery(_run(tmp_path / "run", frames))
 
 
+def test_surroundings_are_on_the_page(tmp_path: Path) -> None:
+    around = {
+        "shapes": [
+            {"term": "floor", "kind": "plane", "point": [0, 0, -1], "normal": [0, 0, 2]},
+            {"term": "ball", "kind": "sphere", "centre": [2.0, 0, 0], "radius": 0.5},
+            {"term": "wall", "kind": "cuboid", "low": [-1.0, 0, 0], "high": [0.0, 1, 1]},
+        ],
+        "loads": [
+            {"term": "pull", "kind": "force", "vector": [0, 0, 3.0], "unit": "N", "elements": [[0], [2]]},
+        ],
+        "supports": [{"name": "pin", "field": "x", "nodes": [1, 3], "axes": None, "moves": False}],
+    }
+    x = np.tile(TETRAHEDRON, (6, 1, 1))
+    scenery, page = (
+        Scenery(_run(tmp_path / "run", {"position": x}, meta={"surroundings": around})),
+        _Recorder(),
+    )
+    scenery.put(page)  # type: ignore[arg-type]
+    scenery.show(0)
+    assert {"obstacles", "supports", "loads"} <= {*scenery.switches}
+    assert np.allclose(page.nodes["/supports"].points, scenery.space(x[0])[[1, 3]])
+    (low, high) = page.nodes["/loads/0"].points[0]
+    assert np.allclose(high, scenery.space(x[0])[0])
+    assert np.allclose(high - low, [0.0, 0.0, 1.0])
+    assert page.nodes["/obstacles/ball 0"].scale[0] == pytest.approx(0.5 * scenery.space.scale)
+    assert scenery.space.size.max() == pytest.approx(SIDE)  # from the wall to the ball
+    assert scenery.space.scale == pytest.approx(SIDE / 3.5)
+
+
 def test_charts_have_all_energies_together_and_other_scalars_alone(tmp_path: Path) -> None:
     energies, height = charts(_solid(tmp_path / "run"))
     assert list(energies.curves) == ["kinetic", "total"]
@@ -308,6 +340,30 @@ def test_a_mesh_that_is_too_large_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"larger than --max-mb, got 0\.1"):
         minusgrad.view.save(_solid(tmp_path / "run"), tmp_path / "view.html", max_mb=0.1)
     assert not (tmp_path / "view.html").exists()
+
+
+def test_the_command_saves_and_says_what_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, page = _run(tmp_path / "run", {"position": _moving(2_000, times=T)}, times=T), tmp_path / "v.html"
+    assert main(["view", str(run), "--save", str(page), "--max-mb", "1.6"]) == 0
+    said = capsys.readouterr()
+    assert said.out == f"{page}\n"
+    assert "frame" in said.err
+    assert main(["view", str(run), "--save", str(page), "--port", "8080"]) == 2
+    assert main(["view", str(run), "--max-mb", "3"]) == 2
+    assert "give --save" in capsys.readouterr().err
+
+
+def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
+    run = _run(tmp_path / "run", {"position": _moving(3)})
+    command = [sys.executable, "-m", "minusgrad", "view", str(run)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert re.fullmatch(rf"http://127\.0\.0\.1:\d+ shows {re.escape(str(run))}; Ctrl-C ends it\n", said)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20.0) == 0
 
 
 @pytest.mark.exam

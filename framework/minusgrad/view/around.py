@@ -19,9 +19,9 @@ FAR = 1.5
 """An obstacle that would make the page larger by a larger factor does not count for its size."""
 CLEAR = 0.35
 """How opaque obstacles are."""
-ARROW = 0.12
+ARROW = 0.1
 """The length of the largest load, in units of the longest side."""
-ARROWS = 60
+ARROWS = 16
 
 
 class Around:

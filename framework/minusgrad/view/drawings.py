@@ -82,20 +82,26 @@ class Cells:
 
 
 class Lines:
-    """The lines of a list of pairs of nodes."""
+    """The lines of a list of pairs of nodes; `whole` (E,) are those that are drawn."""
 
     def __init__(self, scene: "SceneApi", name: str, pairs: np.ndarray):
-        self._pairs = pairs
+        self._pairs, self._pen = pairs, rgb(style.COLOURS[0])
+        self.whole = np.ones(len(pairs), bool)
         points, colours = np.zeros((len(pairs), 2, 3), np.float32), np.zeros((len(pairs), 2, 3), np.uint8)
         width = float(np.clip(90 / np.sqrt(len(pairs)), 1.5, 5.0))
         self.node = scene.add_line_segments(name, points, colours, thickness=width, thickness_units="screen")
 
+    def stand_back(self) -> None:
+        """Draw thin grey lines, which do not hide the nodes."""
+        self._pen, self.node.thickness = rgb(style.FAINT), 1.0
+
     def show(self, x: np.ndarray, values: np.ndarray | None, scale: Colours | None) -> None:
         """Nodes x (N, 3) of the page; values (E,) of the lines."""
-        pens = line_bytes(np.tile(rgb(style.COLOURS[0]), (len(self._pairs), 1)))
+        pens = line_bytes(np.tile(self._pen, (len(self._pairs), 1)))
         if values is not None and scale is not None:
             pens = line_bytes(scale(values)[:, :3])
-        self.node.points = x[self._pairs]
+        ends = np.where(self.whole[:, None], self._pairs, self._pairs[:, :1])  # others have no length
+        self.node.points = x[ends]
         self.node.colors = np.repeat(pens[:, None], 2, axis=1)
 
 

@@ -22,6 +22,7 @@ TICK = 1.0 / 30.0
 LOOK = 1.0
 """Seconds from one look at the folder of the run to the next."""
 CHARTS = 12
+FONT = "10px system-ui"
 
 
 class Page:
@@ -214,10 +215,13 @@ def _looks(chart: Chart, dark: bool) -> dict[str, Any]:
         for name, pen in zip(chart.curves, chart.pens, strict=True)
     ]
     mark = {"label": "now", "stroke": "#b8433f", "width": 1.0, "scale": "now", "points": {"show": False}}
-    axis = {"stroke": ink, "grid": {"stroke": "#8a929c40"}, "font": "10px system-ui"}
+    axis = {"stroke": ink, "grid": {"stroke": "#8a929c40"}, "font": FONT}
     return {
         "series": ({"label": chart.along}, *lines, mark),
-        "axes": ({**axis, "label": chart.along, "labelSize": 16, "labelFont": "10px system-ui"}, axis),
+        "axes": (
+            {**axis, "label": chart.along, "labelSize": 16, "labelFont": "10px system-ui"},
+            {**axis, "size": 64},
+        ),
         "scales": {"x": {"time": False}, "now": {"range": (0.0, 1.0)}},
         "legend": {"show": len(lines) > 1},
         "aspect": 1.6,

@@ -11,6 +11,7 @@ from ..files import h5md, series_names, trajectory
 from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
 from ..plot.movies import subjects
 from ..plot.movies.subject import Extent, Sample, numbers
+from ..plot.surroundings.scenery import Scenery as Surrounded
 from . import drawings, legend
 from .around import Around
 from .drawings import Cells, Dots, Lines, Names, Paths, dot_size
@@ -133,10 +134,10 @@ class Scenery:
             series = self.colourings.get(self.field, {})
             scale = self.scale(self.field) if series else None
             for name, drawing in self._drawn.items():
-                tuples = name if name in self._lists else ""
-                drawing.show(
-                    x, self._values(series[tuples], tuples, number) if tuples in series else None, scale
-                )
+                if isinstance(drawing, Lines):
+                    drawing.whole = self._whole(name, number)
+                values = self._of_drawing(name, series, number)
+                drawing.show(x, values, scale)
         shown = self.maps.get(self.map, "")
         for name, image in self._images.items():
             has, high = h5md.grid_of(shown) == name, self.high and name in self._surfaces
@@ -201,6 +202,8 @@ class Scenery:
         for name, part in meshes.parts(first, self._lists, self.view).items() if self._lists else ():
             kind: Any = Cells if part.is_filled else Lines
             self._drawn[name] = kind(scene, f"/bodies/{name}", part if part.is_filled else part.shown)
+            if not part.is_filled and self._around.what.box is not None:
+                self._drawn[name].stand_back()
             inside[self._lists[name]] = True
         look = clouds.look(self._nodes, self._bodies, every=not self._only)
         rgb = np.zeros((self._nodes, 3))
@@ -212,6 +215,9 @@ class Scenery:
             self._drawn["paths"] = Paths(scene, "/paths", x, rgb)
             if names := (self.meta.get("names") or [])[: self._nodes]:
                 self._drawn["names"] = Names(scene, "/names", names)
+        atoms = self._around.what.box is not None and all(t.shape[1] == 2 for t in self._lists.values())
+        if self._lists and atoms:  # balls and sticks
+            inside[:] = False
         free = np.flatnonzero(~inside) if self._lists else np.flatnonzero(look.shown)
         owner = np.full(self._nodes, -1)
         owner[look.shown] = look.owner
@@ -220,7 +226,7 @@ class Scenery:
             groups = {"others": free[owner[free] < 0]}
             groups |= {name: free[owner[free] == k] for k, name in enumerate(look.names)}
         if self._lists:
-            rgb[:] = drawings.rgb(style.INK)
+            rgb[:] = drawings.rgb(style.COLOURS[0] if atoms else style.INK)
         size = dot_size(self.space, len(free) // self.every_point, self.is_crowd)
         for name, nodes in groups.items():
             nodes = nodes[:: self.every_point]
@@ -231,6 +237,20 @@ class Scenery:
         """The numbers (E,) of the tuples of a list in a frame, or (N,) of all nodes."""
         values = numbers(self.frames.values(name)[number])
         return meshes.of_tuples(name, values, self._lists[tuples]) if tuples in self._lists else values
+
+    def _of_drawing(self, name: str, series: Mapping[str, str], number: int) -> np.ndarray | None:
+        """The values that colour a drawing in a frame: of the tuples of its list, or of all nodes."""
+        if name in self._lists:
+            return self._values(series[name], name, number) if name in series else None
+        own = next((one for one in series.values() if not h5md.list_of(one)), None)
+        return None if own is None else self._values(own, "", number)
+
+    def _whole(self, name: str, number: int) -> np.ndarray:
+        """Mask (E,) of lines that do not go through the box from one face to the other."""
+        x, pairs = self.frames.values(h5md.POSITION)[number], self._lists[name]
+        return Surrounded(self._around.what, self.view).shortened(
+            x.astype(float), pairs, self.frames.steps[number]
+        )
 
     def _kind(self, series: Mapping[str, str]) -> mesh_artists.Kind:
         if any(self._lists[name].shape[1] > 2 for name in series if name in self._lists):
