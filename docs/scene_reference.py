@@ -22,7 +22,7 @@ from minusgrad.assembly.registry import ENERGIES, Entry, Registry
 from minusgrad.energies.roles import Datum, Parameter
 from minusgrad.scene.document import LOSS
 from minusgrad.scene.fit_table import LOSSES
-from minusgrad.scene.key_table import Key, rows, tables
+from minusgrad.scene.key_table import Key, rows, rows_of_kind, tables
 
 SCENES = Path(__file__).parent.parent / "scenes"
 SECTIONS = {
@@ -190,7 +190,7 @@ def _home(kind: str, entry: Entry) -> ModuleType:
 
 def _kind(section: str, kind: str, entry: Entry, level: str = "##") -> str:
     """The heading of a kind, its docstring, its keys, and its block of a scene of ours."""
-    keys, more, about = rows(entry.model), "", _doc(entry.model)
+    keys, more, about = rows_of_kind(section, kind, entry.model), "", _doc(entry.model)
     if entry.energy is not None:
         own = [key for key in keys if key.name.partition(".")[0] in entry.energy.roles]
         shared = [key.name for key in keys if key not in own and "." not in key.name]

@@ -108,6 +108,7 @@ def test_kinds_are_listed_with_their_keys(invoke: Callable) -> None:
     for verb, kind in (("states", "network"), ("steppers", "leapfrog"), ("observers", "frames")):
         assert re.search(rf"^{kind} ", invoke(verb)[1], re.M)
         assert invoke(verb, kind) == invoke("kinds", kind)
+    assert re.search(r"^every +whole number \| text ", invoke("observers", "frames")[1], re.M)
     code, _, err = invoke("states", "leapfrog")
     assert code == 2
     assert err.startswith("minusgrad: no state named 'leapfrog'")

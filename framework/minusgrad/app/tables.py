@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from ..engine import memory
 from ..scene.units import pretty
@@ -37,9 +37,8 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console(soft_wrap=False)
     if not console.is_terminal:
         console = Console(width=160)
-    shown = Table(
-        *map(escape, head), box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold"
-    )
+    columns = (Column(escape(name), overflow="fold") for name in head)
+    shown = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for row in rows:
         shown.add_row(*map(escape, row))
     console.print(shown)

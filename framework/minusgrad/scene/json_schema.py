@@ -20,7 +20,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     sections: dict[str, Any] = {}
     for section, kinds in models.items():
         if kinds:
-            arms: Any = Union[tuple(_with_kind(section, kind, model) for kind, model in kinds.items())]  # noqa: UP007
+            arms: Any = Union[tuple(with_kind(section, kind, model) for kind, model in kinds.items())]  # noqa: UP007
             many = {s: Field(min_length=1) if s in ("energy", LOSS) else Field(()) for s in (*MANY, LOSS)}
             sections[section] = (list[arms], many[section]) if section in many else (arms, ...)
     if LOSS in sections:
@@ -35,7 +35,8 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole | {"anyOf": either}
 
 
-def _with_kind(section: str, kind: str, model: type[BaseModel]) -> Any:
+def with_kind(section: str, kind: str, model: type[BaseModel]) -> Any:
+    """The model of a block as a scene writes it: with its `kind`, and times for steps of observers."""
     fields: dict[str, Any] = {"kind": (Literal[kind], ...)}
     if section == "observe" and "every" in model.model_fields:
         fields["every"] = (STEPS_OR_TIME, ...)

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from .document import Skeleton
+from .json_schema import with_kind
 from .key_descriptions import descriptions
 from .records import UNIT, AnyBlock, quantity_of
 
@@ -46,6 +47,11 @@ def rows(model: type[BaseModel], above: str = "") -> list[Key]:
     The key `kind` is left out. above: what stands before each name.
     """
     return [*_rows(model, above, ())]
+
+
+def rows_of_kind(section: str, kind: str, model: type[BaseModel]) -> list[Key]:
+    """The keys of a kind of a section; `every` of an observer may be a time."""
+    return rows(with_kind(section, kind, model) if section == "observe" else model)
 
 
 def tables() -> dict[str, type[BaseModel]]:

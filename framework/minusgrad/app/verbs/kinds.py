@@ -72,10 +72,10 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
         else:
             print_table(head, [tuple(str(one[name]) for name in head) for one in found])
         return warn_of_broken(registry)
-    from ...scene.key_table import rows
+    from ...scene.key_table import rows_of_kind
 
-    for one, (*_, model) in zip(found, chosen, strict=True):
-        one["keys"] = [key._asdict() for key in rows(model)]
+    for one, (section_of, kind, _, model) in zip(found, chosen, strict=True):
+        one["keys"] = [key._asdict() for key in rows_of_kind(section_of, kind, model)]
     if a.json:
         print_json(found)
     else:
