@@ -62,9 +62,7 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
     Raises `UserError` for a plugin that is not installed, or cannot be loaded, and for instances of energies
     that it does not have.
     """
-    registry = Registry.load([plugin])
-    if plugin in registry.broken:
-        raise registry.broken[plugin]
+    registry = loaded(plugin)
     energies = {energy.name: energy for energy in registry.of_plugin(plugin)}
     for name in instances:
         if name not in energies:
@@ -79,6 +77,14 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
                     asked[f"{name}-{d}d-{question}"] = partial(ask, d)
         asked[f"{name}-check"] = partial(questions_to, energy, registry)
     return asked
+
+
+def loaded(plugin: str) -> Registry:
+    """The registry with this plugin and the core. Raises `UserError` if it is not there, or broken."""
+    registry = Registry.load([plugin])
+    if plugin in registry.broken:
+        raise registry.broken[plugin]
+    return registry
 
 
 def in_words(f: Finding) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from .shared_options import common_options, fitted_option, print_json, warn_of_broken
+from ...errors import UserError
+from .shared_options import common_options, fitted_option, path, print_json, warn_of_broken
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +16,12 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key.sub=value", help=text)
     text = "report a kernel as hanging after S seconds without an answer (default: 300)"
     parser.add_argument("--seconds", type=float, default=300.0, metavar="S", help=text)
+    text = "a conformance report of the installed plugin PLUGIN, by all installed engines"
+    parser.add_argument("--report", action="store_true", help=text)
+    text = "write the report, too: FILE.md or FILE.json"
+    parser.add_argument("--to", type=path, metavar="FILE", help=text)
+    text = "a scene of the plugin, for the report (default: those in `scenes` beside its package)"
+    parser.add_argument("--scene", type=path, action="append", metavar="SCENE.toml", help=text)
     fitted_option(parser)
     common_options(parser)
 
@@ -28,6 +36,8 @@ def source_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(a: argparse.Namespace) -> int:
+    if a.report or a.to or a.scene:
+        return _report(a)
     from ..plugin_kit.check_process import findings
     from ..tables import print_findings
 
@@ -38,6 +48,34 @@ def check(a: argparse.Namespace) -> int:
     else:
         everything = print_findings(found)
     return 0 if all(f.passed for f in everything) else 1
+
+
+def _report(a: argparse.Namespace) -> int:
+    from ..plugin_kit import report
+    from ..tables import print_table
+
+    if not a.report:
+        raise UserError("check: --to and --scene belong to a report, got no --report; add it")
+    if a.overrides or a.plugin or a.fitted:
+        raise UserError("check: a report is of an installed plugin as it is; leave out keys and files")
+    if a.to is not None:
+        report.refuse_file(a.to)
+    rows = report.report(a.what, a.scene, _shown)
+    _shown("")
+    if a.to is not None:
+        report.write(a.to, a.what, rows)
+    if a.json:
+        print_json([row.as_dict() for row in rows])
+    else:
+        print_table(report.HEAD, map(report.cells, rows))
+        print(report.summary(rows))
+    return 1 if any(row.result == "FAIL" for row in rows) else 0
+
+
+def _shown(doing: str) -> None:
+    """What is asked now, on one line of a terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{doing[:100]}", end="", file=sys.stderr, flush=True)
 
 
 def source(a: argparse.Namespace) -> int:
