@@ -1080,7 +1080,14 @@ def test_the_command_line(here: Path, invoke) -> None:
     assert json.loads(out)["outcome"] == "finished"
     assert json.loads(out)["folder"] == "runs/swing-fit"
     code, out, _ = invoke("plot", "run")
-    assert (code, out) == (0, "run/pictures/fit.png\n")
+    assert (code, out) == (0, "run/pictures/fit.png\nrun/pictures/fit_data.png\n")
+    rows = [
+        row for one in read(Path("run/fit.csv")).values() for row in zip(one.measured, one.model, strict=True)
+    ]
+    assert len(rows) == written["observations"]
+    sigma = written["sigma"] if written["sigma"] is not None else 1.0
+    squares = sum((measured - model) ** 2 for measured, model in rows)
+    assert squares / (2.0 * sigma**2 if False else 2.0) == pytest.approx(written["loss"], rel=1e-6)
     assert Path("run/pictures/fit.png").read_bytes()[:4] == b"\x89PNG"
     assert invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)[0] == 2
     assert invoke("fit", "swing.toml", "--out", "run", "--force", "--plugin", PLUGIN)[0] == 0

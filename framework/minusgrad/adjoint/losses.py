@@ -3,7 +3,7 @@
 L = sum over observed steps k of  l(fields at step k, data at step k)
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,6 +41,8 @@ class Loss:
         for name, rows in self.data.items():
             self._check(name, np.shape(rows))
         self._slopes: dict[str, Any] = {}
+        self.watch: Callable[[int, float], None] | None = None
+        """Called with step and time after each value, while the fields are those of the step."""
 
     def __contains__(self, step: int) -> bool:
         return step in self._row
@@ -58,7 +60,10 @@ class Loss:
     def value(self, step: int, t: float) -> float:
         """l at the present fields, those of an observed step at time t."""
         self.set_data(step)
-        return self.potential.value(t)
+        found = self.potential.value(t)
+        if self.watch is not None:
+            self.watch(step, t)
+        return found
 
     def evaluate(
         self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()

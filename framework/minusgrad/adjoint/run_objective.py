@@ -96,6 +96,11 @@ class RunObjective:
             self._note(self.rollout.value())
         return self._seen[1]
 
+    def again(self) -> float:
+        """The loss at the present parameters, computed again even if it is known."""
+        self._put()
+        return self.rollout.value()
+
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The loss under its name."""
         return {"loss": self.value(t)}

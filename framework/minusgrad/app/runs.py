@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ..assembly import provenance
 from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.ensembles.members import Members
+from ..assembly.fits.comparison import lines
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
 from ..assembly.fits.fitted import Fitted
@@ -47,8 +48,8 @@ from ..solvers.linear_solver import BITS
 from ..steppers import scheduler
 from . import divergence
 from .results.ensemble_run import EnsembleRun
+from .results.fit import COMPARISON, Fit
 from .results.fit import ESTIMATES as FIT
-from .results.fit import Fit
 from .results.run import Run
 from .run_options import Overrides, Plugins, ResumedCalls, RunOptions, Say, ShowsProgress, chosen, unsaid
 from .saver import UNOBSERVED, Saver, telling
@@ -423,6 +424,8 @@ def _estimated(fit: ParameterFit | FitStarts, folder: RunDir) -> Estimates:
         durable.replace(folder.path / STARTS, fit.as_csv().encode())
     text = json.dumps(found, indent=1) + "\n"
     durable.replace(folder.path / FIT, text.encode())
+    if isinstance(fit, ParameterFit) and (rows := fit.comparison()):
+        durable.replace(folder.path / COMPARISON, "\n".join([*lines(rows), ""]).encode())
     return estimates
 
 

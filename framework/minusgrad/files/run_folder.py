@@ -4,7 +4,7 @@
     journal.jsonl                 one line per event, fsynced; the only wall-clock times; the lock file
     ckpt/  traj/                  immutable checkpoints and trajectory segments
     trajectory.h5                 the master over the segments
-    fit.json                      the estimates of a completed fit
+    fit.json  fit.csv             the estimates of a completed fit; its data beside the model
 
 A scheduled save writes the segment, then the checkpoint; prunes old checkpoints, and appends to the journal.
 The checkpoint is the commit: a segment newer than the newest checkpoint is ignored, and rewritten by the
@@ -302,7 +302,7 @@ class RunDir:
         """Delete an earlier run's files; the journal, which marks the folder as a run, last."""
         for folder in (self._ckpt, self._traj, self.path / "pictures"):
             shutil.rmtree(folder, ignore_errors=True)
-        for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json"):
+        for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json", "fit.csv"):
             durable.remove(self.path / name)
         os.truncate(self._journal, 0)
 

@@ -23,7 +23,7 @@ from ..files import checkpoint, durable, h5md, series_names, trajectory
 from ..files.run_folder import RunDir
 from . import clouds, grids, layers, meshes, orbits, picture_files, style
 from .bodies import clusters, few_bodies
-from .curves import energies, fans, fits, maps, observables, radial, space_time
+from .curves import energies, fans, fit_data, fits, maps, observables, radial, space_time
 from .movies import subjects
 from .views import named_view
 
@@ -113,6 +113,7 @@ def _curves(
         return observables.jobs(run, names, only=field)
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
+        jobs |= fit_data.jobs(run, known.get("names") or [])
     if members:
         return jobs | fans.jobs(run, names, members) | maps.jobs(run, names, members)
     if f"{radial.SERIES}/g" in names:

@@ -19,6 +19,10 @@ ESTIMATES = "fit.json"
 """The file in a run folder with the results of a fit."""
 
 
+COMPARISON = "fit.csv"
+"""The file in a run folder with the data of a fit beside the model that was found."""
+
+
 class Fit(Run):
     """A fit: its estimates (in the folder as fit.json, too), and the parameter fit that found them.
 

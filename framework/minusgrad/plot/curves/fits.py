@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOSS, PARAMETERS = f"{OBSERVABLES}/loss", f"{OBSERVABLES}/parameters/"
+SLOPE = f"{OBSERVABLES}/slope"
 
 
 def draw(figure: "Figure", run: Path, names: list[str]) -> None:
-    """The loss above (logarithmic, if it is never negative), the parameters below."""
+    """The loss above (logarithmic, if it is never negative), its slope if recorded, the parameters below."""
     sought = [name for name in names if name.startswith(PARAMETERS)]
-    figure.set_size_inches(6.4, 4.6)
-    above, below = figure.subplots(2, 1, sharex=True)
+    rows = 2 + (SLOPE in names)
+    figure.set_size_inches(6.4, 0.4 + 2.1 * rows)
+    above, *middle, below = figure.subplots(rows, 1, sharex=True)
+    for axes in middle:
+        step, _, slope = trajectory.series(run, SLOPE)
+        axes.plot(step, slope, color=COLOURS[3], **_marks(step))
+        axes.set_yscale("log", nonpositive="mask")
+        axes.set_ylabel("slope")
     step, _, loss = trajectory.series(run, LOSS)
     above.plot(step, loss, color=COLOURS[0], **_marks(step))
     if loss.min() > 0.0:

@@ -19,7 +19,7 @@ from ..bodies import clusters, few_bodies
 from ..style import COLOURS
 from . import radial
 from .energies import ENERGIES, along, stands
-from .fits import LOSS, PARAMETERS
+from .fits import LOSS, PARAMETERS, SLOPE
 from .swings import draw_line
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ OWN = (
     clusters.RADII, clusters.PROFILE, few_bodies.ORBIT,
 )  # fmt: skip
 """Names of series that have pictures of their own begin like this."""
-TAKEN = {LOSS, clusters.RATIO, few_bodies.APPROACH, few_bodies.MEGNO, few_bodies.LYAPUNOV}
+TAKEN = {LOSS, SLOPE, clusters.RATIO, few_bodies.APPROACH, few_bodies.MEGNO, few_bodies.LYAPUNOV}
 TAKEN |= {f"{OBSERVABLES}/{name}" for name in (*ENERGIES, "drift", "residual")}
 
 

@@ -1,0 +1,139 @@
+"""The data of a fit beside the model that was found, with the residuals, from `fit.csv` of its folder."""
+
+import csv
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...files import durable, trajectory
+from ...scene import units
+from ..style import COLOURS, FAINT, INK
+from .fits import LOSS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "fit.csv"
+MOVED = 0.2
+"""Curves over time that move by less than this part of the farthest are not drawn."""
+CURVES = 4
+"""So many components of nodes or experiments are drawn over time, at most."""
+MANY = 100
+"""From so many points on they are drawn smaller."""
+POINTS = 20_000
+"""The points of a picture, at most."""
+
+
+class Compared(NamedTuple):
+    """The rows of one misfit: times (n,), which curve each belongs to, values (n,), sigma or NaN."""
+
+    time: np.ndarray
+    curve: list[tuple[str, ...]]
+    measured: np.ndarray
+    model: np.ndarray
+    sigma: float
+    unit: str
+
+
+def jobs(run: Path, names: Sequence[str] = ()) -> "dict[str, Callable[[Figure], None]]":
+    """A picture for each misfit: fit_data.png, fit_data_NAME.png for more than one; names: of nodes."""
+    found = read(run / NAME)
+    return {
+        f"fit_data{f'_{name}' * (len(found) > 1)}": partial(draw, run=run, one=one, names=names)
+        for name, one in found.items()
+    }
+
+
+def read(path: Path) -> dict[str, Compared]:
+    """The misfits in a file; none if there is no file."""
+    if not path.is_file():
+        return {}
+    durable.refuse_special(path)
+    rows: dict[str, list[dict[str, str]]] = {}
+    with path.open(newline="") as file:
+        for row in csv.DictReader(file):
+            rows.setdefault(row["loss"], []).append(row)
+    return {name: _compared(some) for name, some in rows.items()}
+
+
+def _compared(rows: list[dict[str, str]]) -> Compared:
+    columns = {key: np.array([float(row[key]) for row in rows]) for key in ("time", "measured", "model")}
+    curve = [(row["member"], row["node"], row["component"]) for row in rows]
+    return Compared(**columns, curve=curve, sigma=float(rows[0]["sigma"] or "nan"), unit=rows[0]["unit"])
+
+
+def draw(figure: "Figure", run: Path, one: Compared, names: Sequence[str] = ()) -> None:
+    """Measured values over time, or over those of the model, with the model and the residuals."""
+    curves = {curve: np.flatnonzero([c == curve for c in one.curve]) for curve in _some(one)}
+    over_time = len(np.unique(one.time)) > 1
+    figure.set_size_inches(6.4, 5.0)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    error = None if np.isnan(one.sigma) else one.sigma
+    residual = (one.measured - one.model) / (error or 1.0)
+    if over_time:
+        _over_time(above, below, one, curves, error, residual, names)
+        clock = trajectory.symbols(run, LOSS)[1]
+        below.set_xlabel(units.with_unit("time", clock))
+        above.set_ylabel(units.with_unit("measured", one.unit))
+    else:
+        kept = slice(None, None, 1 + len(one.model) // POINTS)
+        ends = np.array([min(one.model.min(), one.measured.min()), max(one.model.max(), one.measured.max())])
+        above.plot(ends, ends, color=INK, linewidth=0.8, label="model")
+        _points(above, one.model[kept], one.measured[kept], error, COLOURS[0], "data")
+        below.plot(one.model[kept], residual[kept], "o", markersize=2, color=COLOURS[0], alpha=0.6)
+        above.legend(handlelength=1.2)
+        above.set_ylabel(units.with_unit("measured", one.unit))
+        below.set_xlabel(units.with_unit("model", one.unit))
+    below.axhline(0, color=FAINT, linewidth=0.6)
+    if error:
+        below.axhspan(-1, 1, color=FAINT, alpha=0.15, linewidth=0)
+    below.set_ylabel("residual / σ" if error else units.with_unit("residual", one.unit))
+    figure.align_ylabels()
+
+
+def _some(one: Compared) -> list[tuple[str, ...]]:
+    """The curves that are drawn over time: of those whose data move most, spread evenly."""
+    values: dict[tuple[str, ...], list[float]] = {}
+    for curve, value in zip(one.curve, one.measured, strict=True):
+        values.setdefault(curve, []).append(float(value))
+    moved = {curve: float(np.ptp(some)) for curve, some in values.items()}
+    every = [curve for curve, far in moved.items() if far >= MOVED * max(moved.values())]
+    places = np.unique(np.linspace(0, len(every) - 1, min(CURVES, len(every))).round().astype(int))
+    return [every[k] for k in places]
+
+
+def _over_time(
+    above: Any,
+    below: Any,
+    one: Compared,
+    curves: dict[Any, np.ndarray],
+    error: float | None,
+    residual: np.ndarray,
+    names: Sequence[str],
+) -> None:
+    """A few curves above, their residuals below, among pale ones of all."""
+    kept = slice(None, None, 1 + len(one.time) // POINTS)
+    below.plot(one.time[kept], residual[kept], "o", markersize=1.5, color=FAINT, alpha=0.4)
+    for colour, (curve, rows) in zip(COLOURS, curves.items(), strict=False):
+        order = rows[np.argsort(one.time[rows], kind="stable")]
+        axis = "xyz"[int(curve[2])] if int(curve[2]) < 3 else curve[2]
+        experiment = f", member {curve[0]}" * (len({c[0] for c in one.curve}) > 1)
+        node = int(curve[1])
+        label = f"{names[node] if node < len(names) else f'node {node}'}, {axis}{experiment}"
+        above.plot(one.time[order], one.model[order], color=colour, linewidth=0.9)
+        _points(above, one.time[order], one.measured[order], error, colour, label)
+        size = 3.0 if len(order) < MANY else 1.5
+        below.plot(one.time[order], residual[order], "o", markersize=size, color=colour)
+    above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="points: data\nlines: model")
+
+
+def _points(axes: Any, x: np.ndarray, y: np.ndarray, error: float | None, colour: str, label: str) -> None:
+    """Measured points, with error bars where sigma is known."""
+    pen: dict[str, Any] = {"color": colour, "markersize": 3.0 if len(x) < MANY else 1.5, "label": label}
+    if error is None:
+        axes.plot(x, y, "o", **pen)
+    else:
+        axes.errorbar(x, y, yerr=error, fmt="o", elinewidth=0.8, capsize=1.5, **pen)
