@@ -36,6 +36,7 @@ from minusgrad.errors import (
 )
 from minusgrad.files import durable, hdf5_trust
 from minusgrad.files.measurements import Wanted, read
+from minusgrad.plot.curves import fit_data
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.steppers.minimisers.gauss_newton import GaussNewton, solved
 from minusgrad.steppers.minimisers.minimiser import Minimiser
@@ -1081,13 +1082,10 @@ def test_the_command_line(here: Path, invoke) -> None:
     assert json.loads(out)["folder"] == "runs/swing-fit"
     code, out, _ = invoke("plot", "run")
     assert (code, out) == (0, "run/pictures/fit.png\nrun/pictures/fit_data.png\n")
-    rows = [
-        row for one in read(Path("run/fit.csv")).values() for row in zip(one.measured, one.model, strict=True)
-    ]
-    assert len(rows) == written["observations"]
-    sigma = written["sigma"] if written["sigma"] is not None else 1.0
-    squares = sum((measured - model) ** 2 for measured, model in rows)
-    assert squares / (2.0 * sigma**2 if False else 2.0) == pytest.approx(written["loss"], rel=1e-6)
+    (one,) = fit_data.read(Path("run/fit.csv")).values()
+    assert len(one.measured) == written["observations"]
+    squares = ((one.measured - one.model) ** 2).sum()
+    assert squares / (2.0 * one.sigma**2) == pytest.approx(written["loss"], rel=1e-9)
     assert Path("run/pictures/fit.png").read_bytes()[:4] == b"\x89PNG"
     assert invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)[0] == 2
     assert invoke("fit", "swing.toml", "--out", "run", "--force", "--plugin", PLUGIN)[0] == 0

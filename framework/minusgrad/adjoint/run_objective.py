@@ -98,8 +98,11 @@ class RunObjective:
 
     def again(self) -> float:
         """The loss at the present parameters, computed again even if it is known."""
+        self._notice()
         self._put()
-        return self.rollout.value()
+        found = self.rollout.value()
+        self._left = self.rollout.writes
+        return found
 
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The loss under its name."""
