@@ -15,6 +15,7 @@ from .tables import figure, groups
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ENGINE_COLOUR = {"taichi": COLOURS[0], "quadrants": COLOURS[1], "": INK}
 PEER = FAINT
@@ -54,6 +55,8 @@ def _ratios(work: str, cases: Sequence[list[dict[str, Any]]], document: dict[str
             _panel(ax, rows, [goal for goal in document["goals"] if goal["group"] == rows[0]["group"]])
         for ax in axes[len(cases) :]:
             ax.set_axis_off()
+        if any(goal["group"] == rows[0]["group"] for rows in cases for goal in document["goals"]):
+            _explain(picture)
         file.parent.mkdir(parents=True, exist_ok=True)
         picture.savefig(file)
     return file
@@ -63,20 +66,20 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
     info = rows[0]["extra_info"]
     ordered = sorted(rows, key=lambda row: -row["stats"]["min"])
     times = [row["stats"]["min"] * info["scale"] for row in ordered]
+    ticks = list(_ticks(rows, ordered, goals))
     for k, (row, time) in enumerate(zip(ordered, times, strict=True)):
         own, colour = row["extra_info"], _colour(row["extra_info"])
         ours = own["column"] == OURS
         ax.plot([min(times) * 0.7, time], [k, k], color=colour, alpha=0.9 if ours else 0.35, lw=1.2)
         ring = own["engine"] and not ours
         ax.plot(time, k, "o", color=colour, ms=5.5 if ours else 4, mfc="white" if ring else colour, mew=1.1)
-        label = ax.annotate(figure(time), (time, k), (8, 0), textcoords="offset points", va="center", size=7)
+        beyond = max([time, *(limit for at, limit, _ in ticks if at == k and limit < 2.5 * time)])
+        label = ax.annotate(
+            figure(time), (beyond, k), (8, 0), textcoords="offset points", va="center", size=7
+        )
         label.set(color=INK, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
-    for goal in goals:
-        base = next((r for r in rows if r["name"] == _base_of(goal, rows)), None)
-        at = next((k for k, row in enumerate(ordered) if row["name"] == goal["name"]), None)
-        if base is not None and at is not None:
-            limit = goal["ratio"] * base["stats"]["min"] * info["scale"]
-            ax.plot([limit, limit], [at - 0.42, at + 0.42], color=_met(goal), lw=1.6, solid_capstyle="butt")
+    for at, limit, goal in ticks:
+        ax.plot([limit, limit], [at - 0.42, at + 0.42], color=_met(goal), lw=1.6, solid_capstyle="butt")
     _even(ax, min(times) * 0.7, max(times) * 3)
     ax.set_ylim(-0.7, len(rows) - 0.3)
     ax.set_yticks(range(len(ordered)), [row["name"] for row in ordered], size=8)
@@ -87,6 +90,30 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
     ax.spines["left"].set_visible(False)
     ax.set_title(f"{info['case']} {info['precision']}".replace("_", " "), loc="left")
     ax.set_xlabel(info["unit"])
+
+
+def _ticks(
+    rows: Sequence[dict[str, Any]], ordered: Sequence[dict[str, Any]], goals: Sequence[dict[str, Any]]
+) -> Iterator[tuple[int, float, dict[str, Any]]]:
+    """The row, the longest time that a goal allows, and the goal."""
+    scale = rows[0]["extra_info"]["scale"]
+    for goal in goals:
+        base = next((r for r in rows if r["name"] == _base_of(goal, rows)), None)
+        at = next((k for k, row in enumerate(ordered) if row["name"] == goal["name"]), None)
+        if base is not None and at is not None:
+            yield at, goal["ratio"] * base["stats"]["min"] * scale, goal
+
+
+def _explain(picture: "Figure") -> None:
+    """Say below the panels what ticks stand for."""
+    from matplotlib.lines import Line2D
+
+    pens = [(COLOURS[2], "goal, met"), (COLOURS[3], "goal, missed")]
+    ticks: list[Any] = [
+        Line2D([], [], color=pen, marker="|", markersize=8, markeredgewidth=1.6, lw=0) for pen, _ in pens
+    ]
+    text = [f"{label}: at most this time" for _, label in pens]
+    picture.legend(ticks, text, loc="outside lower right", ncols=2, fontsize=7, handletextpad=0.2)
 
 
 def _even(ax: "Axes", low: float, high: float) -> None:

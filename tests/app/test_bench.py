@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from tests.support import instances
 from tests.support.command import minusgrad
@@ -477,6 +478,21 @@ def test_pictures(document: dict[str, Any], tmp_path: Path):
     made = plots.plot(document, tmp_path)
     assert [file.name for file in made] == ["work.png", "scaling.png"]
     assert all(file.stat().st_size > 5000 for file in made)
+
+
+def test_numbers_stand_beside_the_ticks_of_goals(document: dict[str, Any]):
+    """A goal just above a time is a tick to the right of its dot, where the number would stand."""
+    ((_, rows), *_) = tables.groups(document).items()
+    goal = dict(document["goals"][0])
+    base = next(row for row in rows if row["name"] == plots._base_of(goal, rows))
+    ours = next(row for row in rows if row["name"] == goal["name"])
+    goal["ratio"] = 1.4 * ours["stats"]["min"] / base["stats"]["min"]
+    ax = Figure().subplots()
+    plots._panel(ax, rows, [goal])
+    (tick,) = (line.get_xdata()[0] for line in ax.lines if line.get_solid_capstyle() == "butt")
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    number = ax.texts[names.index(ours["name"])]
+    assert number.xy[0] == pytest.approx(tick)
 
 
 # The command ----------------------------------------------------------------------------------------
