@@ -211,10 +211,10 @@ def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
     axes.set_axis_off()
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     reach = max(right - left, high - low)
-    text: dict[str, Any] = {"color": INK, "fontsize": 8, "ha": "center"}
+    text: dict[str, Any] = {"color": INK, "fontsize": 8, "ha": "center", "zorder": 8}
     for along, up, name in zip(*(reach * view.T[:, :2]).T, "xyz", strict=True):
         x, y = left + 0.06 * reach, low + 0.06 * reach
-        axes.plot([x, x + 0.06 * along], [y, y + 0.06 * up], color=FAINT, linewidth=0.8)
+        axes.plot([x, x + 0.06 * along], [y, y + 0.06 * up], color=FAINT, linewidth=0.8, zorder=8)
         axes.text(x + 0.085 * along, y + 0.085 * up, name, va="center", **text)
     draw_length(axes, unit, INK)
 
@@ -224,9 +224,11 @@ def draw_length(axes: "Axes", unit: str, colour: str) -> None:
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     reach = max(right - left, high - low)
     length, end, floor = _round(0.25 * (right - left)), right - 0.04 * reach, low + 0.04 * reach
-    axes.plot([end - length, end], [floor, floor], color=colour, linewidth=1.2, solid_capstyle="butt")
+    axes.plot(
+        [end - length, end], [floor, floor], color=colour, linewidth=1.2, solid_capstyle="butt", zorder=8
+    )
     place = (end - 0.5 * length, floor + 0.01 * reach)
-    text: dict[str, Any] = {"color": colour, "fontsize": 8, "ha": "center", "va": "bottom"}
+    text: dict[str, Any] = {"color": colour, "fontsize": 8, "ha": "center", "va": "bottom", "zorder": 8}
     axes.text(*place, units.number_with_unit(length, unit), **text)
 
 

@@ -101,7 +101,11 @@ def draw(
     traces = _traced(run, last) if travels and len(last.value) <= TRACED else []
     scenery = Scenery(run, view)
     whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in lists.items()}
-    boxes = [canvas] if canvas else [scenery.widened(*box) for box in _boxes(seen, centre)]
+    boxes = (
+        [canvas]
+        if canvas
+        else [scenery.widened(*box) for box in _boxes(seen, np.concatenate([centre, *traces]))]
+    )
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         mesh_artists.draw_past(axes, [] if path else seen[:-1], list(drawn.values()))
