@@ -1,8 +1,8 @@
 """Charges that repel each other on a sphere, the problem of Thomson (1904, Philos. Mag. 7, 237).
 
-    U(x) = sum over pairs q_i q_j / |x_i - x_j|,    |x_i|^2 = radius^2
+    U(x) = sum over pairs strength / |x_i - x_j|,    |x_i|^2 = radius^2
 
-x (n, 3) [m], q (n,) [J^1/2 m^1/2] (Gaussian units, in which Coulomb's constant is 1), U [J].
+x (n, 3) [m], strength [J m], radius [m], U [J].
 """
 
 from math import inf
