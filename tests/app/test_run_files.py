@@ -26,7 +26,7 @@ from minusgrad.app.compare import compare
 from minusgrad.app.info import info
 from minusgrad.app.verify import verify
 from minusgrad.errors import RunFailedError
-from minusgrad.files import checkpoint, compaction, durable, trajectory
+from minusgrad.files import checkpoint, compaction, durable, series_names, trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
@@ -770,8 +770,8 @@ def test_series_of_the_same_places_stand_side_by_side(recorded: Path, invoke: Ca
 
 def test_names_that_are_none_or_several(recorded: Path, invoke: Callable) -> None:
     text = complaint(invoke, "export", recorded, "totl")
-    there = ", ".join(trajectory.names(recorded))
-    assert text == f"{recorded}: no series named 'totl' (there are: {there})"
+    there = ", ".join(series_names.shown(trajectory.names(recorded)))
+    assert text == f"{recorded}: no series named 'totl'; did you mean 'total'? (there are: {there})"
     text = complaint(invoke, "export", recorded, "heat")
     assert text == f"{recorded}: 'heat' may be grids/box/heat or grids/line/heat; write one of them out"
     text = complaint(invoke, "export", recorded, "total", "position")
