@@ -32,7 +32,14 @@ class ResumedCalls:
     def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
         """The simulation of the run, which its callbacks are called with."""
         self._simulation = Simulation.of(validated, folder, self._callbacks)
+        self._simulation.running = True
         return self._simulation
+
+    def end(self) -> None:
+        """What is written to the simulation from now on is the user's."""
+        if self._simulation is not None:
+            self._simulation.running = False
+            self._simulation.changes.mark()
 
     def observers(self, folder: RunDir, again: Callable[[], None]) -> list[CallbackObserver]:
         """`Calls.observers`; none in a fit or an ensemble."""
@@ -66,4 +73,7 @@ def resume(
     """
     given = energies_at_hand.plugins([*plugins, *energies])
     calls = ResumedCalls(callbacks)
-    return runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
+    try:
+        return runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
+    finally:
+        calls.end()

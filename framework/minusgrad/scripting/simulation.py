@@ -121,6 +121,8 @@ class Simulation(simulation.Simulation):
         """The functions that are called between steps."""
         self.edits: list[dict[str, Any]] = []
         """What was written between steps so far: the step, and the names of fields and parameters."""
+        self.running = False
+        """Whether a run takes its steps, whose writes are not those of the user."""
         self.changes = Changes(self)
         for one in checked(callbacks):
             self._call(one)
@@ -198,7 +200,8 @@ class Simulation(simulation.Simulation):
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state with its step, time, dt and parameters; `restore` goes back to it."""
-        self.notice()
+        if not self.running:
+            self.notice()
         found = super().snapshot()
         return replace(found, meta=found.meta | {"edits": list(self.edits)}) if self.edits else found
 
@@ -253,9 +256,11 @@ class Simulation(simulation.Simulation):
             validated.scene.document, (), out, (), force, progress, max_hours, say, calls=Calls(self)
         )
         self.follow(validated)
+        self.running = True
         try:
             return runs.begin(self, options)
         finally:
+            self.running = False
             self.changes.mark()
 
     def fit(
