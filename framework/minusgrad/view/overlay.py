@@ -22,7 +22,7 @@ POLICY = (
     "connect-src data: blob:; "
     "worker-src blob: data:; base-uri 'none'; form-action 'none'"
 )
-WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 300, 150, 46, 30, 16
+WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 300, 150, 54, 30, 16
 """Of a chart, in pixels, and its margins."""
 STYLE = """
 #minusgrad{position:fixed;right:1em;top:1em;z-index:2;width:19.5em;max-height:calc(100vh - 6em);overflow:auto;
