@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon
+from matplotlib.quiver import Quiver
 
 from minusgrad.assembly.surroundings import surroundings as facts_of
 from minusgrad.energies.fields import Fields, Hold
@@ -11,9 +14,11 @@ from minusgrad.energies.term import Term
 from minusgrad.energies.term_spec import TermSpec
 from minusgrad.errors import EnergyError
 from minusgrad.files import h5md
-from minusgrad.plot.surroundings.saved import surroundings
+from minusgrad.plot import meshes
+from minusgrad.plot.surroundings.saved import Load, PeriodicBox, Support, Surroundings, surroundings
+from minusgrad.plot.surroundings.scenery import Scenery
 from minusgrad.plugin import Node, Parameter, Sphere, local_energy
-from minusgrad.scene.shapes import Force, Plane, shape, table
+from minusgrad.scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, shape, table
 from minusgrad.scene.units import UnitSystem
 from tests.support.recorded_runs import T, recorded_run
 
@@ -96,3 +101,101 @@ def test_shapes_are_data() -> None:
     assert plane.point.tolist() == [0.0, 1.0]
     with pytest.raises(EnergyError, match="radius of a sphere must be finite"):
         table(Sphere([0.0, 0.0], np.inf))
+
+
+# Drawn --------------------------------------------------------------------------------------------------
+
+SQUARE = STILL[0]
+RIM = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+
+
+def _axes(around: Surroundings, x=SQUARE, view=None, low=(-1.0, -1.0), high=(2.0, 2.0)):
+    axes = Figure().subplots()
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    Scenery(around, np.eye(x.shape[1]) if view is None else view).draw(axes, x, 0)
+    return axes
+
+
+@pytest.mark.unit
+def test_a_picture_of_a_run_has_its_ball_and_floor(tmp_path: Path) -> None:
+    shapes = [
+        {"term": "floor", **table(Plane([0.0, -0.4], [0.0, 3.0]))},
+        {"term": "ball", **table(Sphere([0.5, 0.0], 0.3))},
+    ]
+    meta = {"surroundings": {"shapes": shapes, "loads": [], "supports": []}}
+    run = recorded_run(tmp_path / "run", {"position": STILL}, meta=meta, lists={"rim": RIM})
+    figure = Figure()
+    meshes.draw(figure, run, {"rim": RIM}, {})
+    (axes,) = figure.axes
+    (disc,) = (one for one in axes.patches if isinstance(one, Circle))
+    assert (*disc.center, disc.radius) == (0.5, 0.0, 0.3)
+    assert axes.get_ylim()[0] < -0.4, "the floor is seen"
+    (ground,) = (one for one in axes.patches if isinstance(one, Polygon))
+    assert ground.get_xy()[:, 1].max() == pytest.approx(-0.4)
+
+
+@pytest.mark.unit
+def test_forces_are_arrows_with_their_size_and_pressure_is_against_the_surface() -> None:
+    pull = Load("pull", Force(np.array([4.0, 0.0])), "m kg s^-2", np.array([[1], [2]]))
+    axes = _axes(Surroundings(loads=[pull]))
+    (arrows,) = (one for one in axes.collections if isinstance(one, Quiver))
+    assert (arrows.U > 0).all()
+    assert not arrows.V.any()
+    assert [text.get_text() for text in axes.texts] == ["4 N"]
+    press = Load(
+        "press", Pressure(np.float64(5.0)), "m^-1 kg s^-2", RIM
+    )  # counter-clockwise: outside is right
+    axes = _axes(Surroundings(loads=[press]))
+    (arrows,) = (one for one in axes.collections if isinstance(one, Quiver))
+    feet = np.stack([arrows.X + arrows.U, arrows.Y + arrows.V], axis=1)
+    assert sorted(map(tuple, feet.round(9).tolist())) == [(0.0, 0.5), (0.5, 0.0), (0.5, 1.0), (1.0, 0.5)]
+    assert [text.get_text() for text in axes.texts] == ["5 Pa"]
+
+
+@pytest.mark.unit
+def test_an_acceleration_stands_above_the_picture() -> None:
+    weight = Load("weight", Acceleration(np.array([0.0, -9.81])), "m s^-2", np.empty((0, 1), int))
+    axes = _axes(Surroundings(loads=[weight]))
+    assert axes.get_title(loc="right") == "\u2193 9.81 m s\u207b\u00b2"
+
+
+@pytest.mark.unit
+def test_held_rows_are_walls_and_single_nodes_have_symbols() -> None:
+    x = np.concatenate([SQUARE, [[0.0, 0.5]]])
+    wall = Support("wall", np.array([0, 3, 4]), (0, 1), False)
+    axes = _axes(Surroundings(supports=[wall]), x)
+    (lines,) = axes.collections
+    line, *ticks = lines.get_segments()
+    np.testing.assert_allclose(line[:, 0], 0.0, atol=1e-12)
+    assert len(ticks) > 5
+    assert all(tick[1, 0] < 0.0 for tick in ticks), "hatched on the far side of the body"
+    roller = Support("roller", np.array([0, 1]), (1,), False)
+    (marks,) = _axes(Surroundings(supports=[roller]), x).lines
+    assert (marks.get_marker(), len(marks.get_xdata())) == ("o", 2)
+
+
+@pytest.mark.unit
+def test_lines_through_the_faces_of_a_box_are_left_out_and_its_edges_are_drawn() -> None:
+    box = PeriodicBox(np.array([0, 10]), np.array([np.eye(2) * 4.0, np.eye(2) * 8.0]), (True, True))
+    scenery = Scenery(Surroundings(box=box), np.eye(2))
+    x = np.array([[0.2, 1.0], [3.9, 1.0], [1.5, 1.0]])
+    assert scenery.shortened(x, np.array([[0, 1], [0, 2]]), 5).tolist() == [False, True]
+    assert scenery.shortened(x, np.array([[0, 1], [0, 2]]), 10).tolist() == [True, True]
+    low, high = scenery.widened(np.array([0.2, 0.9]), np.array([3.9, 1.1]))
+    assert (low.tolist(), high.tolist()) == ([0.0, 0.0], [8.0, 8.0])
+    (edges,) = _axes(Surroundings(box=box)).collections
+    assert len(edges.get_segments()) == 4
+
+
+@pytest.mark.unit
+def test_things_in_space_are_behind_or_before_the_bodies() -> None:
+    x = np.random.default_rng(0).uniform(size=(8, 3))
+    view = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])  # the eye on -y
+    far, near = Sphere(np.array([0.0, 5.0, 0.0]), 1.0), Sphere(np.array([0.0, -5.0, 0.0]), 1.0)
+    axes = _axes(Surroundings(spheres=[("far", far), ("near", near)]), x, view)
+    orders = [one.get_zorder() for one in axes.patches if isinstance(one, Circle)]
+    assert orders[0] < 1.0 < 4.0 < orders[1]
+    boxes = _axes(Surroundings(cuboids=[("crate", Cuboid(np.zeros(3), np.ones(3)))]), x, view).collections
+    assert len(boxes) == 3, "the three faces that the eye sees"
+    floor = Plane(np.array([0.0, 0.0, -1.0]), np.array([0.0, 0.0, 1.0]))
+    assert _axes(Surroundings(planes=[("floor", floor)]), x, view).collections
