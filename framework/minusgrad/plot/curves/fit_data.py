@@ -31,7 +31,7 @@ class Compared(NamedTuple):
     """The rows of one misfit: times (n,), which curve each belongs to, values (n,), sigma or NaN."""
 
     time: np.ndarray
-    curve: list[tuple[str, ...]]
+    curve: Sequence[tuple[str, ...]]
     measured: np.ndarray
     model: np.ndarray
     sigma: float
