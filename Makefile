@@ -87,7 +87,8 @@ pictures: $(VENV)/plot
 	@few='observe=[{kind="frames",every=6}] run.steps=300' && \
 		$(BIN)/minusgrad run scenes/figure_eight.toml $$few --out runs/pictures/figure_eight_film --force && \
 		$(BIN)/minusgrad movie runs/pictures/figure_eight_film --fps 12 --to scenes/pictures/figure_eight.webp && \
-		$(BIN)/minusgrad movie runs/pictures/chain_of_rods --every 2 --fps 15 --to scenes/pictures/chain_of_rods.webp
+		$(BIN)/minusgrad movie runs/pictures/chain_of_rods --every 2 --fps 15 --to scenes/pictures/chain_of_rods.webp && \
+		$(BIN)/minusgrad movie runs/pictures/elastic_seed --fps 8 --to scenes/pictures/elastic_seed.webp
 	@$(BIN)/python docs/pictures/convergence.py scenes/two_body.toml scenes/pictures/two_body_convergence.png
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png

@@ -9,6 +9,7 @@ project = "minusgrad"
 author = copyright = "the authors of minusgrad"
 html_title = "minusgrad"
 language = "en"
+smartquotes = False
 
 extensions = [
     "myst_nb",

@@ -39,20 +39,8 @@ def clean() -> None:
     shutil.rmtree(GENERATED, ignore_errors=True)
 
 
-PLANNED = ("view",)
-"""Pages that other work is to add; their places are in the table of contents."""
-
-
-def without_missing(index: str) -> str:
-    """The text of the index without planned pages that are not there yet."""
-    missing = [name for name in PLANNED if not (DOCS / f"{name}.md").is_file()]
-    return "".join(line for line in index.splitlines(keepends=True) if line.strip() not in missing)
-
-
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
     page = DOCS / f"{name}.md"
     if not page.is_relative_to(GENERATED):
         source[0] = relinked(source[0], page, page)
     source[0] = captioned(source[0])
-    if name == "index":
-        source[0] = without_missing(source[0])

@@ -33,6 +33,7 @@ def test_every_page_is_in_the_table_of_contents_once() -> None:
         page.removeprefix("docs/").removesuffix(".md") for page in [*documents(), *guides()] if page != INDEX
     ]
     assert [page for page in pages if page not in listed] == []
+    assert [page for page in listed if page not in pages and not page.startswith("generated/")] == []
     assert len(listed) == len(set(listed))
 
 
