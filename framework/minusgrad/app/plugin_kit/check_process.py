@@ -117,7 +117,7 @@ class _Child:
         try:
             with child.stdin as pipe:
                 json.dump(self.asked, pipe)
-            lines = _Drained(child.stderr)
+            lines = Drained(child.stderr)
             for line in child.stdout:
                 timer.cancel()
                 message = json.loads(line)
@@ -168,7 +168,7 @@ def _error(message: dict[str, Any]) -> MinusgradError:
     return UserError(refused) if message["code"] == UserError.exit_code else MinusgradError(refused)
 
 
-class _Drained:
+class Drained:
     """The last lines of a stream, read in a thread."""
 
     def __init__(self, stream: Any):

@@ -14,6 +14,7 @@ from ... import __version__
 from ...assembly.installed_plugins import described, installed, only
 from ...engine import runtime
 from ...errors import UserError, unknown
+from .check_process import Drained
 from .conformance import NOT_ASKED, Row
 
 HEAD = ("subject", "question", "engine", "result", "figure", "")
@@ -61,6 +62,7 @@ def _of_engine(engine: str, plugin: str, scenes: Sequence[str], seen: Callable[[
             assert child.stdout is not None
             with child.stdin as pipe:
                 json.dump({"plugin": plugin, "scenes": scenes}, pipe)
+            lines = Drained(child.stderr)
             for line in child.stdout:
                 message = json.loads(line)
                 if "refused" in message:
@@ -70,10 +72,8 @@ def _of_engine(engine: str, plugin: str, scenes: Sequence[str], seen: Callable[[
                     seen(f"{engine}: {doing}")
                 else:
                     yield Row(**message["row"])
-            assert child.stderr is not None
-            last = (child.stderr.read().strip().splitlines() or [""])[-1]
             if child.wait() != 0:
-                text = f"the process ended with {child.returncode} during {doing}: {last}"
+                text = f"the process ended with {child.returncode} during {doing}: {lines.last()}"
                 yield Row(plugin, "engine", engine, "FAIL", None, text)
         finally:
             child.kill()
