@@ -57,7 +57,7 @@ def plugin(source: PluginSource) -> PluginSource:
 def plugins(sources: Sequence[Any]) -> list[PluginSource]:
     """Plugins of files, modules and energies; energies with values count as the energies themselves."""
     bare = [one.energy if isinstance(one, EnergyValues) else one for one in sources]
-    return [plugin(one) for one in bare if not isinstance(one, str) or one.endswith(".py")]
+    return [plugin(one) for one in bare]
 
 
 def registry(
