@@ -67,4 +67,5 @@ def test_a_page_is_followed(page: str, tmp_path: Path) -> None:
     if page.endswith("tutorial.md"):
         assert "56 questions, 0 findings" in printed
         assert "magnets.strength 1.2022 0.0021" in " ".join(printed.split())
-        assert (tmp_path / "runs/magnets/pictures/points.webp").is_file()
+        for shown in ("magnets/pictures/points.webp", "pendulum-fit/pictures/fit_data.png"):
+            assert (tmp_path / "runs" / shown).is_file()
