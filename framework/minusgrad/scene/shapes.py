@@ -53,14 +53,14 @@ class Force:
 
 @dataclass(frozen=True)
 class Pressure:
-    """A load against the outward normal of facets, whose nodes are the elements of a term."""
+    """A load against the outward normal of facets. Their nodes are the elements of a term."""
 
     pressure: float
 
 
 @dataclass(frozen=True)
 class Acceleration:
-    """A uniform acceleration (d,) of all elements of a term, such as gravity."""
+    """A uniform acceleration, such as gravity. vector: (d,), of all elements of a term."""
 
     vector: Vector
 
