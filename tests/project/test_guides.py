@@ -16,6 +16,7 @@ from tests.support.tiers import sampled
 LANGUAGES = {"sh", "python", "toml", "csv", "text"}
 SHORTER = {
     "minusgrad movie runs/magnets\n": "minusgrad movie runs/magnets --every 40\n",
+    "minusgrad run magnets.toml --plugin": "minusgrad run magnets.toml run.steps=400 --plugin",
     "run.steps=3200": "run.steps=10",
     "sim.step(200)": "sim.step(20)",
     "sim.run(steps=1000,": "sim.run(steps=100,",
