@@ -21,6 +21,7 @@ from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.roles import Box, Datum, Node, Time
+from ..engine import runtime
 from ..errors import TraceError
 from ..potential.potential import Potential
 from . import references
@@ -109,8 +110,13 @@ def values(instance: Instance, d: int, seed: int) -> Iterator[Finding]:
     for argument, gradient in found.items():
         off = error(gradient, differences[argument])
         yield answer(argument, off, off < PLAIN, "gradient beside differences of plain Python")
-    if compiles:
-        value, reverse = references.taichi(term, T)
+    if compiles or compiles is None:
+        try:
+            value, reverse = references.taichi(term, T)
+        except runtime.refusals():
+            if compiles:
+                raise
+            return
         yield answer("", abs(here - value) / scale, abs(here - value) <= rounding, "U beside the engine's")
         for argument, gradient in found.items():
             off = error(gradient, reverse[argument])
@@ -128,7 +134,7 @@ def alive(instance: Instance, d: int) -> Iterator[Finding]:
 
 
 def order(instance: Instance, d: int, seeds: Sequence[int] = SEEDS) -> Iterator[Finding]:
-    """The order of Taylor's remainder along a random direction."""
+    """The order of Taylor's remainder along a random direction: 2, or more where it has no curvature."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         potential = instance.potential(rng, d)
@@ -143,7 +149,7 @@ def order(instance: Instance, d: int, seeds: Sequence[int] = SEEDS) -> Iterator[
         if len(steps) >= 4:
             fitted = float(np.polyfit(np.log(steps), np.log(remainders), 1)[0])
             answer = _answers(instance.energy.name, "order")
-            yield answer("", fitted, abs(fitted - 2.0) < TAYLOR, f"order of the remainder, from {remainders}")
+            yield answer("", fitted, fitted > 2.0 - TAYLOR, f"order of the remainder, from {remainders}")
 
 
 def products(instance: Instance, d: int, seed: int) -> Iterator[Finding]:

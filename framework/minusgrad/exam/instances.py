@@ -27,7 +27,8 @@ class Instance:
     Tables have numbers of both signs, which roles do not draw; the references that judge an instance draw
     nothing, they are given its state.
 
-    `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function.
+    `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function;
+    None: it is tried.
     `stretched`: by how much F is stretched, so that what only pulls does.
     """
 
@@ -35,7 +36,7 @@ class Instance:
     state: State | None = None
     data: Callable[[np.random.Generator, int], dict[str, np.ndarray]] | None = None
     sorted: bool = False
-    compiles: bool = True
+    compiles: bool | None = True
     stretched: float = 1.0
 
     @property

@@ -33,7 +33,7 @@ from ..runs import build
 from .check_process import questions_to
 from .exam import in_words, loaded
 
-MANY = {"pairs": (1500, 0), "nodes": (100_000, 0), "cells": (4096, 0)}
+MANY = {"pairs": (1500, 0), "triples": (60, 0), "nodes": (100_000, 0), "cells": (4096, 0)}
 """Nodes and tuples of the potential that is timed, by what an energy is over; else `LISTED`."""
 LISTED = (20_000, 60_000)
 REPEATS, STEPS, THREADS = 5, 5, (1, 2, 1)
@@ -103,7 +103,7 @@ def _everywhere(one: Instance, name: str) -> Iterator[Finding]:
 
 
 def _instance(energy: Any) -> Instance:
-    return Instance(energy.weighted() if isinstance(energy, Constraint) else energy)
+    return Instance(energy.weighted() if isinstance(energy, Constraint) else energy, compiles=None)
 
 
 def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> Row:
@@ -116,6 +116,8 @@ def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> R
         return _of(subject, question, "FAIL", str(error))
     except MinusgradError as error:
         return _of(subject, question, "FAIL", str(error))
+    except Exception as error:  # of the plugin's code, or of the engine that compiles it
+        return _of(subject, question, "FAIL", f"{type(error).__name__}: {str(error).strip()}")
     failed = [f for f in found if not f.passed]
     if not found:
         return _of(subject, question, NOT_ASKED, "there is nothing to compare")
@@ -173,7 +175,10 @@ def _cost(energy: Any) -> Row:
     over = energy.over if isinstance(energy.over, str) else "tuples"
     name = KNOWN.get(over, "spring")
     beside = Registry.load(["elastic", "gravity"]).energies()[name]
-    own, known = _seconds(one), _seconds(_instance(beside))
+    try:
+        own, known = _seconds(one), _seconds(_instance(beside))
+    except MinusgradError as error:
+        return _of(energy.name, "cost", NOT_ASKED, str(error))
     text = f"ns an element; {own / known:.2g} x {name}, which takes {known:.3g} ns"
     return Row(energy.name, "cost", runtime.engine_name(), MEASURED, own, text)
 

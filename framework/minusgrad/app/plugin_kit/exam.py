@@ -71,7 +71,7 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
     for name, energy in energies.items():
         if name in instances or energy_exam.examined(energy):
             whole = energy.weighted() if isinstance(energy, Constraint) else energy
-            one = instances.get(name) or Instance(whole)  # type: ignore[arg-type]
+            one = instances.get(name) or Instance(whole, compiles=None)  # type: ignore[arg-type]
             for d in one.dimensions:
                 for question, ask in energy_exam.questions(one).items():
                     asked[f"{name}-{d}d-{question}"] = partial(ask, d)
