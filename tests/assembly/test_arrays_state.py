@@ -91,6 +91,7 @@ def put(path: str, values: object) -> Callable[[h5py.File], None]:
         ("", put("tuples/bonds", np.ones((2, 2))), "tuples/bonds: needs whole numbers of nodes"),
         ("", put("bodies/left", np.array([7])), "bodies/left: needs numbers of nodes from 0 to 2, got 7"),
         ("", put("field/y", np.ones(3)), "no group named 'field'; did you mean 'fields'?"),
+        ("", put("fields/mass", np.ones(3)), "fields/charge: is read by nothing, got 3 values; rename it"),
         ("motions = [{ position = 'x', velocity = 'w' }]", put("fields/m", np.ones(3)), "no field named 'w'"),
     ],
 )  # fmt: skip

@@ -49,6 +49,9 @@ def fields(**given: Any) -> Callable[[], Any]:
         (fields(x=[[1.0, 2.0], [3.0]]), "fields: 'x': needs an array of numbers"),
         (fields(m=1.0), "fields: 'm': needs a value for each node, got shape ()"),
         (fields(x=(X, "kg")), "state: fields/x: attribute `unit`: '1 kg' is a mass, but 'm' (length)"),
+        (fields(mass=M), "state: fields/mass: is read by nothing, got 3 values; rename it 'm', or leave it"),
+        (fields(velocity=V), "state: fields/velocity: is read by nothing, got 3 values; rename it 'v', or"),
+        (fields(heat=M), "state: fields/heat: is read by nothing, got 3 values; rename it, or leave"),
         (lambda: made(fields={"x": X}, energies=[gravity(G=1.0)]), "energy.0: no field named 'm'"),
         (lambda: made(tuples={"bonds": [[0, 1.5]]}), "tuples: 'bonds': needs whole numbers of nodes"),
         (lambda: made(motions=[{"position": "x"}]), "motions: needs velocity, got ['position']; add it"),
@@ -66,6 +69,18 @@ def test_a_mistake_is_one_message(mistake: Callable[[], Any], message: str) -> N
     with pytest.raises(UserError) as refusal:
         mistake()
     assert message in str(refusal.value)
+
+
+def test_fields_that_a_label_an_observer_or_a_term_names_are_kept() -> None:
+    frames = mg.observer("frames", every=1, fields=["x", "shown"])
+    tilted = bowl(k=1.0, name="tilted", fields={"x": "y"})
+    simulation = made(
+        fields={"x": X, "y": X, "m": M, "mark": M, "shown": M},
+        energies=[bowl(k=1.0), tilted],
+        labels={"mark": "mark"},
+        observe=[frames],
+    )
+    assert {"y", "mark", "shown"} <= simulation.fields.keys()
 
 
 def test_mistakes_about_runs() -> None:

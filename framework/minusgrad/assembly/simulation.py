@@ -64,6 +64,8 @@ from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper, refuse_time_steps
 from ..steppers.timed.time_stepper import TimeStepper
 from . import job, provenance
+from .arrays.arrays_state import ArraysBlock
+from .arrays.unread_fields import refuse_unread
 from .blocks import html_tables
 from .blocks.slopes import slope_of
 from .blocks.term_block import TermBlock, bodies_named, magnetic_term
@@ -132,6 +134,7 @@ class Simulation:
         self.holds = self._holds()
         self.magnetic = self._magnetic()
         self.constraints = self._constraints()
+        self._refuse_unread()
         self.fitted = validated.fitted
         self._put_fitted()
         if validated.member is not None:
@@ -320,6 +323,15 @@ class Simulation:
                     " twice; leave it out"
                 )
             self.stepper.begin_at(self.initial.time)
+
+    def _refuse_unread(self) -> None:
+        """Refuse fields of a state of arrays that nothing reads; blocks of plugins may read any."""
+        block = self._validated.models[self.scene.state.path]
+        chosen = [self.scene.stepper, *self.scene.observe]
+        own = all(self._validated.entries[one.path].owner.name == "core" for one in chosen)
+        if isinstance(block, ArraysBlock) and own:
+            with self.placed(self.scene.state.path):
+                refuse_unread(self.state, block.labels, self.potentials, self.scene.document.data)
 
     def _refuse_frozen_rest(self) -> None:
         """Refuse terms that keep numbers of the shape at rest, where this is a field that may change."""

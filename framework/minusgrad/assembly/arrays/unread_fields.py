@@ -1,0 +1,72 @@
+"""Fields of a state of arrays that nothing reads: a misspelt name would silently leave its default.
+
+A field is read by a term, map, slope, dissipation, magnetic field, constraint, motion, hold or grid, or is
+named in the block of the stepper or of an observer, in a fit or an ensemble. Steppers and observers of
+plugins may read any field. A label keeps a field that is only recorded.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ...energies.fields import BOX, POSITIONS, State
+from ...errors import EnergyError
+from ...potential.potential import Potential
+
+NAMING = ("stepper", "observe", "hold", "fit", "ensemble")
+"""The sections that may name a field."""
+USUAL = {
+    "m": ("mass", "masses", "inertia", "M"),
+    "v": ("velocity", "velocities", "vel", "vels", "V"),
+    "x": ("position", "positions", "pos", "coordinates", "coords", "r", "X"),
+    "charge": ("charges", "q"),
+}
+"""Other names that a user may give to the usual fields."""
+
+
+def refuse_unread(
+    state: State, labelled: Iterable[str], potentials: Iterable[Potential], data: Mapping[str, Any]
+) -> None:
+    """Raise `EnergyError` for the first field that is read by nothing.
+
+    labelled: the fields that the scene labels. potentials: all that is evaluated. data: the whole scene.
+    """
+    read = {POSITIONS, BOX, *labelled}
+    for one in potentials:
+        read |= one.reads
+    if not state.motions:
+        read.add("m")  # nothing moves by it
+    for motion in state.motions:
+        read |= {motion.position, motion.velocity, str(motion.inertia)}
+    read |= {name for grid in state.grids.values() for name in grid.fields}
+    read |= {hold.field for hold in state.holds}
+    for section in NAMING:
+        read |= set(_words(data.get(section)))
+    for name in state.fields:
+        if name not in read:
+            raise EnergyError(
+                f"fields/{name}: is read by nothing, got {len(state.fields[name])} values; rename"
+                f" it{_meant(name, read)}, or leave it out (inertia is 'm' and velocity is 'v'; labels = {{"
+                f' {name} = "{name}" }} keeps a field that is only recorded, or used by callbacks)'
+            )
+
+
+def _meant(name: str, read: Iterable[str]) -> str:
+    """The name that is probably meant, after a space."""
+    usual = [own for own, others in USUAL.items() if name in others]
+    close = usual or get_close_matches(name, sorted(read), n=1)
+    return f" '{close[0]}'" if close else ""
+
+
+def _words(given: Any) -> Iterator[str]:
+    """All words in the keys and values of tables."""
+    if isinstance(given, str):
+        yield from re.findall(r"\w+", given)
+    elif isinstance(given, Mapping):
+        for key, value in given.items():
+            yield from _words(key)
+            yield from _words(value)
+    elif isinstance(given, (list, tuple)):
+        for value in given:
+            yield from _words(value)
