@@ -306,8 +306,13 @@ class Simulation:
             self.fields[name].set(values)
         of_state = {name: found[name] for name in self.state.fields if name in found}
         self.state = replace(self.state, fields={**self.state.fields, **of_state})
-        self.starting.remarks += initial.remarks if inputs is None else []
+        self.starting.remarks += initial.remarks(self._place_of) if inputs is None else []
         return initial
+
+    def _place_of(self, path: KeyPath) -> str:
+        """The file and line of a key, or its name where the scene has none."""
+        found = self.scene.document.problem(path, "")
+        return f"{found.file}:{found.line}" if found.line else found.key
 
     def _set_clock(self) -> None:
         """Begin at the time of the state of `[initial]`, where it says so."""

@@ -1,5 +1,6 @@
 """Runs that start from files and from other runs: their first state, resuming, ensembles, fits."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,11 @@ def test_fields_of_files_are_put_after_those_of_a_run(here):
     made = build("swing.toml", {"initial.run": "first", "initial.fields": {"v": "v.csv"}}, [PLUGIN])
     assert made.fields["v"].values.tolist() == V
     np.testing.assert_array_equal(made.fields["x"].values, last["fields/x"])
-    assert made.remarks == ["starts from step 10 of the run in first"]
+    place = "its v is then replaced by v.csv (initial.fields.v)"
+    assert made.remarks == [f"starts from step 10 of the run in first; {place}"]
+    (here / "placed.toml").write_text(SCENE + FROM_FILE)
+    (remark,) = build("placed.toml", {"initial.run": "first"}, [PLUGIN]).remarks
+    assert re.search(r"its v is then replaced by v\.csv \(placed\.toml:\d+\)$", remark)
     made = build("swing.toml", {"initial.run": "first", "initial.take": ["v"]}, [PLUGIN])
     np.testing.assert_array_equal(made.fields["v"].values, last["fields/v"])
     assert made.fields["x"].values[0].tolist() == [1.0, 0.0]

@@ -44,12 +44,16 @@ class InitialValues:
         """The time at which the run begins; None for 0."""
         return self.saved.snapshot.time if self.saved and self.table.time else None
 
-    @property
-    def remarks(self) -> list[str]:
-        """A remark for the user about the run."""
+    def remarks(self, place: Callable[[KeyPath], str]) -> list[str]:
+        """A remark for the user about the run, and its fields that files replace, with their places."""
         if self.saved is None:
             return []
-        return [f"starts from step {self.saved.snapshot.step} of the run in {self.table.run}"]
+        over = [
+            f"; its {name} is then replaced by {given.file} ({place((SECTION, 'fields', name))})"
+            for name, given in self.table.files.items()
+            if name in (self.table.take or self.saved.fields)
+        ]
+        return [f"starts from step {self.saved.snapshot.step} of the run in {self.table.run}{''.join(over)}"]
 
     def facts(self) -> dict[str, Any]:
         """The run that it starts from, for the checkpoints."""
