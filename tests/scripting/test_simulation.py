@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
+from minusgrad.app.info import info
 from minusgrad.app.runs import resume
+from minusgrad.app.tables import print_info
 from minusgrad.errors import InterruptedRunError
 from minusgrad_gravity.gravity import gravity
 
@@ -72,7 +74,9 @@ def test_a_snapshot_is_the_state_bit_for_bit() -> None:
     simulation.restore(changed)
     assert np.array_equal(position(simulation), end)
     assert simulation.parameters["gravity.G"] == 2.0
-    assert simulation.edits == [{"step": 7, "by": "the user", "changed": ["gravity.G", "dt"]}]
+    values = {"gravity.G": [1.0, 2.0], "dt": [0.01, 0.02]}
+    facts = {"step": 7, "by": "the user", "changed": ["gravity.G", "dt"], "values": values}
+    assert simulation.edits == [facts]
 
 
 def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
@@ -94,7 +98,9 @@ def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
     assert run.series("observables/total").step.tolist() == list(range(10, 45, 5))
 
 
-def test_a_run_from_a_changed_state_is_resumed_bit_for_bit(tmp_path: Path) -> None:
+def test_a_run_from_a_changed_state_is_resumed_bit_for_bit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The command line needs nothing but the folder: its checkpoints have what was changed before."""
 
     def changed() -> mg.Simulation:
@@ -113,6 +119,11 @@ def test_a_run_from_a_changed_state_is_resumed_bit_for_bit(tmp_path: Path) -> No
     assert again.simulation.stepper.time == whole.simulation.stepper.time == pytest.approx(0.4)
     (altered,) = (e for e in events(tmp_path / "stopped") if e["event"] == "altered")
     assert (altered["step"], altered["changed"]) == (10, ["v", "gravity.G", "dt"])
+    assert altered["values"] == {"gravity.G": [1.0, 1.1], "dt": [0.01, 0.005]}
+    (line,) = info(tmp_path / "stopped")["altered"]
+    assert line == "altered at step 10 by the user: v, gravity.G 1 -> 1.1, dt 0.01 -> 0.005"
+    print_info(info(tmp_path / "stopped"))
+    assert f"  {line}\n" in capsys.readouterr().out
 
 
 def events(folder: Path) -> list[dict]:

@@ -39,9 +39,19 @@ def info(path: Path) -> dict[str, Any]:
     found["series"] = _series(path, remarks)
     sizes = [size for p in path.rglob("*") if (size := _size(p)) is not None]
     found["files"], found["bytes"] = len(sizes), sum(sizes)
+    found["altered"] = [_alteration(event) for event in events if event.get("event") == "altered"]
     failed = [event.get("error") for event in events if event.get("event") == "failed"]
     ended = found["state"] in ("failed", "diverged")
     return found | {"failed": failed[-1:] if ended else [], "remarks": remarks}
+
+
+def _alteration(event: Mapping[str, Any]) -> str:
+    """What a function or the user of a run in Python wrote between two steps."""
+    values = event.get("values")
+    numbers = values if isinstance(values, Mapping) else {}
+    names = [str(name) for name in event.get("changed") or ()]
+    shown = [f"{n} {numbers[n][0]:.8g} -> {numbers[n][1]:.8g}" if n in numbers else n for n in names]
+    return f"altered at step {event.get('step')} by {event.get('by')}: {', '.join(shown)}"
 
 
 def _size(path: Path) -> int | None:

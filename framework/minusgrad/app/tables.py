@@ -29,7 +29,7 @@ COUNTS = ("far cells",)
 
 
 BEST = 10
-"""The most starts of a fit that are printed."""
+"""The most starts of a fit, and the most alterations of a run, that are printed."""
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -131,6 +131,10 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for one in found.get("fitted", ()):
         of = f" of '{one['title']}'" * bool(one["title"])
         print(f"  starts from iteration {one['iteration']} of a fit{of}: {', '.join(one['values'])}")
+    for line in (altered := found.get("altered", []))[:BEST]:
+        print(f"  {line}")
+    if len(altered) > BEST:
+        print(f"  and {len(altered) - BEST} times more, all in journal.jsonl")
     print(f"  checkpoints: {', '.join(found['checkpoints']) or 'none'}")
     print(f"  {found['files']} files, {memory.size(found['bytes'])}")
     for line in [*found["failed"], *found["remarks"]]:

@@ -11,7 +11,7 @@ journal of a run, and stands in its checkpoints.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -90,6 +90,18 @@ def checked(given: Sequence[Any]) -> list[Callback]:
     return list(given)
 
 
+class Written(NamedTuple):
+    """What was written: names of fields and parameters, and the old and the new value of each number."""
+
+    names: list[str]
+    values: dict[str, list[float]]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For the journal, and for checkpoints."""
+        return {"changed": self.names} | ({"values": self.values} if self.values else {})
+
+
 class Changes:
     """What is written to a simulation between its steps: fields, parameters and dt."""
 
@@ -101,8 +113,8 @@ class Changes:
         """Compare with the present state from now on."""
         self._writes, self._parameters, self._dt = self._present()
 
-    def found(self) -> list[str]:
-        """The names of what was written since `mark`; a changed parameter is saved with each checkpoint."""
+    def found(self) -> "Written":
+        """What was written since `mark`; a changed parameter is saved with each checkpoint."""
         simulation = self._simulation
         writes, parameters, dt = self._present()
         fields = [name for name, count in writes.items() if count != self._writes.get(name)]
@@ -111,7 +123,12 @@ class Changes:
             simulation.altered.setdefault(name, self._parameters[name])
         if fields or changed:
             simulation.stepper.take_parameters([*fields, *changed])
-        return [*fields, *changed, *(["dt"] if dt != self._dt else [])]
+        pairs = {
+            n: [self._parameters[n].item(), parameters[n].item()] for n in changed if parameters[n].size == 1
+        }
+        pairs |= {"dt": [self._dt, dt]} if dt != self._dt else {}
+        values = {name: pair for name, pair in pairs.items() if np.isfinite(pair).all()}
+        return Written([*fields, *changed, *(["dt"] if dt != self._dt else [])], values)
 
     def _present(self) -> tuple[dict[str, int], Mapping[str, np.ndarray], float]:
         simulation = self._simulation
@@ -124,19 +141,19 @@ class Changes:
 class CallbackObserver:
     """A callback of a simulation as an observer of the scheduler, which may write."""
 
-    def __init__(self, simulation: Scripted, callback: Callback, changed: Callable[[str, list[str]], None]):
+    def __init__(self, simulation: Scripted, callback: Callback, changed: Callable[[str, Written], None]):
         self._simulation, self._callback, self._changed = simulation, callback, changed
         self.trigger = Every(callback.n)
 
     def observe(self) -> None:
         """Call the function if it is due; the last step of a run makes it no more so."""
         due = self.trigger.due(self._simulation.stepper.step)
-        if due and (names := called(self._simulation, self._callback)):
-            self._changed(self._callback.name, names)
+        if due and (found := called(self._simulation, self._callback)).names:
+            self._changed(self._callback.name, found)
 
 
-def called(simulation: Scripted, callback: Callback) -> list[str]:
-    """Call a function; the names of what it changed. Raises `CallbackError` that names the step."""
+def called(simulation: Scripted, callback: Callback) -> Written:
+    """Call a function, and find what it changed. Raises `CallbackError` that names the step."""
     step = simulation.stepper.step
     simulation.changes.mark()
     try:
@@ -169,8 +186,8 @@ class Calls:
             folder.journal("altered", **edit)
         simulation.edits.clear()
 
-        def changed(name: str, names: list[str]) -> None:
-            folder.journal("altered", step=simulation.stepper.step, by=name, changed=names)
+        def changed(name: str, found: Written) -> None:
+            folder.journal("altered", step=simulation.stepper.step, by=name, **found.facts)
             again()
 
         return [CallbackObserver(simulation, one, changed) for one in simulation.called]

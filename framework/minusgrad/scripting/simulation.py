@@ -24,7 +24,7 @@ from ..errors import UserError, unknown
 from ..files.checkpoint import Snapshot
 from ..scene import document
 from . import energies_at_hand, scene_text
-from .callbacks import Callback, Calls, Changes, called, checked, every
+from .callbacks import Callback, Calls, Changes, Written, called, checked, every
 from .scene_tables import SceneTables
 
 OWN = ("self", "run", "callbacks", "unfit", "__class__")
@@ -120,7 +120,7 @@ class Simulation(simulation.Simulation):
         self.called: list[Callback] = []
         """The functions that are called between steps."""
         self.edits: list[dict[str, Any]] = []
-        """What was written between steps so far: the step, and the names of fields and parameters."""
+        """What was written between steps so far: the step, the names, and the values of numbers."""
         self.running = False
         """Whether a run takes its steps, whose writes are not those of the user."""
         self.changes = Changes(self)
@@ -194,9 +194,9 @@ class Simulation(simulation.Simulation):
         self._edited(self.changes.found(), "the user")
         self.changes.mark()
 
-    def _edited(self, names: list[str], by: str) -> None:
-        if names:
-            self.edits.append({"step": self.stepper.step, "by": by, "changed": names})
+    def _edited(self, found: Written, by: str) -> None:
+        if found.names:
+            self.edits.append({"step": self.stepper.step, "by": by, **found.facts})
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state with its step, time, dt and parameters; `restore` goes back to it."""
