@@ -295,6 +295,18 @@ def test_a_view_is_three_letters_or_two_angles(tmp_path: Path) -> None:
         movie(run, view="30")
 
 
+@pytest.mark.parametrize("nodes", [2, 5])
+def test_positions_on_a_line_are_filmed_over_the_nodes(tmp_path: Path, nodes: int) -> None:
+    x = _moving(nodes, 1)[..., 0]
+    run = _run(tmp_path / "run", {"position": x}, lists={"bonds": np.array([[0, 1]])})
+    subject = subjects.chosen(run, {}, "", (), "")
+    seen, axes = _shown(subject, run)
+    assert np.allclose(axes.lines[0].get_data(), (np.arange(nodes), x[-1]))
+    assert axes.get_ylim()[0] < x.min() and axes.get_ylim()[1] > x.max()
+    assert np.any(seen[0] != seen[-1])
+    assert movie(run).name == "line.webp"
+
+
 def test_nothing_to_film(tmp_path: Path) -> None:
     still = _run(tmp_path / "still", {"position": _moving(times=T[:1])}, T[:1])
     with pytest.raises(UserError, match="got 1; record more, or ask for more by --every"):

@@ -22,7 +22,7 @@ from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot import grids as grid_pictures
-from minusgrad.plot.curves import energies, space_time
+from minusgrad.plot.curves import energies, line, space_time
 from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 from tests.support.recorded_runs import UNITS, T
@@ -169,9 +169,26 @@ def test_a_folder_that_cannot_be_written_names_out_as_the_cure(tmp_path, monkeyp
     assert str(error.value) == f"{out or run / 'pictures'}: {cure}"
 
 
-def test_positions_on_a_line_have_no_orbits(tmp_path):
-    run = _run(tmp_path / "run", {"position": _circles([1, 2], 1)}, ENERGIES)
-    assert [path.name for path in pictures.plot(run)] == ["energy.png"]
+@pytest.mark.parametrize("scalar", [False, True])
+def test_positions_on_a_line_are_drawn_over_nodes_and_over_time(tmp_path, scalar):
+    """Numbers (T, N) are positions as well; no more than ten nodes have curves."""
+    x = _circles(np.linspace(1, 2, 12), 1)
+    run = _run(
+        tmp_path / "run",
+        {"position": x[..., 0] if scalar else x},
+        ENERGIES,
+        lists={"bonds": np.array([[0, 1]])},
+    )
+    named = [path.name for path in pictures.plot(run)]
+    assert named == ["line.png", "energy.png"] + ["position.png"] * scalar
+    figure = _figure(lambda figure: line.draw(figure, run))
+    nodes, times = figure.axes
+    first, last = (drawn.get_ydata() for drawn in nodes.lines)
+    assert np.allclose(first, x[0, :, 0]) and np.allclose(last, x[-1, :, 0])
+    assert len(times.lines) == line.FEW
+    assert np.allclose(times.lines[-1].get_data(), (T, x[:, -1, 0]))
+    with pytest.raises(UserError, match="they are on a line; leave --view out"):
+        pictures.plot(run, view="x")
 
 
 def test_nothing_global_changes(tmp_path):

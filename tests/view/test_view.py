@@ -169,7 +169,12 @@ def test_grids_are_images_or_heights(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("frames", "message"),
-    [({"phi": np.zeros((6, 4))}, "nothing to show"), ({}, "no frame is recorded yet")],
+    [
+        ({"phi": np.zeros((6, 4))}, "nothing to show: its frames have no positions"),
+        ({"position": np.zeros((6, 3))}, "its positions are on a line; draw them with `minusgrad plot`"),
+        ({"position": np.zeros((6, 3, 1))}, "its positions are on a line"),
+        ({}, "no frame is recorded yet"),
+    ],
 )
 def test_a_run_without_positions_says_so(tmp_path: Path, frames: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(UserError, match=message):

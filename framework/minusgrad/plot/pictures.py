@@ -2,7 +2,7 @@
 
 Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
 of it is touched. The pictures depend on the recorded series: `particles/all/position` (2D or 3D) gives
-mesh.png where there are cells or lines between the nodes, else orbits.png; they are coloured in a
+mesh.png where there are cells or lines between the nodes, else orbits.png, and on a line line.png; they are coloured in a
 `mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
 radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
@@ -21,11 +21,10 @@ import numpy as np
 from ..errors import UserError, unknown
 from ..files import checkpoint, durable, h5md, series_names, trajectory
 from ..files.run_folder import RunDir
-from . import clouds, grids, layers, meshes, orbits, picture_files, style
+from . import clouds, grids, layers, meshes, orbits, picture_files, style, views
 from .bodies import clusters, few_bodies
-from .curves import energies, fans, fit_data, fits, maps, observables, radial, space_time
+from .curves import energies, fans, fit_data, fits, line, maps, observables, radial, space_time
 from .movies import subjects
-from .views import named_view
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,14 +56,18 @@ def plot(
     if form not in picture_files.FORMS:
         raise UserError(f"plot: {unknown('format', form, picture_files.FORMS)}")
     names, known = trajectory.names(run), meta(run)
-    moving = h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1
+    axes = views.dimension(run, names)
+    moving = axes > 1
     if view and not moving:
-        raise UserError(f"{run}: a view needs positions, and none were recorded; leave --view out")
+        found = "they are on a line" if axes else "none were recorded"
+        raise UserError(f"{run}: a view needs positions in space, and {found}; leave --view out")
     field = series_names.label_of(run, field, names) if field else ""
-    shown = Shown(step, named_view(run, view) if moving else None)
+    shown = Shown(step, views.named_view(run, view) if moving else None)
     jobs: dict[str, Callable[[Figure], None]] = {}
     if moving:
         jobs |= _bodies(run, names, known, bodies, shown, field)
+    if axes == 1 and field in ("", h5md.label(h5md.POSITION)):
+        jobs["line"] = partial(line.draw, run=run, until=step)
     if not field or field in _observables(names):
         jobs |= _curves(run, names, known, field)
     jobs |= _fields(run, names, shown, field, jobs)
@@ -154,8 +157,9 @@ def _labels(run: Path, names: list[str], moving: bool) -> list[str]:
     """Everything that can be asked for as a field."""
     maps_of = [h5md.label(name) for kind in (grids, layers) for name in kind.drawable(run, names)]
     lists = meshes.drawable(run) if moving else {}
+    on_line = [h5md.label(h5md.POSITION)] if views.dimension(run, names) == 1 else []
     of_bodies = list(subjects.colourings(run, names, lists)) if moving else []
-    return list(dict.fromkeys([*of_bodies, *maps_of, *_observables(names)]))
+    return list(dict.fromkeys([*of_bodies, *on_line, *maps_of, *_observables(names)]))
 
 
 def _meshes(

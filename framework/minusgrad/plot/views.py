@@ -1,5 +1,6 @@
 """Views of bodies in space by name: from an axis, onto a plane, or by two angles."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,17 @@ VIEWS = {"x": (0.0, 0.0), "y": (-90.0, 0.0), "z": (-90.0, 90.0)}
 VIEWS |= {"yz": VIEWS["x"], "xz": VIEWS["y"], "xy": VIEWS["z"]}
 
 
+def dimension(run: Path, names: Collection[str]) -> int:
+    """The number of coordinates of the recorded positions: 1 for numbers (N,) too; 0 if none are recorded.
+
+    names: of the recorded series.
+    """
+    if h5md.POSITION not in names:
+        return 0
+    shape = next(trajectory.pieces(run, h5md.POSITION)).value.shape
+    return int(shape[2]) if len(shape) > 2 else 1
+
+
 def named_view(run: Path, view: str) -> np.ndarray | None:
     """The view (3, 3) that a user asks for, or None for "", the usual one.
 
@@ -21,11 +33,9 @@ def named_view(run: Path, view: str) -> np.ndarray | None:
     """
     if not view:
         return None
-    dimension = next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1]
-    if dimension != 3:
-        raise UserError(
-            f"{run}: a view needs positions in space, got {dimension} coordinates; leave --view out"
-        )
+    axes = dimension(run, [h5md.POSITION])
+    if axes != 3:
+        raise UserError(f"{run}: a view needs positions in space, got {axes} coordinates; leave --view out")
     try:
         azimuth, elevation = VIEWS[view] if view in VIEWS else map(float, view.split(","))
     except ValueError:

@@ -12,6 +12,7 @@ from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures
 from ..plot.movies import subjects
 from ..plot.movies.subject import Extent, Sample, numbers
 from ..plot.surroundings.scenery import Scenery as Surrounded
+from ..plot.views import dimension
 from . import drawings, legend
 from .around import Around
 from .drawings import Cells, Dots, Lines, Names, Paths, dot_size
@@ -47,6 +48,11 @@ class Scenery:
         self.moves = _moves(run, names)
         self._lists = meshes.drawable(run) if self.moves and not bodies else {}
         self.colourings = subjects.colourings(run, names, self._lists) if self.moves else {}
+        if not self.moves and not self.maps and dimension(run, names) == 1:
+            raise UserError(
+                f"{run}: nothing to show in space: its positions are on a line; draw them with "
+                "`minusgrad plot` or `minusgrad movie`"
+            )
         if not self.moves and not self.maps:
             raise UserError(
                 f"{run}: nothing to show: its frames have no positions in a plane or in space, and no fields "
@@ -279,12 +285,12 @@ class Scenery:
     def _fits(self, raster: h5md.Raster) -> bool:
         """True for a grid of the dimension of the positions, or where nothing moves, of the first grid."""
         if self.moves:
-            dimension = next(trajectory.pieces(self.run, h5md.POSITION)).value.shape[-1]
+            axes = dimension(self.run, [h5md.POSITION])
         else:
-            dimension = len(self._raster(next(iter(self.maps.values()))).shape)
-        return len(raster.shape) == dimension
+            axes = len(self._raster(next(iter(self.maps.values()))).shape)
+        return len(raster.shape) == axes
 
 
 def _moves(run: Path, names: Sequence[str]) -> bool:
     """True if positions in a plane or in space are recorded."""
-    return h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] in (2, 3)
+    return dimension(run, names) in (2, 3)

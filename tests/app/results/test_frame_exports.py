@@ -76,6 +76,17 @@ def test_the_plane_has_a_third_coordinate_and_other_series_are_columns(tmp_path)
     assert "phi" not in frame.arrays
 
 
+@pytest.mark.parametrize("components", [(), (1,)])
+def test_positions_on_a_line_lie_along_x(tmp_path, components):
+    x = (T[:, None] + np.arange(4.0)).reshape(len(T), 4, *components)
+    run = recorded_run(tmp_path / "run", {"position": x, "velocity": x})
+    atoms = read_xyz(run)[-1]
+    assert np.array_equal(atoms.positions[:, 0], x[-1].ravel()) and not atoms.positions[:, 1:].any()
+    assert export_vtu(run, tmp_path / "out", every=20) == 3
+    points = read_vtu(tmp_path / "out" / "frames_000000000039.vtu").GetPoints().GetData()
+    assert np.array_equal(vtk_to_numpy(points)[:, 0], x[-1].ravel())
+
+
 def test_series_and_steps_that_no_frame_has_are_refused(tmp_path):
     run = recorded_run(tmp_path / "run", {"position": X}, {"total": T})
     with pytest.raises(UserError, match="observables/total: has no value for each node"):

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import CheckpointError, UserError
 from ...files import checkpoint, h5md, series_names, trajectory
 from ...files.run_folder import RunDir
+from ...plot import views
 from ...plot.movies.reel import Reel
 from ..ensembles.saved_ensemble import SavedEnsemble
 
@@ -78,7 +79,7 @@ class RecordedFrames:
     @cached_property
     def dimension(self) -> int:
         """The number of coordinates of a position."""
-        return int(trajectory.last(self.run, h5md.POSITION).value.shape[-1])
+        return views.dimension(self.run, [h5md.POSITION])
 
     @cached_property
     def node_names(self) -> list[str]:
@@ -117,5 +118,6 @@ class RecordedFrames:
 
 
 def in_space(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (N, d) in three dimensions, with zeros for the missing components."""
+    """Vectors (N, d), or numbers (N,) along x, in three dimensions, with zeros for the missing components."""
+    vectors = vectors[:, None] if vectors.ndim == 1 else vectors
     return np.pad(vectors, ((0, 0), (0, 3 - vectors.shape[1]))) if vectors.shape[1] < 3 else vectors

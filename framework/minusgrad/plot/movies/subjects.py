@@ -1,4 +1,7 @@
-"""The subject of a movie: bodies and networks, points, or a field over a grid; of several the first."""
+"""The subject of a movie: bodies and networks, points, a field over a grid, or positions on a line.
+
+Of several it is the first.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +12,8 @@ import numpy as np
 from ...errors import UserError
 from ...files import h5md, trajectory
 from .. import clouds, grids, layers, meshes, orbits
-from ..views import named_view
+from ..views import dimension, named_view
+from .line import Line
 from .maps import Map
 from .networks import Network
 from .paths import Paths
@@ -29,7 +33,8 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
     """
     names = trajectory.names(run)
     maps = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
-    moving = h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1
+    axes = dimension(run, names)
+    moving = axes > 1
     lists = meshes.drawable(run) if moving and not bodies else {}
     colours = colourings(run, names, lists) if moving else {}
     of_maps = {h5md.label(name): name for name in reversed(maps)}
@@ -37,6 +42,8 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         known = ", ".join([*colours, *of_maps]) or "none"
         raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
     if field in of_maps or not moving:
+        if axes == 1 and not maps:
+            return Line(run)
         if not maps:
             raise UserError(
                 f"{run}: nothing moves in its frames, which have no positions and no fields on a grid; "
