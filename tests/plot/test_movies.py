@@ -302,7 +302,8 @@ def test_positions_on_a_line_are_filmed_over_the_nodes(tmp_path: Path, nodes: in
     subject = subjects.chosen(run, {}, "", (), "")
     seen, axes = _shown(subject, run)
     assert np.allclose(axes.lines[0].get_data(), (np.arange(nodes), x[-1]))
-    assert axes.get_ylim()[0] < x.min() and axes.get_ylim()[1] > x.max()
+    assert axes.get_ylim()[0] < x.min()
+    assert axes.get_ylim()[1] > x.max()
     assert np.any(seen[0] != seen[-1])
     assert movie(run).name == "line.webp"
 

@@ -22,7 +22,8 @@ from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot import grids as grid_pictures
-from minusgrad.plot.curves import energies, line, space_time
+from minusgrad.plot.curves import energies, space_time
+from minusgrad.plot.curves import line as line_pictures
 from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 from tests.support.recorded_runs import UNITS, T
@@ -181,11 +182,12 @@ def test_positions_on_a_line_are_drawn_over_nodes_and_over_time(tmp_path, scalar
     )
     named = [path.name for path in pictures.plot(run)]
     assert named == ["line.png", "energy.png"] + ["position.png"] * scalar
-    figure = _figure(lambda figure: line.draw(figure, run))
+    figure = _figure(lambda figure: line_pictures.draw(figure, run))
     nodes, times = figure.axes
     first, last = (drawn.get_ydata() for drawn in nodes.lines)
-    assert np.allclose(first, x[0, :, 0]) and np.allclose(last, x[-1, :, 0])
-    assert len(times.lines) == line.FEW
+    assert np.allclose(first, x[0, :, 0])
+    assert np.allclose(last, x[-1, :, 0])
+    assert len(times.lines) == line_pictures.FEW
     assert np.allclose(times.lines[-1].get_data(), (T, x[:, -1, 0]))
     with pytest.raises(UserError, match="they are on a line; leave --view out"):
         pictures.plot(run, view="x")

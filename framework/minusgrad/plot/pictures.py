@@ -2,10 +2,10 @@
 
 Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
 of it is touched. The pictures depend on the recorded series: `particles/all/position` (2D or 3D) gives
-mesh.png where there are cells or lines between the nodes, else orbits.png, and on a line line.png; they are coloured in a
-`mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
-over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
-radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
+mesh.png where there are cells or lines between the nodes, else orbits.png, on a line line.png; bodies are
+coloured in a `mesh_<label>.png` for every frame series of one number per node, which also has a
+`<label>.png`; a field over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution
+function radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
 density_profile.png, those of few bodies orbital_elements.png, closest_approach.png and megno.png, and the
 iterations of a fit fit.png. Of an ensemble the observables of all members are members.png, in place of these,
 and over a grid of two varied values map.png.

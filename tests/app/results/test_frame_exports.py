@@ -81,7 +81,8 @@ def test_positions_on_a_line_lie_along_x(tmp_path, components):
     x = (T[:, None] + np.arange(4.0)).reshape(len(T), 4, *components)
     run = recorded_run(tmp_path / "run", {"position": x, "velocity": x})
     atoms = read_xyz(run)[-1]
-    assert np.array_equal(atoms.positions[:, 0], x[-1].ravel()) and not atoms.positions[:, 1:].any()
+    assert np.array_equal(atoms.positions[:, 0], x[-1].ravel())
+    assert not atoms.positions[:, 1:].any()
     assert export_vtu(run, tmp_path / "out", every=20) == 3
     points = read_vtu(tmp_path / "out" / "frames_000000000039.vtu").GetPoints().GetData()
     assert np.array_equal(vtk_to_numpy(points)[:, 0], x[-1].ravel())
