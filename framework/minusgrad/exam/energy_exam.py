@@ -209,6 +209,7 @@ def symmetry(instance: Instance, d: int) -> Iterator[Finding]:
     for name, moved in MOVES.items():
         potential = instance.potential(np.random.default_rng(5), d)
         turn, _ = np.linalg.qr(np.random.default_rng(6).normal(size=(d, d)))
+        turn[:, 0] *= np.sign(np.linalg.det(turn))  # a rotation, no reflection
         before = potential.value(T)
         for argument, role in instance.energy.of_role(Node).items():
             if role.shape:

@@ -64,6 +64,22 @@ def test_a_symmetry_that_is_not_declared_is_found() -> None:
     assert [f.text for f in found] == ["rotation changes U by this part, and is not declared"]
 
 
+MOTIONS = ("translation", "rotation")
+
+
+@local_energy("area", over=3, x=Node("m", ("d",)), k=Parameter("J/m^2"), symmetries=MOTIONS)
+def area(x, k):
+    """The signed area of a triangle: a rotation keeps it, a reflection does not."""
+    a, b = x[1] - x[0], x[2] - x[0]
+    return k * (a[0] * b[1] - a[1] * b[0])
+
+
+@pytest.mark.exam
+def test_a_symmetry_is_that_of_rotations_alone() -> None:
+    found = [*energy_exam.symmetry(Instance(area), 2)]
+    assert [f.passed for f in found] == [True, True], found
+
+
 def finding(passed: bool, figure: float) -> Finding:
     return Finding("bond", "x", "values", passed, figure, "gradient beside differences", precision="f64")
 
