@@ -199,17 +199,24 @@ def printable(text: str, most: int = 200) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
-def unknown(what: str, name: str, known: Iterable[str], among: str = "there are") -> str:
+MANY_NAMES = 30
+"""More names than this are not listed in a message, if a command lists them."""
+
+
+def unknown(what: str, name: str, known: Iterable[str], among: str = "there are", verb: str = "") -> str:
     """`no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`, for a message.
 
-    what: a noun for what is named. known: the names that exist. among: the words before their list.
+    what: a noun for what is named. known: the names that exist. among: the words before their list. verb: of
+    the command line, which lists them: `(80 exist; `minusgrad energies` lists them)` in place of many names.
     """
-    return f"no {what} named '{printable(name)}'{choices(name, known, among)}"
+    return f"no {what} named '{printable(name)}'{choices(name, known, among, verb)}"
 
 
-def choices(name: str, known: Iterable[str], among: str = "there are") -> str:
+def choices(name: str, known: Iterable[str], among: str = "there are", verb: str = "") -> str:
     """`; did you mean 'gravity'? (there are: gravity, spring)`, for a message about an unknown name."""
     names = list(known)
+    if verb and len(names) > MANY_NAMES:
+        return f"{suggestion(name, names)} ({len(names)} exist; `minusgrad {verb}` lists them)"
     return f"{suggestion(name, names)} ({among}: {', '.join(names) or 'none'})"
 
 

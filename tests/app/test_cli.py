@@ -513,7 +513,8 @@ def test_folders_that_are_no_use(invoke, here: Path) -> None:
 
 def test_names_that_do_not_exist(invoke, here: Path) -> None:
     text = complaint(invoke, "check", "gravty")
-    assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (installed: ")
+    assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (")
+    assert re.search(r"\? \(\d+ exist; `minusgrad energies` lists them\); a scene", text)
     assert text.endswith("); a scene ends in .toml, a file with kernels in .py")
     assert complaint(invoke, "scenes", "nowhere") == (
         "minusgrad: nowhere: contains no scenes (*.toml); give another folder (those of minusgrad"

@@ -89,7 +89,9 @@ def test_a_simulation_can_be_stepped_and_shown() -> None:
     assert repr(simulation.recorder).startswith("Recorder(observables/")
 
 
-def test_kinds_are_listed_with_their_keys(invoke: Callable) -> None:
+def test_kinds_are_listed_with_their_keys(
+    invoke: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     code, out, err = invoke("kinds")
     assert (code, err) == (0, "")
     for section, kind in (
@@ -115,7 +117,12 @@ def test_kinds_are_listed_with_their_keys(invoke: Callable) -> None:
     assert invoke("energies", "network") == invoke("kinds", "network")
     code, _, err = invoke("kinds", "leapfrg")
     assert code == 2
-    assert err.startswith("minusgrad: no kind named 'leapfrg'; did you mean 'leapfrog'? (installed: ")
+    assert err.startswith("minusgrad: no kind named 'leapfrg'; did you mean 'leapfrog'? (")
+    assert err.endswith(" exist; `minusgrad kinds` lists them)\n")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "links.py").write_text('@local_energy("morse_link")\ndef link(x): ...\n')
+    text = "links.py here defines it: add --plugin links.py\n"
+    assert invoke("energies", "morse_link")[2] == f"minusgrad: no kind named 'morse_link'; {text}"
 
 
 @pytest.mark.unit

@@ -115,7 +115,7 @@ class Registry:
         known = self.energies()
         if name not in known:
             cure = "a scene ends in .toml, a file with kernels in .py"
-            raise UserError(f"{unknown('energy', name, known, 'installed')}; {cure}")
+            raise UserError(f"{unknown('energy', name, known, 'installed', 'energies')}; {cure}")
         return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:

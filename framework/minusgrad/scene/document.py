@@ -585,9 +585,13 @@ def read(path: SceneSource, overrides: Sequence[str] = ()) -> Scene:
     return scene
 
 
+LISTING = {"energy": "energies", "state": "states", "stepper": "steppers", "observe": "observers"}
+"""The verb of the command line that lists the kinds of a section, where `kinds` is not the shortest list."""
+
+
 def unknown_kind(document: Document, block: Block, what: str, known: Sequence[str]) -> Problem:
     """`energy.0.kind: no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`."""
-    message = unknown(what, block.kind, sorted(known), "installed")
+    message = unknown(what, block.kind, sorted(known), "installed", LISTING.get(block.section, "kinds"))
     return document.problem((*block.path, "kind"), message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ...errors import UserError, unknown
 from .shared_options import common_options, print_json, warn_of_broken
@@ -48,7 +49,9 @@ def observers(a: argparse.Namespace) -> int:
 
 def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
     """List the kinds of a section (of all, where it is None), or the keys of those with the given name."""
+    from ...assembly.origins.plugin_names import defining
     from ...assembly.registry import Registry
+    from ...scene.document import LISTING
     from ..tables import print_table
 
     registry = Registry.load(None, a.plugin)
@@ -60,7 +63,12 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
     entries = [one for one in [*_core_tables(), *entries] if section in (None, one[0])]
     chosen = [one for one in entries if a.kind in (None, one[1])]
     if not chosen:
-        raise UserError(f"{unknown(what, a.kind, dict.fromkeys(k for _, k, *_ in entries), 'installed')}")
+        if files := defining(Path.cwd(), a.kind):
+            raise UserError(
+                f"no {what} named '{a.kind}'; {files[0]} here defines it: add --plugin {files[0]}"
+            )
+        known, verb = dict.fromkeys(k for _, k, *_ in entries), LISTING.get(section or "", "kinds")
+        raise UserError(unknown(what, a.kind, known, "installed", verb))
     found: list[dict[str, Any]] = [
         {"section": s, "kind": k, "plugin": plugin, "description": _first_line(model)}
         for s, k, plugin, model in chosen
