@@ -7,14 +7,14 @@
 `pip install "minusgrad[ase]"`
 """
 
-from .errors import MissingPackageError
+from .errors import MissingPackageError, pip_line
 
 try:
     import ase as _ase  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "ase":
         raise
-    raise MissingPackageError("ASE is not installed; pip install 'minusgrad[ase]'", name="ase") from None
+    raise MissingPackageError(f"ASE is not installed; {pip_line('ase')}", name="ase") from None
 
 from .adapters.ase_calculator import Calculator
 

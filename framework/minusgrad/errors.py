@@ -199,6 +199,25 @@ def printable(text: str, most: int = 200) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
+def pip_line(extra: str) -> str:
+    """The command that installs an extra: `pip install 'minusgrad[view]'`, or from the folder of a clone.
+
+    A clone that was installed with `-e` is in no index: its line is `pip install -e 'FOLDER[view]'`.
+    """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("minusgrad").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        origin = {}
+    if origin.get("dir_info", {}).get("editable"):
+        return f"pip install -e '{url2pathname(urlsplit(origin['url']).path)}[{extra}]'"
+    return f"pip install 'minusgrad[{extra}]'"
+
+
 MANY_NAMES = 30
 """More names than this are not listed in a message, if a command lists them."""
 

@@ -7,20 +7,18 @@
 `pip install "minusgrad[openmm]"`
 """
 
-from .errors import MissingPackageError
+from .errors import MissingPackageError, pip_line
 
 try:
     import openmm as _openmm
 except ModuleNotFoundError as error:
     if error.name != "openmm":
         raise
-    raise MissingPackageError(
-        "OpenMM is not installed; pip install 'minusgrad[openmm]'", name="openmm"
-    ) from None
+    raise MissingPackageError(f"OpenMM is not installed; {pip_line('openmm')}", name="openmm") from None
 if not hasattr(_openmm, "PythonForce"):
     raise MissingPackageError(
         f"OpenMM {_openmm.__version__} has no PythonForce, which came with 8.5;"
-        " pip install -U 'minusgrad[openmm]'",
+        f" {pip_line('openmm').replace('install', 'install -U', 1)}",
         name="openmm",
     )
 

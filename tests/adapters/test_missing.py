@@ -1,17 +1,21 @@
 """Doors to programs that are not installed name the extra; `make test` installs both programs."""
 
+import importlib.metadata
+import json
 import subprocess
 import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 
+from minusgrad.errors import pip_line
 from tests.support.pages import ROOT
 
 pytestmark = pytest.mark.unit
 TEXTS = {
-    "ase": "ASE is not installed; pip install 'minusgrad[ase]'",
-    "openmm": "OpenMM is not installed; pip install 'minusgrad[openmm]'",
+    "ase": f"ASE is not installed; {pip_line('ase')}",
+    "openmm": f"OpenMM is not installed; {pip_line('openmm')}",
 }
 
 
@@ -34,8 +38,21 @@ def test_an_openmm_without_python_forces() -> None:
         "except ModuleNotFoundError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    text = "OpenMM 8.4 has no PythonForce, which came with 8.5; pip install -U 'minusgrad[openmm]'\n"
-    assert done.stdout == text
+    line = pip_line("openmm").replace("install", "install -U", 1)
+    assert done.stdout == f"OpenMM 8.4 has no PythonForce, which came with 8.5; {line}\n"
+
+
+def test_a_clone_installs_its_extras_from_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index has the version of a clone."""
+    origin = {"url": "file:///home/me/two%20words", "dir_info": {"editable": True}}
+    for text, line in (
+        (json.dumps(origin), "pip install -e '/home/me/two words[view]'"),
+        (json.dumps(origin | {"dir_info": {}}), "pip install 'minusgrad[view]'"),
+        (None, "pip install 'minusgrad[view]'"),
+    ):
+        found = SimpleNamespace(read_text=lambda name, text=text: text)
+        monkeypatch.setattr(importlib.metadata, "distribution", lambda name, found=found: found)
+        assert pip_line("view") == line
 
 
 def test_the_suite_installs_both() -> None:

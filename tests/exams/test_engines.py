@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from minusgrad.engine.runtime import PREFIXES, VARIABLE
+from minusgrad.errors import pip_line
 from minusgrad.files import trajectory
 from tests.support.command import SCENES, files, minusgrad
 from tests.support.tiers import sampled
@@ -92,7 +93,7 @@ def test_one_that_there_is_not() -> None:
 
 def test_one_that_is_not_installed() -> None:
     code = ABSENT + "from minusgrad.engine import runtime; runtime.engine('quadrants')"
-    refusal = "engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
+    refusal = f"engine 'quadrants' is not installed; {pip_line('quadrants')}"
     assert printed(REFUSED, code) == [f"RuntimeUnavailableError {refusal}"]
     code = ABSENT + f"from minusgrad import build; build({str(TWO_BODY)!r}, ['runtime.engine=quadrants'])"
     assert printed(REFUSED, code) == [
@@ -215,7 +216,7 @@ def test_a_run_of_another_engine_is_refused_unless_asked_for(tmp_path: Path, hal
         f"{refusal}this process computes with engine 'taichi'; 'quadrants' needs a process of its own"
     ]
     assert printed(REFUSED, f"{ABSENT}{RESUME}resume({str(half)!r})") == [
-        f"{refusal}engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
+        f"{refusal}engine 'quadrants' is not installed; {pip_line('quadrants')}"
     ]
     assert files(half) == before
     code = f"{RESUME}runtime.start(); print(*resume({str(half)!r}, allow_changed=True).remarks, sep='\\n')"

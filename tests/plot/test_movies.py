@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from minusgrad.errors import RunFolderError, UserError
+from minusgrad.errors import RunFolderError, UserError, pip_line
 from minusgrad.files import h5md
 from minusgrad.files.h5md import Raster
 from minusgrad.plot import grids
@@ -322,7 +322,7 @@ def test_nothing_to_film(tmp_path: Path) -> None:
 def test_mp4_without_its_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
     run = _run(tmp_path / "run", {"position": _moving()})
-    with pytest.raises(UserError, match=re.escape("need PyAV: pip install 'minusgrad[movie]', or give")):
+    with pytest.raises(UserError, match=re.escape(f"need PyAV: {pip_line('movie')}, or give")):
         movie(run, tmp_path / "film.mp4")
 
 

@@ -1,5 +1,6 @@
 """Pictures: the right files with the right things on them; nothing global of Matplotlib changes."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -14,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 
-from minusgrad.errors import RunFailedError, RunFolderError, UserError
+from minusgrad.errors import RunFailedError, RunFolderError, UserError, pip_line
 from minusgrad.files import node_ranges, trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
@@ -204,7 +205,7 @@ def test_nothing_global_changes(tmp_path):
 def test_without_matplotlib_the_cure_is_named(tmp_path, monkeypatch):
     run = _run(tmp_path / "run", {"position": _circles([1, 2])})
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UserError, match=r"pictures need matplotlib: pip install 'minusgrad\[plot\]'"):
+    with pytest.raises(UserError, match=re.escape(f"pictures need matplotlib: {pip_line('plot')}")):
         pictures.plot(run)
 
 

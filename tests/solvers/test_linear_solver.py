@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import block_diag, csr_matrix
 
-from minusgrad.errors import EnergyError, IndefiniteSystemError, RunFailedError
+from minusgrad.errors import EnergyError, IndefiniteSystemError, RunFailedError, pip_line
 from minusgrad.solvers import linear_solver
 from minusgrad.solvers.linear_solver import LinearSolver, chosen
 from minusgrad.solvers.sparse_factors import Pardiso
@@ -136,7 +136,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "solver: no solver named 'cholmod' (there are: auto, superlu, pardiso, multigrid, block_jacobi)": (
         lambda: LinearSolver("cholmod")
     ),
-    "solver: 'multigrid' needs pyamg, which is not installed; pip install \"minusgrad[fast]\"": (
+    f"solver: 'multigrid' needs pyamg, which is not installed; {pip_line('fast')}": (
         lambda: LinearSolver("multigrid")
     ),
 }

@@ -17,7 +17,7 @@ import torch
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, ti
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime, storage
-from minusgrad.errors import EnergyError, SceneError, TensorError
+from minusgrad.errors import EnergyError, SceneError, TensorError, pip_line
 from minusgrad.plugin import Cutoff
 from minusgrad.scene.document import load
 from minusgrad.torch import energy
@@ -561,7 +561,7 @@ def test_without_pytorch_the_extra_is_named() -> None:
         "    print(e, e.name, isinstance(e, UserError), isinstance(e, ModuleNotFoundError))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "PyTorch is not installed; pip install 'minusgrad[torch]' torch True True\n"
+    assert done.stdout == f"PyTorch is not installed; {pip_line('torch')} torch True True\n"
 
 
 def test_energies_of_listed_pairs_by_positions_and_box() -> None:

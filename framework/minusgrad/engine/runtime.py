@@ -29,7 +29,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
-from ..errors import RuntimeUnavailableError, unknown
+from ..errors import RuntimeUnavailableError, pip_line, unknown
 from . import lane_blocks, memory, source_texts
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
@@ -152,8 +152,8 @@ def _imported(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        package = "minusgrad" if name == "taichi" else f"minusgrad[{name}]"
-        raise RuntimeUnavailableError(f"engine '{name}' is not installed; pip install '{package}'") from None
+        line = "pip install 'minusgrad'" if name == "taichi" else pip_line(name)
+        raise RuntimeUnavailableError(f"engine '{name}' is not installed; {line}") from None
     if name == "taichi":
         _arrays_end_with_their_engine(module)
     with source_texts.lines_of_frames(), suppress(ModuleNotFoundError):  # an engine imports it late

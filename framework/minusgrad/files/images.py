@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import memory
-from ..errors import UserError
+from ..errors import UserError, pip_line
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 CELL_BYTES = 200
@@ -32,7 +32,7 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     try:
         from PIL import Image
     except ImportError:
-        raise UserError(f"'{file}': needs Pillow: pip install 'minusgrad[image]'") from None
+        raise UserError(f"'{file}': needs Pillow: {pip_line('image')}") from None
     if not data:
         raise UserError(f"'{file}' is empty (0 bytes)")
     with _unlimited(Image):

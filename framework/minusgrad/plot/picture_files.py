@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
+from ..errors import UserError, pip_line
 from ..files import durable
 from .style import INK
 
@@ -29,7 +29,7 @@ def matplotlib() -> Any:
         import matplotlib.backends.backend_agg
         import matplotlib.figure
     except ImportError as error:
-        raise UserError("pictures need matplotlib: pip install 'minusgrad[plot]'") from error
+        raise UserError(f"pictures need matplotlib: {pip_line('plot')}") from error
     return matplotlib
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..errors import EnergyError, SingularSystemError, unknown
+from ..errors import EnergyError, SingularSystemError, pip_line, unknown
 from .conjugate_gradients import BlockJacobi, Multigrid
 from .sparse_factors import Pardiso, SuperLU
 from .sparse_system import SparseSystem
@@ -44,10 +44,10 @@ METHODS: dict[str, Callable[[SparseSystem], Method]] = {
     "block_jacobi": BlockJacobi,
 }
 INSTALLED = {
-    "multigrid": (Multigrid.installed, "pyamg", 'pip install "minusgrad[fast]"'),
-    "pardiso": (Pardiso.installed, "pypardiso", "pip install pypardiso"),
+    "multigrid": (Multigrid.installed, "pyamg", "fast"),
+    "pardiso": (Pardiso.installed, "pypardiso", ""),
 }
-"""Methods of optional libraries: whether they are there, the library, and the command that installs it."""
+"""Methods of optional libraries: whether they are there, the library, and our extra that has it."""
 BITS = "the same on one machine with one number of threads; sums of libraries depend on both"
 """The sentence of the journal about the bits of solutions."""
 SMALL = 12_000
@@ -67,7 +67,8 @@ class LinearSolver:
         if method not in ("auto", *METHODS):
             raise EnergyError(f"solver: {unknown('solver', method, ['auto', *METHODS])}")
         if method in INSTALLED and not INSTALLED[method][0]():
-            _, library, command = INSTALLED[method]
+            _, library, extra = INSTALLED[method]
+            command = pip_line(extra) if extra else f"pip install {library}"
             raise EnergyError(f"solver: '{method}' needs {library}, which is not installed; {command}")
         self.method, self.chosen, self.why = method, method, "the scene asks for it"
         self._made: Method | None = None

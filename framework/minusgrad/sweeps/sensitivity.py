@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackageError, UserError
+from ..errors import MissingPackageError, UserError, pip_line
 from .scene_keys import SceneKey
 
 LEVEL = 0.95
@@ -73,4 +73,4 @@ def _salib(module: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "SALib":
             raise
-        raise MissingPackageError("SALib is not installed; pip install 'minusgrad[sensitivity]'") from None
+        raise MissingPackageError(f"SALib is not installed; {pip_line('sensitivity')}") from None

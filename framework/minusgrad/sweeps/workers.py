@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackageError, UserError
+from ..errors import MissingPackageError, UserError, pip_line
 from .point_run import Order, run_point
 from .rows import Row
 from .worker_processes import WorkerProcesses
@@ -68,7 +68,7 @@ def distributed() -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("distributed", "dask"):
             raise
-        text = "dask.distributed is not installed; pip install 'minusgrad[sweep]', or give --workers 0"
+        text = f"dask.distributed is not installed; {pip_line('sweep')}, or give --workers 0"
         raise MissingPackageError(text) from None
     return found
 

@@ -14,16 +14,14 @@ import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adj
 `pip install "minusgrad[torch]"`
 """
 
-from ..errors import MissingPackageError
+from ..errors import MissingPackageError, pip_line
 
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise MissingPackageError(
-        "PyTorch is not installed; pip install 'minusgrad[torch]'", name="torch"
-    ) from None
+    raise MissingPackageError(f"PyTorch is not installed; {pip_line('torch')}", name="torch") from None
 
 from .energy_function import energy
 from .equilibrium_function import equilibrium

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import MissingPackageError, UserError
+from ..errors import MissingPackageError, UserError, pip_line
 from ..plot import mesh_artists, picture_files
 from .scenery import Scenery
 from .space import SIDE
@@ -28,7 +28,7 @@ def viser() -> Any:
         import viser
     except ImportError:
         raise MissingPackageError(
-            "an interactive view needs viser: pip install 'minusgrad[view]'", name="viser"
+            f"an interactive view needs viser: {pip_line('view')}", name="viser"
         ) from None
     return viser
 

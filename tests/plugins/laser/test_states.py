@@ -21,7 +21,7 @@ from minusgrad.app.runs import build
 from minusgrad.assembly.contexts import ObserverContext, StateContext
 from minusgrad.energies.fields import State
 from minusgrad.engine import memory
-from minusgrad.errors import EnergyError, SceneError, UserError
+from minusgrad.errors import EnergyError, SceneError, UserError, pip_line
 from minusgrad.files import images
 from minusgrad.files.h5md import Raster
 from minusgrad.files.trajectory import Recorder
@@ -700,7 +700,7 @@ def test_counts_beyond_the_memory(scene, monkeypatch) -> None:
 def test_without_pillow_the_extra_is_named(scene, tmp_path, monkeypatch) -> None:
     (tmp_path / "a.png").write_bytes(b"...")
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert complaint(scene(**RIGHT)) == ("4:2: state: 'a.png': needs Pillow: pip install 'minusgrad[image]'")
+    assert complaint(scene(**RIGHT)) == f"4:2: state: 'a.png': needs Pillow: {pip_line('image')}"
     assert build(scene(), plugins=[alone]).state, "and other targets need it not"
 
 

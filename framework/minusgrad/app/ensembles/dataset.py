@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import MissingPackageError
+from ...errors import MissingPackageError, pip_line
 from ...files import h5md, trajectory
 from ...files.h5md import OBSERVABLES
 from .saved_ensemble import SavedEnsemble
@@ -32,7 +32,7 @@ def to_xarray(run: Path) -> "xarray.Dataset":
         import xarray
     except ImportError:
         raise MissingPackageError(
-            "to_xarray: needs the package xarray, which is not installed; pip install 'minusgrad[xarray]'"
+            f"to_xarray: needs the package xarray, which is not installed; {pip_line('xarray')}"
         ) from None
     saved = SavedEnsemble.or_none(run)
     arrays: dict[Hashable, Any] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import UserError
+from ...errors import UserError, pip_line
 from ...files import durable
 
 if TYPE_CHECKING:
@@ -112,7 +112,5 @@ def _av() -> Any:
     try:
         import av
     except ImportError as error:
-        raise UserError(
-            "movies as .mp4 need PyAV: pip install 'minusgrad[movie]', or give a .webp file"
-        ) from error
+        raise UserError(f"movies as .mp4 need PyAV: {pip_line('movie')}, or give a .webp file") from error
     return av
