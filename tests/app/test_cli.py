@@ -499,7 +499,7 @@ def test_folders_that_are_no_use(invoke, here: Path) -> None:
     assert invoke("run", TWO_BODY, SHORT, "--out", "run")[0] == 0
     assert complaint(invoke, "run", TWO_BODY, SHORT, "--out", "run") == (
         "minusgrad: run: contains a run already; use another --out, or `minusgrad resume run`, "
-        "or --force to overwrite it"
+        "or --force to overwrite it; in Python out=..., minusgrad.resume('run'), force=True"
     )
     for verb in ("resume", "plot"):
         assert complaint(invoke, verb, "mine") == (

@@ -358,5 +358,5 @@ def _refuse_occupied(path: Path, force: bool) -> None:
     if not force:
         raise RunFolderError(
             f"{path}: contains a run already; use another --out, or `minusgrad resume {path}`, "
-            "or --force to overwrite it"
+            f"or --force to overwrite it; in Python out=..., minusgrad.resume('{path}'), force=True"
         )
