@@ -667,6 +667,6 @@ def refuse_massless(what: str, inertia: np.ndarray) -> None:
     """Raise `EnergyError` for an inertia that is not above 0 and finite, with its node."""
     if (bad := np.flatnonzero(~((inertia > 0) & np.isfinite(inertia)))).size:
         raise EnergyError(
-            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no finite acceleration;"
-            " give it a small one (1e-20), or keep it out of the motion"
+            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no acceleration that"
+            " an energy could give; give it a positive one, and hold nodes that should stay ([[hold]])"
         )

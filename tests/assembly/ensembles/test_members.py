@@ -295,8 +295,8 @@ def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
         (
             "state.m",
             "{ list = [1, 0, 2] }",
-            "member 1: 'x' moves with inertia 0 at node 0: it has no finite acceleration; give it a small one"
-            " (1e-20), or keep it out of the motion",
+            "member 1: 'x' moves with inertia 0 at node 0: it has no acceleration that an energy could"
+            " give; give it a positive one, and hold nodes that should stay ([[hold]])",
         ),
         ("state.x", '{ jitter = 1, body = "a" }', "no body named 'a' (there are: none)"),
         (
