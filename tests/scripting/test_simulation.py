@@ -95,6 +95,8 @@ def test_a_run_records_and_is_read_again(tmp_path: Path) -> None:
     simulation.restore(start)  # as before the run, whose observers are no part of it
     assert (simulation.stepper.step, seen) == (10, [15, 30])
     assert np.array_equal(run["position"][0], position(simulation))
+    for initial in (run, {"run": run}, {"run": run.folder}):
+        assert np.array_equal(position(gravitating(initial=initial)), run["position"][-1])
     assert run.series("observables/total").step.tolist() == list(range(10, 45, 5))
 
 

@@ -127,8 +127,11 @@ def _check_space(name: str, roles: Mapping[str, Node], bound: Mapping[str, Field
         if shape != wanted:
             shown = "a scalar" if not shape else f"of shape {list(shape)}"
             expected = "a scalar" if not role.shape else f"of shape {list(role.shape)}"
+            field, cure = bound[argument].name, ""
+            if not shape and len(role.shape) == 1:
+                cure = f"; give {field}[:, None] for vectors of one component, or declare Node('{role.unit}')"
             raise EnergyError(
-                f"{name}.{argument}: field '{bound[argument].name}' is {shown} at each node, not {expected}"
+                f"{name}.{argument}: field '{field}' is {shown} at each node, not {expected}{cure}"
             )
 
 

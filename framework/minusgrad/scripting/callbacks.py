@@ -168,7 +168,23 @@ def called(simulation: Scripted, callback: Callback) -> Written:
         raise CallbackError(
             f"callback '{callback.name}' took steps at step {step}; it may change fields, parameters and dt"
         )
-    return simulation.changes.found()
+    found = simulation.changes.found()
+    _refuse_non_finite(simulation, callback, found.names)
+    return found
+
+
+def _refuse_non_finite(simulation: Scripted, callback: Callback, names: Sequence[str]) -> None:
+    """Raise `CallbackError` for the first of these fields and parameters that is not finite."""
+    fields, step = simulation.saved_fields, simulation.stepper.step
+    known: dict[str, Any] = {"dt": simulation.stepper.dt, **simulation.parameters}
+    for name in names:
+        values = np.asarray(fields[name].values if name in fields else known[name])
+        if (bad := np.argwhere(~np.isfinite(values))).size:
+            where = f" at [{', '.join(map(str, bad[0]))}]" if values.ndim else ""
+            raise CallbackError(
+                f"callback '{callback.name}' set {name} to {values[tuple(bad[0])]}{where} at step {step}; set"
+                " finite numbers"
+            )
 
 
 class Calls:

@@ -8,6 +8,7 @@ Nothing is validated here that the scene validates; messages name the argument.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..assembly.arrays.arrays_state import USUAL
 from ..energies.roles import Datum, Node
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import UserError, unknown
+from ..scene.document import PROGRAM
 from ..scene.units import UnitSystem
 from .stepper_blocks import StepperBlock
 
@@ -36,6 +38,8 @@ LISTS = {
     "observe": "observe",
 }
 """The section of each argument that is a list of tables."""
+FORCES = ("energy", "compound", "lagrangian", "magnetic", "constraint")
+"""The sections of which a scene needs one, if it is no program."""
 TABLES = ("units", "runtime", "initial", "box", "checkpoint", "fit", "ensemble")
 """Arguments that are tables of the same name."""
 
@@ -67,7 +71,7 @@ class SceneTables:
         given, blocks = self._given, self._blocks
         data = {"title": given.get("title"), "plugins": given.get("plugins")}
         data |= {"units": _units(given.get("units")), "runtime": given.get("runtime"), "state": self._state}
-        data |= {"initial": given.get("initial"), "box": _box(given.get("box"))}
+        data |= {"initial": _initial(given.get("initial")), "box": _box(given.get("box"))}
         data |= {section: blocks[section] for section in LISTS.values() if section != "observe"}
         data |= {"stepper": _stepper(given.get("stepper")), "run": self._run}
         data |= {"observe": blocks["observe"] or self._defaults}
@@ -77,6 +81,11 @@ class SceneTables:
                 raise UserError(
                     f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary"
                 )
+        if data["stepper"].get("kind") != PROGRAM and not any(blocks[section] for section in FORCES):
+            raise UserError(
+                "energies: needs an energy, got none; write energies=[minusgrad.energy('spring',"
+                " stiffness=3.0)], or call one of your own with its values"
+            )
         empty = [k for k, v in data.items() if v is None or (v == [] and k != "plugins")]
         return {k: v for k, v in data.items() if k not in empty}
 
@@ -226,8 +235,36 @@ def _units(given: Any) -> Any:
     return {"system": given} if isinstance(given, str) else given
 
 
+def _initial(given: Any) -> Any:
+    """The table of initial values; of a run, that starts with its last state.
+
+    Raises `UserError` for an array in place of a file.
+    """
+    table = given if isinstance(given, Mapping) else {"run": _folder(given)}
+    if given is None or (given is not table and not isinstance(table["run"], str)):
+        return given
+    fields = table.get("fields")
+    for name, one in fields.items() if isinstance(fields, Mapping) else ():
+        if not isinstance(one, (str, Mapping)):
+            raise UserError(
+                f"initial: fields: '{name}': needs the name of a file, got {_kind_of(one)}; give the array in"
+                f" fields={{'{name}': ...}}"
+            )
+    return {**table, "run": _folder(table["run"])} if "run" in table else dict(table)
+
+
+def _folder(run: Any) -> Any:
+    """The folder of a run, as a scene names it; anything else as it is."""
+    path = getattr(run, "folder", run)
+    return str(path) if isinstance(path, Path) else path
+
+
 def _box(given: Any) -> Any:
-    """The table of a box; of a list its edges."""
+    """The table of a box; of a list its edges. Raises `UserError` for one number."""
+    if isinstance(given, (int, float, np.number)):
+        raise UserError(
+            f"box: needs an edge for each axis, got {given}; write box=[{given}, {given}, {given}]"
+        )
     return {"edges": np.asarray(given).tolist()} if isinstance(given, (list, tuple, np.ndarray)) else given
 
 
