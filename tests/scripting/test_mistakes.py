@@ -8,6 +8,7 @@ import pytest
 
 import minusgrad as mg
 from minusgrad import Node, Parameter, UserError, local_energy
+from minusgrad.errors import CallbackError
 from minusgrad_gravity.gravity import gravity
 
 X, V, M = np.eye(3), np.zeros((3, 3)), np.ones(3)
@@ -35,7 +36,11 @@ def fields(**given: Any) -> Callable[[], Any]:
         (lambda: made(stepper=None), "stepper: needs a stepper, got none; write stepper=minusgrad.Leap"),
         (lambda: made(fields=[X]), "fields: needs arrays by name, got a list"),
         (lambda: made(energy=[]), "Simulation: no argument named 'energy'; did you mean 'energies'?"),
-        (lambda: made(energies=[]), "simulation: energy: required, but missing"),
+        (lambda: made(energies=[]), "energies: needs an energy, got none; write energies=["),
+        (lambda: made(box=3.0), "box: needs an edge for each axis, got 3.0; write box=[3.0, 3.0, 3.0]"),
+        (lambda: made(initial={"fields": {"v": V}}), "initial: fields: 'v': needs the name of a file, got a"),
+        (lambda: made(initial=3), "initial: needs a table, got a int; give a dictionary"),
+        (fields(x=M, v=M), "is a scalar at each node, not of shape ['d']; give x[:, None] for vectors of"),
         (lambda: made(energies=[bowl]), "simulation: energy.0.k: required, but missing"),
         (lambda: made(energies=[bowl(kk=1.0)]), "simulation: energy.0.kk: no key 'kk'; did you mean 'k'?"),
         (lambda: made(energies=[len]), "energies[0]: needs an energy, or a table, got a "),
@@ -96,6 +101,17 @@ def test_mistakes_about_runs() -> None:
     assert repr(mg.Leapfrog(dt=0.1)) == "Leapfrog(dt=0.1)"
 
 
+def test_a_callback_that_sets_nan_is_named() -> None:
+    simulation = made()
+
+    @simulation.every(5)
+    def nanny(sim: mg.Simulation) -> None:
+        sim.fields["v"].set(HOLE)
+
+    with pytest.raises(CallbackError, match=r"callback 'nanny' set v to nan at \[0, 0\] at step 5; set fin"):
+        simulation.step(10)
+
+
 def test_an_energy_may_have_the_name_of_an_installed_one() -> None:
     @local_energy("spring", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
     def spring(x, k):
@@ -103,4 +119,6 @@ def test_an_energy_may_have_the_name_of_an_installed_one() -> None:
 
     simulation = mg.Simulation(fields={"x": X}, energies=[spring(k=2.0)], stepper=mg.Leapfrog(dt=0.1))
     assert simulation.potential.value(0.0) == pytest.approx(3.0)
+    assert "the mass of each node is 1 kg, as there is no field 'm'" in simulation.remarks
+    assert not [one for one in made().remarks if "mass" in one]
     assert "plugins = []" in simulation.to_toml()

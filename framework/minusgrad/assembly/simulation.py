@@ -159,6 +159,7 @@ class Simulation:
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
         self._refuse_a_stepper_that_forgets()
+        self._say_the_mass()
         if self.state.of_rest and self.stepper.motions:
             with self.placed(scene.stepper.path):
                 raise EnergyError(
@@ -337,6 +338,14 @@ class Simulation:
         if isinstance(block, ArraysBlock) and own:
             with self.placed(self.scene.state.path):
                 refuse_unread(self.state, block.labels, self.potentials, self.scene.document.data)
+
+    def _say_the_mass(self) -> None:
+        """A remark about nodes of a state of arrays that move with the default mass."""
+        block = self._validated.models[self.scene.state.path]
+        if isinstance(block, ArraysBlock) and block.motions is None and "m" not in self.state.fields:
+            unit = f" {self.units.symbol('kg')}".removesuffix(" 1")
+            text = f"the mass of each node is 1{unit}, as there is no field 'm'"
+            self.starting.remarks += [text] if self.stepper.motions else []
 
     def _refuse_frozen_rest(self) -> None:
         """Refuse terms that keep numbers of the shape at rest, where this is a field that may change."""
