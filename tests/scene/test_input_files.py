@@ -66,3 +66,11 @@ def test_names_that_lead_nowhere(context: StateContext, name: str, reason: str) 
         context.read(name)
     assert reason in str(refused.value).replace("\\x00", r"\\x00")
     assert str(refused.value).endswith("; paths start at the scene's folder")
+
+
+def test_the_scene_of_a_run_says_where_its_files_are(context: StateContext, tmp_path: Path) -> None:
+    (tmp_path / "journal.jsonl").touch()
+    with pytest.raises(UserError) as refused:
+        context.read("arrays.h5")
+    cure = f"this scene is that of a run, whose files are in {tmp_path / 'inputs'}: to repeat it, copy"
+    assert cure in str(refused.value)

@@ -61,8 +61,19 @@ class StateContext:
             self.files[name] = input_files.read(path, f"'{name}'")
         except (OSError, ValueError) as error:
             reason, shown = getattr(error, "strerror", None) or error, printable(name)
-            raise UserError(f"cannot read '{shown}' ({reason}); paths start at the scene's folder") from None
+            cure = self._of_run() or "; paths start at the scene's folder"
+            raise UserError(f"cannot read '{shown}' ({reason}){cure}") from None
         return self.files[name]
+
+    def _of_run(self) -> str:
+        """The cure where the scene is that of a run, which keeps its files in a folder of their own."""
+        if not (self.folder / "journal.jsonl").is_file():
+            return ""
+        return (
+            f"; this scene is that of a run, whose files are in {self.folder / 'inputs'}: to repeat it, copy"
+            " scene.toml and these files into one folder, and run the scene there with its overrides, which"
+            " are in overrides.json"
+        )
 
     def random(self, stream: str) -> np.random.Generator:
         """A generator of random numbers for the scene's seed and a named stream (Philox)."""
