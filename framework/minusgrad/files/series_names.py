@@ -15,6 +15,9 @@ from . import checkpoint, h5md, trajectory
 USUAL = {"x": "position", "v": "velocity", "m": "mass"}
 """The labels of fields in runs whose checkpoints do not have them."""
 
+RECORDED = {"energies": ("total", "kinetic", "potential", "energy"), "frames": ("position", "velocity")}
+"""The usual series of observers, by the observer's kind."""
+
 
 def found(run: Path, name: str, known: Sequence[str] | None = None) -> str:
     """The name in the files of a recorded series. known: all series, if they have been listed.
@@ -27,7 +30,17 @@ def found(run: Path, name: str, known: Sequence[str] | None = None) -> str:
         return fits[0]
     if fits:
         raise UserError(f"{run}: '{name}' may be {' or '.join(fits)}; write one of them out")
-    raise UserError(f"{run}: {unknown('series', name, shown(known))}")
+    raise UserError(f"{run}: {unknown('series', name, shown(known))}{_cure(name, shown(known))}")
+
+
+def _cure(name: str, known: Sequence[str]) -> str:
+    """The words about a series that an observer would record, or that is one of several energies."""
+    if name == "energy":
+        there = [f"'{one}'" for one in known if one in ("total", "kinetic") or one.startswith("potential/")]
+        if there:
+            return f"; energies are {', '.join(there)}"
+    observer = next((o for o, names in RECORDED.items() if name.partition("/")[0] in names), "")
+    return f"; record it with the observer '{observer}'" if observer else ""
 
 
 def label_of(run: Path, name: str, known: Sequence[str]) -> str:

@@ -65,6 +65,29 @@ def test_an_unknown_name_is_answered_with_the_near_one(folder):
         minusgrad.open(folder)["positon"]
 
 
+@pytest.mark.parametrize(
+    ("recorded", "name", "cure"),
+    [
+        ("position", "total", "; record it with the observer 'energies'"),
+        ("position", "potential/gravity", "; record it with the observer 'energies'"),
+        ("phi", "position", "; record it with the observer 'frames'"),
+        ("position", "energy", "; record it with the observer 'energies'"),
+        ("position", "mass", ")"),
+    ],
+)
+def test_a_usual_series_that_was_not_recorded_names_its_observer(tmp_path, recorded, name, cure):
+    run = minusgrad.open(recorded_run(tmp_path / "run", {recorded: X}))
+    with pytest.raises(UserError) as refused:
+        run[name]
+    assert str(refused.value).endswith(f"(there are: {recorded}){cure.removeprefix(')')}")
+
+
+def test_energy_is_several_series(tmp_path):
+    run = minusgrad.open(recorded_run(tmp_path / "run", {}, {"kinetic": T, "potential/well": T, "total": T}))
+    with pytest.raises(UserError, match=r"; energies are 'kinetic', 'potential/well', 'total'$"):
+        run["energy"]
+
+
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(RunFolderError, match="not a run"):
         minusgrad.open(tmp_path)
