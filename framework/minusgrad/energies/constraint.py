@@ -24,7 +24,7 @@ KNOWN = (Node, Datum, Parameter, Table, Time, Box)
 """The roles of the arguments of a constraint, besides Linear ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Constraint(LocalEnergy):
     """A named constraint; made by `constraint`. Its `function` is g of one element."""
 

@@ -21,7 +21,7 @@ from .local_energy import LocalEnergy
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lagrangian(LocalEnergy):
     """A Lagrangian, made by `lagrangian`: a local function of coordinates and rates, in units of energy.
 

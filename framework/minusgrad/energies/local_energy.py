@@ -30,7 +30,7 @@ from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import declared, declared_edges, known_symmetries
 from .pairs.cutoff import Cutoff
-from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete
+from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete, listed_roles
 from .values.energy_values import Declaration
 
 INSIDE = "_inside"
@@ -68,6 +68,10 @@ class LocalEnergy(Declaration):
     cutoff: Cutoff | None = field(default=None, kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
     looks: Looks | None = field(default=None, kw_only=True, compare=False)
+
+    def __repr__(self) -> str:
+        """`LocalEnergy('gravity', over 'pairs': x [m], m [kg], G [m^3 kg^-1 s^-2])`."""
+        return f"{type(self).__name__}('{self.name}', over {self.over!r}: {listed_roles(self.roles)})"
 
     @property
     def arguments(self) -> tuple[str, ...]:

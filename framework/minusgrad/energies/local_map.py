@@ -86,7 +86,7 @@ class Output:
     shape: Shape = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LocalMap(LocalEnergy):
     """A named local map; made by `local_map`. `outputs`: its results, by the declared names of fields."""
 

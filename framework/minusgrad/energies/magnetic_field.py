@@ -30,7 +30,7 @@ WHY = {
 """Why a vector potential has no arguments of some roles."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MagneticField(LocalEnergy):
     """A magnetic field, made by `vector_potential`: `function` is A(x, ...), or B itself where `uniform`.
 

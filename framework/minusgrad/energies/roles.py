@@ -1,6 +1,7 @@
 """Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -256,3 +257,9 @@ def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ..
         raise EnergyError("a parameter cannot have a value for each node of a tuple; use a Datum")
     known: dict[int | str, int | None] = {"d": d, SURFACE: (d or 0) - 1, "k": k}
     return tuple(known.get(s, s) for s in shape)  # type: ignore[arg-type,misc]
+
+
+def listed_roles(roles: Mapping[str, Role]) -> str:
+    """Arguments in one line: `x [m], q [C], sharpness`."""
+    units = {name: getattr(role, "unit", "") for name, role in roles.items()}
+    return ", ".join(f"{name} [{unit}]" if unit else name for name, unit in units.items())

@@ -43,7 +43,7 @@ from ..errors import EnergyError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
 from .declaration import identifier, known_symmetries, refuse_block_keys
-from .roles import Datum, Node, Parameter, Role, Shape, Time
+from .roles import Datum, Node, Parameter, Role, Shape, Time, listed_roles
 from .stage_order import Schedule
 from .values.energy_values import Declaration
 
@@ -123,6 +123,10 @@ class Staged(Declaration):
     schedule: Schedule = field(hash=False, compare=False)
     example: Example | None = field(default=None, hash=False, compare=False)
     symmetries: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """`Staged('pme', 4 stages: x [m], q [C])`."""
+        return f"{type(self).__name__}('{self.name}', {len(self.stages)} stages: {listed_roles(self.roles)})"
 
     def of_role(self, role: type[Role]) -> dict[str, Any]:
         """The arguments of one role."""

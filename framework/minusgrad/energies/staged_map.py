@@ -22,7 +22,7 @@ from .roles import Node, Role
 from .staged_energy import Between, Example, Stage, Staged, checked_schedule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StagedMap(Staged):
     """A named map made of kernels, as `staged_map` returns it; `gives`: its output fields by name.
 

@@ -39,6 +39,16 @@ class Series(NamedTuple):
     time: np.ndarray
     value: np.ndarray
 
+    def __repr__(self) -> str:
+        """`Series(41 moments, steps 0 to 40, times 0 to 0.4, value (41, 3))`."""
+        if not len(self.step):
+            return f"Series(no moments, value {self.value.shape})"
+        (first, last), (begin, end) = self.step[[0, -1]], self.time[[0, -1]]
+        return (
+            f"Series({len(self.step)} moments, steps {first} to {last}, times {begin:.6g} to {end:.6g},"
+            f" value {self.value.shape})"
+        )
+
 
 @dataclass
 class _Rows:

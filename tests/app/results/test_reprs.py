@@ -1,5 +1,7 @@
 """How runs show themselves outside of notebooks, and the choice of a display of progress."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,10 @@ from minusgrad.app.progress import progress
 from minusgrad.app.results.notebook_progress import Line, in_notebook
 from minusgrad.assembly.blocks import html_tables
 from minusgrad.energies.fields import Field
+from minusgrad.scene.units import UnitSystem
+from minusgrad_crystals.sutton_chen import sutton_chen_density
+from minusgrad_elastic.rods import rod
+from minusgrad_gravity.gravity import gravity
 from tests.support.recorded_runs import T, recorded_run
 
 
@@ -50,6 +56,24 @@ def test_a_table_leaves_columns_without_a_value_out():
 def test_a_field_says_its_shape_type_and_unit():
     assert repr(Field.of("x", np.zeros((3, 2)), "m")) == "Field('x', [3, 2], float64, SI unit m)"
     assert repr(Field.of("q", np.zeros(3))) == "Field('q', [3], float64)"
+
+
+def test_energies_and_series_are_shown_in_one_line(tmp_path):
+    units = "x [m], m [kg], G [m^3 kg^-1 s^-2], softening [m]"
+    assert repr(gravity) == f"LocalEnergy('gravity', over 'pairs': {units})"
+    assert repr(rod).startswith("Constraint('rod', over ")
+    assert repr(sutton_chen_density).startswith("LocalMap('sutton_chen_density', over 'pairs': x [m], ")
+    run = minusgrad.open(recorded_run(tmp_path / "run", {"position": np.zeros((len(T), 3, 2))}))
+    shown = "Series(40 moments, steps 0 to 39, times 0 to 6, value (40, 3, 2))"
+    assert repr(run.series("position")) == shown
+
+
+def test_a_simulation_without_steps_of_a_scene_does_not_count_them():
+    stepper = SimpleNamespace(name="leapfrog", step=0, time=0.0, dt=0.1, residual=None)
+    parts = {"units": UnitSystem.si(), "stepper": stepper, "fields": {}, "potentials": ()}
+    scene = SimpleNamespace(title="links", path="links.toml")
+    texts = [html_tables.of_simulation(SimpleNamespace(last=last, scene=scene, **parts)) for last in (0, 7)]
+    assert ["steps of the scene" in text for text in texts] == [False, True]
 
 
 def test_pictures_and_films_take_the_names_that_series_have(tmp_path):

@@ -33,7 +33,9 @@ def of_simulation(simulation: Any) -> str:
     if stepper.residual is None:
         clock += [("time", _quantity(stepper.time, units.symbol("s")))]
         clock += [("dt", _quantity(stepper.dt, units.symbol("s")))]
-    facts = [("stepper", stepper.name), *clock, ("steps of the scene", simulation.last)]
+    facts = [("stepper", stepper.name), *clock]
+    if simulation.last:
+        facts.append(("steps of the scene", simulation.last))
     fields = (
         (name, " × ".join(map(str, one.shape)), one.dtype.name, pretty(units.symbol(one.unit)))
         for name, one in simulation.fields.items()
