@@ -404,6 +404,12 @@ def pretty(unit: str) -> str:
     return raised(name) if factor == 1.0 else f"{factor:g} {raised(name)}"
 
 
+def named(unit: str) -> str:
+    """`J` for m^2 kg s^-2, where such a name is exactly this unit; else the unit as it stands."""
+    factor, name = reduced(unit)
+    return name if factor == 1.0 else unit
+
+
 def raised(unit: str) -> str:
     """A unit with raised powers and the micro sign, as it stands; nothing for a plain number."""
     powers = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)

@@ -1,5 +1,6 @@
 """Run folders opened to be read: names, series, how it ended; without an engine, and of every kind."""
 
+import io
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.app.results.csv_export import export
 from minusgrad.app.results.ensemble_run import EnsembleRun
 from minusgrad.app.results.fit import Fit
 from minusgrad.app.results.run import Run
@@ -80,6 +82,19 @@ def test_a_usual_series_that_was_not_recorded_names_its_observer(tmp_path, recor
     with pytest.raises(UserError) as refused:
         run[name]
     assert str(refused.value).endswith(f"(there are: {recorded}){cure.removeprefix(')')}")
+
+
+def test_units_are_named_in_python_in_tables_and_datasets(tmp_path):
+    path, recorder = tmp_path / "run", Recorder({"total": ("m^2 kg s^-2", 1.0)}, ("s", 1.0))
+    recorder.record_observables(0, 0.0, {"total": 1.5})
+    with RunDir.create(path, b"", []) as folder:
+        folder.save(Snapshot(0, 0.0, 0.1, {}, meta={}), recorder, keep=2)
+    run = minusgrad.open(path)
+    assert run.unit("total") == "J"
+    assert run.to_xarray()["total"].attrs["units"] == "J"
+    out = io.StringIO()
+    export(path, ["total"], out)
+    assert out.getvalue().splitlines()[0] == "step,time [s],total [J]"
 
 
 def test_energy_is_several_series(tmp_path):

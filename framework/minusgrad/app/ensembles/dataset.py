@@ -18,6 +18,7 @@ import numpy as np
 from ...errors import MissingPackageError, pip_line
 from ...files import h5md, trajectory
 from ...files.h5md import OBSERVABLES
+from ...scene import units
 from .saved_ensemble import SavedEnsemble
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def to_xarray(run: Path) -> "xarray.Dataset":
         coordinates[clock] = clock, time, {"units": of_time}
         coordinates[clock.replace("time", "step")] = clock, step
         value, axes = _axes(name, value, saved)
-        arrays[_label(name)] = (clock, *axes), value, {"units": symbol, "series": name}
+        arrays[_label(name)] = (clock, *axes), value, {"units": units.named(symbol), "series": name}
     return xarray.Dataset(arrays, coordinates, {"run": str(run)})
 
 

@@ -22,6 +22,7 @@ from ...files import h5md, series_names, trajectory
 from ...files.h5md import OBSERVABLES
 from ...files.run_folder import RunDir
 from ...files.trajectory import Series
+from ...scene import units
 from ..ensembles import member_table
 from ..ensembles.saved_ensemble import SavedEnsemble
 
@@ -175,4 +176,4 @@ def part(at: tuple[int, ...], shape: tuple[int, ...]) -> str:
 def _titled(path: Path, name: str, leaf: str = "value") -> str:
     value, time = trajectory.symbols(path, name)
     unit, title = (time, "time") if leaf == "time" else (value, h5md.label(name))
-    return f"{title} [{unit}]" if unit and unit != "1" else title
+    return f"{title} [{units.named(unit)}]" if unit and unit != "1" else title

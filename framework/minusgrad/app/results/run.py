@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import RunFolderError, UserError
 from ...files import h5md, series_names, trajectory
 from ...files.run_folder import RunDir
+from ...scene import units
 
 if TYPE_CHECKING:
     import xarray
@@ -148,8 +149,11 @@ class Run:
         return series_names.found(self.folder, name)
 
     def unit(self, name: str) -> str:
-        """The unit symbol of a series; "" if it has none. Raises `UserError` as `series` does."""
-        return trajectory.symbols(self.folder, self._path(name))[0]
+        """The unit symbol of a series, such as "J"; "" if it has none.
+
+        Raises `UserError` as `series` does.
+        """
+        return units.named(trajectory.symbols(self.folder, self._path(name))[0])
 
     @property
     def times(self) -> np.ndarray:
