@@ -317,8 +317,8 @@ def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
     kinks = [f for f in term_check.of_energy(driven) if f.question == "kink"]
     assert [(f.argument, f.passed, f.warning) for f in kinks] == [("x", True, True)]
     assert kinks[0].text == (
-        "U is finite and its gradient is not: guard a root or norm of zero, norm(eps), where two nodes"
-        " coincide"
+        "U of 'driven' is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
+        " where two nodes coincide"
     )
 
 

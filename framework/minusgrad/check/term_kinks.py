@@ -39,7 +39,10 @@ def _is_kink(potential: Potential, field: str, t: float) -> bool:
 
 def _kink(subject: TermSubject, argument: str, words: str) -> Finding:
     subject.where = words
-    text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
+    text = (
+        f"U of '{subject.term.name}' is finite and its gradient is not: guard a root or norm of zero,"
+        " norm(eps),"
+    )
     return replace(subject.finding(argument, "kink", True, None, text), warning=True)
 
 
