@@ -1,5 +1,6 @@
 """Messages and listings that a newcomer meets in the first hour."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import minusgrad
 from minusgrad import UserError
 from minusgrad.errors import SceneError
 from tests.support.command import SCENES
+from tests.support.pages import ROOT
 
 NETWORK = """
 [units]
@@ -49,6 +51,17 @@ def test_numbers_and_tuples_that_do_not_fit(kind: str, keys: str, message: str, 
     with pytest.raises(SceneError) as refusal:
         minusgrad.build(tmp_path / "net.toml")
     assert str(refusal.value).partition(": ")[2] == message
+
+
+def test_every_state_is_in_the_table_of_the_page(invoke: Callable) -> None:
+    """Also those of the core and of all shipped plugins."""
+    _, out, _ = invoke("states", "--json")
+    packages = ROOT / "plugins"
+    ours = {one["kind"] for one in json.loads(out) if (packages / f"minusgrad_{one['plugin']}").is_dir()}
+    text = (ROOT / "docs" / "scenes.md").read_text().partition("## States")[2].partition("\n## ")[0]
+    rows = [row.split("|")[1] for row in text.splitlines() if row.startswith("|")]
+    missing = (ours | {"arrays"}) - {kind for row in rows for kind in re.findall("`([a-z_]+)`", row)}
+    assert not missing
 
 
 @pytest.mark.unit
