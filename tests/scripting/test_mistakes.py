@@ -1,6 +1,8 @@
 """Mistakes in a simulation of arrays are one message each, with the argument and the cure."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import minusgrad as mg
 from minusgrad import Node, Parameter, UserError, local_energy
 from minusgrad.errors import CallbackError
+from minusgrad.plugin import SCHEMES, Integrator, Record, hookimpl
 from minusgrad_gravity.gravity import gravity
 
 X, V, M = np.eye(3), np.zeros((3, 3)), np.ones(3)
@@ -86,6 +89,26 @@ def test_fields_that_a_label_an_observer_or_a_term_names_are_kept() -> None:
         observe=[frames],
     )
     assert {"y", "mark", "shown"} <= simulation.fields.keys()
+
+
+def test_blocks_of_plugins_may_read_fields_but_those_of_ours_no_mass() -> None:
+    stepper = mg.stepper("springy", dt=0.1)
+
+    class Springy(Record):
+        dt: float
+
+        def make(self, context: Any) -> Any:
+            return Integrator(context.potential, context.motions, SCHEMES["leapfrog"], self.dt)
+
+    plugin = ModuleType("springy")
+    plugin.register_steppers = hookimpl(lambda: {"springy": Springy})  # type: ignore[attr-defined]
+    given = {"fields": {"x": X, "mass": M}, "energies": [bowl(k=1.0)], "stepper": stepper}
+    assert "mass" in mg.Simulation(plugins=[plugin], **given).fields  # type: ignore[arg-type]
+    radii = mg.observer("radial_distribution", every=1, radius=1.0, bins=4)
+    for fields, is_refused in (({"x": X, "heat": M}, False), ({"x": X, "mass": M}, True)):
+        given = {"fields": fields, "energies": [bowl(k=1.0)], "observe": [radii], "box": [3.0, 3.0, 3.0]}
+        with pytest.raises(UserError, match="fields/mass") if is_refused else nullcontext():
+            mg.Simulation(stepper=mg.Leapfrog(dt=0.1), **given)  # type: ignore[arg-type]
 
 
 def test_mistakes_about_runs() -> None:

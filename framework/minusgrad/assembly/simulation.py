@@ -65,13 +65,13 @@ from ..steppers.stepper import Stepper, refuse_time_steps
 from ..steppers.timed.time_stepper import TimeStepper
 from . import job, provenance
 from .arrays.arrays_state import ArraysBlock
-from .arrays.unread_fields import refuse_unread
+from .arrays.unread_fields import MISTAKEN, refuse_unread
 from .blocks import html_tables
 from .blocks.slopes import slope_of
 from .blocks.term_block import TermBlock, bodies_named, magnetic_term
 from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
 from .initial.initial_values import InitialValues
-from .installed_plugins import Plugin
+from .installed_plugins import OURS, Plugin
 from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources
@@ -331,13 +331,14 @@ class Simulation:
             self.stepper.begin_at(self.initial.time)
 
     def _refuse_unread(self) -> None:
-        """Refuse fields of a state of arrays that nothing reads; blocks of plugins may read any."""
-        block = self._validated.models[self.scene.state.path]
-        chosen = [self.scene.stepper, *self.scene.observe]
-        own = all(self._validated.entries[one.path].owner.name == "core" for one in chosen)
-        if isinstance(block, ArraysBlock) and own:
+        """Refuse fields of a state of arrays that nothing reads; blocks of other distributions may do so."""
+        block, data = self._validated.models[self.scene.state.path], self.scene.document.data
+        chosen = [self.scene.stepper, *self.scene.observe, *self.scene.compound]
+        owners = [self._validated.entries[one.path].owner for one in chosen]
+        if isinstance(block, ArraysBlock) and all(one.distribution == OURS for one in owners):
+            among = None if all(one.name == "core" for one in owners) else MISTAKEN
             with self.placed(self.scene.state.path):
-                refuse_unread(self.state, block.labels, self.potentials, self.scene.document.data)
+                refuse_unread(self.state, block.labels, self.potentials, data, among)
 
     def _say_the_mass(self) -> None:
         """A remark about nodes of a state of arrays that move with the default mass."""

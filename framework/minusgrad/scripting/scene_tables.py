@@ -255,8 +255,9 @@ def _initial(given: Any) -> Any:
 
 def _folder(run: Any) -> Any:
     """The folder of a run, as a scene names it; anything else as it is."""
-    path = getattr(run, "folder", run)
-    return str(path) if isinstance(path, Path) else path
+    if isinstance(folder := getattr(run, "folder", None), Path):
+        return str(folder.resolve())  # wherever the scene is written
+    return str(run) if isinstance(run, Path) else run
 
 
 def _box(given: Any) -> Any:

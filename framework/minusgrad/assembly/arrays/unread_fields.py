@@ -1,8 +1,9 @@
 """Fields of a state of arrays that nothing reads: a misspelt name would silently leave its default.
 
 A field is read by a term, map, slope, dissipation, magnetic field, constraint, motion, hold or grid, or is
-named in the block of the stepper or of an observer, in a fit or an ensemble. Steppers and observers of
-plugins may read any field. A label keeps a field that is only recorded.
+named in the block of the stepper or of an observer, in a fit or an ensemble. Steppers, observers and
+compounds of plugins may read any field; those of this distribution, none that is called mass or velocity. A
+label keeps a field that is only recorded.
 """
 
 import re
@@ -14,7 +15,7 @@ from ...energies.fields import BOX, POSITIONS, State
 from ...errors import EnergyError
 from ...potential.potential import Potential
 
-NAMING = ("stepper", "observe", "hold", "fit", "ensemble")
+NAMING = ("stepper", "observe", "hold", "slope", "compound", "fit", "ensemble")
 """The sections that may name a field."""
 USUAL = {
     "m": ("mass", "masses", "inertia", "M"),
@@ -23,14 +24,21 @@ USUAL = {
     "charge": ("charges", "q"),
 }
 """Other names that a user may give to the usual fields."""
+MISTAKEN = frozenset(USUAL["m"] + USUAL["v"])
+"""Names that no block of this distribution reads."""
 
 
 def refuse_unread(
-    state: State, labelled: Iterable[str], potentials: Iterable[Potential], data: Mapping[str, Any]
+    state: State,
+    labelled: Iterable[str],
+    potentials: Iterable[Potential],
+    data: Mapping[str, Any],
+    among: Iterable[str] | None = None,
 ) -> None:
     """Raise `EnergyError` for the first field that is read by nothing.
 
     labelled: the fields that the scene labels. potentials: all that is evaluated. data: the whole scene.
+    among: the names that are refused (default: all).
     """
     read = {POSITIONS, BOX, *labelled}
     for one in potentials:
@@ -43,7 +51,7 @@ def refuse_unread(
     read |= {hold.field for hold in state.holds}
     for section in NAMING:
         read |= set(_words(data.get(section)))
-    for name in state.fields:
+    for name in state.fields if among is None else state.fields.keys() & among:
         if name not in read:
             raise EnergyError(
                 f"fields/{name}: is read by nothing, got {len(state.fields[name])} values; rename"
