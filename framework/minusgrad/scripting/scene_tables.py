@@ -73,7 +73,8 @@ class SceneTables:
         data |= {"units": _units(given.get("units")), "runtime": given.get("runtime"), "state": self._state}
         data |= {"initial": _initial(given.get("initial")), "box": _box(given.get("box"))}
         data |= {section: blocks[section] for section in LISTS.values() if section != "observe"}
-        data |= {"stepper": _stepper(given.get("stepper")), "run": self._run}
+        stepper = _stepper(given.get("stepper"))
+        data |= {"stepper": stepper, "run": self._run}
         data |= {"observe": blocks["observe"] or self._defaults}
         data |= {name: given.get(name) for name in ("checkpoint", "fit", "ensemble")}
         for name in TABLES:
@@ -81,7 +82,7 @@ class SceneTables:
                 raise UserError(
                     f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary"
                 )
-        if data["stepper"].get("kind") != PROGRAM and not any(blocks[section] for section in FORCES):
+        if stepper.get("kind") != PROGRAM and not any(blocks[section] for section in FORCES):
             raise UserError(
                 "energies: needs an energy, got none; write energies=[minusgrad.energy('spring',"
                 " stiffness=3.0)], or call one of your own with its values"
