@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = sorted([*ROOT.glob("framework/**/*.py"), *ROOT.glob("plugins/**/*.py")])
+EXAM = ROOT / "framework/minusgrad/exam"
+"""It judges energies by differences, and no run reads a number of it: only tests and reports import it."""
+SHIPPED = sorted(
+    path
+    for path in [*ROOT.glob("framework/**/*.py"), *ROOT.glob("plugins/**/*.py")]
+    if not path.is_relative_to(EXAM)
+)
 BY_HAND = re.compile(r"(^|_)(force|grad|gradient|stress|jacobian|hessian|derivative)s?(_|$)", re.IGNORECASE)
 LIBRARIES = ("np", "math", "ti", "time", "len")
 """A difference of their functions (logarithms, cosines, clocks, lengths) is not one of energies."""
@@ -126,6 +132,13 @@ def _matched(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.
         yield from zip(target.elts, value.elts, strict=False)
     else:
         yield target, value
+
+
+def test_only_the_plugin_kit_imports_the_exam() -> None:
+    imports = re.compile(r"^ *(from|import) [\w.]*\bexam\b", re.MULTILINE)
+    found = {path.relative_to(ROOT / "framework/minusgrad").parts[:2] for path in SHIPPED
+             if "framework" in path.parts and imports.search(path.read_text())}  # fmt: skip
+    assert found == {("app", "plugin_kit"), ("testing.py",)}
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda p: str(p.relative_to(ROOT)))
