@@ -306,6 +306,8 @@ def test_positions_on_a_line_are_filmed_over_the_nodes(tmp_path: Path, nodes: in
     assert axes.get_ylim()[1] > x.max()
     assert np.any(seen[0] != seen[-1])
     assert movie(run).name == "line.webp"
+    with pytest.raises(UserError, match="a view needs positions in space, got 1 coordinates"):
+        movie(run, view="x")
 
 
 def test_nothing_to_film(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Positions on a line: of all nodes in the last frame, and of a few over time."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,6 @@ def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
 
 def draw_nodes(axes: "Axes", x: np.ndarray, colour: str) -> "list[Line2D]":
     """Draw x (N,) over the number of the node; dots where they are few enough to be distinguished."""
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    dots = {"marker": "o", "markersize": 4} if len(x) <= 100 else {}
+    axes.locator_params(axis="x", integer=True)
+    dots: dict[str, Any] = {"marker": "o", "markersize": 4} if len(x) <= 100 else {}
     return axes.plot(np.arange(len(x)), x, color=colour, linewidth=0.8, **dots)

@@ -43,6 +43,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
     if field in of_maps or not moving:
         if axes == 1 and not maps:
+            named_view(run, view)  # refuses one
             return Line(run)
         if not maps:
             raise UserError(
