@@ -35,7 +35,15 @@ if TYPE_CHECKING:
     from .energies.staged_map import staged_map
     from .engine import memory, random
     from .engine.special_functions import erf, erfc
-    from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
+    from .errors import (
+        EnergyError,
+        MinusgradError,
+        NonFiniteError,
+        RunFailedError,
+        UnitError,
+        UserError,
+        pip_line,
+    )
     from .files import images
     from .files.csv_table import CsvTable
     from .potential.constraints.constraints import Constraints
@@ -86,7 +94,7 @@ _HOMES = {
     "engine": "memory random",
     "engine.runtime": "ti",
     "engine.special_functions": "erf erfc",
-    "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
+    "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError pip_line",
     "files": "images",
     "files.csv_table": "CsvTable",
     "potential.constraints.constraints": "Constraints",
@@ -123,7 +131,7 @@ __all__ = [
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
     "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",
-    "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map",
+    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "staged_energy", "staged_map",
     "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from minusgrad.plugin import UserError, node_numbers
+from minusgrad.plugin import UserError, node_numbers, pip_line
 
 from .mesh import Mesh
 
@@ -59,7 +59,7 @@ def read(file: str, data: bytes) -> Mesh:
     try:
         import meshio
     except ImportError:
-        raise UserError(f"'{file}': needs meshio: pip install 'minusgrad[mesh]'") from None
+        raise UserError(f"'{file}': needs meshio: {pip_line('mesh')}") from None
     _refuse_others(file, data, meshio.extension_to_filetypes)
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()

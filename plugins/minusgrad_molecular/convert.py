@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from minusgrad.plugin import MinusgradError, UserError
+from minusgrad.plugin import MinusgradError, UserError, pip_line
 
 
 def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> Path:
@@ -26,7 +26,7 @@ def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> 
         from openmm import app
     except ImportError:
         raise UserError(
-            f"'{pdb}': needs OpenMM to apply a force field, got none; pip install 'minusgrad[openmm]'"
+            f"'{pdb}': needs OpenMM to apply a force field, got none; {pip_line('openmm')}"
         ) from None
     out = pdb.with_suffix(".xml") if out is None else out
     if out.resolve() == pdb.resolve():

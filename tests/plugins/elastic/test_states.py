@@ -15,7 +15,7 @@ from minusgrad.app.runs import Run, build
 from minusgrad.assembly.simulation import Simulation
 from minusgrad.check import term_check
 from minusgrad.engine import memory
-from minusgrad.errors import SceneError
+from minusgrad.errors import SceneError, pip_line
 from minusgrad_elastic.mesh import Mesh
 from tests.support.continuum import Moduli, outward, principal
 
@@ -284,7 +284,7 @@ def test_sets_of_points_and_cells_are_bodies(scene, tmp_path: Path) -> None:
 def test_without_meshio_the_extra_is_named(scene, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "meshio", None)
     path = scene(from_file("plate.msh", "mesh"), STEEL)
-    assert complaint(path) == (f"{path}:4:2: state: 'plate.msh': needs meshio: pip install 'minusgrad[mesh]'")
+    assert complaint(path) == f"{path}:4:2: state: 'plate.msh': needs meshio: {pip_line('mesh')}"
     assert build(scene(from_file("plate.msh"), STEEL)).state, "and the reader of one's own needs it not"
 
 

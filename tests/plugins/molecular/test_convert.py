@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from minusgrad.errors import pip_line
 from minusgrad_molecular import convert
 
 pytestmark = pytest.mark.unit
@@ -17,7 +18,7 @@ def test_without_openmm_the_cure_is_named(
     assert convert.main([str(tmp_path / "a.pdb"), "amber14-all.xml"]) == 2
     expected = (
         f"minusgrad: '{tmp_path / 'a.pdb'}': needs OpenMM to apply a force field, got none;"
-        " pip install 'minusgrad[openmm]'\n"
+        f" {pip_line('openmm')}\n"
     )
     assert capsys.readouterr().err == expected
     assert not list(tmp_path.iterdir())
