@@ -113,7 +113,7 @@ def test_the_command_says_what_comes_next(here: Path, invoke) -> None:
 def test_its_tests_pass_and_see_a_wrong_energy(here: Path) -> None:
     scaffold.new_plugin("springy")
     root = here / "springy"
-    environment = as_if_installed("springy", root) | {exam.INNER: "1"}
+    environment = as_if_installed("springy", root) | {exam.INNER: "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     call = [sys.executable, "-m", "pytest", "-q", "-p", "minusgrad.app.plugin_kit.pytest_plugin", "-p"]
     call += ["no:cacheprovider", "tests"]
     done = subprocess.run(call, cwd=root, env=environment, capture_output=True, text=True)

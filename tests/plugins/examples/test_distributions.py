@@ -48,7 +48,7 @@ def test_their_tests_pass(tmp_path: Path) -> None:
     call = [sys.executable, "-m", "pytest", "-q", "-p", "minusgrad.app.plugin_kit.pytest_plugin"]
     call += ["-p", "no:cacheprovider", "--import-mode", "importlib", "--rootdir", tmp_path]
     call += [example / "tests" for example in EXAMPLES]
-    environment |= {INNER: "1", "PYTHONPATH": path}
+    environment |= {INNER: "1", "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run([*map(str, call)], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
