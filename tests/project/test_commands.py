@@ -49,6 +49,8 @@ EXAMPLES = {
 }
 """What stands for the words in capitals."""
 MEANT = {
+    "check NAME --report --to FILE.md|FILE.json --scene SCENE.toml": "check laser --report --to laser.md",
+    "check NAME --report": "check laser --report",
     "check NAME --plugin": "check halo --plugin",
     "check NAME": "check spring",
     "check FILE.py": "check kernels.py",
