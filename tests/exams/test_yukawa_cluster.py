@@ -68,6 +68,6 @@ def test_a_small_yukawa_cluster(tmp_path):
 
 
 def test_the_scene_names_its_file_where_it_is_missing(tmp_path):
-    says = r"no energy named 'screened_charges'; yukawa_cluster\.py here defines it: add --plugin yukawa_cluster\.py"
+    says = r"named 'screened_charges'; yukawa_cluster\.py here defines it: add --plugin yukawa_cluster\.py"
     with pytest.raises(SceneError, match=says):
         minusgrad.run(SCENE, out=tmp_path / "run")
