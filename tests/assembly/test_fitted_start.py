@@ -21,23 +21,7 @@ from tests.support.oscillators import leapfrog
 from tests.support.short_scenes import ctrl_c
 
 PLUGIN = Path(oscillators.__file__)
-SCENE = """\
-title = "Three tethers"
-[units]
-system = "dimensionless"
-[state]
-kind = "tethered"
-x = [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]
-v = [[0.0, 0.5], [0.3, 0.0], [0.1, 0.0]]
-m = [1.0, 2.0, 0.5]
-[[energy]]
-kind = "tether"
-k = [1.0, 1.0, 1.0]
-[stepper]
-kind = "leapfrog"
-dt = 0.1
-[run]
-steps = 40
+SCENE = f"""{oscillators.TETHERS}\
 [[observe]]
 kind = "frames"
 every = 10

@@ -34,6 +34,7 @@ from minusgrad.energies.roles import Linear
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, PluginError, TraceError
 from minusgrad.exam import references
+from minusgrad.exam.energy_exam import names_of
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from tests.support import energies, instances
@@ -58,16 +59,7 @@ CASES = [
 def names(potential: Potential) -> dict[str, str]:
     """The name of each derivative, by the argument of the only map."""
     (given,) = potential.maps.values()
-    found = {}
-    for argument in given.energy.differentiable:
-        match given.energy.roles[argument]:
-            case Node():
-                found[argument] = given.fields[argument].name
-            case Time():
-                found[argument] = "t"
-            case _:
-                found[argument] = f"{given.name}.{argument}"
-    return found
+    return names_of(given)
 
 
 def gradients(potential: Potential) -> dict[str, np.ndarray]:

@@ -16,6 +16,26 @@ from minusgrad import Body, Motion, Node, Parameter, State, hookimpl, local_ener
 from minusgrad.assembly.contexts import StateContext
 from minusgrad.scene.records import Record
 
+TETHERS = """\
+title = "Three tethers"
+[units]
+system = "dimensionless"
+[state]
+kind = "tethered"
+x = [[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]
+v = [[0.0, 0.5], [0.3, 0.0], [0.1, 0.0]]
+m = [1.0, 2.0, 0.5]
+[[energy]]
+kind = "tether"
+k = [1.0, 1.0, 1.0]
+[stepper]
+kind = "leapfrog"
+dt = 0.1
+[run]
+steps = 40
+"""
+"""A scene of three masses, 40 steps of leapfrog; tests add what it records or fits."""
+
 
 @local_energy("tether", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m", bounds=(0.0, inf)))
 def tether(x, k):

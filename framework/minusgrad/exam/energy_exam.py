@@ -21,6 +21,7 @@ from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.roles import Box, Datum, Node, Time
+from ..energies.term import Term
 from ..engine import runtime
 from ..errors import TraceError
 from ..potential.potential import Potential
@@ -45,6 +46,11 @@ MOVES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 def names(potential: Potential) -> dict[str, str]:
     """The name of each derivative, by the argument of the only term."""
     (term,) = potential.terms.values()
+    return names_of(term)
+
+
+def names_of(term: Term) -> dict[str, str]:
+    """The name of each derivative by the argument of a term or a map."""
     found = {}
     for argument in term.energy.differentiable:
         match term.energy.roles[argument]:

@@ -153,7 +153,7 @@ class Paths:
         self.lay(x)
 
     def lay(self, x: np.ndarray) -> None:
-        """Draw the paths, also anew after they have grown."""
+        """Draw the paths; those that have grown are drawn again."""
         x = x[:: 1 + len(x) // self.LONGEST]
         points = np.stack([x[:-1], x[1:]], axis=2).reshape(-1, 2, 3)
         pale = line_bytes(0.45 + 0.55 * self._rgb)

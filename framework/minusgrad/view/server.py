@@ -51,7 +51,7 @@ def stop(server: "ViserServer") -> None:
 
 @contextmanager
 def running() -> "Iterator[ViserServer]":
-    """A server that nobody needs to know of: its messages are recorded."""
+    """A server without visitors, whose messages are recorded."""
     server = started()
     try:
         yield server
