@@ -15,8 +15,8 @@ import numpy as np
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.fields import Grid
 from minusgrad.engine import runtime
-from minusgrad_laser.losses import dose_l2
-from minusgrad_laser.spots import stencil_dose
+from minusgrad_laser.dose.spots import stencil_dose
+from minusgrad_laser.losses.pixel_differences import dose_l2
 
 from . import laser_peers
 from .harness import session

@@ -5,16 +5,17 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The dose that a stencil, or a Gaussian spot, leaves along a path."""
-    from .spots import gaussian_dose, stencil_dose
+    """The dose that a stencil, or a Gaussian spot, leaves along a path; the beam where the laser is on."""
+    from .dose.blanking import blanking
+    from .dose.spots import gaussian_dose, stencil_dose
 
-    return [stencil_dose, gaussian_dose]
+    return [blanking, stencil_dose, gaussian_dose]
 
 
 @hookimpl
 def register_energies():
     """How far the dose is from the target."""
-    from .losses import dose_l1, dose_l2
+    from .losses.pixel_differences import dose_l1, dose_l2
 
     return [dose_l2, dose_l1]
 

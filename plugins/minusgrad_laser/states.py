@@ -6,6 +6,7 @@
     speed            (n,)            m s^-1
     target           (cells,)        1         the wanted dose
     share            (cells,)        1         1 / cells everywhere: a sum of cells times share is a mean
+    lit              (n,)            1         1 where the move to the point is drawn, 0 where it is a travel
 
 List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with target
 and share; table `stencil`, where the scene has one. Nothing moves in time.
@@ -18,11 +19,11 @@ import numpy as np
 from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserError, quantities
 
 from .canvas import Canvas, CanvasTable
-from .paths import AnyPath, Curve
-from .stencils import AnyStencil
-from .targets import AnyTarget
+from .dose.stencils import AnyStencil
+from .paths.curves import AnyPath, Curve
+from .targets.targets import AnyTarget
 
-UNITS = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "target": "1", "share": "1"}
+UNITS = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1", "target": "1", "share": "1"}
 
 
 class LaserPath(Record):
@@ -58,9 +59,10 @@ class LaserPath(Record):
         cells, n = target.size, len(points)
         share = np.full(cells, 1.0 / cells)
         along = {what: self._along(what, curve, n, context) for what in ("power", "speed")}
+        lit = np.append(0.0, np.ones(n - 1)) if curve.lit is None else curve.lit
         stencil = {} if self.stencil is None else {"stencil": self.stencil.samples(pixel, context)}
         return State(
-            fields={"x": x, "y": y} | along | {"target": target.ravel(), "share": share},
+            fields={"x": x, "y": y} | along | {"lit": lit, "target": target.ravel(), "share": share},
             units=UNITS,
             tuples={"segments": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)},
             shown=("segments",),

@@ -18,8 +18,8 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, MiscompiledError, RangeError
 from minusgrad.symbolic.operations import OPERATIONS
 from minusgrad_gravity.gravity import gravity
-from minusgrad_laser.losses import dose_l2
-from minusgrad_laser.spots import stencil_dose
+from minusgrad_laser.dose.spots import stencil_dose
+from minusgrad_laser.losses.pixel_differences import dose_l2
 from tests.support.instances import CANONICAL, Instance
 from tests.support.layouts import LIMITS, T, everything, in_lanes
 

@@ -31,7 +31,9 @@ from minusgrad_grids import misfits, waves
 from minusgrad_heat import boundaries as surfaces
 from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
-from minusgrad_laser import losses, spots
+from minusgrad_laser.dose import blanking as beams
+from minusgrad_laser.dose import spots
+from minusgrad_laser.losses import pixel_differences
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
@@ -218,8 +220,8 @@ CANONICAL: dict[str, Instance] = {
     "flags": Instance(energies.flags),
     "staircase": Instance(energies.staircase, compiles=False),
     "readout": Instance(energies.readout),
-    "dose_l2": Instance(losses.dose_l2),
-    "dose_l1": Instance(losses.dose_l1),
+    "dose_l2": Instance(pixel_differences.dose_l2),
+    "dose_l1": Instance(pixel_differences.dose_l1),
     "surface_tension": Instance(waves.surface_tension, compiles=False),
     "height_l2": Instance(misfits.height_l2),
     "picture_l2": Instance(misfits.picture_l2),
@@ -236,6 +238,7 @@ CANONICAL: dict[str, Instance] = {
 MAPS: dict[str, MapInstance] = {
     "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
+    "blanking": MapInstance(beams.blanking),
     "neuron": MapInstance(layers.neuron, each="b"),
     "sutton_chen_density": MapInstance(sutton_chen.sutton_chen_density),
     "electron_density": MapInstance(energies.electron_density),

@@ -27,8 +27,8 @@ from minusgrad import (
     ti,
 )
 from minusgrad.check import term_check
-from minusgrad_laser.losses import dose_l2
-from minusgrad_laser.spots import length, stencil_dose
+from minusgrad_laser.dose.spots import length, stencil_dose
+from minusgrad_laser.losses.pixel_differences import dose_l2
 from tests.exams.seeds import reverse_mode
 
 ROWS, COLUMNS, POINTS, SIZE = 40, 56, 30, 15

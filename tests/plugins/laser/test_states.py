@@ -28,7 +28,7 @@ from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.scene.units import UnitSystem
 from minusgrad.steppers.holds import Holds
-from minusgrad_laser import stencils
+from minusgrad_laser.dose import stencils
 from minusgrad_laser.observers import OBSERVERS, travel
 from minusgrad_laser.states import LaserPath
 
@@ -90,14 +90,15 @@ def test_what_a_state_has(start) -> None:
     state = start(stencil={"kind": "airy", "size": 15, "width": 5.0})
     n, cells = len(state.fields["x"]), 40 * 30
     assert {name: values.shape for name, values in state.fields.items()} == {
-        "x": (n,), "y": (n,), "power": (n,), "speed": (n,), "target": (cells,), "share": (cells,),
+        "x": (n,), "y": (n,), "power": (n,), "speed": (n,), "lit": (n,), "target": (cells,), "share": (cells,),
     }  # fmt: skip
     assert all(values.dtype == np.float64 for values in state.fields.values())
     assert state.units == {
-        "x": "m", "y": "m", "power": "W", "speed": "m s^-1", "target": "1", "share": "1"
+        "x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1", "target": "1", "share": "1"
     }  # fmt: skip
     assert set(state.fields["power"]) == {0.02}
     assert set(state.fields["speed"]) == {2.0}
+    np.testing.assert_array_equal(state.fields["lit"], [0.0] + [1.0] * (n - 1))
     assert set(state.fields["share"]) == {1.0 / cells}
     assert state.motions == ()
     assert state.tuples["segments"].tolist() == [[k, k + 1] for k in range(n - 1)]
@@ -830,7 +831,7 @@ def test_an_observer_that_has_no_dose(looking) -> None:
         (
             "dosis",
             "no field named 'dosis'; did you mean 'dose'?"
-            " (there are: x, y, power, speed, target, share, dose)",
+            " (there are: x, y, power, speed, lit, target, share, dose)",
         ),
         ("power", f"dose: field 'power' has shape ({n},); the canvas has 1200 cells"),
     ):

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from minusgrad.plugin import ByKind, CsvTable, Record, StateContext, UserError, images, memory, quantities
 
-from .canvas import Length
+from ..canvas import Length
 
 PICTURES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
 

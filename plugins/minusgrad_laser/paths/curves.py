@@ -17,7 +17,7 @@ from minusgrad.plugin import (
     quantities,
 )
 
-from .canvas import Canvas, Length
+from ..canvas import Canvas, Length
 
 POINT_BYTES = 2000
 """Bytes for a point: four fields, a minimiser's pairs of each, and a checkpoint."""
@@ -27,11 +27,15 @@ Margin = Annotated[float | str, Quantity("m", "nonnegative")]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points (n, 2); power and speed (n,) where the curve has its own; its name in messages."""
+    """Points (n, 2); power and speed (n,) where the curve has its own; its name in messages.
+
+    lit (n,): 1 where the move that ends at a point is drawn, 0 on travels; None if all are drawn.
+    """
 
     points: np.ndarray
     power: np.ndarray | None = None
     speed: np.ndarray | None = None
+    lit: np.ndarray | None = None
     source: str = "path"
 
 
@@ -145,7 +149,7 @@ class FromFile(Record):
         if "speed" in table.columns:
             speed = self._column(table, "speed", self.speed, "m s^-1", context)
             self._refuse(table, "speed", speed <= 0.0, "needs a speed above 0")
-        return Curve(np.stack([x, y], axis=1), power, speed, f"'{self.file}'")
+        return Curve(np.stack([x, y], axis=1), power, speed, source=f"'{self.file}'")
 
     def _column(
         self, table: CsvTable, name: str, own: str | None, unit: str, context: StateContext

@@ -6,7 +6,7 @@ import numpy as np
 
 from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, images, quantities
 
-from .canvas import CanvasTable, Length
+from ..canvas import CanvasTable, Length
 
 Place = Annotated[float | str, Quantity("m")]
 

@@ -1,0 +1,1 @@
+"""Jobs: toolpaths, and the files by which a machine gets them."""

@@ -1,0 +1,56 @@
+"""The profile of a laser machine: its limits, in SI units."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A machine, as its TOML file describes it.
+
+    The speed of an axis is limited by `speed`, its acceleration by `acceleration`; the speed at a corner by
+    `junction_deviation` (GRBL), or by `jerk`, the largest change of an axis' speed at once (Marlin).
+    """
+
+    name: str
+    dialect: Literal["grbl", "marlin"] = "grbl"
+    dynamic_power: bool = True
+    """Power follows speed (GRBL's M4); false: constant power (M3)."""
+    field: tuple[float, float] = (inf, inf)
+    """Size along x and y [m]."""
+    pixel: float = 2e-5
+    """Side of a cell [m]."""
+    spot: float = 1e-4
+    """Diameter of the spot at 1/e^2 of its peak [m]."""
+    speed: tuple[float, float] = (0.1, 0.1)
+    """Largest speed of each axis [m/s]."""
+    acceleration: tuple[float, float] = (1.5, 1.5)
+    """Of each axis [m/s^2]."""
+    junction_deviation: float | None = 1e-5
+    """GRBL's $11 [m]."""
+    jerk: tuple[float, float] | None = None
+    """Marlin's classic jerk of each axis [m/s]."""
+    power: tuple[float, float] = (0.0, 5.0)
+    """Least power of the laser when it is on, and most [W]."""
+    power_slew: float = inf
+    """Largest rate of the power [W/s]."""
+    bits: int = 8
+    """Of the power's digital value."""
+    minimum_dwell: float = 0.0
+    """Least time of a lit move [s]."""
+    blanking: bool = True
+    """The laser can be off during a travel."""
+    latency: float = 0.0
+    """By which power follows motion [s]."""
+    backlash: tuple[float, float] = (0.0, 0.0)
+    """Of each axis [m]."""
+    planner_blocks: int = 16
+    """Moves that the planner looks ahead."""
+    lines_per_second: float = inf
+    """Of the job file, over the port."""
+
+    @property
+    def waist(self) -> float:
+        """Radius of the spot at 1/e^2 of its peak [m]."""
+        return 0.5 * self.spot

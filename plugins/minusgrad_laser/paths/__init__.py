@@ -1,0 +1,1 @@
+"""Paths that a search begins with: hatch, spiral, contours, a random curve, or a file."""

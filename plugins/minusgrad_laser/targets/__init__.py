@@ -1,0 +1,1 @@
+"""Targets of a deposition, as a number for each cell of the canvas."""
