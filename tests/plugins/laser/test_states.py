@@ -90,7 +90,8 @@ def test_what_a_state_has(start) -> None:
     state = start(stencil={"kind": "airy", "size": 15, "width": 5.0})
     n, cells = len(state.fields["x"]), 40 * 30
     assert {name: values.shape for name, values in state.fields.items()} == {
-        "x": (n,), "y": (n,), "power": (n,), "speed": (n,), "lit": (n,), "target": (cells,), "share": (cells,),
+        "x": (n,), "y": (n,), "power": (n,), "speed": (n,), "lit": (n,),
+        "target": (cells,), "share": (cells,),
     }  # fmt: skip
     assert all(values.dtype == np.float64 for values in state.fields.values())
     assert state.units == {
