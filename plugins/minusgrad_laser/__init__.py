@@ -5,11 +5,12 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The dose that a stencil, or a Gaussian spot, leaves along a path; the beam where the laser is on."""
+    """The beam where the laser is on, its dose along a path, and what the material makes of the dose."""
     from .dose.blanking import blanking
     from .dose.spots import gaussian_dose, stencil_dose
+    from .materials.responses import sigmoid_threshold
 
-    return [blanking, stencil_dose, gaussian_dose]
+    return [blanking, stencil_dose, gaussian_dose, sigmoid_threshold]
 
 
 @hookimpl

@@ -34,6 +34,7 @@ from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import spots
 from minusgrad_laser.losses import pixel_differences
+from minusgrad_laser.materials import responses
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
@@ -239,6 +240,7 @@ MAPS: dict[str, MapInstance] = {
     "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
     "blanking": MapInstance(beams.blanking),
+    "sigmoid_threshold": MapInstance(responses.sigmoid_threshold),
     "neuron": MapInstance(layers.neuron, each="b"),
     "sutton_chen_density": MapInstance(sutton_chen.sutton_chen_density),
     "electron_density": MapInstance(energies.electron_density),
