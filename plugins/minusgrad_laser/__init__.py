@@ -5,20 +5,22 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The beam where the laser is on, its dose along a path, and what the material makes of the dose."""
+    """The beam where the laser is on, its dose along a path, the material's answer, and sums for losses."""
     from .dose.blanking import blanking
     from .dose.spots import gaussian_dose, stencil_dose
+    from .losses.overlap import overlap
     from .materials.responses import sigmoid_threshold
 
-    return [blanking, stencil_dose, gaussian_dose, sigmoid_threshold]
+    return [blanking, stencil_dose, gaussian_dose, sigmoid_threshold, overlap]
 
 
 @hookimpl
 def register_energies():
-    """How far the dose is from the target."""
+    """How far the dose, or the developed map, is from the target."""
+    from .losses.overlap import soft_overlap
     from .losses.pixel_differences import dose_l1, dose_l2
 
-    return [dose_l2, dose_l1]
+    return [dose_l2, dose_l1, soft_overlap]
 
 
 @hookimpl

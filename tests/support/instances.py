@@ -33,7 +33,7 @@ from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import spots
-from minusgrad_laser.losses import pixel_differences
+from minusgrad_laser.losses import overlap, pixel_differences
 from minusgrad_laser.materials import responses
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
@@ -223,6 +223,7 @@ CANONICAL: dict[str, Instance] = {
     "readout": Instance(energies.readout),
     "dose_l2": Instance(pixel_differences.dose_l2),
     "dose_l1": Instance(pixel_differences.dose_l1),
+    "soft_overlap": Instance(overlap.soft_overlap),
     "surface_tension": Instance(waves.surface_tension, compiles=False),
     "height_l2": Instance(misfits.height_l2),
     "picture_l2": Instance(misfits.picture_l2),
