@@ -4,9 +4,17 @@ import argparse
 from pathlib import Path
 
 from minusgrad.app import cli
-from minusgrad.app.verbs import VERBS
+from minusgrad.app.verbs import VERBS, plugin_verbs
 
 from .links import GENERATED
+
+
+HELP = {verb: text for verb, (_, text) in VERBS.items()} | {
+    name: one.help
+    for name, (one,) in plugin_verbs.installed().items()
+    if one.distribution == plugin_verbs.OURS
+}
+"""Of the verbs of minusgrad, those of its plugins included."""
 
 
 def pages() -> dict[Path, str]:
@@ -16,7 +24,7 @@ def pages() -> dict[Path, str]:
 
 def reference() -> str:
     """One section for each verb: usage, arguments and options."""
-    sections = [f"## `minusgrad {verb}`\n\n{_section(verb)}" for verb in VERBS]
+    sections = [f"## `minusgrad {verb}`\n\n{_section(verb)}" for verb in HELP]
     head = (
         "# Commands and their options\n\nFrom `minusgrad VERB --help`. An overview with exit codes is in"
         " [command line](../command-line.md).\n"
@@ -31,7 +39,7 @@ def _section(verb: str) -> str:
     usage = formatter.format_help().strip()
     rows = [_row(action) for action in parser._actions if action.dest != "help"]
     table = "\n".join(["| argument | |", "|---|---|", *rows]) if rows else ""
-    about = VERBS[verb][1]
+    about = HELP[verb]
     return f"{about[0].upper()}{about[1:]}.\n\n```text\n{usage}\n```\n\n{table}\n"
 
 

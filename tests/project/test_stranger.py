@@ -122,6 +122,15 @@ def test_schema_knows_its_blocks(desk: Desk) -> None:
     assert {"tuples", "body", "rest"} < {*strut["properties"]}
 
 
+def test_it_brings_a_command(desk: Desk) -> None:
+    done = desk.minusgrad("count-masses", "24", "--rings", "16")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "384\n", "")
+    done = desk.minusgrad("count-masses", "2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "minusgrad: a ring has 3 masses at least, got 2; give more\n"
+    assert "count-masses Count the masses of a tube" in " ".join(desk.minusgrad("--help").stdout.split())
+
+
 # What its scene claims ------------------------------------------------------------------------------
 
 AROUND, RINGS, EDGE, MASS, WIDENED, SHIFTED, MODE = 24, 16, 0.01, 0.002, 0.004, 0.01, 2

@@ -13,9 +13,9 @@ import os
 import sys
 
 from .. import __version__
-from ..errors import MinusgradError, UserError
+from ..errors import MinusgradError, PluginError, UserError
 from .streams import OutputLostError, open_closed_streams, safe_streams
-from .verbs import SAVING, VERBS
+from .verbs import SAVING, VERBS, plugin_verbs
 from .verbs.shared_options import complain
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
@@ -38,7 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     open_closed_streams()
     with safe_streams() as out:
-        arguments = _parsed(sys.argv[1:] if argv is None else argv)
+        try:
+            arguments = _parsed(sys.argv[1:] if argv is None else argv)
+        except PluginError as error:
+            complain(error)
+            return error.exit_code
         code = _run(arguments)
         out.flush()
         return code if out.failure is None else _unwritten(code, out.failure, arguments.saves)
@@ -114,7 +118,10 @@ class _Help(argparse.HelpFormatter):
 
 
 def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """A parser of all verbs, with the options of those that occur in `argv`."""
+    """A parser of all verbs, with the options of those that occur in `argv`.
+
+    Raises `PluginError` for a verb with two owners, or of a module that cannot be imported.
+    """
     parser = argparse.ArgumentParser(
         "minusgrad", description=DESCRIPTION, epilog=EPILOG, formatter_class=_Help
     )
@@ -129,4 +136,19 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             function = name.replace("-", "_")
             getattr(home, f"{function}_options")(verb)
             verb.set_defaults(run_verb=getattr(home, function), saves=name in SAVING)
+    _add_plugin_verbs(verbs, argv)
     return parser
+
+
+def _add_plugin_verbs(verbs: argparse._SubParsersAction, argv: Sequence[str]) -> None:
+    """Those of installed plugins. A name with two owners is refused where it is used, else told in the help."""
+    for name, owners in plugin_verbs.installed().items():
+        is_used = name == next((word for word in argv if not word.startswith("-")), None)
+        if is_used:
+            plugin_verbs.only(owners, VERBS)
+        elif name in VERBS:
+            continue
+        text = owners[0].help if len(owners) == 1 else f"of {len(owners)} plugins, which cannot be"
+        verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG, formatter_class=_Help)
+        if is_used:
+            owners[0].prepare(verb)

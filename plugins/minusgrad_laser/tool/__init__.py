@@ -1,0 +1,1 @@
+"""The command `minusgrad laser`: from an image to a job file, its replay and its report."""
