@@ -8,7 +8,6 @@ from minusgrad.app.verbs import VERBS, plugin_verbs
 
 from .links import GENERATED
 
-
 HELP = {verb: text for verb, (_, text) in VERBS.items()} | {
     name: one.help
     for name, (one,) in plugin_verbs.installed().items()
