@@ -1,4 +1,4 @@
-"""Verbs of plugins: found in metadata, imported when used; two owners are refused, errors name the stranger."""
+"""Verbs of plugins: found in metadata, imported when used; of two owners both are refused."""
 
 import subprocess
 import sys
