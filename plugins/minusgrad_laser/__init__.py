@@ -7,11 +7,17 @@ from minusgrad.plugin import hookimpl
 def register_maps():
     """The beam where the laser is on, its dose along a path, the material's answer, and sums for losses."""
     from .dose.blanking import blanking
+    from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
     from .losses.overlap import overlap
     from .materials.responses import sigmoid_threshold
 
-    return [blanking, stencil_dose, gaussian_dose, sigmoid_threshold, overlap]
+    return [
+        blanking,
+        *(stencil_dose, gaussian_dose, gaussian_beam_dose),
+        *(sigmoid_threshold,),
+        overlap,
+    ]
 
 
 @hookimpl

@@ -32,7 +32,7 @@ from minusgrad_heat import boundaries as surfaces
 from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
-from minusgrad_laser.dose import spots
+from minusgrad_laser.dose import gaussian_beam, spots
 from minusgrad_laser.losses import overlap, pixel_differences
 from minusgrad_laser.materials import responses
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
@@ -240,6 +240,9 @@ CANONICAL: dict[str, Instance] = {
 MAPS: dict[str, MapInstance] = {
     "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
+    "gaussian_beam_dose": MapInstance(
+        gaussian_beam.gaussian_beam_dose, state=_path, grid={2: Grid((5, 6), 1.5)}
+    ),
     "blanking": MapInstance(beams.blanking),
     "sigmoid_threshold": MapInstance(responses.sigmoid_threshold),
     "neuron": MapInstance(layers.neuron, each="b"),
