@@ -20,7 +20,8 @@ from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserEr
 
 from .canvas import Canvas, CanvasTable
 from .dose.stencils import AnyStencil
-from .paths.curves import AnyPath, Curve
+from .paths.curve import Curve
+from .paths.kinds import AnyPath
 from .targets.targets import AnyTarget
 
 UNITS = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1", "target": "1", "share": "1"}
@@ -51,7 +52,7 @@ class LaserPath(Record):
             )
         rows, columns = target.shape
         canvas = Canvas(rows, columns, pixel, context.units.symbol("m"))
-        curve = self.path.curve(canvas, context)
+        curve = self.path.curve(canvas, target, context)
         points = canvas.holding(curve.points, curve.source)
         if len(points) < 2:
             raise UserError(f"{curve.source} has {len(points)} points; a path has 2 at least")

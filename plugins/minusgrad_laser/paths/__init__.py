@@ -1,1 +1,1 @@
-"""Paths that a search begins with: hatch, spiral, contours, a random curve, or a file."""
+"""Initial paths of the spot: one kind of curve a module, the strokes it is made of, and their order."""

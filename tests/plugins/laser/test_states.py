@@ -524,8 +524,8 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "a target that is no table": ({"target": "9.0"}, "7:10: state.target: needs a table, not 9.0"),
     "a kind of path that is none": (
         {"path": '{ kind = "wonder" }'},
-        "8:17: state.path.kind: needs 'wander', 'hatch', 'spiral' or 'file', not 'wonder';"
-        " did you mean 'wander'?"),
+        "8:17: state.path.kind: needs 'wander', 'hatch', 'raster', 'contours', 'spiral' or 'file', not"
+        " 'wonder'; did you mean 'wander'?"),
     "a key of another kind": (
         {"target": '{ kind = "butterfly", radius = 9.0 }'},
         "7:32: state.target.radius: no key 'radius'; did you mean 'radius'? (keys: centre, file, invert,"

@@ -1,0 +1,56 @@
+"""Contour-parallel strokes: rings inside the target's outline, and lines in the middle of thin parts."""
+
+from typing import Literal
+
+import numpy as np
+from scipy import ndimage
+
+from minusgrad.plugin import Record, StateContext, quantities
+
+from ..canvas import Canvas, Length
+from .curve import Curve, Order, joined
+from .medial import medial_lines
+from .offsets import distance, rings
+from .stroke import Stroke, resampled
+
+NARROW = 0.25
+"""A ring goes only where its sides are twice this part of the pitch apart: else one line is enough."""
+MISSED = 0.75
+"""Cells farther from all rings than this part of the pitch need a line; a square corner is 0.71 away."""
+
+
+class Contours(Record):
+    """Closed rings inside the outline of target > 1/2, at a distance of pitch / 2, 3 pitch / 2, ... from it.
+
+    Where rings leave out a part, because it is thinner than 1.5 pitches or is the last one in the middle, a
+    line follows its middle. No cell of the target is farther than about 3/4 of the pitch from a stroke.
+    """
+
+    kind: Literal["contours"] = "contours"
+    pitch: Length
+    """Distance of the rings."""
+    spacing: Length | None = None
+    """Largest distance of points along a stroke (default: the pitch)."""
+    order: Order = "nearest"
+    """Order of the strokes: "nearest", with short travels, or "given", from the rim inwards."""
+
+    def curve(self, canvas: Canvas, target: np.ndarray, context: StateContext) -> Curve:
+        own = quantities(self, context.units)
+        spacing, pitch = own["spacing"] or own["pitch"], own["pitch"] / canvas.pixel
+        around = rings(target, pitch / 2.0, pitch, NARROW * pitch)
+        lines = around + medial_lines(_left_out(target, around, pitch))
+        strokes = [
+            Stroke.drawn(resampled(np.clip(line * canvas.pixel, 0.0, canvas.size), spacing)) for line in lines
+        ]
+        return joined(strokes, self.order, "path")
+
+
+def _left_out(target: np.ndarray, around: list[np.ndarray], pitch: float) -> np.ndarray:
+    """Connected cells half a pitch from all rings, where one of them is `MISSED` pitches away."""
+    inside = target > 0.5
+    rows, columns = np.nonzero(inside)
+    apart = np.zeros(target.shape)
+    apart[inside] = distance(np.stack([columns, rows], axis=1), around)
+    parts, _ = ndimage.label(apart > 0.5 * pitch, np.ones((3, 3)))
+    missed = np.unique(parts[apart > MISSED * pitch])
+    return np.isin(parts, missed[missed > 0])

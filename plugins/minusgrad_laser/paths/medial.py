@@ -1,0 +1,104 @@
+"""Medial lines: the middle of thin regions, as polylines.
+
+A region is thinned to lines one cell wide (Zhang and Suen 1984, Commun. ACM 27, 236), which keeps what is
+connected; the lines are cut where they branch, and smoothed along their length.
+"""
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+"""The neighbours of a cell (row, column), clockwise."""
+SMOOTH = 2.0
+"""Deviation of the Gaussian by which a line of cells is smoothed, in cells."""
+
+Cell = tuple[int, int]
+
+
+def medial_lines(region: np.ndarray) -> list[np.ndarray]:
+    """Polylines (k, 2) as (column, row) in the middle of a region (rows, columns) of booleans; k >= 2.
+
+    A part that is thinned to one cell becomes a line one cell long.
+    """
+    return [_line(cells) for cells in _traced(_without_steps(_thinned(region)))]
+
+
+def _thinned(region: np.ndarray) -> np.ndarray:
+    """Zhang and Suen's two alternate passes, until nothing changes."""
+    left = np.pad(region, 1)
+    changed = True
+    while changed:
+        changed = False
+        for first in (True, False):
+            p = [np.roll(left, (-row, -column), (0, 1)) for row, column in AROUND]
+            count = np.sum(p, axis=0)
+            rises = np.sum([~p[k] & p[(k + 1) % 8] for k in range(8)], axis=0)
+            north, east, south, west = p[0], p[2], p[4], p[6]
+            if first:
+                open_sides = ~(north & east & south) & ~(east & south & west)
+            else:
+                open_sides = ~(north & east & west) & ~(north & south & west)
+            gone = left & (count >= 2) & (count <= 6) & (rises == 1) & open_sides
+            changed |= bool(gone.any())
+            left &= ~gone
+    return left[1:-1, 1:-1]
+
+
+def _without_steps(lines: np.ndarray) -> set[Cell]:
+    """The cells of the lines less the corners of their steps: cells whose neighbours meet without them."""
+    cells = {(int(row), int(column)) for row, column in np.argwhere(lines)}
+    for cell in sorted(cells):
+        near = _neighbours(cell, cells)
+        if len(near) > 1 and _meet(near):
+            cells.remove(cell)
+    return cells
+
+
+def _neighbours(cell: Cell, cells: set[Cell]) -> list[Cell]:
+    around = ((cell[0] + row, cell[1] + column) for row, column in AROUND)
+    return [one for one in around if one in cells]
+
+
+def _meet(cells: list[Cell]) -> bool:
+    """True if cells are connected among themselves."""
+    reached, left = [cells[0]], set(cells[1:])
+    for cell in reached:
+        near = [one for one in left if max(abs(one[0] - cell[0]), abs(one[1] - cell[1])) == 1]
+        reached += near
+        left -= set(near)
+    return not left
+
+
+def _traced(cells: set[Cell]) -> list[list[Cell]]:
+    """The lines of cells from end to end, from branch to branch, and around."""
+    near = {cell: _neighbours(cell, cells) for cell in sorted(cells)}
+    used: set[tuple[Cell, Cell]] = set()
+    found = [[cell] for cell, others in near.items() if not others]
+    ends = [cell for cell, others in near.items() if len(others) not in (0, 2)]
+    for begin in ends + [cell for cell, others in near.items() if len(others) == 2]:
+        for second in near[begin]:
+            if (begin, second) in used:
+                continue
+            line = [begin, second]
+            used |= {(begin, second), (second, begin)}
+            while len(near[line[-1]]) == 2 and line[-1] != begin:
+                onward = next((c for c in near[line[-1]] if (line[-1], c) not in used), None)
+                if onward is None:
+                    break
+                used |= {(line[-1], onward), (onward, line[-1])}
+                line.append(onward)
+            found.append(line)
+    return found
+
+
+def _line(cells: list[Cell]) -> np.ndarray:
+    """A smooth polyline through the centres of cells; its ends are kept."""
+    line = np.array(cells, float)[:, ::-1]
+    if len(line) == 1:
+        return line + np.array([[-0.5, 0.0], [0.5, 0.0]])
+    if (line[0] == line[-1]).all():
+        smooth = gaussian_filter1d(line[:-1], SMOOTH, axis=0, mode="wrap")
+        return np.concatenate([smooth, smooth[:1]])
+    smooth = gaussian_filter1d(line, SMOOTH, axis=0, mode="nearest")
+    smooth[0], smooth[-1] = line[0], line[-1]
+    return smooth

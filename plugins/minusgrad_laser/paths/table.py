@@ -1,0 +1,49 @@
+"""A curve from a table in CSV."""
+
+from typing import Literal
+
+import numpy as np
+
+from minusgrad.plugin import CsvTable, Record, StateContext, UserError
+
+from ..canvas import Canvas
+from .curve import Curve
+
+
+class FromFile(Record):
+    """A curve from a table with columns x, y, and power and speed if you like; others are not read.
+
+    Numbers are in the units `length`, `power` and `speed` (default: the run's).
+    """
+
+    kind: Literal["file"] = "file"
+    file: str
+    """CSV file with columns x, y and, if wanted, power and speed."""
+    length: str | None = None
+    """Unit of x and y in the file (default: the run's)."""
+    power: str | None = None
+    """Unit of the column power (default: the run's)."""
+    speed: str | None = None
+    """Unit of the column speed (default: the run's)."""
+
+    def curve(self, canvas: Canvas, target: np.ndarray, context: StateContext) -> Curve:
+        table = CsvTable(self.file, context.read(self.file))
+        x, y = (self._column(table, name, self.length, "m", context) for name in "xy")
+        power = speed = None
+        if "power" in table.columns:
+            power = self._column(table, "power", self.power, "W", context)
+            self._refuse(table, "power", power < 0.0, "needs a power of at least 0")
+        if "speed" in table.columns:
+            speed = self._column(table, "speed", self.speed, "m s^-1", context)
+            self._refuse(table, "speed", speed <= 0.0, "needs a speed above 0")
+        return Curve(np.stack([x, y], axis=1), power, speed, source=f"'{self.file}'")
+
+    def _column(
+        self, table: CsvTable, name: str, own: str | None, unit: str, context: StateContext
+    ) -> np.ndarray:
+        return table.numbers(name) * (1.0 if own is None else context.units.convert(f"1 {own}", unit))
+
+    def _refuse(self, table: CsvTable, name: str, bad: np.ndarray, why: str) -> None:
+        if bad.any():
+            k = int(np.flatnonzero(bad)[0])
+            raise UserError(f"{table.places[k]}: column '{name}': {why}, got '{table.texts(name)[k]}'")
