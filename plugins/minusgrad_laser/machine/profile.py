@@ -37,6 +37,10 @@ class Profile:
     """Largest rate of the power [W/s]."""
     bits: int = 8
     """Of the power's digital value."""
+    power_scale: float | None = None
+    """S at full power: GRBL's $30 (None: 1000, or 255 for Marlin)."""
+    fan_pin: bool = False
+    """Marlin: the laser hangs on the pin of the fan, and M106 and M107 switch it; false: M3 I."""
     minimum_dwell: float = 0.0
     """Least time of a lit move [s]."""
     blanking: bool = True

@@ -1,0 +1,143 @@
+"""Motion of a planned job: phases of constant acceleration, and the power of the laser during them.
+
+    s(t) = v0 t + a t^2 / 2,   power = P in constant mode,  P v / F where it follows the speed
+
+P and F are the programmed power and feed of the block. The digital value of the power has L = 2^bits - 1
+levels: GRBL takes floor(p (L - 1)) + 1 of them for a part p > 0 of full power, Marlin the nearest. A power
+above zero is at least the machine's least. Power follows motion by the latency: at time t it is that of t -
+latency. An axis that moves towards smaller numbers lags by its backlash; towards larger ones it is true.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine.profile import Profile
+from .planner import Plan
+from .program import Program
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Pieces (m,) of constant acceleration and one law of power: start `t` and `duration` [s], `block`,
+    distance `s` from the block's start [m], speed `v` [m/s] and acceleration `a` along the block; for the
+    power, the block `source` whose power it is, and that one's speed and acceleration at the start of the
+    piece.
+    """
+
+    t: np.ndarray
+    duration: np.ndarray
+    block: np.ndarray
+    s: np.ndarray
+    v: np.ndarray
+    a: np.ndarray
+    source: np.ndarray
+    source_v: np.ndarray
+    source_a: np.ndarray
+    program: Program
+    plan: Plan
+    profile: Profile
+    lag: np.ndarray
+    """Of each axis at the start of each block (n, 2) [m]: how far the head is beyond the commanded place."""
+
+    def places(self, pieces: np.ndarray, since: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """x, y [m] of the head in pieces, `since` [s] after their starts."""
+        block = self.block[pieces]
+        s = self.s[pieces] + since * (self.v[pieces] + 0.5 * self.a[pieces] * since)
+        axes = []
+        for axis, start in enumerate((self.program.x, self.program.y)):
+            commanded = start[block] + s * self.plan.direction[block, axis]
+            old, play = start[block] + self.lag[block, axis], self.profile.backlash[axis]
+            axes.append(np.minimum(np.maximum(old, commanded), commanded + play) if play else commanded)
+        return axes[0], axes[1]
+
+    def speeds(self, pieces: np.ndarray, since: np.ndarray) -> np.ndarray:
+        """Of the head along the block [m/s]."""
+        return self.v[pieces] + self.a[pieces] * since
+
+    def powers(self, pieces: np.ndarray, since: np.ndarray) -> np.ndarray:
+        """Of the laser [W], in levels of its digital value."""
+        source = self.source[pieces]
+        known = np.maximum(source, 0)
+        power = np.where(source < 0, 0.0, self.program.power[known])
+        base = self.program.feed[known] if self.profile.dialect == "grbl" else self.plan.nominal[known]
+        speed = self.source_v[pieces] + self.source_a[pieces] * since
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scaled = np.where(self.program.dynamic[known], power * np.minimum(speed / base, 1.0), power)
+        return quantised(np.where(power > 0.0, scaled, 0.0), self.profile)
+
+    def table(self) -> np.ndarray:
+        """Rows (m + 1, 5) of t [s], x, y [m], v [m/s], P [W] at the start of each piece, and at the end."""
+        pieces, zero = np.arange(len(self.t)), np.zeros(len(self.t))
+        last = pieces[-1:]
+        rows = [
+            np.stack(
+                [self.t[p] + since, *self.places(p, since), self.speeds(p, since), self.powers(p, since)],
+                axis=1,
+            )
+            for p, since in ((pieces, zero), (last, self.duration[last]))
+        ]
+        return np.concatenate(rows)
+
+
+def quantised(power: np.ndarray, profile: Profile) -> np.ndarray:
+    """The power [W] that the laser has when `power` is asked of it."""
+    least, most = profile.power
+    levels = 2**profile.bits - 1
+    part = np.minimum(np.where(power > 0.0, np.maximum(power, least), 0.0) / most, 1.0)
+    if profile.dialect == "grbl":
+        level = np.where(part > 0.0, np.floor(part * (levels - 1) + 1e-9) + 1.0, 0.0)
+    else:
+        level = np.rint(part * levels)
+    return level * most / levels
+
+
+def motion(program: Program, plan: Plan, profile: Profile) -> Motion:
+    """The pieces of a planned job."""
+    t, block, s, v, a = _phases(program, plan)
+    end = plan.seconds
+    power_starts = t + profile.latency
+    edges = np.unique(np.concatenate([t, power_starts[power_starts < end]])) if profile.latency else t
+    phase = np.searchsorted(t, edges, side="right") - 1
+    cause = np.searchsorted(power_starts, edges, side="right") - 1
+    ends = np.append(edges[1:], end)
+    inside, before = edges - t[phase], edges - power_starts[np.maximum(cause, 0)]
+    source = np.where(cause < 0, -1, block[np.maximum(cause, 0)])
+    idle = np.maximum(cause, 0)
+    return Motion(
+        edges, ends - edges, block[phase], s[phase] + inside * (v[phase] + 0.5 * a[phase] * inside),
+        v[phase] + a[phase] * inside, a[phase], source, v[idle] + a[idle] * before, a[idle],
+        program, plan, profile,
+        _lags(program, profile),
+    )  # fmt: skip
+
+
+def _phases(program: Program, plan: Plan) -> tuple[np.ndarray, ...]:
+    """Start, block, distance, speed and acceleration of up, steady, down and of the pauses between blocks."""
+    n = len(program)
+    up, steady, down = plan.durations.T
+    a = np.where(plan.length > 0.0, plan.acceleration, 0.0)
+    pause = np.append(plan.start[1:], plan.seconds) - (plan.start + plan.durations.sum(axis=1))
+    first = 0.5 * (plan.entry + plan.peak) * up
+    begins = np.stack(
+        [plan.start, plan.start + up, plan.start + up + steady, plan.start + up + steady + down]
+    )
+    s = np.stack([np.zeros(n), first, first + plan.peak * steady, plan.length])
+    v = np.stack([plan.entry, plan.peak, plan.peak, np.zeros(n)])
+    rates = np.stack([a, np.zeros(n), -a, np.zeros(n)])
+    durations = np.stack([up, steady, down, np.maximum(pause, 0.0)])
+    block = np.broadcast_to(np.arange(n), (4, n))
+    keep = (durations > 1e-12).T.ravel()
+    return tuple(z.T.ravel()[keep] for z in (begins, block, s, v, rates))
+
+
+def _lags(program: Program, profile: Profile) -> np.ndarray:
+    """Of both axes at the start of each block: the play operator along the program."""
+    lags = np.zeros((len(program), 2))
+    for axis, (places, play) in enumerate(zip((program.x, program.y), profile.backlash, strict=True)):
+        if play:
+            head = places[0]
+            for k, place in enumerate(places[:-1].tolist()):
+                head = min(max(head, place), place + play)
+                lags[k, axis] = head - place
+    return lags
