@@ -1,6 +1,5 @@
 """Certificates: the dose that a search computed is the dose that the exported file leaves, replayed."""
 
-
 import numpy as np
 
 from minusgrad import Fields, Grid, Potential, bind
@@ -14,7 +13,7 @@ PROFILE = Profile("GRBL diode engraver", lines_per_second=500.0)
 SHAPE, FULL = (60, 70), 2.5e5
 
 
-def curl(n: int = 240) -> Toolpath:
+def curl(n: int = 120) -> Toolpath:
     """A curl of 20 um moves in two strokes, each move with a power and a speed of its own."""
     rng = np.random.default_rng(3)
     turn = np.linspace(0.0, 5.0, n)
@@ -31,7 +30,8 @@ def computed(path: Toolpath, speed: np.ndarray) -> np.ndarray:
     fields = Fields({"x": path.x, "y": path.y, "power": beam, "speed": speed})
     parameters = {"waist": PROFILE.waist, "full": FULL}
     segments = np.stack([np.arange(len(path) - 1), np.arange(1, len(path))], axis=1)
-    term = bind(gaussian_dose, fields, tuples=segments, grid=Grid(SHAPE, PROFILE.pixel), parameters=parameters)
+    grid = Grid(SHAPE, PROFILE.pixel)
+    term = bind(gaussian_dose, fields, tuples=segments, grid=grid, parameters=parameters)
     Potential(fields, [], [term]).refresh()
     return fields["dose"].values.reshape(SHAPE)
 
