@@ -10,12 +10,14 @@ def register_maps():
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
     from .losses.overlap import overlap
-    from .materials.responses import sigmoid_threshold
+    from .materials.blur import blur, open_blur
+    from .materials.response_table import depth_table
+    from .materials.responses import linear_response, sigmoid_threshold
 
     return [
         blanking,
         *(stencil_dose, gaussian_dose, gaussian_beam_dose),
-        *(sigmoid_threshold,),
+        *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,
     ]
 

@@ -8,8 +8,9 @@
     share            (cells,)        1         1 / cells everywhere: a sum of cells times share is a mean
     lit              (n,)            1         1 where the move to the point is drawn, 0 where it is a travel
 
-List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with target
-and share; table `stencil`, where the scene has one. Nothing moves in time.
+List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with
+target and share; tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and
+`pixel`. Nothing moves in time.
 """
 
 from typing import Annotated
@@ -20,6 +21,7 @@ from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserEr
 
 from .canvas import Canvas, CanvasTable
 from .dose.stencils import AnyStencil
+from .materials.response_table import DepthTable
 from .paths.curve import Curve
 from .paths.kinds import AnyPath
 from .targets.targets import AnyTarget
@@ -38,6 +40,8 @@ class LaserPath(Record):
     """The path of the spot at the start."""
     stencil: AnyStencil | None = None
     """Samples of the spot, for the map "stencil_dose" (default: none)."""
+    response: DepthTable | None = None
+    """Measured depths at some doses, for the map "depth_table" (default: none)."""
     power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
     """Power of the laser all along the path (default: as the path's file says)."""
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
@@ -61,14 +65,18 @@ class LaserPath(Record):
         share = np.full(cells, 1.0 / cells)
         along = {what: self._along(what, curve, n, context) for what in ("power", "speed")}
         lit = np.append(0.0, np.ones(n - 1)) if curve.lit is None else curve.lit
-        stencil = {} if self.stencil is None else {"stencil": self.stencil.samples(pixel, context)}
+        tables = {"canvas_cells": np.array(target.shape), "pixel": np.array(pixel)}
+        if self.stencil is not None:
+            tables["stencil"] = self.stencil.samples(pixel, context)
+        if self.response is not None:
+            tables["response"] = self.response.samples(context)
         return State(
             fields={"x": x, "y": y} | along | {"lit": lit, "target": target.ravel(), "share": share},
             units=UNITS,
             tuples={"segments": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)},
             shown=("segments",),
             grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},
-            tables=stencil,
+            tables=tables,
         )
 
     def _along(self, what: str, curve: Curve, n: int, context: StateContext) -> np.ndarray:

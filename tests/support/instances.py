@@ -34,7 +34,7 @@ from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import gaussian_beam, spots
 from minusgrad_laser.losses import overlap, pixel_differences
-from minusgrad_laser.materials import responses
+from minusgrad_laser.materials import response_table, responses
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
@@ -117,6 +117,11 @@ def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
         "power": rng.uniform(0.5, 1.5, n),
         "speed": rng.uniform(0.5, 1.5, n),
     }
+
+
+def _doses(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Within and beside the doses of a random table."""
+    return {"dose": rng.uniform(-1.5, 1.5, n)}
 
 
 def _strewn(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -244,6 +249,8 @@ MAPS: dict[str, MapInstance] = {
         gaussian_beam.gaussian_beam_dose, state=_path, grid={2: Grid((5, 6), 1.5)}
     ),
     "blanking": MapInstance(beams.blanking),
+    "linear_response": MapInstance(responses.linear_response),
+    "depth_table": MapInstance(response_table.depth_table, state=_doses),
     "sigmoid_threshold": MapInstance(responses.sigmoid_threshold),
     "neuron": MapInstance(layers.neuron, each="b"),
     "sutton_chen_density": MapInstance(sutton_chen.sutton_chen_density),

@@ -76,9 +76,9 @@ def beam_window(x, y, pixel, waists, angle, defocus, rayleigh, exponent):
         about="Rayleigh range: defocus at which the waists are sqrt(2) times those at the focus.",
     ),
     exponent=Parameter(
-        default=1.0,
+        scale=2.0,
         bounds=(1.0, inf),
-        about="Exponent n of the intensity in the rate of exposure: 2 of two-photon absorption.",
+        about="Exponent of the intensity in the rate of exposure: 1, or 2 of two-photon absorption.",
     ),
     reference=Parameter(
         "W m^-2",

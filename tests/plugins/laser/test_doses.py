@@ -79,7 +79,7 @@ def test_the_dose_of_a_gaussian_beam_against_quadrature(n: float):
 
 def test_a_round_beam_in_focus_of_exponent_one_is_the_gaussian_spot():
     same = dose(gaussian_dose, parameters={"waist": 1.3, "full": 0.4})
-    plain = {"waists": [1.3, 1.3], "rayleigh": 5.0, "full": 0.4}
+    plain = {"waists": [1.3, 1.3], "rayleigh": 5.0, "full": 0.4, "exponent": 1.0}
     assert dose(gaussian_beam_dose, parameters=plain) == pytest.approx(same, rel=1e-12, abs=1e-9 * same.max())
     for more in ({"angle": 0.4}, {"reference": 7.0}):
         found = dose(gaussian_beam_dose, parameters=plain | more)

@@ -105,7 +105,7 @@ def test_what_a_state_has(start) -> None:
     assert state.tuples["segments"].tolist() == [[k, k + 1] for k in range(n - 1)]
     grid = state.grids["canvas"]
     assert (grid.shape, grid.spacing, grid.fields) == ((30, 40), 1.0, ("target", "share"))
-    assert list(state.tables) == ["stencil"]
+    assert list(state.tables) == ["canvas_cells", "pixel", "stencil"]
     assert start().tables == {}
 
 
