@@ -74,3 +74,16 @@ def test_the_scene_of_a_run_says_where_its_files_are(context: StateContext, tmp_
         context.read("arrays.h5")
     cure = f"this scene is that of a run, whose files are in {tmp_path / 'inputs'}: to repeat it, copy"
     assert cure in str(refused.value)
+
+
+def test_the_scene_of_a_run_without_overrides_reads_the_files_of_the_run(
+    context: StateContext, tmp_path: Path
+) -> None:
+    (tmp_path / "journal.jsonl").touch()
+    (tmp_path / "overrides.json").write_text("[]\n")
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs/arrays.h5").write_bytes(b"of the run")
+    assert context.read("arrays.h5") == b"of the run"
+    (tmp_path / "overrides.json").write_text('["run.steps=5"]\n')
+    with pytest.raises(UserError, match="with its overrides"):
+        context.read("arrays.h5")

@@ -1,6 +1,7 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers."""
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,7 +47,7 @@ class StateContext:
     """Files that come with the scene, by name; they are read before those of the folder."""
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file beside the scene.
+        """The bytes of a file beside the scene; of the scene of a run without overrides, of the run's files.
 
         Raises `UserError` if it is missing, lies elsewhere, is a FIFO or a device, or exceeds the memory.
         """
@@ -56,6 +57,8 @@ class StateContext:
             return self.files[name]
         try:
             path = (self.folder / name).resolve()
+            if not path.exists() and self._is_of_run_as_written():
+                path = (self.folder / "inputs" / name).resolve()
             if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):
                 raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
             self.files[name] = input_files.read(path, f"'{name}'")
@@ -64,6 +67,14 @@ class StateContext:
             cure = self._of_run() or "; paths start at the scene's folder"
             raise UserError(f"cannot read '{shown}' ({reason}){cure}") from None
         return self.files[name]
+
+    def _is_of_run_as_written(self) -> bool:
+        """The scene is that of a run without overrides, so that building it repeats the run."""
+        try:
+            is_of_run = (self.folder / "journal.jsonl").is_file()
+            return is_of_run and json.loads((self.folder / "overrides.json").read_bytes()) == []
+        except (OSError, ValueError):
+            return False
 
     def _of_run(self) -> str:
         """The cure where the scene is that of a run, which keeps its files in a folder of their own."""

@@ -1,4 +1,4 @@
-"""Laser toolpaths: from an image to a job file, or the replay of a job file on a virtual machine."""
+"""Laser toolpaths: from an image to a job file with its report, or the replay of a job file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,68 @@ SAVES = True
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("image", nargs="?", metavar="IMAGE", help="PNG, TIFF or SVG; dark is drawn")
+    add = parser.add_argument
+    add("image", nargs="?", metavar="IMAGE", help="PNG, TIFF, BMP, JPEG or SVG; what is dark is marked")
+    add("--machine", metavar="PROFILE", help="profile of the machine: a TOML file, or the name of a shipped one")
+    add("-o", "--out", metavar="FILE", help="job file to write (default: IMAGE.gcode)")
+    add("--replay", metavar="FILE", help="replay this job file in place of making one; exit code 1 on findings")
+    _scale(parser)
+    _material(parser)
+    _search(parser)
+    _output(parser)
+
+
+def _scale(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("scale")
+    group.add_argument("--width", metavar="L", help='width of the image, like "30 mm" (default: by its resolution)')
+    group.add_argument("--dpi", type=float, metavar="N", help="pixels of the image an inch")
+    group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
+    group.add_argument("--invert", action="store_true", help="mark what is light")
+
+
+def _material(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("material")
+    group.add_argument("--full", metavar="H", help='fluence that exposes fully (default: "25 J/cm^2")')
+    group.add_argument("--threshold", type=float, default=0.5, metavar="T", help="part of it that marks (default: 0.5)")
+    group.add_argument("--steepness", type=float, default=5.0, metavar="A", help="of the threshold (default: 5)")
+    group.add_argument("--power", metavar="P", help="largest power to use (default: that of the profile)")
+
+
+def _search(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("search")
+    group.add_argument("--start", metavar="KIND", help="path to start from: hatch, raster, contours, spiral")
+    group.add_argument("--steps", type=int, metavar="N", help="iterations")
+    either = group.add_mutually_exclusive_group()
+    either.add_argument("--draft", action="store_true", help="few iterations")
+    either.add_argument("--fine", action="store_true", help="many iterations")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of random numbers (default: 0)")
+    group.add_argument("--max-hours", type=float, metavar="H", help="save and stop after H hours (exit code 4)")
+    group.add_argument("--resume", action="store_true", help="continue an interrupted job, bit for bit")
+    group.add_argument("--scene-only", action="store_true", help="write the scene, and run nothing")
+
+
+def _output(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    for name, text in (
+        ("csv", "a table of the moves: t, x, y, v, P"),
+        ("svg", "a preview of the path"),
+        ("tiff", "the dose and the developed map"),
+        ("baseline", "compare with the fastest raster that scores as well as rasters do"),
+        ("force", "overwrite the files of an earlier job"),
+        ("json", "print JSON"),
+    ):
+        group.add_argument(f"--{name}", action="store_true", help=text)
 
 
 def run(a: argparse.Namespace) -> int:
     from minusgrad.plugin import UserError
 
-    raise UserError("laser: no job can be made yet")
+    if a.replay is not None:
+        from .replay import replay
+
+        return replay(a)
+    if a.image is None:
+        raise UserError("laser: needs an IMAGE, or --replay FILE")
+    from .job import make
+
+    return make(a)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 from minusgrad.plugin import UserError, pip_line
@@ -80,7 +79,7 @@ def is_wide(panel: Panel, evidence: Evidence) -> bool:
     return aspect(evidence) < 0.4 if panel.is_map else panel.name == "motion"
 
 
-def png(evidence: Evidence, baseline: Evidence | None, file: Path) -> None:
+def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
     """All panels and the table in one picture, on white."""
     from matplotlib.figure import Figure
 
@@ -98,7 +97,9 @@ def png(evidence: Evidence, baseline: Evidence | None, file: Path) -> None:
         _table(places[len(panels)], evidence, baseline)
         for axes in places[len(panels) + 1 :]:
             axes.set_axis_off()
-        figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
+        data = BytesIO()
+        figure.savefig(data, format="png", dpi=DPI, metadata={"Software": None})
+    return data.getvalue()
 
 
 def _table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:

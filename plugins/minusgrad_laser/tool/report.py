@@ -1,7 +1,6 @@
 """`report.html`: one file with drawings, scores and limits, without scripts and without a network."""
 
 from html import escape
-from pathlib import Path
 
 from . import pictures
 from .evidence import Evidence
@@ -38,12 +37,8 @@ SHOWN = 20
 """Broken limits that are listed; the rest is counted."""
 
 
-def write(evidence: Evidence, baseline: Evidence | None, file: Path) -> None:
-    """Write the page. baseline: a job to compare with, whose scores stand beside."""
-    file.write_text(page(evidence, baseline), encoding="utf-8")
-
-
 def page(evidence: Evidence, baseline: Evidence | None = None) -> str:
+    """The text of the page. baseline: a job to compare with, whose scores stand beside."""
     figures = [
         f'<figure class="{"wide" if pictures.is_wide(panel, evidence) else ""}"><h2>{panel.title}</h2>'
         f"<figcaption>{escape(panel.about)}</figcaption>{pictures.svg(panel, evidence)}</figure>"

@@ -1,0 +1,98 @@
+"""A job from an image: its scene, the search, the replay of the job file, the report, the files."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from minusgrad.plugin import UserError
+
+from . import files, outcome, pictures, report, request, runs, scene
+from .machines import machine
+from .outcome import Outcome
+from .picture import read
+from .request import Request
+from .runs import Scene
+
+
+def make(a: argparse.Namespace) -> int:
+    """Make the job of a command line. Returns the exit code: 1 if the replayed file breaks limits."""
+    wanted = request.of(a, machine(a.machine))
+    picture = read(wanted)
+    its_scene = Scene(scene.text(wanted, picture.name), picture.name, picture.data)
+    if a.scene_only:
+        return _write_scene(wanted, its_scene, a.force)
+    pictures.require()
+    outputs = _outputs(wanted, a)
+    files.refuse([*outputs.values(), *([] if a.resume else [wanted.run])], a.force)
+    if a.resume:
+        run = runs.resumed(wanted, its_scene, a.max_hours)
+    else:
+        runs.clear(wanted)
+        run = runs.begun(wanted, its_scene, a.max_hours)
+    _say("replaying the job file")
+    done = outcome.of(wanted, picture, run)
+    baseline = None
+    _say("drawing the report")
+    made = _contents(done, baseline, outputs)
+    if done.evidence.violations:
+        made.pop(wanted.out)
+    files.write(made)
+    _summary(wanted, done, list(made), a.json)
+    return int(bool(done.evidence.violations))
+
+
+def _outputs(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
+    """The files to write, by what they are."""
+    found = {"job": wanted.out, "html": wanted.beside(".report.html"), "png": wanted.beside(".report.png")}
+    if a.csv:
+        found["csv"] = wanted.beside(".csv")
+    if a.svg:
+        found["svg"] = wanted.beside(".svg")
+    if a.tiff:
+        found |= {name: wanted.beside(f".{name}.tiff") for name in ("dose", "developed")}
+    return found
+
+
+def _contents(done: Outcome, baseline: Outcome | None, outputs: dict[str, Path]) -> dict[Path, bytes]:
+    """The bytes of each file."""
+    beside = None if baseline is None else baseline.evidence
+    makers = {
+        "job": lambda: done.text.encode(),
+        "html": lambda: report.page(done.evidence, beside).encode(),
+        "png": lambda: pictures.png(done.evidence, beside),
+    }
+    return {file: makers[name]() for name, file in outputs.items()}
+
+
+def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
+    """Write the scene beside the output, and the image beside it where it is not there."""
+    file = wanted.out.with_suffix(".toml")
+    image = file.parent / its_scene.image
+    copies = [] if image.exists() and image.read_bytes() == its_scene.data else [image]
+    files.refuse([file, *copies], force)
+    files.write({file: its_scene.text.encode()} | dict.fromkeys(copies, its_scene.data))
+    print(file)
+    return 0
+
+
+def _summary(wanted: Request, done: Outcome, made: list[Path], as_json: bool) -> None:
+    rows = done.evidence.rows()
+    if as_json:
+        facts = {"files": [str(file) for file in made], "run": str(wanted.run), "scores": dict(rows)}
+        print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
+        return
+    width = max(len(name) for name, _ in rows)
+    print(f"{wanted.out}: {len(done.path)} points")
+    for name, text in rows:
+        print(f"  {name:<{width}}  {text}")
+    for file in made[1:]:
+        print(f"  {file}")
+    for text in done.evidence.violations:
+        print(f"minusgrad: {text}", file=sys.stderr)
+    if done.evidence.violations:
+        print(f"minusgrad: {wanted.out}: not written, because limits are broken", file=sys.stderr)
+
+
+def _say(text: str) -> None:
+    print(f"minusgrad: {text} ...", file=sys.stderr, flush=True)

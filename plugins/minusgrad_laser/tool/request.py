@@ -1,0 +1,115 @@
+"""What a user asks of `minusgrad laser`, checked and in SI units, before anything is read or written."""
+
+import argparse
+import shlex
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from minusgrad.plugin import UnitError, UnitSystem, UserError
+
+from ..machine.profile import Profile
+
+DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
+"""Of options that have one."""
+FULL = 2.5e5
+"""Fluence that exposes fully, of the default material [J/m^2]."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """Exposed fully by the fluence `full` [J/m^2]; half is marked at `threshold`, a part of it."""
+
+    full: float = FULL
+    threshold: float = 0.5
+    steepness: float = 5.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A job that is wanted: from an image, on a machine, into a file."""
+
+    image: Path
+    machine: Profile
+    out: Path
+    material: Material
+    pixel: float
+    width: float | None
+    dpi: float | None
+    invert: bool
+    start: str | None
+    steps: int | None
+    quality: str
+    seed: int
+    again: str
+    """The command that continues the job."""
+
+    @property
+    def run(self) -> Path:
+        """The run folder of the search, beside the job file."""
+        return self.out.with_suffix(".run")
+
+    def beside(self, ending: str) -> Path:
+        """A file of the job beside the job file: `heron.gcode` has `heron.report.html`."""
+        return self.out.with_name(f"{self.out.stem}{ending}")
+
+
+def of(a: argparse.Namespace, machine: Profile) -> Request:
+    """The request of a command line. Raises `UserError` with the option that is wrong."""
+    image = Path(a.image)
+    out = Path(a.out) if a.out else Path(f"{image.stem}.gcode")
+    if out.suffix.lower() not in (".gcode", ".nc", ".gc", ".g", ".ngc", ".tap"):
+        raise UserError(f"--out: needs the name of a job file, such as {out.stem}.gcode, got '{out}'")
+    if a.width is not None and a.dpi is not None:
+        raise UserError("--width: gives the scale, as --dpi does; give one of them")
+    pixel = machine.pixel if a.pixel is None else quantity("--pixel", a.pixel, "m")
+    return Request(
+        image=image,
+        machine=machine,
+        out=out,
+        material=material(a),
+        pixel=pixel,
+        width=None if a.width is None else quantity("--width", a.width, "m"),
+        dpi=None if a.dpi is None else positive("--dpi", a.dpi),
+        invert=a.invert,
+        start=a.start,
+        steps=None if a.steps is None else int(positive("--steps", a.steps)),
+        quality="draft" if a.draft else "fine" if a.fine else "usual",
+        seed=a.seed,
+        again=shlex.join(["minusgrad", "laser", *_words(a), "--resume"]),
+    )
+
+
+def _words(a: argparse.Namespace) -> list[str]:
+    """The words of the command line, but for those that begin a job anew or end it early."""
+    words = [a.image]
+    for name, value in vars(a).items():
+        if name in ("image", "replay", "resume", "force", "max_hours", "scene_only", "saves", "run_verb"):
+            continue
+        if value is not None and value is not False and value != DEFAULTS.get(name):
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return words
+
+
+def material(a: argparse.Namespace) -> Material:
+    """The material of a command line."""
+    return Material(
+        full=FULL if a.full is None else quantity("--full", a.full, "J m^-2"),
+        threshold=positive("--threshold", a.threshold),
+        steepness=positive("--steepness", a.steepness),
+    )
+
+
+def quantity(option: str, text: str, unit: str) -> float:
+    """A number above zero, in SI, of a text with its unit. Raises `UserError` that names the option."""
+    try:
+        value = UnitSystem.si().convert(text, unit)
+    except UnitError as error:
+        raise UserError(f"{option}: {error}") from None
+    return positive(option, value)
+
+
+def positive(option: str, value: float) -> float:
+    if not (isfinite(value) and value > 0.0):
+        raise UserError(f"{option}: must be above 0, got {value:g}")
+    return value

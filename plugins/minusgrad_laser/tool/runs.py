@@ -1,0 +1,103 @@
+"""The search of a job as an ordinary run: begun in a new folder, or continued from its checkpoint."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import minusgrad
+from minusgrad.plugin import MinusgradError, UserError
+
+from ..jobs.toolpath import Toolpath
+from .request import Request
+
+INTERRUPTED = 4
+"""The exit code of runs that can be continued."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The text of a scene, and the image that it reads: its name beside the scene, and its bytes."""
+
+    text: str
+    image: str
+    data: bytes
+
+    def write(self, file: Path) -> Path:
+        """Write the scene, and its image beside it."""
+        file.write_text(self.text, encoding="utf-8")
+        (file.parent / self.image).write_bytes(self.data)
+        return file
+
+
+def begun(request: Request, scene: Scene, max_hours: float | None) -> Any:
+    """The finished run of a scene, in the request's run folder.
+
+    Raises as `minusgrad.run` does; an interruption names the command that continues the job.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = scene.write(Path(folder) / "scene.toml")
+        options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
+        return _told(request, lambda: minusgrad.run(file, out=request.run, **options))
+
+
+def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
+    """The run, continued to its end. Raises `UserError` if the folder is that of another request."""
+    if not (request.run / "scene.toml").is_file():
+        raise UserError(f"--resume: {request.run} is no run to continue; leave --resume out")
+    same = (request.run / "scene.toml").read_bytes() == scene.text.encode()
+    kept = request.run / "inputs" / scene.image
+    if not same or not kept.is_file() or kept.read_bytes() != scene.data:
+        what = "with other options" if not same else "from another image"
+        raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or start anew with --force")
+    options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
+    return _told(request, lambda: minusgrad.resume(request.run, **options))
+
+
+def _told(request: Request, run: Callable[[], Any]) -> Any:
+    """What `run` returns; an interruption names the command of the job in place of that of its run."""
+    try:
+        return run()
+    except MinusgradError as error:
+        if error.exit_code != INTERRUPTED:
+            raise
+        head = str(error).partition("; continue with")[0]
+        error.args = (f"{head}; continue with: {request.again}",)
+        raise
+
+
+def say(text: str) -> None:
+    """A remark of the run, for the terminal; those about a time step have no meaning in a search."""
+    print(f"minusgrad: {text}", file=sys.stderr)
+
+
+def clear(request: Request) -> None:
+    """Delete an earlier run of the job, and nothing that is no run."""
+    if (request.run / "journal.jsonl").is_file():
+        shutil.rmtree(request.run)
+
+
+def toolpath(run: Any) -> Toolpath:
+    """The path at the end of a run, in SI units, without spare points at its end."""
+    simulation = run.simulation
+    units = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1"}
+    path = Toolpath(
+        **{
+            name: simulation.fields[name].values.astype(np.float64) * simulation.units.in_si(unit)
+            for name, unit in units.items()
+        }
+    )
+    last = int(np.flatnonzero(path.lit > 0.5)[-1]) if (path.lit > 0.5).any() else 0
+    cut = {name: getattr(path, name)[: last + 1] for name in units}
+    return replace(path, **cut | {"lit": cut["lit"] > 0.5})
+
+
+def history(run: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Iterations and values of the loss."""
+    series = run.series("total" if "total" in run.names else "potential")
+    return series.step, series.value
