@@ -12,9 +12,17 @@ SAVES = True
 def options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("image", nargs="?", metavar="IMAGE", help="PNG, TIFF, BMP, JPEG or SVG; what is dark is marked")
-    add("--machine", metavar="PROFILE", help="profile of the machine: a TOML file, or the name of a shipped one")
+    add(
+        "--machine",
+        metavar="PROFILE",
+        help="profile of the machine: a TOML file, or the name of a shipped one",
+    )
     add("-o", "--out", metavar="FILE", help="job file to write (default: IMAGE.gcode)")
-    add("--replay", metavar="FILE", help="replay this job file in place of making one; exit code 1 on findings")
+    add(
+        "--replay",
+        metavar="FILE",
+        help="replay this job file in place of making one; exit code 1 on findings",
+    )
     _scale(parser)
     _material(parser)
     _search(parser)
@@ -23,7 +31,9 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def _scale(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("scale")
-    group.add_argument("--width", metavar="L", help='width of the image, like "30 mm" (default: by its resolution)')
+    group.add_argument(
+        "--width", metavar="L", help='width of the image, like "30 mm" (default: by its resolution)'
+    )
     group.add_argument("--dpi", type=float, metavar="N", help="pixels of the image an inch")
     group.add_argument("--pixel", metavar="L", help="side of a cell (default: that of the profile)")
     group.add_argument("--invert", action="store_true", help="mark what is light")
@@ -32,8 +42,12 @@ def _scale(parser: argparse.ArgumentParser) -> None:
 def _material(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("material")
     group.add_argument("--full", metavar="H", help='fluence that exposes fully (default: "25 J/cm^2")')
-    group.add_argument("--threshold", type=float, default=0.5, metavar="T", help="part of it that marks (default: 0.5)")
-    group.add_argument("--steepness", type=float, default=5.0, metavar="A", help="of the threshold (default: 5)")
+    group.add_argument(
+        "--threshold", type=float, default=0.5, metavar="T", help="part of it that marks (default: 0.5)"
+    )
+    group.add_argument(
+        "--steepness", type=float, default=5.0, metavar="A", help="of the threshold (default: 5)"
+    )
     group.add_argument("--power", metavar="P", help="largest power to use (default: that of the profile)")
 
 
@@ -45,7 +59,9 @@ def _search(parser: argparse.ArgumentParser) -> None:
     either.add_argument("--draft", action="store_true", help="few iterations")
     either.add_argument("--fine", action="store_true", help="many iterations")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of random numbers (default: 0)")
-    group.add_argument("--max-hours", type=float, metavar="H", help="save and stop after H hours (exit code 4)")
+    group.add_argument(
+        "--max-hours", type=float, metavar="H", help="save and stop after H hours (exit code 4)"
+    )
     group.add_argument("--resume", action="store_true", help="continue an interrupted job, bit for bit")
     group.add_argument("--scene-only", action="store_true", help="write the scene, and run nothing")
 

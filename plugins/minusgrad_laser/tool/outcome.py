@@ -42,13 +42,15 @@ def exported(
     """The job of a path. searched: the dose (rows, columns) that the search had for it."""
     m = request.machine
     text = gcode.write(path, m)
-    done = replay(text, m, picture.target.shape, picture.pixel, m.waist, request.material.full, name=request.out.name)
+    done = replay(
+        text, m, picture.target.shape, picture.pixel, m.waist, request.material.full, name=request.out.name
+    )
     facts = []
     if searched is not None:
         off = np.abs(done.dose - searched).sum() / np.abs(searched).sum()
         facts.append(("replayed dose off the search's", f"{100.0 * off:.2g} %"))
     evidence = Evidence(
-        title=request.out.name,
+        title=request.image.name,
         machine=m,
         pixel=picture.pixel,
         dose=done.dose,

@@ -32,26 +32,28 @@ class Panel:
 
 def of(evidence: Evidence) -> list[Panel]:
     """The panels that this evidence has data for, in reading order."""
-    has = evidence.target is not None
-    found = [
-        Panel("target", "Target", "What shall be marked.", target) if has else None,
+    shown = [
         Panel("dose", "Dose", "Of the replayed file, in parts of the dose that exposes fully.", dose),
-        Panel("developed", "Developed", "What the material shows; the line is the target's edge.", developed),
-        Panel("error", "Error", "Orange: marked and not wanted. Blue: wanted and not marked.", error)
-        if has
-        else None,
-        Panel("edges", "Edge placement", "Along the target's edge; orange lies outside, blue inside.", edges)
-        if has
-        else None,
-        Panel("corners", "Over-burn", "Dose above the median of the lit path, as where the head slows.", over)
-        if not has
-        else None,
+        Panel("developed", "Developed", "What the material shows.", developed),
         Panel("power", "Path, by power", "Grey: travels with the laser off.", power),
         Panel("speed", "Path, by speed", "The speed that the file asks for.", speed),
-        Panel("motion", "Motion", "Speed and power that the machine attains, and their limits.", motion, False),
-        Panel("loss", "Loss", "Of the search, by iteration.", loss, False) if evidence.loss else None,
+        Panel(
+            "overburn", "Over-burn", "Dose over the median of what is marked: above 1 at slow corners.", over
+        ),
+        Panel("motion", "Motion", "Speed and power that the machine attains; dashed: limits.", motion, False),
     ]
-    return [panel for panel in found if panel is not None]
+    if evidence.target is not None:
+        shown[1] = Panel(
+            "developed", "Developed", "What the material shows; the line is the target's edge.", developed
+        )
+        shown.insert(0, Panel("target", "Target", "What shall be marked.", target))
+        shown[3:3] = [
+            Panel("error", "Error", "Orange: marked, not wanted. Blue: wanted, not marked.", error),
+            Panel("edges", "Edge placement", "Along the target's edge; orange lies outside.", edges),
+        ]
+    if evidence.loss is not None:
+        shown.insert(5, Panel("loss", "Loss", "Of the search, by iteration.", loss, False))
+    return shown
 
 
 def target(axes: Any, e: Evidence) -> None:
@@ -84,9 +86,19 @@ def edges(axes: Any, e: Evidence) -> None:
     assert found is not None
     _frame(axes, e)
     x, y = found.points.T * 1e3
-    most = max(found.quantile(0.95), 1e-9) * 1e6
+    most = max(found.quantile(0.95) * 1e6, 1e-3) if len(x) else 1.0
+    box = axes.get_window_extent()
+    size = 1.3 * 72.0 / axes.figure.dpi * box.width / e.dose.shape[1]  # of a cell, in points
     dots = axes.scatter(
-        x, y, c=found.error * 1e6, s=2.0, cmap=signed("#a0a0a0"), vmin=-most, vmax=most, lw=0, rasterized=True
+        x,
+        y,
+        c=found.error * 1e6,
+        s=max(size, 1.3) ** 2,
+        cmap=signed("#a0a0a0"),
+        vmin=-most,
+        vmax=most,
+        lw=0,
+        rasterized=True,
     )
     _bar(axes, dots, "edge placement [µm]")
     _scale_bar(axes, e)
@@ -94,8 +106,7 @@ def edges(axes: Any, e: Evidence) -> None:
 
 def over(axes: Any, e: Evidence) -> None:
     """Dose over the median dose of the cells that are exposed: 1 on a line, more where the head slows."""
-    lit = e.dose[e.dose > 0.25 * e.dose.max()]
-    usual = float(np.median(lit)) if len(lit) else 1.0
+    usual = e.usual_dose
     most = max(1.5, float(e.dose.max()) / usual)
     _image(axes, e, e.dose / usual, AMOUNT, 0.0, most, "dose / usual dose")
     _scale_bar(axes, e, "white")
@@ -159,7 +170,9 @@ def _frame(axes: Any, e: Evidence) -> None:
     axes.set_ylabel("y [mm]")
 
 
-def _image(axes: Any, e: Evidence, values: np.ndarray, colours: Any, low: float, high: float, label: str) -> None:
+def _image(
+    axes: Any, e: Evidence, values: np.ndarray, colours: Any, low: float, high: float, label: str
+) -> None:
     _frame(axes, e)
     extent = (*axes.get_xlim(), *axes.get_ylim())
     shown = axes.imshow(
@@ -182,7 +195,7 @@ def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str,
     _frame(axes, e)
     points = np.stack([e.path.x, e.path.y], axis=1) * 1e3
     moves = np.stack([points[:-1], points[1:]], axis=1)
-    lit = e.path.lit[1:].astype(bool)
+    lit = e.path.lit[1:].astype(bool) & (e.path.power[1:] > 0.0)
     axes.add_collection(LineCollection(moves[~lit], colors="#9a9a9a", linewidths=0.35, rasterized=True))
     drawn = LineCollection(moves[lit], cmap=AMOUNT, linewidths=0.9, rasterized=True)
     drawn.set_array(values[1:][lit] * unit)

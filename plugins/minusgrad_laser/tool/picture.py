@@ -52,5 +52,7 @@ def _width(request: Request, data: bytes) -> float:
         return request.width
     dpi = request.dpi or image.info.get("dpi", (0.0,))[0]
     if not dpi:
-        raise UserError(f"{request.image.name}: has no scale; give --width, such as --width '30 mm', or --dpi")
+        raise UserError(
+            f"{request.image.name}: has no scale; give --width, such as --width '30 mm', or --dpi"
+        )
     return image.width / float(dpi) * INCH

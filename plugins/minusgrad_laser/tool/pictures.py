@@ -1,5 +1,6 @@
 """Panels as pictures: vector drawings for a page in light and dark, and all in one PNG."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -12,8 +13,10 @@ from .panels import Panel, of
 
 INK = "#7d7d01"
 """The colour of text and lines in drawings that take the colour of the page's text in its place."""
-WIDTH = 4.4
-"""Of a panel [inch]."""
+WIDTH, COLUMNS = 4.5, 3
+"""Of a panel [inch]; panels beside each other."""
+LEFT, RIGHT, BOTTOM, TOP, HEAD = 0.66, 0.88, 0.42, 0.1, 0.25
+"""Room for axes, colour bar and title [inch]."""
 DPI = 170
 STYLE = {
     "svg.fonttype": "none",
@@ -54,52 +57,79 @@ def aspect(evidence: Evidence) -> float:
     return rows / columns
 
 
+def is_wide(panel: Panel, evidence: Evidence) -> bool:
+    """A panel that takes the whole width of the page."""
+    return aspect(evidence) < 0.4 if panel.is_map else panel.name == "motion"
+
+
+def size(panel: Panel, evidence: Evidence) -> tuple[float, float]:
+    """Width and height of a panel [inch]."""
+    width = COLUMNS * WIDTH if is_wide(panel, evidence) else WIDTH
+    if panel.is_map:
+        inner = (width - LEFT - RIGHT) * aspect(evidence)
+        return width, min(inner, 1.5 * WIDTH) + BOTTOM + TOP
+    return width, 2.6 if is_wide(panel, evidence) else min(max(0.8 * WIDTH * aspect(evidence), 2.2), 3.2)
+
+
+def place(figure: Any, panel: Panel, evidence: Evidence, x: float, y: float) -> Any:
+    """Axes for a panel whose lower left corner is at x, y [inch]; the panel is drawn into them."""
+    whole_width, whole_height = figure.get_size_inches()
+    width, height = size(panel, evidence)
+    right = RIGHT if panel.is_map or panel.name == "motion" else 0.15
+    box = (x + LEFT, y + BOTTOM, width - LEFT - right, height - BOTTOM - TOP)
+    axes = figure.add_axes(
+        (box[0] / whole_width, box[1] / whole_height, box[2] / whole_width, box[3] / whole_height)
+    )
+    panel.draw(axes, evidence)
+    return axes
+
+
 def svg(panel: Panel, evidence: Evidence) -> str:
     """A panel as an `<svg>` whose text and axes have the colour of the page's text."""
     from matplotlib.figure import Figure
 
-    wide = is_wide(panel, evidence)
-    width = 2.1 * WIDTH if wide else WIDTH
-    height = 0.76 * width * aspect(evidence) + 0.5 if panel.is_map else 0.42 * width
     with _style(INK, panel.name):
-        figure = Figure(figsize=(width, max(height, 1.4)))
-        axes = figure.add_axes((0.13, 0.14, 0.68, 0.8)) if panel.is_map else figure.add_subplot()
-        panel.draw(axes, evidence)
-        axes.patch.set_alpha(0.0)
+        figure = Figure(figsize=size(panel, evidence))
+        place(figure, panel, evidence, 0.0, 0.0).patch.set_alpha(0.0)
         data = BytesIO()
-        figure.savefig(
-            data, format="svg", transparent=True, metadata={"Date": None}, bbox_inches="tight", pad_inches=0.03
-        )
+        figure.savefig(data, format="svg", transparent=True, metadata={"Date": None})
     text = data.getvalue().decode()
-    return text[text.index("<svg") :].replace(INK, "currentColor").replace(INK.upper(), "currentColor")
-
-
-def is_wide(panel: Panel, evidence: Evidence) -> bool:
-    """A panel that takes the whole width of the page."""
-    return aspect(evidence) < 0.4 if panel.is_map else panel.name == "motion"
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    return text.replace(INK, "currentColor")
 
 
 def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
     """All panels and the table in one picture, on white."""
     from matplotlib.figure import Figure
 
-    panels = of(evidence)
-    columns = 3 if aspect(evidence) >= 0.4 else 2
-    lines = -(-(len(panels) + 1) // columns)
-    each = min(max(WIDTH * aspect(evidence), 1.9), 1.4 * WIDTH)
+    rows = _rows(evidence)
+    heights = [max(size(panel, evidence)[1] for panel in row) + HEAD for row in rows]
+    table = 0.26 * (len(evidence.rows()) + 2)
+    whole = COLUMNS * WIDTH, sum(heights) + table + 0.5
     with _style("#202020"):
-        figure = Figure(figsize=(columns * WIDTH, lines * (each + 0.35) + 0.6), layout="constrained")
-        figure.suptitle(evidence.title, x=0.01, ha="left", weight="bold", size=12)
-        places = figure.subplots(lines, columns, squeeze=False).ravel()
-        for panel, axes in zip(panels, places, strict=False):
-            panel.draw(axes, evidence)
-            axes.set_title(panel.title)
-        _table(places[len(panels)], evidence, baseline)
-        for axes in places[len(panels) + 1 :]:
-            axes.set_axis_off()
+        figure = Figure(figsize=whole)
+        figure.text(LEFT / whole[0], 1.0 - 0.32 / whole[1], evidence.title, weight="bold", size=13)
+        top = whole[1] - 0.5
+        for row, height in zip(rows, heights, strict=True):
+            for k, panel in enumerate(row):
+                y = top - HEAD - size(panel, evidence)[1]
+                place(figure, panel, evidence, k * WIDTH, y).set_title(panel.title)
+            top -= height
+        axes = figure.add_axes((LEFT / whole[0], 0.0, 0.62, table / whole[1]))
+        _table(axes, evidence, baseline)
         data = BytesIO()
         figure.savefig(data, format="png", dpi=DPI, metadata={"Software": None})
     return data.getvalue()
+
+
+def _rows(evidence: Evidence) -> list[list[Panel]]:
+    """The panels, three in a row, or one that is wide."""
+    rows: list[list[Panel]] = []
+    for panel in of(evidence):
+        if is_wide(panel, evidence) or not rows or len(rows[-1]) == COLUMNS or is_wide(rows[-1][0], evidence):
+            rows.append([])
+        rows[-1].append(panel)
+    return rows
 
 
 def _table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:
@@ -109,5 +139,8 @@ def _table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:
     head = ["", "this job", "raster"] if baseline else None
     table = axes.table(rows, colLabels=head, loc="center", cellLoc="left", edges="horizontal")
     table.auto_set_font_size(False)
-    table.set_fontsize(8.0)
-    table.scale(1.0, 1.3)
+    table.set_fontsize(8.5)
+    table.scale(1.0, 1.25)
+    for cell in table.get_celld().values():
+        cell.set_linewidth(0.4)
+        cell.set_edgecolor("#c0c0c0")
