@@ -9,7 +9,7 @@ from minusgrad.plugin import UserError
 
 
 def refuse(files: Sequence[Path], force: bool) -> None:
-    """Raise `UserError` if a file's folder is missing or not writable, or a file exists and is not to be replaced."""
+    """Raise `UserError` for a missing or read-only folder, and without `force` for a file that exists."""
     for file in files:
         if not file.parent.is_dir():
             raise UserError(f"{file}: there is no folder {file.parent}; make it first")

@@ -5,8 +5,6 @@ import json
 import sys
 from pathlib import Path
 
-from minusgrad.plugin import UserError
-
 from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome

@@ -1,4 +1,4 @@
-"""Replay of anybody's job file on a virtual machine: job time, limits, dose, over-burn where the head slows."""
+"""Replay of anybody's job file: job time, limits, dose, over-burn where the head slows down."""
 
 import argparse
 import json

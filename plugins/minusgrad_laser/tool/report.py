@@ -19,7 +19,8 @@ main { max-width: 1180px; margin: 0 auto; padding: 28px 20px 48px; }
 h1 { font-size: 24px; margin: 0 0 2px; } h2 { font-size: 15px; margin: 0; }
 p { margin: 0; } .soft { color: var(--soft); }
 .verdict { font-weight: 600; margin: 14px 0 0; } .good { color: var(--good); } .bad { color: var(--bad); }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 20px 0; }
+.tiles { display: grid; gap: 10px; margin: 20px 0;
+         grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
 .tile, figure { background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 .tile { padding: 10px 14px; } .tile b { display: block; font-size: 21px; font-weight: 600; }
 .panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 14px; }
@@ -64,7 +65,8 @@ def page(evidence: Evidence, baseline: Evidence | None = None) -> str:
 def _subtitle(e: Evidence) -> str:
     rows, columns = e.dose.shape
     size = f"{columns * e.pixel * 1e3:.4g} x {rows * e.pixel * 1e3:.4g} mm"
-    return f"{e.machine.name} · {size} · {columns} x {rows} cells of {e.pixel * 1e6:.4g} µm · {len(e.path)} points"
+    cells = f"{columns} x {rows} cells of {e.pixel * 1e6:.4g} µm"
+    return f"{e.machine.name} · {size} · {cells} · {len(e.path)} points"
 
 
 def _verdict(e: Evidence) -> str:

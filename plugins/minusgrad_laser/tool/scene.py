@@ -11,6 +11,7 @@ def text(request: Request, image: str) -> str:
     m, material = request.machine, request.material
     steps = request.steps or STEPS[request.quality]
     speed = min(m.speed)
+    slow, step, fast = (f"{1e3 * part * speed:.6g} mm/s" for part in (0.02, 0.2, 1.0))
     pitch = 0.5 * m.spot
     power = 0.5 * material.full * pitch * speed
     power = min(power, 0.8 * m.power[1])
@@ -59,7 +60,7 @@ rate = 0.1
 
 [stepper.fields]
 power = {{ scale = "{0.2 * m.power[1]:.6g} W", lower = "0 W", upper = "{m.power[1]:.6g} W" }}
-speed = {{ scale = "{0.2 * speed * 1e3:.6g} mm/s", lower = "{0.02 * speed * 1e3:.6g} mm/s", upper = "{speed * 1e3:.6g} mm/s" }}
+speed = {{ scale = "{step}", lower = "{slow}", upper = "{fast}" }}
 
 [run]
 steps = {steps}
