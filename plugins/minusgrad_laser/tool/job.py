@@ -5,10 +5,11 @@ import json
 import sys
 from pathlib import Path
 
-from . import files, outcome, pictures, report, request, runs, scene
+from . import files, maps, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import read
+from .reach import refuse_out_of_reach
 from .request import Request
 from .runs import Scene
 
@@ -17,6 +18,7 @@ def make(a: argparse.Namespace) -> int:
     """Make the job of a command line. Returns the exit code: 1 if the replayed file breaks limits."""
     wanted = request.of(a, machine(a.machine))
     picture = read(wanted)
+    refuse_out_of_reach(wanted)
     its_scene = Scene(scene.text(wanted, picture.name), picture.name, picture.data)
     if a.scene_only:
         return _write_scene(wanted, its_scene, a.force)
@@ -59,6 +61,8 @@ def _contents(done: Outcome, baseline: Outcome | None, outputs: dict[str, Path])
         "job": lambda: done.text.encode(),
         "html": lambda: report.page(done.evidence, beside).encode(),
         "png": lambda: pictures.png(done.evidence, beside),
+        "dose": lambda: maps.tiff(done.evidence.dose, done.evidence.pixel, "dose, in parts of full"),
+        "developed": lambda: maps.tiff(done.evidence.developed, done.evidence.pixel, "developed part"),
     }
     return {file: makers[name]() for name, file in outputs.items()}
 

@@ -33,6 +33,8 @@ class Request:
     machine: Profile
     out: Path
     material: Material
+    power: float
+    """The largest power to use [W]."""
     pixel: float
     width: float | None
     dpi: float | None
@@ -68,6 +70,7 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         machine=machine,
         out=out,
         material=material(a),
+        power=_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
         dpi=None if a.dpi is None else positive("--dpi", a.dpi),
@@ -78,6 +81,14 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         seed=a.seed,
         again=shlex.join(["minusgrad", "laser", *_words(a), "--resume"]),
     )
+
+
+def _power(text: str | None, machine: Profile) -> float:
+    least, most = machine.power
+    power = most if text is None else quantity("--power", text, "W")
+    if not least <= power <= most:
+        raise UserError(f"--power: {machine.name} has {least:g} to {most:g} W, got {power:g} W")
+    return power
 
 
 def _words(a: argparse.Namespace) -> list[str]:

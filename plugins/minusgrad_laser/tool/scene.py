@@ -12,9 +12,7 @@ def text(request: Request, image: str) -> str:
     steps = request.steps or STEPS[request.quality]
     speed = min(m.speed)
     slow, step, fast = (f"{1e3 * part * speed:.6g} mm/s" for part in (0.02, 0.2, 1.0))
-    pitch = 0.5 * m.spot
-    power = 0.5 * material.full * pitch * speed
-    power = min(power, 0.8 * m.power[1])
+    power = min(0.5 * material.full * pitch(m) * speed, 0.8 * request.power)
     return f"""# {image} marked by {m.name}, from `minusgrad laser`.
 title = "{image}"
 plugins = ["laser"]
@@ -32,7 +30,7 @@ seed = {request.seed}
 kind = "laser_path"
 canvas = {{ pixel = "{request.pixel * 1e6:.9g} um" }}
 target = {{ kind = "image", file = "{image}", invert = {str(request.invert).lower()} }}
-path = {{ kind = "{request.start or "hatch"}", pitch = "{pitch * 1e6:g} um" }}
+path = {{ kind = "{request.start or "hatch"}", pitch = "{pitch(m) * 1e6:g} um" }}
 power = "{power:.6g} W"
 speed = "{speed * 1e3:.6g} mm/s"
 
@@ -59,7 +57,7 @@ kind = "adam"
 rate = 0.1
 
 [stepper.fields]
-power = {{ scale = "{0.2 * m.power[1]:.6g} W", lower = "0 W", upper = "{m.power[1]:.6g} W" }}
+power = {{ scale = "{0.2 * request.power:.6g} W", lower = "0 W", upper = "{request.power:.6g} W" }}
 speed = {{ scale = "{step}", lower = "{slow}", upper = "{fast}" }}
 
 [run]
@@ -76,6 +74,11 @@ every = {max(steps // 4, 1)}
 [checkpoint]
 every = {max(steps // 4, 1)}
 """
+
+
+def pitch(m: Profile) -> float:
+    """The distance of the lines of a hatch [m]: half a spot."""
+    return 0.5 * m.spot
 
 
 def slowest(m: Profile) -> float:

@@ -1,0 +1,256 @@
+"""`minusgrad laser`: from an image to a job file, its report, its replay; bad input leaves nothing behind."""
+
+import json
+import os
+import re
+import signal
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from tests.support.command import files, last_saved, minusgrad, start, wait_until_saved
+
+Invoke = Callable[..., tuple[int, str, str]]
+SIDE = 64
+SHORT = ("--steps", "20")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the picture of a ring, 1.28 mm wide."""
+    monkeypatch.chdir(tmp_path)
+    ring(tmp_path / "ring.png")
+    return tmp_path
+
+
+def ring(file: Path) -> None:
+    image = Image.new("L", (SIDE, SIDE), 255)
+    draw = ImageDraw.Draw(image)
+    draw.ellipse((10, 10, 53, 53), fill=0)
+    draw.ellipse((24, 24, 39, 39), fill=255)
+    image.save(file, dpi=(1270, 1270))
+
+
+def left(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def refused(invoke: Invoke, here: Path, *arguments: object) -> str:
+    """What a mistake is answered with; it leaves no file behind."""
+    before = left(here)
+    code, out, err = invoke("laser", *arguments)
+    assert (code, out) == (2, ""), err
+    assert left(here) == before
+    return err.rstrip("\n").removeprefix("minusgrad: ")
+
+
+# From an image to a job -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the whole job of the ring, made in a process of its own."""
+    folder = tmp_path_factory.mktemp("job")
+    ring(folder / "ring.png")
+    done = minusgrad("laser", "ring.png", *SHORT, "--json", "--tiff", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "said.json").write_text(done.stdout)
+    return folder
+
+
+def test_an_image_becomes_a_job_that_marks_it(job: Path) -> None:
+    said = json.loads((job / "said.json").read_text())
+    assert said["violations"] == []
+    assert float(said["scores"]["intersection over union"]) > 0.9
+    assert all((job / name).is_file() for name in said["files"])
+    text = (job / "ring.gcode").read_text()
+    assert re.search(r"^G1", text, re.MULTILINE)
+    assert text.rstrip().splitlines()[-1].startswith("M5")
+
+
+def test_the_report_is_one_file_without_a_network(job: Path) -> None:
+    page = unescape((job / "ring.report.html").read_text())
+    for title in ("Target", "Dose", "Developed", "Error", "Edge placement", "Path, by power", "Over-burn"):
+        assert f"<h2>{title}</h2>" in page
+    outside = re.findall(r"""(?:src|href)=["'](?!#|data:)""", page)
+    assert (outside, "<script" in page, "@import" in page, "url(http" in page) == ([], False, False, False)
+    assert page.count("[mm]") >= 2 * 8
+    said = json.loads((job / "said.json").read_text())
+    assert all(f"<th>{name}</th><td>{value}</td>" in page for name, value in said["scores"].items())
+    picture = Image.open(job / "ring.report.png")
+    assert picture.width > 1500
+    assert np.asarray(picture.convert("L")).std() > 20.0
+
+
+def test_the_maps_as_tiff_have_units(job: Path) -> None:
+    dose = Image.open(job / "ring.dose.tiff")
+    assert (dose.size, dose.mode) == ((SIDE, SIDE), "F")
+    values = np.asarray(dose)
+    assert values.max() > 0.5
+    assert dose.info["dpi"][0] == pytest.approx(1270.0)
+    middle = values[SIDE // 2, SIDE // 2 - 14], values[SIDE // 2, SIDE // 2]
+    assert middle[0] > 0.5 > middle[1]
+
+
+def test_its_scene_is_an_ordinary_one(job: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(job)
+    code, _, err = invoke("run", "ring.run/scene.toml", "--out", "again")
+    assert (code, err) == (0, "")
+    assert files(job / "again") == files(job / "ring.run")
+
+
+def test_an_interrupted_job_continues_to_the_same_bits(job: Path, tmp_path: Path) -> None:
+    ring(tmp_path / "ring.png")
+    words = ("laser", "ring.png", *SHORT, "--tiff")
+    child = start(*words, cwd=tmp_path)
+    wait_until_saved(tmp_path / "ring.run", 5, child)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=120)
+    assert (child.returncode, out) == (4, ""), err
+    line = "continue with: minusgrad laser ring.png --steps 20 --tiff --resume"
+    assert err.splitlines()[-1].endswith(line), err
+    assert 5 <= last_saved(tmp_path / "ring.run") < 20
+    assert left(tmp_path) == {"ring.png", "ring.run"}
+    again = minusgrad(*line.removeprefix("continue with: minusgrad ").split(), cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    for name in ("ring.gcode", "ring.report.html", "ring.report.png", "ring.dose.tiff"):
+        assert (tmp_path / name).read_bytes() == (job / name).read_bytes(), name
+    other = minusgrad("laser", "ring.png", "--steps", "21", "--resume", "--force", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "ring.run was begun with other options" in other.stderr
+
+
+# Replay ---------------------------------------------------------------------------------------------
+
+
+def test_replay_of_the_job_agrees(job: Path, invoke: Invoke, tmp_path: Path) -> None:
+    out = tmp_path / "replay.html"
+    code, text, err = invoke("laser", "--replay", job / "ring.gcode", "--out", out, "--json")
+    assert (code, err) == (0, "")
+    said, made = json.loads(text), json.loads((job / "said.json").read_text())
+    assert said["findings"] == []
+    assert said["scores"]["job time"] == made["scores"]["job time"]
+    assert said["scores"]["peak dose"] == made["scores"]["peak dose"]
+    assert out.is_file()
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+CORNER = """G21 G90
+M3 S500
+G0 X0 Y0
+G1 X10 F6000 S500
+G1 X10 Y10
+G1 X0
+M5
+"""
+"""A square corner at 100 mm/s with constant power, as any program writes it."""
+
+
+def test_replay_finds_the_over_burn_of_constant_power_at_a_corner(invoke: Invoke, here: Path) -> None:
+    (here / "corner.nc").write_text(CORNER)
+    code, _, err = invoke("laser", "--replay", "corner.nc")
+    assert code == 1
+    found = re.search(r"over-burn: (\S+) times the usual dose at x = (\S+) mm, y = (\S+) mm", err)
+    assert found is not None, err
+    factor, x, y = map(float, found.groups())
+    assert factor > 4.0
+    ends = np.hypot(x - np.array([0, 10, 10, 0]), y - np.array([0, 0, 10, 10]))
+    assert ends.min() < 0.1
+    assert "<h2>Over-burn</h2>" in (here / "corner.replay.html").read_text()
+
+
+def test_replay_of_dynamic_power_has_no_over_burn(invoke: Invoke, here: Path) -> None:
+    (here / "corner.nc").write_text(CORNER.replace("M3", "M4"))
+    code, out, err = invoke("laser", "--replay", "corner.nc")
+    assert (code, err) == (0, "")
+    assert re.search(r"limits broken +0\n", out)
+
+
+# Bad input ------------------------------------------------------------------------------------------
+
+
+def test_no_image(invoke: Invoke, here: Path) -> None:
+    assert refused(invoke, here) == "laser: needs an IMAGE, or --replay FILE"
+    assert refused(invoke, here, "none.png") == "none.png: cannot be read: No such file or directory"
+
+
+def test_images_without_content(invoke: Invoke, here: Path) -> None:
+    Image.new("L", (8, 8), 255).save(here / "white.png", dpi=(300, 300))
+    (here / "empty.png").write_bytes(b"")
+    (here / "cut.png").write_bytes((here / "ring.png").read_bytes()[:80])
+    assert refused(invoke, here, "white.png") == "white.png: is 0 in every pixel; there is nothing to mark"
+    assert "'empty.png' is empty (0 bytes)" in refused(invoke, here, "empty.png")
+    assert "'cut.png'" in refused(invoke, here, "cut.png")
+
+
+def test_an_image_without_a_scale(invoke: Invoke, here: Path) -> None:
+    Image.open(here / "ring.png").save(here / "bare.png", dpi=None)
+    Image.fromarray(np.asarray(Image.open(here / "ring.png"))).save(here / "bare.png")
+    text = refused(invoke, here, "bare.png")
+    assert text == "bare.png: has no scale; give --width, such as --width '30 mm', or --dpi"
+
+
+def test_an_image_larger_than_the_field(invoke: Invoke, here: Path) -> None:
+    text = refused(invoke, here, "ring.png", "--width", "1 m")
+    assert re.search(r"is 1000 mm along x, more than the field of .*, 300 mm", text)
+
+
+def test_a_dose_that_no_speed_reaches(invoke: Invoke, here: Path) -> None:
+    text = refused(invoke, here, "ring.png", "--full", "1e9 J/m^2")
+    assert re.search(r"reaches \d\S* J/m\^2 .* at \S+ mm/s .* 5 W, .* needs 5e\+08 J/m\^2", text), text
+
+
+def test_outputs(invoke: Invoke, here: Path) -> None:
+    assert refused(invoke, here, "ring.png", "-o", "no/job.gcode") == (
+        "no/job.gcode: there is no folder no; make it first"
+    )
+    (here / "ring.gcode").write_text("mine")
+    text = refused(invoke, here, "ring.png")
+    assert text == "ring.gcode: exists; replace it with --force, or give another --out"
+    assert (here / "ring.gcode").read_text() == "mine"
+    text = refused(invoke, here, "ring.png", "-o", "job.png")
+    assert text == "--out: needs the name of a job file, such as job.gcode, got 'job.png'"
+    os.remove("ring.gcode")
+    assert refused(invoke, here, "ring.png", "--resume").startswith(
+        "--resume: ring.run is no run to continue"
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--width", "3", "--width: '3' is a plain number, but 'm' (length) is needed"),
+        ("--width", "-3 mm", "--width: must be above 0, got -0.003"),
+        ("--pixel", "nan m", "--pixel: "),
+        ("--full", "3 W", "--full: '3 W' is a power, but 'J m^-2'"),
+        ("--steps", "0", "--steps: must be above 0, got 0"),
+        ("--machine", "none.toml", "--machine: "),
+    ],
+)
+def test_options(option: str, value: str, said: str, invoke: Invoke, here: Path) -> None:
+    assert refused(invoke, here, "ring.png", option, value).startswith(said)
+
+
+def test_files_that_are_no_jobs(invoke: Invoke, here: Path) -> None:
+    (here / "word.nc").write_text("G21 G90\nG1 X1 Q7\n")
+    assert refused(invoke, here, "--replay", "word.nc").startswith("word.nc:2: ")
+    assert refused(invoke, here, "--replay", "none.nc") == (
+        "none.nc: cannot be read: No such file or directory"
+    )
+    (here / "dark.nc").write_text("G21 G90\nG0 X1\n")
+    assert "the laser is never on" in refused(invoke, here, "--replay", "dark.nc")
+    assert refused(invoke, here, "ring.png", "--replay", "dark.nc").startswith(
+        "--replay: takes a job file alone"
+    )
+
+
+def test_scene_only(invoke: Invoke, here: Path) -> None:
+    (here / "out").mkdir()
+    assert invoke("laser", "ring.png", "--scene-only", "-o", "out/ring.gcode") == (0, "out/ring.toml\n", "")
+    assert left(here / "out") == {"ring.toml", "ring.png"}
+    code, _, err = invoke("run", "out/ring.toml", "run.steps=1", "--out", "run")
+    assert (code, err) == (0, "")
