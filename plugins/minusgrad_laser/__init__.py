@@ -5,11 +5,12 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The beam where the laser is on, its dose along a path, the material's answer, and sums for losses."""
+    """The beam where the laser is on, its dose along a path, the material's answer, and sums for losses; planned motion."""
     from .dose.blanking import blanking
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
     from .losses.overlap import overlap
+    from .machine.planned_motion import planned_motion, planned_motion_by_jerk
     from .materials.blur import blur, open_blur
     from .materials.response_table import depth_table
     from .materials.responses import linear_response, sigmoid_threshold
@@ -19,6 +20,7 @@ def register_maps():
         *(stencil_dose, gaussian_dose, gaussian_beam_dose),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,
+        *(planned_motion, planned_motion_by_jerk),
     ]
 
 
