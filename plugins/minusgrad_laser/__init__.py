@@ -5,7 +5,7 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """The beam where the laser is on, its dose along a path, the material's answer, and sums for losses; planned motion."""
+    """The beam, its planned motion, its dose along a path, the material's answer, and sums for losses."""
     from .dose.blanking import blanking
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
