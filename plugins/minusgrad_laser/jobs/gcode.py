@@ -1,9 +1,10 @@
 """G-code of a toolpath: GRBL's dynamic power (M4) and constant power (M3), and Marlin's.
 
-Lengths are millimetres to 1 um, feeds mm/min, words that hold are left out, since bytes take time over the
-port. The laser's digital value has L = 2^bits - 1 levels; each move has the nearest, and where power follows
-speed (GRBL, M4) the feed makes up for the rest: the dose of a length is power / feed. The last words always
-switch the laser off.
+Lengths are millimetres to 1 um, feeds mm/min; words that hold are left out, since bytes take time over the
+port. The laser's digital value has L = 2^bits - 1 levels. GRBL takes floor(S / S_max (L - 1)) + 1 of them, so
+S stands in the middle of what gives a level. In moves of M4 that never reach their feed, the power passes
+through many levels, each rounded up: half a level less is asked for on the mean. The last words always switch
+the laser off.
 """
 
 from collections.abc import Iterator
@@ -14,10 +15,19 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..machine.profile import Profile
-from ..virtual_machine.planner import limit
+from ..virtual_machine.planner import plan
 from ..virtual_machine.program import full_scale
+from .compensation import compensated, planned_program
 from .limits import broken
+from .moves import Moves, digital, follows, most_levels, of_toolpath, reached
 from .toolpath import Toolpath
+
+HALF = 0.5
+"""GRBL takes the next level above S / S_max (L - 1), so half a level less is asked for."""
+CRUISE = 0.98
+"""A move whose peak speed is above this part of the programmed one has that speed."""
+LEAST = 0.25
+"""Of S, in levels: the first one."""
 
 
 def write(toolpath: Toolpath, profile: Profile) -> str:
@@ -30,49 +40,9 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
         raise UserError(
             "toolpath: limits of the machine are broken, no job is written:\n  " + "\n  ".join(problems)
         )
-    places, power, speed, lit = _kept(toolpath)
-    levels, feeds = digital(power, speed, lit, np.diff(places, axis=0), profile)
-    body = (
-        _marlin(places, levels, feeds, lit, profile)
-        if profile.dialect == "marlin"
-        else _grbl(places, levels, feeds, lit, profile)
-    )
-    return "\n".join([*_header(toolpath, profile), *body]) + "\n"
-
-
-def digital(
-    power: np.ndarray, speed: np.ndarray, lit: np.ndarray, steps: np.ndarray, profile: Profile
-) -> tuple[np.ndarray, np.ndarray]:
-    """Levels (n,) of the power, and feeds (n,) [m/s] that make up for rounding where power follows speed.
-
-    A feed stays below what the axes reach along the move (n, 2); if the nearest level would need more, it is
-    the one below.
-    """
-    most = 2**profile.bits - 1
-    wanted = np.where(lit, power / profile.power[1] * most, 0.0)
-    levels = np.where(wanted > 0.0, np.clip(np.rint(wanted), 1.0, most), 0.0)
-    if not (profile.dynamic_power and profile.dialect == "grbl"):
-        return levels.astype(int), speed
-    size = np.maximum(np.hypot(*steps.T), 1e-300)
-    reach = limit(profile.speed, steps / size[:, None])
-    safe = np.where(wanted > 0.0, wanted, 1.0)
-    too_fast = (speed * levels / safe > reach) & (levels > 1.0)
-    levels = np.where(too_fast, np.minimum(levels, np.maximum(np.floor(wanted), 1.0)), levels)
-    feeds = np.where(wanted > 0.0, np.minimum(speed * levels / safe, reach), speed)
-    return levels.astype(int), feeds
-
-
-def _kept(toolpath: Toolpath) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Places (m + 1, 2) in um, and power, speed, lit (m,) of the moves that are longer than rounding."""
-    places = np.rint(np.stack([toolpath.x, toolpath.y], axis=1) * 1e6).astype(int)
-    keep = np.append(True, (np.diff(places, axis=0) != 0).any(axis=1))
-    moves = keep[1:]
-    return (
-        places[keep],
-        toolpath.power[1:][moves],
-        toolpath.speed[1:][moves],
-        toolpath.lit[1:][moves].astype(bool),
-    )
+    moves = compensated(of_toolpath(toolpath, profile), profile)
+    body = _marlin if profile.dialect == "marlin" else _grbl
+    return "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
 
 
 def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
@@ -96,90 +66,74 @@ def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
         yield f"; Settings: LASER_FEATURE, inline power, {scale}, LASER_POWER_TRAP {trap}"
 
 
-def _grbl(
-    places: np.ndarray, levels: np.ndarray, feeds: np.ndarray, lit: np.ndarray, profile: Profile
-) -> Iterator[str]:
+def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
+    levels, feeds = digital(moves, profile)
+    asked = levels - HALF
+    if follows(profile):
+        ratio = _attained(moves, profile)
+        slow = (ratio < 1.0) & (moves.wanted > 0.0)
+        asked = np.where(slow, np.maximum(moves.wanted - HALF / ratio, LEAST), asked)
+        feeds = np.where(slow, np.minimum(moves.feed, reached(moves.places, profile)), feeds)
+    most, full = most_levels(profile), full_scale(profile)
+    s = np.where(levels > 0, np.where(levels == most, 1.0, np.minimum(asked / (most - 1), 1.0)), 0.0) * full
+    digits = max(0, ceil(log10(3.0 * (most - 1) / full)))
     yield "G21G90G94"
     yield f"M{4 if profile.dynamic_power else 3}S0"
-    words = _Words(marlin=False)
-    if len(places):
-        yield words.move(places[0], None, None, first=True)
-    scale = _levels_to_s(profile)
-    for place, level, feed, on in zip(
-        places[1:].tolist(), levels.tolist(), feeds.tolist(), lit.tolist(), strict=True
-    ):
-        yield words.move(place, feed if on else None, scale(level) if on else None)
+    words = _Words("")
+    yield words.move(moves.places[0], rapid=True)
+    rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
+    for place, feed, power, lit in rows:
+        yield (
+            words.move(place, _feed(feed), _decimal(power, digits)) if lit else words.move(place, rapid=True)
+        )
     yield "S0"
     yield "M5"
 
 
-def _marlin(
-    places: np.ndarray, levels: np.ndarray, feeds: np.ndarray, lit: np.ndarray, profile: Profile
-) -> Iterator[str]:
-    off = "M107" if profile.fan_pin else "M5 I"
+def _marlin(moves: Moves, profile: Profile) -> Iterator[str]:
+    levels, feeds = digital(moves, profile)
+    most, full, fan = most_levels(profile), 255.0 if profile.fan_pin else full_scale(profile), profile.fan_pin
+    digits = 0 if most <= full else 3
     yield "G21"
     yield "G90"
-    yield off
-    if not profile.fan_pin:
+    yield "M107" if fan else "M5 I"
+    if not fan:
         yield "M3 I S0"
-    travel = min(profile.speed)
-    words = _Words(marlin=True)
-    scale = _levels_to_s(profile)
-    fan = 0
-    if len(places):
-        yield words.move(places[0], travel, None if profile.fan_pin else "0", first=True)
-    for place, level, feed, on in zip(
-        places[1:].tolist(), levels.tolist(), feeds.tolist(), lit.tolist(), strict=True
-    ):
-        level = level if on else 0
-        if profile.fan_pin and level != fan:
-            yield f"M106 S{scale(level)}" if level else "M107"
-            fan = level
-        power = None if profile.fan_pin else scale(level)
-        yield words.move(place, feed if on else travel, power, rapid=not on)
-    yield off
-    if not profile.fan_pin:
-        yield "M5"
+    words, holds = _Words(" "), "0"
+    yield words.move(moves.places[0], _feed(min(profile.speed)), None if fan else "0", rapid=True)
+    rows = zip(moves.places[1:].tolist(), feeds.tolist(), levels.tolist(), moves.lit.tolist(), strict=True)
+    for place, feed, level, lit in rows:
+        power = _decimal(level * full / most, digits) if lit else "0"
+        if fan and power != holds:
+            yield "M107" if power == "0" else f"M106 S{power}"
+            holds = power
+        yield words.move(place, _feed(feed), None if fan else power, rapid=not lit)
+    yield "M107" if fan else "M5 I"
+    yield "M5"
+
+
+def _attained(moves: Moves, profile: Profile) -> np.ndarray:
+    """Mean speed of each move over the programmed one (m,); 1 where a part of the move has that speed."""
+    planned = plan(planned_program(moves, profile), profile)
+    mean = planned.length / planned.durations.sum(axis=1)
+    return np.where(planned.peak > CRUISE * planned.nominal, 1.0, np.minimum(mean / planned.nominal, 1.0))
 
 
 class _Words:
     """The words of a move that differ from those that hold."""
 
-    def __init__(self, marlin: bool):
-        self.marlin, self.g, self.x, self.y, self.f, self.s = marlin, "", "", "", "", ""
+    def __init__(self, between: str):
+        self.between, self.held = between, {"G": "", "X": "", "Y": "", "F": "", "S": ""}
 
-    def move(self, place, feed, power, first: bool = False, rapid: bool | None = None) -> str:
-        """A line; power None: a travel in GRBL's G0, which is dark."""
-        dark = first or (power is None if rapid is None else rapid)
-        x, y = (_decimal(int(z) * 1e-3, 3) for z in place)
-        parts = [("g", "G", "0" if dark else "1"), ("x", "X", x), ("y", "Y", y)]
-        if feed is not None:
-            parts.append(("f", "F", _feed(feed)))
-        if power is not None:
-            parts.append(("s", "S", power))
-        line = []
-        for name, letter, value in parts:
-            if getattr(self, name) != value or (first and name in "xy"):
-                setattr(self, name, value)
-                line.append(letter + value)
-        return (" " if self.marlin else "").join(line)
-
-
-def _levels_to_s(profile: Profile):
-    """S of a level: GRBL takes floor(S / S_max (L - 1)) + 1, so the middle of what it takes for the level."""
-    most, full = 2**profile.bits - 1, full_scale(profile)
-    if profile.dialect == "marlin":
-        full = 255.0 if profile.fan_pin else full
-        return lambda level: _decimal(level * full / most, 0 if most <= full else 3)
-    digits = max(0, ceil(log10(3.0 * (most - 1) / full))) if most > 1 else 0
-    shift = 0.5
-
-    def s(level: int) -> str:
-        if level in (0, most):
-            return _decimal(full if level else 0.0, digits)
-        return _decimal((level - shift) / (most - 1) * full, digits)
-
-    return s
+    def move(
+        self, place: list[int], feed: str | None = None, power: str | None = None, rapid: bool = False
+    ) -> str:
+        """A line; without feed and power it has none of these words."""
+        x, y = (_decimal(z * 1e-3, 3) for z in place)
+        asked = {"G": "0" if rapid else "1", "X": x, "Y": y, "F": feed, "S": power}
+        fresh = {letter: value for letter, value in asked.items() if value not in (None, self.held[letter])}
+        self.held.update(fresh)
+        return self.between.join(letter + value for letter, value in fresh.items())
 
 
 def _feed(speed: float) -> str:

@@ -95,7 +95,10 @@ def quantised(power: np.ndarray, profile: Profile) -> np.ndarray:
 def motion(program: Program, plan: Plan, profile: Profile) -> Motion:
     """The pieces of a planned job."""
     t, block, s, v, a = _phases(program, plan)
-    end = plan.seconds
+    if profile.latency:  # the power that was asked for last
+        rest = plan.seconds, len(program) - 1, plan.length[-1], 0.0, 0.0
+        t, block, s, v, a = (np.append(z, one) for z, one in zip((t, block, s, v, a), rest, strict=True))
+    end = plan.seconds + profile.latency
     power_starts = t + profile.latency
     edges = np.unique(np.concatenate([t, power_starts[power_starts < end]])) if profile.latency else t
     phase = np.searchsorted(t, edges, side="right") - 1

@@ -1,0 +1,83 @@
+"""Moves as a job file has them: places of 1 um, feeds, and the laser's power as a part of what full power is.
+
+A toolpath asks for the dose P / v per length. Where power follows speed, rounding is made up for in the feed,
+
+    F = v  (level / wanted level)  (rounded length / length),
+
+so that P / F times the length is what was asked for. Where the axes do not reach that feed, they get what
+they reach.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..machine.profile import Profile
+from ..virtual_machine.planner import limit
+from .toolpath import Toolpath
+
+UM = 1e-6
+"""Resolution of places [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Moves k from place k to place k + 1: places (m + 1, 2) in whole um; of each move (m,) the feed [m/s],
+    `wanted` (power in levels of the digital value, a real number), and `lit` (false: a travel).
+    """
+
+    places: np.ndarray
+    feed: np.ndarray
+    wanted: np.ndarray
+    lit: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.feed)
+
+
+def follows(profile: Profile) -> bool:
+    """True if the power is scaled by actual over programmed speed, GRBL's M4."""
+    return profile.dynamic_power and profile.dialect == "grbl"
+
+
+def most_levels(profile: Profile) -> int:
+    """The largest digital value of the power."""
+    return 2**profile.bits - 1
+
+
+def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
+    """The moves of a toolpath that are longer than rounding."""
+    exact = np.stack([toolpath.x, toolpath.y], axis=1) / UM
+    places = np.rint(exact).astype(int)
+    keep = np.append(True, (np.diff(places, axis=0) != 0).any(axis=1))
+    power, speed, lit = (values[1:][keep[1:]] for values in (toolpath.power, toolpath.speed, toolpath.lit))
+    lit = lit.astype(bool)
+    wanted = np.where(lit, power / profile.power[1] * most_levels(profile), 0.0)
+    feed = np.where(lit, speed, reached(places[keep], profile))
+    if follows(profile):
+        travelled = np.append(0.0, np.cumsum(np.hypot(*np.diff(exact, axis=0).T)))
+        true, rounded = np.diff(travelled[keep]), np.hypot(*np.diff(places[keep], axis=0).T)
+        feed = np.where(lit, feed * rounded / true, feed)
+    return Moves(places[keep], feed, wanted, lit)
+
+
+def digital(moves: Moves, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
+    """Levels (m,) of the power, whole numbers, and feeds (m,) [m/s] that make up for rounding.
+
+    If the nearest level would need more feed than the axes reach, the one below is taken.
+    """
+    wanted, reach = moves.wanted, reached(moves.places, profile)
+    levels = np.where(wanted > 0.0, np.clip(np.rint(wanted), 1.0, most_levels(profile)), 0.0)
+    if not follows(profile):
+        return levels.astype(int), np.minimum(moves.feed, reach)
+    safe = np.where(wanted > 0.0, wanted, 1.0)
+    too_fast = (moves.feed * levels / safe > reach) & (levels > 1.0)
+    levels = np.where(too_fast, np.minimum(levels, np.maximum(np.floor(wanted), 1.0)), levels)
+    feeds = np.where(wanted > 0.0, moves.feed * levels / safe, moves.feed)
+    return levels.astype(int), np.minimum(feeds, reach)
+
+
+def reached(places: np.ndarray, profile: Profile) -> np.ndarray:
+    """The largest speed (m,) [m/s] between places (m + 1, 2), no two alike, that both axes reach."""
+    steps = np.diff(places, axis=0)
+    return limit(profile.speed, steps / np.hypot(*steps.T)[:, None])
