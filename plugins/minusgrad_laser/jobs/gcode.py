@@ -15,8 +15,9 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..machine.profile import Profile
+from ..virtual_machine.limits import violations
 from ..virtual_machine.planner import plan
-from ..virtual_machine.program import full_scale
+from ..virtual_machine.program import Program, full_scale, parse
 from .compensation import compensated, planned_program
 from .limits import broken
 from .moves import Moves, digital, follows, most_levels, of_toolpath, reached
@@ -35,14 +36,28 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
 
     Raises `UserError` with the list of limits that the toolpath breaks.
     """
-    problems = broken(toolpath, profile)
-    if problems:
-        raise UserError(
-            "toolpath: limits of the machine are broken, no job is written:\n  " + "\n  ".join(problems)
-        )
+    _refuse(broken(toolpath, profile))
     moves = compensated(of_toolpath(toolpath, profile), profile)
     body = _marlin if profile.dialect == "marlin" else _grbl
-    return "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
+    text = "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
+    program = parse(text, profile)
+    _refuse(list(violations(program, plan(program, profile), profile)))
+    return text
+
+
+def toolpath_of(program: Program) -> Toolpath:
+    """The toolpath that a job file programs: travels have infinite speed where the file names none."""
+    first = (np.nan, np.inf, False)
+    columns = program.power, program.feed, program.power > 0.0
+    power, speed, lit = (np.append(a, b) for a, b in zip(first, columns, strict=True))
+    power[0] = 0.0
+    return Toolpath(program.x, program.y, power, speed, lit.astype(bool))
+
+
+def _refuse(problems: list[str]) -> None:
+    if problems:
+        listed = "".join(f"\n  {problem}" for problem in problems)
+        raise UserError(f"toolpath: limits of the machine are broken, so no job is written:{listed}")
 
 
 def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:

@@ -318,8 +318,10 @@ class _Reader:
         flags = {"dynamic": dynamic.astype(bool), "halt": halt.astype(bool)}
         places = {"line": line.astype(int), "command": command.astype(int)}
         dark = not (self.fan > 0.0 or (self.mode in (3, 4) and self.s > 0.0))
-        found = {"notes": tuple(self.notes), "violations": tuple(self.violations)}
-        return Program(x, y, feed, power, wait=wait, dark=dark, **flags, **places, **found)
+        notes, violations = tuple(self.notes), tuple(self.violations)
+        return Program(
+            x, y, feed, power, wait=wait, dark=dark, notes=notes, violations=violations, **flags, **places
+        )
 
 
 def full_scale(profile: Profile) -> float:
