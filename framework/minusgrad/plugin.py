@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .assembly.contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
+    from .assembly.core_plugin import AdamBlock
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
+    from .steppers.minimisers.first_order import Adam
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assembly.contexts": "Compound CompoundContext ObserverContext StateContext StepperContext",
+    "assembly.core_plugin": "AdamBlock",
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
@@ -108,6 +111,7 @@ _HOMES = {
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
     "steppers.magnetic.force": "MagneticForce MagneticTerm",
+    "steppers.minimisers.first_order": "Adam",
     "steppers.minimisers.minimiser": "Minimiser",
     "steppers.minimisers.outcomes": "SearchStatus Tolerances",
     "steppers.minimisers.unknowns": "Unknown",
@@ -121,8 +125,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "Acceleration", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound",
-    "CompoundContext", "Constraints", "CsvTable", "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
+    "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
+    "Cell", "Compound", "CompoundContext", "Constraints", "CsvTable", "Cuboid", "Cutoff", "Datum",
+    "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
     "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential", "Pressure", "Quadrature",

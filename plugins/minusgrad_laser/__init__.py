@@ -47,3 +47,11 @@ def register_observers():
     from .observers import OBSERVERS
 
     return OBSERVERS
+
+
+@hookimpl
+def register_steppers():
+    """Adam for a path, with schedules of parameters and edits of the path."""
+    from .search.steppers import STEPPERS
+
+    return STEPPERS

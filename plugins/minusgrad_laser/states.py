@@ -11,13 +11,15 @@
 List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with
 target and share; tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and
 `pixel`. Nothing moves in time.
+Spare points lie on the last point of the path, after it: their moves have no length, and are not drawn.
 """
 
 from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
-from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserError, quantities
+from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserError, memory, quantities
 
 from .canvas import Canvas, CanvasTable
 from .dose.stencils import AnyStencil
@@ -46,6 +48,8 @@ class LaserPath(Record):
     """Power of the laser all along the path (default: as the path's file says)."""
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
     """Speed of the spot all along the path (default: as the path's file says)."""
+    spare: Annotated[int, Field(ge=0), memory.fits(2000)] = 0
+    """Number of spare points at the end of the path, for the insertions of a search."""
 
     def make(self, context: StateContext) -> State:
         pixel = context.units.convert(self.canvas.pixel, "m")
@@ -65,6 +69,9 @@ class LaserPath(Record):
         share = np.full(cells, 1.0 / cells)
         along = {what: self._along(what, curve, n, context) for what in ("power", "speed")}
         lit = np.append(0.0, np.ones(n - 1)) if curve.lit is None else curve.lit
+        lit = np.append(lit, np.zeros(self.spare))
+        x, y, n = np.pad(x, (0, self.spare), "edge"), np.pad(y, (0, self.spare), "edge"), n + self.spare
+        along = {what: np.pad(values, (0, self.spare), "edge") for what, values in along.items()}
         tables = {"canvas_cells": np.array(target.shape), "pixel": np.array(pixel)}
         if self.stencil is not None:
             tables["stencil"] = self.stencil.samples(pixel, context)
