@@ -341,6 +341,29 @@ def test_adam_by_hand(clip: float | None):
     np.testing.assert_allclose(found(search), z, rtol=1e-12)
 
 
+FALLING = partial(Adam, rate=0.05, final_rate=0.002, decay_steps=30)
+"""Its rate goes on falling beyond the middle of the tests of bits, and is constant at their ends."""
+
+
+def test_the_rate_of_adam_falls_along_half_a_cosine():
+    """On a slope of constant size every step is the rate: 0.05 at first, halfway the mean, then 0.002."""
+    search = FALLING(single([edge], [-9.0]), q())
+    path = [found(search)[0]]
+    for _ in range(40):
+        search.advance(1)
+        path.append(found(search)[0])
+    expected = [0.002 + 0.048 * np.cos(0.5 * np.pi * min(k / 30.0, 1.0)) ** 2 for k in range(40)]
+    np.testing.assert_allclose(np.diff(path), expected, rtol=1e-6)
+    assert expected[15] == pytest.approx(0.026)
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_bits_of_a_falling_rate_do_not_depend_on_the_cuts(precision):
+    assert_splits(lambda: _valleys(FALLING, precision), 60)
+    whole, later = _resumed(partial(_valleys, FALLING, precision))
+    assert whole == later
+
+
 def test_adam_does_not_see_the_unit_of_energy():
     """2^-80 of U, about what joules are to molecules: the same path, bit for bit."""
     start, unit = [1.0, -2.0], 2.0**-80
@@ -786,6 +809,22 @@ def test_refused(unknowns, free, message):
         (lambda p: GradientDescent(p, q(), first=-1.0), "first must be positive and finite, got -1"),
         (lambda p: Adam(p, q(), rate=0.0), "rate must be positive and finite, got 0"),
         (lambda p: Adam(p, q(), clip=0.0), "clip must be positive and finite, got 0"),
+        (
+            lambda p: Adam(p, q(), final_rate=0.1),
+            "final_rate: needs `decay_steps` beside it, got none; give both, or leave both out",
+        ),
+        (
+            lambda p: Adam(p, q(), decay_steps=9),
+            "decay_steps: needs `final_rate` beside it, got none; give both, or leave both out",
+        ),
+        (
+            lambda p: Adam(p, q(), final_rate=-1.0, decay_steps=9),
+            "final_rate must be 0 or more and finite, got -1",
+        ),
+        (
+            lambda p: Adam(p, q(), final_rate=0.0, decay_steps=0),
+            "decay_steps must be 1 or more, got 0",
+        ),
         (lambda p: FIRE(p, q(), longest=np.inf), "longest must be positive and finite, got inf"),
         (
             lambda p: Tolerances(gradient=-1.0),

@@ -474,12 +474,17 @@ class GradientDescentBlock(Search):
 class AdamBlock(Search):
     """Adam: steps of about `rate` in each z, independent of the size of its slope.
 
-    Slopes p whose norm exceeds `clip` are shortened to it.
+    With `final_rate` and `decay_steps` the rate falls along half a cosine. Slopes p whose norm exceeds `clip`
+    are shortened to it.
     """
 
     method = Adam
     rate: Annotated[float, Limits(gt=0.0)] = 1e-3
     """Length of the steps in each z, whatever the size of its slope."""
+    final_rate: Annotated[float, Limits(ge=0.0)] | None = None
+    """Rate that the steps fall to along half a cosine, in `decay_steps` iterations (default: `rate`)."""
+    decay_steps: Annotated[int, Limits(ge=1)] | None = None
+    """Number of iterations in which the rate falls to `final_rate` (default: it is constant)."""
     clip: Annotated[float | str, Quantity("J", "positive")] | None = None
     """Norm of dU/dz to which longer ones are shortened (default: none)."""
 

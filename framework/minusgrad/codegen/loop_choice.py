@@ -12,7 +12,7 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import runtime
-from . import lane_loops, stencil_lane_loops
+from . import lane_loops, stencil_lane_loops, sum_lanes
 from .expansions import image_sums
 from .kept_traces import KEPT
 from .lane_loops import Lanes
@@ -24,6 +24,7 @@ from .neighbours.listed_lanes import ListedLanes
 from .neighbours.listed_map_lanes import ListedMapLanes
 from .node_lane_loops import NodeLanes, one_of_each
 from .stencil_lane_loops import StencilLanes
+from .sum_lanes import SumLanes
 from .term_loops import Emitter
 from .windows import scatter_lane_loops
 from .windows.gather_loops import GatherLoops
@@ -50,11 +51,19 @@ def loops_of_map(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
     if not term.grid:
         if stencil_lane_loops.suits(term):
             return StencilLanes(term, adjoints)
+        if _sums_in_lanes(term):
+            return SumLanes(term, adjoints)
         return (ListedMapLanes if listed_lanes.suits(term) else MapLoops)(term, adjoints)
     assert isinstance(term.energy, LocalMap)
     if term.energy.from_cells:
         return GatherLoops(term, adjoints)
     return (WindowLanes if scatter_lane_loops.suits(term) else WindowLoops)(term, adjoints)
+
+
+def _sums_in_lanes(term: Term) -> bool:
+    """True if a map is a sum over many nodes that lanes suit."""
+    many = runtime.lanes(term.dtype) and term.elements.rows >= lane_loops.LEAST_TUPLES
+    return bool(many) and sum_lanes.suits(term) and all(map(serve, KEPT.of_term(term, "forward").given))
 
 
 def _least_rows(loop: Loop) -> float:

@@ -6,7 +6,7 @@ before has written keep their values.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,32 +66,60 @@ class NodeLanes(AllVectors, Emitter):
             lines = plain._by_element(value, places, along)
             self._arrays |= plain._arrays
             return lines
-        p, wide, count = self.prefix, self.wide, f"{self.prefix}nodes.shape[0]"
         wanted = outputs(value, places, along)
-        leaves = list(inputs(wanted))
+        sums = [k for k, place in enumerate(places) if place is TOTAL]
+
+        def put(texts: Sequence[str]) -> list[str]:
+            nodal = [k for k in range(len(places)) if k not in sums]
+            return [line for k in nodal for line in self._stored(places[k], texts[k])]
+
+        return self._in_chunks(wanted, put, sums, "parts")
+
+    def _in_chunks(
+        self,
+        wanted: Sequence[Scalar],
+        put: Callable[[Sequence[str]], list[str]],
+        sums: Sequence[int],
+        buffer: str,
+    ) -> list[str]:
+        """The loops over chunks of nodes that compute some graphs in lanes, and `put` the text of each.
+
+        Those numbered in `sums` are added up by chunk, in the columns of a buffer.
+        """
+        p, wide, count = self.prefix, self.wide, f"{self.prefix}nodes.shape[0]"
+        leaves = list(inputs(list(wanted)))
         own = [leaf for leaf in leaves if not self._uniform(leaf)]
-        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
+        early, lines, texts = self._hoisted(list(wanted), {leaf.serial for leaf in own}, {})
         before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
-        put = [line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)]
+        zero = self._to_all(f"{self.type}(0.0)")
+        adds = [
+            line
+            for column, k in enumerate(sums)
+            for line in (
+                f"kept = ti.select(inside, {texts[k]}, {zero})",
+                f"s{column} += {self._in_f64('kept')}",
+            )
+        ]
         vector = [
             f"begin = base + part * {wide}",
             f"node = ti.min(begin, end - {wide}) & {SMALL}",
             f"inside = lanes >= {self._to_all(f'{self.type}(begin - node)')}",
             *(self._load(leaf) for leaf in own),
             *lines,
-            *put,
+            *put(texts),
+            *adds,
         ]
-        parts = f"ti.max({count} // {PART}, 1)"
-        whole = TOTAL in places
+        parts, columns = f"ti.max({count} // {PART}, 1)", range(len(sums))
         each = [
             f"base = chunk * {PART}",
             f"end = ti.select(chunk == {parts} - 1, {count}, base + {PART})",
             *before,
             f"lanes = {self._lanes()}",
-            *[f"s = {self._to_all('ti.f64(0.0)')}"] * whole,
+            *(f"s{c} = {self._to_all('ti.f64(0.0)')}" for c in columns),
             f"for part in range((end - base + {wide - 1}) // {wide}):",
             *indented(vector),
-            *([*self._sum_of_lanes("whole", "s"), f"{p}parts[chunk, 0] = whole"] if whole else []),
+            *(line for c in columns for line in self._sum_of_lanes(f"whole{c}", f"s{c}")),
+            *(f"{p}{buffer}[chunk, {c}] = whole{c}" for c in columns),
         ]
         return dealt("chunk", parts, each)
 
@@ -99,14 +127,11 @@ class NodeLanes(AllVectors, Emitter):
         name, _, text = super()._load(leaf).partition(" = ")
         if self._uniform(leaf):
             return f"{name} = {self._to_all(text)}"
-        single = re.sub(r"\[(n0|e)\b", "[node + {lane}", text)
+        single = re.sub(r"\[(n\d|e)\b", "[node + {lane}", text)
         return f"{name} = {self._by_lane(single)}"
 
     def _stored(self, place: Place, text: str) -> list[str]:
         """Statements that store the vector of a place."""
-        if place is TOTAL:
-            kept = f"ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"
-            return [f"kept = {kept}", f"s += {self._in_f64('kept')}"]
         number = self._added(place, "node + {lane}", "").partition(" = ")[0]
         was = self._by_lane(number)
         new = text if place.overwrite else f"{was} + {text}"

@@ -254,8 +254,10 @@ def _displaced(term: Term) -> bool:
     return bool(term.energy.of_role(Image))
 
 
-def in_blocks_of(term: Term, blocks: Sequence[range], t: float) -> Places:
+def in_blocks_of(
+    term: Term, blocks: Sequence[range], t: float, tangents: Mapping[str, Any] | None = None
+) -> Places:
     """The sums over blocks of elements; each is labelled by its last."""
-    nodes = term.elements.nodes
-    samples = [Sample(term, np.array(b), list(nodes[b.start : b.stop].T), t) for b in blocks]
+    nodes, known = term.elements.nodes, tangents or {}
+    samples = [Sample(term, np.array(b), list(nodes[b.start : b.stop].T), t, known) for b in blocks]
     return Places([b[-1] for b in blocks], samples, sums=True, largest=False)

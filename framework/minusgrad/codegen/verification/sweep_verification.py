@@ -71,10 +71,11 @@ def numbers_found(
             added.setdefault((loops.output(place), place.component), []).append((place, graph))
     if added:
         fresh = relaunched(code, {name for name, _ in added}, t)
-        nodes = loops.term.elements.nodes[rows].reshape(len(rows), -1)[:, 0]
+        nodes = loops.term.elements.nodes[rows].reshape(len(rows), -1)
         for (name, component), summands in added.items():
+            at = nodes[:, summands[0][0].slot]
             wanted.append(Number.at(summands[0][0], reduce(add, (graph for _, graph in summands))))
-            found.append(storage.host(fresh[name])[(nodes, *component)])
+            found.append(storage.host(fresh[name])[(at, *component)])
     return wanted, found
 
 
@@ -111,3 +112,20 @@ def verify_map(
     compare_plainly(places, traced)
     rows = np.asarray(places.labels)
     compare(places, wanted, [one[rows] for one in found])
+
+
+def verify_sums(
+    term: Term,
+    traced: Trace,
+    wanted: Sequence[Number],
+    blocks: Sequence[range],
+    found: Sequence[np.ndarray],
+    t: float,
+    tangents: Mapping[str, Any],
+) -> None:
+    """Compare the outputs of a map to one node, `wanted`, with their graphs, or with those of their tangents.
+
+    `found`: of each the sums over some blocks of elements.
+    """
+    compare_plainly(at_rows(term, t, tangents), traced)
+    compare(in_blocks_of(term, blocks, t, tangents), wanted, found)

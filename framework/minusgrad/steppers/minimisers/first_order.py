@@ -10,7 +10,12 @@ Adam (Kingma & Ba 2015, ICLR), k = 1, 2, ... :
 
     m <- b1 m + (1 - b1) g                   mean = m / (1 - b1^k)
     v <- b2 v + (1 - b2) g^2                 root = sqrt(v / (1 - b2^k))
-    z <- P(z - rate r mean / (root + 1e-8 max(root)))
+    z <- P(z - rate_k r mean / (root + 1e-8 max(root)))
+
+with a constant rate_k = rate; or, from `rate` to `final_rate` in n = `decay_steps` iterations, along half a
+cosine (Loshchilov & Hutter 2017, ICLR), and final_rate from then on:
+
+    rate_k = final_rate + (rate - final_rate) (1 + cos(pi min((k - 1) / n, 1))) / 2
 
 (1e-8 of the largest root in place of 1e-8, so that Adam does not depend on the unit of energy.)
 
@@ -29,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import EnergyError
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Objective
@@ -80,6 +86,9 @@ class GradientDescent(Minimiser):
 class Adam(Minimiser):
     """Adam: steps of about `rate` along each component, independent of the size of its slope.
 
+    `final_rate`: the rate that the steps fall to in `decay_steps` iterations, along half a cosine; the first
+    ones, at `rate`, may then be long (default: the rate is constant).
+
     `clip`: the largest norm |p|; longer slopes are shortened to it, so that a single one, as behind a
     contact, does not outweigh all others in the means (Pascanu, Mikolov & Bengio 2013, ICML).
 
@@ -95,11 +104,14 @@ class Adam(Minimiser):
         tolerances: Tolerances = NO_TOLERANCES,
         *,
         rate: float = 1e-3,
+        final_rate: float | None = None,
+        decay_steps: int | None = None,
         clip: float | None = None,
         **options: Any,
     ):
         super().__init__(objective, unknowns, tolerances, **options)
         self.rate = positive("rate", rate)
+        self.final_rate, self.decay_steps = _decay(final_rate, decay_steps)
         self.clip = None if clip is None else positive("clip", clip)
         self.mean = np.zeros(len(self.coordinates))
         self.square = np.zeros(len(self.coordinates))
@@ -112,9 +124,17 @@ class Adam(Minimiser):
         square = b2 * self.square + (1.0 - b2) * slope * slope
         root = np.sqrt(square / (1.0 - b2**k))
         move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
-        there = self.finite_at(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
+        rate = self._present_rate() * self.coordinates.rate
+        there = self.finite_at(here, here.z - rate * move, "a smaller rate")
         self.mean, self.square = mean, square
         return there
+
+    def _present_rate(self) -> float:
+        """The rate of the next iteration, which follows from its number alone."""
+        if self.final_rate is None or self.decay_steps is None:
+            return self.rate
+        passed = min(self.step / self.decay_steps, 1.0)
+        return self.final_rate + 0.5 * (self.rate - self.final_rate) * (1.0 + math.cos(math.pi * passed))
 
     def _clipped(self, here: Point) -> np.ndarray:
         """The slopes, shortened where the projected ones are longer than `clip`."""
@@ -123,6 +143,20 @@ class Adam(Minimiser):
         p = self.projected(here)
         norm = math.sqrt(dot(p, p))
         return here.slope * (self.clip / norm) if norm > self.clip else here.slope
+
+
+def _decay(final_rate: float | None, decay_steps: int | None) -> tuple[float | None, int | None]:
+    """The two numbers of a falling rate, if they are in their range and both given, or none of them."""
+    if (final_rate is None) != (decay_steps is None):
+        missing, given = (
+            ("decay_steps", "final_rate") if decay_steps is None else ("final_rate", "decay_steps")
+        )
+        raise EnergyError(f"{given}: needs `{missing}` beside it, got none; give both, or leave both out")
+    if final_rate is not None and not 0.0 <= final_rate < math.inf:
+        raise EnergyError(f"final_rate must be 0 or more and finite, got {final_rate:g}")
+    if decay_steps is not None and decay_steps < 1:
+        raise EnergyError(f"decay_steps must be 1 or more, got {decay_steps}")
+    return final_rate, decay_steps
 
 
 class FIRE(Minimiser):
