@@ -12,12 +12,8 @@ contour T = 1/2, the distance e along its outward normal n to the contour Z = 1/
 
     Z(p + e n) = 1/2,   Z falling along n, the nearest such e within +-reach;   e > 0: too much is developed
 
-Points p are where the lines between centres of neighbouring cells cross the contour of the target, values
-between centres are bilinear, and n is the direction in which the target, blurred over SMOOTH cells, falls. A
-line of length L with the normal n has L (|n_x| + |n_y|) / pixel such points, so each has the weight
-pixel / (|n_x| + |n_y|), a piece of the contour. Where no contour is found, |e| counts as reach.
-
-The target's own contour is known to about a quarter of a pixel where its cells are only 0 or 1.
+Points p and normals are those of the target's contour (`contours`), each with the weight of its piece; values
+of Z between centres of cells are bilinear. Where no contour is found, |e| counts as reach.
 """
 
 from dataclasses import dataclass
@@ -25,9 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import ndimage
 
-HALF = 0.5
-SMOOTH = 2.0
-"""Standard deviation of the blur that normals are taken from, in cells."""
+from .contours import HALF, Contour
+
 SAMPLES = 4
 """Samples in a cell along the normal."""
 CHUNK = 4096
@@ -110,16 +105,16 @@ def edge_placement(
     Raises as `intersection_over_union`.
     """
     _cut(developed, target)
-    z, t = np.asarray(developed, float), np.asarray(target, float)
-    points, axes = _crossings(t)
-    normals = _normals(t, points, axes)
+    z, contour = np.asarray(developed, float), Contour.of(target)
+    points, normals = contour.points, contour.normals
     far = int(np.ceil(SAMPLES * (10.0 if reach is None else reach / pixel)))
     parts = [slice(k, k + CHUNK) for k in range(0, len(points), CHUNK)]
     each = [_offsets(z, points[part], normals[part], far) for part in parts]
     error = np.concatenate([e for e, _ in each]) if each else np.zeros(0)
     found = np.concatenate([f for _, f in each]) if each else np.zeros(0, bool)
-    weight = pixel / np.abs(normals).sum(axis=1)
-    return EdgePlacement(points[:, ::-1] * pixel, normals[:, ::-1], error * pixel, weight, found)
+    return EdgePlacement(
+        points[:, ::-1] * pixel, normals[:, ::-1], error * pixel, contour.pieces * pixel, found
+    )
 
 
 def _cut(developed: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -132,33 +127,6 @@ def _cut(developed: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndar
             row, column = np.argwhere(np.isnan(values))[0]
             raise ValueError(f"scores: the {name} map needs numbers, got NaN in row {row}, column {column}")
     return z > HALF, t > HALF
-
-
-def _crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, 2) as row, column, where T = 1/2 between neighbours, and the axis outwards (n, 2) there."""
-    points, axes = [], []
-    for axis in (0, 1):
-        low, high = (np.moveaxis(t, axis, 0)[some] for some in (slice(None, -1), slice(1, None)))
-        at = np.argwhere((low > HALF) != (high > HALF))
-        a, b = low[tuple(at.T)], high[tuple(at.T)]
-        point = at.astype(float)
-        point[:, 0] += (HALF - a) / (b - a)
-        out = np.zeros_like(point)
-        out[:, 0] = np.where(a > b, 1.0, -1.0)
-        order = [0, 1] if axis == 0 else [1, 0]
-        points.append(point[:, order])
-        axes.append(out[:, order])
-    return np.concatenate(points), np.concatenate(axes)
-
-
-def _normals(t: np.ndarray, points: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Outward unit normals (n, 2) as row, column; along the axis where the blurred target has no slope."""
-    smooth = ndimage.gaussian_filter(t, SMOOTH, mode="nearest")
-    slopes = [ndimage.map_coordinates(g, points.T, order=1, mode="nearest") for g in np.gradient(smooth)]
-    fall = -np.stack(slopes, axis=1)
-    norm = np.linalg.norm(fall, axis=1, keepdims=True)
-    outwards = (norm > 1e-6) & ((fall * axes).sum(axis=1, keepdims=True) > 0.0)
-    return np.where(outwards, fall / np.where(norm > 0.0, norm, 1.0), axes)
 
 
 def _offsets(

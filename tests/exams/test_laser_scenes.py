@@ -60,7 +60,9 @@ def test_laser_butterfly(tmp_path):
 @pytest.mark.parametrize("precision", ["f32", "f64"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_other_random_curves_become_butterflies_too(seed, precision):
-    simulation = build(SCENES / "laser_butterfly.toml", {"runtime.seed": seed, "runtime.precision": precision})
+    simulation = build(
+        SCENES / "laser_butterfly.toml", {"runtime.seed": seed, "runtime.precision": precision}
+    )
     simulation.stepper.advance(1000)
     simulation.potential.refresh()
     dose, target = (simulation.fields[name].values.astype(float) for name in ("dose", "target"))
