@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import files, maps, outcome, pictures, report, request, runs, scene
+from . import baseline, files, maps, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import read
@@ -32,13 +32,16 @@ def make(a: argparse.Namespace) -> int:
         run = runs.begun(wanted, its_scene, a.max_hours)
     _say("replaying the job file")
     done = outcome.of(wanted, picture, run)
-    baseline = None
+    beside = None
+    if a.baseline:
+        _say("seeking the baseline among rasters")
+        beside = baseline.raster(wanted, picture)
     _say("drawing the report")
-    made = _contents(done, baseline, outputs)
+    made = _contents(done, beside, outputs)
     if done.evidence.violations:
         made.pop(wanted.out)
     files.write(made)
-    _summary(wanted, done, list(made), a.json)
+    _summary(wanted, done, beside, list(made), a.json)
     return int(bool(done.evidence.violations))
 
 
@@ -54,9 +57,9 @@ def _outputs(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
     return found
 
 
-def _contents(done: Outcome, baseline: Outcome | None, outputs: dict[str, Path]) -> dict[Path, bytes]:
+def _contents(done: Outcome, other: Outcome | None, outputs: dict[str, Path]) -> dict[Path, bytes]:
     """The bytes of each file."""
-    beside = None if baseline is None else baseline.evidence
+    beside = None if other is None else other.evidence
     makers = {
         "job": lambda: done.text.encode(),
         "html": lambda: report.page(done.evidence, beside).encode(),
@@ -78,16 +81,19 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
     return 0
 
 
-def _summary(wanted: Request, done: Outcome, made: list[Path], as_json: bool) -> None:
+def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[Path], as_json: bool) -> None:
     rows = done.evidence.rows()
+    beside = {} if other is None else dict(other.evidence.rows())
     if as_json:
         facts = {"files": [str(file) for file in made], "run": str(wanted.run), "scores": dict(rows)}
+        facts |= {"baseline": beside} if beside else {}
         print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
         return
     width = max(len(name) for name, _ in rows)
     print(f"{wanted.out}: {len(done.path)} points")
     for name, text in rows:
-        print(f"  {name:<{width}}  {text}")
+        raster = f"  (raster: {beside[name]})" if name in beside else ""
+        print(f"  {name:<{width}}  {text}{raster}")
     for file in made[1:]:
         print(f"  {file}")
     for text in done.evidence.violations:
