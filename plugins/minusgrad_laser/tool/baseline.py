@@ -7,6 +7,7 @@ other exposures are multiples; the chosen ones are replayed again.
 """
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from .outcome import Outcome
 from .picture import Picture
 from .request import Request
 
+ANGLES: tuple[Literal[0, 90], ...] = (0, 90)
 PITCHES = (0.25, 0.35, 0.5, 0.65, 0.8, 1.0)
 """In spots."""
 EXPOSURES = np.geomspace(0.3, 3.0, 47)
@@ -32,7 +34,7 @@ NEAR = 0.01
 def raster(request: Request, picture: Picture) -> Outcome:
     """The baseline of a request. Raises `UserError` if no line of a raster meets the target."""
     tables = {}
-    for angle in (0, 90):
+    for angle in ANGLES:
         for pitch in np.array(PITCHES) * request.machine.spot:
             path = _path(request, picture, pitch, angle, 1.0)
             dose = outcome.exported(request, picture, path).evidence.dose
@@ -56,17 +58,18 @@ def _score(developed: np.ndarray, picture: Picture) -> float:
     return intersection_over_union(developed, picture.target)
 
 
-def _path(request: Request, picture: Picture, pitch: float, angle: int, part: float) -> Toolpath:
+def _path(request: Request, picture: Picture, pitch: float, angle: Literal[0, 90], part: float) -> Toolpath:
     """A raster with `part` of the full fluence, as fast as the machine and its power allow."""
-    m, rows_columns = request.machine, picture.target.shape
-    kind = Raster(pitch=float(pitch), spacing=float(2 * max(rows_columns) * picture.pixel), angle=angle)
+    m = request.machine
+    (rows, columns), far = picture.target.shape, 2.0 * max(picture.target.shape) * picture.pixel
+    kind = Raster(pitch=float(pitch), spacing=far, angle=angle)
     context = StateContext(UnitSystem.si(), request.seed, Path())
-    curve = kind.curve(Canvas(*rows_columns, picture.pixel), picture.target, context)
+    curve = kind.curve(Canvas(rows, columns, picture.pixel), picture.target, context)
     exposure = part * request.material.full * pitch
     speed = min(*m.speed, request.power / exposure)
     power = exposure * speed
     if power < m.power[0]:
         raise UserError(f"{m.name}: a raster would need {power:.3g} W, less than its least power")
-    n, lit = len(curve.points), curve.lit
+    n, lit, (x, y) = len(curve.points), curve.lit, curve.points.T
     assert lit is not None
-    return Toolpath(*curve.points.T, np.full(n, power), np.full(n, speed), lit > 0.5)
+    return Toolpath(x, y, np.full(n, power), np.full(n, speed), lit > 0.5)

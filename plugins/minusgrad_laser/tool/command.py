@@ -71,7 +71,8 @@ def _output(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("csv", "a table of the moves: t, x, y, v, P"),
         ("svg", "a preview of the path"),
-        ("tiff", "the dose and the developed map"),
+        ("tiff", "the dose and the developed map as pictures of floats"),
+        ("hdf5", "the dose, the developed map and the target in one file"),
         ("baseline", "compare with the fastest raster that scores as well as rasters do"),
         ("force", "overwrite the files of an earlier job"),
         ("json", "print JSON"),

@@ -43,6 +43,11 @@ class Evidence:
     facts: tuple[tuple[str, str], ...] = field(default=())
     """Further rows of the table: a name and a text."""
 
+    def maps(self) -> dict[str, np.ndarray]:
+        """Dose, developed map and target (rows, columns), by name."""
+        target = {} if self.target is None else {"target": self.target}
+        return {"dose": self.dose, "developed": self.developed} | target
+
     @property
     def usual_dose(self) -> float:
         """The median dose of the cells that have at least a quarter of the largest 95 %: that of a line."""

@@ -3,9 +3,12 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from . import baseline, files, maps, outcome, pictures, report, request, runs, scene
+from ..jobs import maps, preview, table
+from ..jobs.files import save
+from . import baseline, files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import read
@@ -24,7 +27,7 @@ def make(a: argparse.Namespace) -> int:
         return _write_scene(wanted, its_scene, a.force)
     pictures.require()
     outputs = _outputs(wanted, a)
-    files.refuse([*outputs.values(), *([] if a.resume else [wanted.run])], a.force)
+    files.refuse([*outputs.values(), *([] if a.resume else [wanted.run])], a.force, wanted.image)
     if a.resume:
         run = runs.resumed(wanted, its_scene, a.max_hours)
     else:
@@ -37,11 +40,10 @@ def make(a: argparse.Namespace) -> int:
         _say("seeking the baseline among rasters")
         beside = baseline.raster(wanted, picture)
     _say("drawing the report")
-    made = _contents(done, beside, outputs)
     if done.evidence.violations:
-        made.pop(wanted.out)
-    files.write(made)
-    _summary(wanted, done, beside, list(made), a.json)
+        outputs.pop("job")
+    _write(done, beside, outputs)
+    _summary(wanted, done, beside, list(outputs.values()), a.json)
     return int(bool(done.evidence.violations))
 
 
@@ -54,20 +56,28 @@ def _outputs(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
         found["svg"] = wanted.beside(".svg")
     if a.tiff:
         found |= {name: wanted.beside(f".{name}.tiff") for name in ("dose", "developed")}
+    if a.hdf5:
+        found["hdf5"] = wanted.beside(".h5")
     return found
 
 
-def _contents(done: Outcome, other: Outcome | None, outputs: dict[str, Path]) -> dict[Path, bytes]:
-    """The bytes of each file."""
-    beside = None if other is None else other.evidence
-    makers = {
-        "job": lambda: done.text.encode(),
-        "html": lambda: report.page(done.evidence, beside).encode(),
-        "png": lambda: pictures.png(done.evidence, beside),
-        "dose": lambda: maps.tiff(done.evidence.dose, done.evidence.pixel, "dose, in parts of full"),
-        "developed": lambda: maps.tiff(done.evidence.developed, done.evidence.pixel, "developed part"),
+def _write(done: Outcome, other: Outcome | None, outputs: dict[str, Path]) -> None:
+    """Write all files, when the contents of all are made."""
+    e, beside = done.evidence, None if other is None else other.evidence
+    makers: dict[str, Callable[[], bytes | str]] = {
+        "html": lambda: report.page(e, beside),
+        "png": lambda: pictures.png(e, beside),
+        "dose": lambda: maps.tiff(e.dose, e.pixel, "dose, in parts of the dose that exposes fully"),
+        "developed": lambda: maps.tiff(e.developed, e.pixel, "developed part"),
+        "csv": lambda: table.write(done.replay.motion),
+        "svg": lambda: preview.write(done.path, e.machine),
+        "job": lambda: done.text,
     }
-    return {file: makers[name]() for name, file in outputs.items()}
+    contents = {file: makers[name]() for name, file in outputs.items() if name in makers}
+    if "hdf5" in outputs:
+        maps.hdf5(outputs["hdf5"], e.maps(), e.pixel, done.replay.full)
+    for file, data in contents.items():
+        save(file, data)
 
 
 def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
@@ -76,7 +86,9 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
     image = file.parent / its_scene.image
     copies = [] if image.exists() and image.read_bytes() == its_scene.data else [image]
     files.refuse([file, *copies], force)
-    files.write({file: its_scene.text.encode()} | dict.fromkeys(copies, its_scene.data))
+    for image in copies:
+        save(image, its_scene.data)
+    save(file, its_scene.text)
     print(file)
     return 0
 
@@ -94,7 +106,7 @@ def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[P
     for name, text in rows:
         raster = f"  (raster: {beside[name]})" if name in beside else ""
         print(f"  {name:<{width}}  {text}{raster}")
-    for file in made[1:]:
+    for file in made:
         print(f"  {file}")
     for text in done.evidence.violations:
         print(f"minusgrad: {text}", file=sys.stderr)

@@ -194,7 +194,7 @@ def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str,
 
     _frame(axes, e)
     points = np.stack([e.path.x, e.path.y], axis=1) * 1e3
-    moves = np.stack([points[:-1], points[1:]], axis=1)
+    moves: Any = np.stack([points[:-1], points[1:]], axis=1)
     lit = e.path.lit[1:].astype(bool) & (e.path.power[1:] > 0.0)
     axes.add_collection(LineCollection(moves[~lit], colors="#9a9a9a", linewidths=0.35, rasterized=True))
     drawn = LineCollection(moves[lit], cmap=AMOUNT, linewidths=0.9, rasterized=True)

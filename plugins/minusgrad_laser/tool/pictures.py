@@ -18,7 +18,7 @@ WIDTH, COLUMNS = 4.5, 3
 LEFT, RIGHT, BOTTOM, TOP, HEAD = 0.66, 0.88, 0.42, 0.1, 0.25
 """Room for axes, colour bar and title [inch]."""
 DPI = 170
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.size": 8.0,
     "axes.linewidth": 0.6,

@@ -9,6 +9,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
+from ..jobs.files import save
 from ..virtual_machine import Replay
 from ..virtual_machine import replay as replayed
 from . import files, outcome, pictures, report, request
@@ -31,7 +32,7 @@ def replay(a: argparse.Namespace) -> int:
     if out.suffix.lower() != ".html":
         raise UserError(f"--out: the report of a replay is a page, got '{out}'; end it with .html")
     outputs = [out, out.with_suffix(".png")]
-    files.refuse(outputs, a.force)
+    files.refuse(outputs, a.force, file)
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -39,7 +40,9 @@ def replay(a: argparse.Namespace) -> int:
     done = replayed(text, m, pixel=pixel, waist=m.waist, full=material.full, name=str(file))
     evidence = of(done, material, file.name)
     findings = [*done.violations, *overburns(evidence, done)]
-    files.write({outputs[0]: report.page(evidence).encode(), outputs[1]: pictures.png(evidence)})
+    page, picture = report.page(evidence), pictures.png(evidence)
+    save(outputs[0], page)
+    save(outputs[1], picture)
     _summary(file, evidence, findings, outputs, a.json)
     return int(bool(findings))
 

@@ -254,3 +254,11 @@ def test_scene_only(invoke: Invoke, here: Path) -> None:
     assert left(here / "out") == {"ring.toml", "ring.png"}
     code, _, err = invoke("run", "out/ring.toml", "run.steps=1", "--out", "run")
     assert (code, err) == (0, "")
+
+
+def test_an_output_is_never_the_image(invoke: Invoke, here: Path) -> None:
+    (here / "drawing.svg").write_bytes((here / "ring.png").read_bytes())
+    before = (here / "drawing.svg").read_bytes()
+    text = refused(invoke, here, "drawing.svg", "--svg", "--force")
+    assert text == "drawing.svg: is what the job is made of; give another --out"
+    assert (here / "drawing.svg").read_bytes() == before
