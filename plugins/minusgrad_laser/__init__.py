@@ -34,6 +34,14 @@ def register_energies():
 
 
 @hookimpl
+def register_compounds():
+    """The loss averaged over errors of dose and focus."""
+    from .process_window import COMPOUNDS
+
+    return COMPOUNDS
+
+
+@hookimpl
 def register_states():
     """A path over a canvas with a target."""
     from .states import STATES

@@ -158,6 +158,35 @@ def test_the_heron_begins_at_the_dose_of_its_hatch():
     assert simulation.units.in_si("W") == pytest.approx(1e-3, rel=1e-12)
 
 
+# The process window -------------------------------------------------------------------------------------
+
+
+def of_window(found: Simulation, window: Simulation) -> tuple[float, np.ndarray]:
+    """Loss and intersections over union (members,) of a path under the exposures of a window."""
+    for name in FOUR:
+        window.fields[name].set(found.fields[name].values)
+    loss = window.potential.value()
+    target = window.fields["target"].values > 0.5
+    members = [field.values > 0.5 for name, field in window.fields.items() if "_developed_" in name]
+    return loss, np.array([(made & target).sum() / (made | target).sum() for made in members])
+
+
+@pytest.mark.exam
+def test_process_window():
+    """Two searches, scored at the same six exposures."""
+    scene = SCENES / "process_window.toml"
+    robust, window = build(scene), build(scene)
+    nominal = build(scene, {"compound.0.dose": [0.0], "compound.0.focus": ["0 um"]})
+    for search in (robust, nominal):
+        search.step(search.last)
+    (loss, overlap), (loose, worse) = of_window(robust, window), of_window(nominal, window)
+    assert len(overlap) == 6
+    assert loss < 0.012
+    assert loose > 1.5 * loss
+    assert overlap.min() > 0.96 > 0.93 > worse.min()
+    assert worse[1] > overlap[1]  # no error of dose or focus
+
+
 # Limits, at every iterate -------------------------------------------------------------------------------
 
 SMALL = {

@@ -135,6 +135,9 @@ AT_REST: dict[str, dict[str, Any]] = {
     "lj_minima": {'ensemble.vary."runtime.seed".range.to': 3, "stepper.gradient": 0.0}
     | {"run.steps": 6, "checkpoint.every": 2}
     | looking(2),
+    "process_window": {"state.canvas.size": [24, 24], "compound.0.dose": [0.05]}
+    | {"run.steps": 12, "checkpoint.every": 4}
+    | looking(2, 6),
     "ringing_bar": {"state.cells": [20, 4], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
