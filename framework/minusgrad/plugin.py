@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
+    from .scene.toml_records import read_toml
     from .scene.units import UnitSystem
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
@@ -107,6 +108,7 @@ _HOMES = {
     "scene.records": "Quantity Record quantities",
     "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
+    "scene.toml_records": "read_toml",
     "scene.units": "UnitSystem",
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
@@ -136,8 +138,8 @@ __all__ = [
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
     "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",
-    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "staged_energy", "staged_map",
-    "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
+    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "read_toml", "staged_energy",
+    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

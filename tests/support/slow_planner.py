@@ -45,8 +45,8 @@ def planned(
         else:
             corner = by_jerk(unit[i], unit[k], axis_jerk)
         cap[i] = min(top[i], top[k], corner)
-        if i + planner_blocks < n - 1:
-            ahead = range(i + 1, i + planner_blocks + 1)
+        if i + planner_blocks < n:
+            ahead = range(i + 1, i + planner_blocks)
             cap[i] = min(cap[i], sqrt(2.0 * sum(rate[j] * length[j] for j in ahead)))
     cap[0] = cap[-1] = 0.0
     v = list(cap)

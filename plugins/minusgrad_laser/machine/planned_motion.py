@@ -4,16 +4,17 @@ Move i goes from point i - 1 to point i over the length l_i, in the direction u_
 
     b_i = min over axes of speed_k / |u_ik|,      a_i = min over axes of acceleration_k / |u_ik|
     F_i = min(lit_i speed_i + (1 - lit_i) b_i,  b_i,  l_i / line_time,  l_i / (lit_i lit_time))   `nominal`
-    c_i = min(F_i^2, F_(i+1)^2, junction, sum of 2 a_k l_k over the next `planner_blocks` moves)
+    c_i = min(F_i^2, F_(i+1)^2, junction, sum of 2 a_k l_k over the next N - 1 moves)
     r_i = min(c_i, r_(i+1) + 2 a_(i+1) l_(i+1)),   s_i = min(r_i, s_(i-1) + 2 a_i l_i)
     p_i = min(F_i, sqrt((s_(i-1) + s_i) / 2 + a_i l_i))                                         peak speed
     duration_i = l_i / p_i + ((p_i - sqrt s_(i-1))^2 + (p_i - sqrt s_i)^2) / (2 a_i p_i)
     feed_i = l_i / duration_i
 
 s_i [m^2/s^2] is the square of the speed at point i; it is 0 at both ends of the path. A travel (lit = 0) goes
-at the speed of the machine. A controller that looks ahead N moves must be able to stop within them. Each move
-is a trapezoid of speed over time, with two accelerations and constant speed between. The derivative passes
-through the limit that is active, at a tie through one of them; there is no smoothing.
+at the speed of the machine. A controller that holds N moves (`planner_blocks`), the present one included,
+must be able to stop within the others. Each move is a trapezoid of speed over time, with two accelerations
+and constant speed between. The derivative passes through the limit that is active, at a tie through one of
+them; there is no smoothing.
 
 A move of no length is not a move: GRBL drops it. It has `feed` and `nominal` equal to `speed`, the duration
 0, and the derivative 0; the junction there is that of the moves around it.
@@ -45,10 +46,10 @@ def way(move: ti.template(), i):
 def stopping(move: ti.template(), i, blocks, enough):
     """The square of the speed from which the controller can stop after point i, or more than `enough`."""
     total, k = 0.0 * enough, i + 1
-    while k <= i + blocks and k < move.shape[0] and total < enough:
+    while k < i + blocks and k < move.shape[0] and total < enough:
         total += way(move, k)
         k += 1
-    if i + blocks >= move.shape[0] - 1:  # the end of the path is in sight, and is a limit of its own
+    if i + blocks >= move.shape[0]:  # the end of the path is in sight, and is a limit of its own
         total = UNLIMITED
     return total
 
@@ -91,7 +92,7 @@ def caps_back(
             least = ti.min(before, then)
             found = ti.min(corner[i], least * least)
             if stopping(move, i, planner_blocks[None], found) < found:
-                for j in range(i + 1, i + planner_blocks[None] + 1):
+                for j in range(i + 1, i + planner_blocks[None]):
                     d_move[j, RATE] = d_move[j, RATE] + 2.0 * move[j, LENGTH] * d_cap[i]
                     d_move[j, LENGTH] = d_move[j, LENGTH] + 2.0 * move[j, RATE] * d_cap[i]
             elif corner[i] < least * least:
@@ -223,7 +224,9 @@ LIMITS: dict[str, Any] = {
     "axis_acceleration": _limit("m s^-2", (2,), "Largest acceleration of each axis.", open=True),
     "line_time": _limit("s", (), "Least time of a move: 1 / lines a second.", default=0.0),
     "lit_time": _limit("s", (), "Least time of a lit move: the laser's minimum dwell.", default=0.0),
-    "planner_blocks": Datum(integer=True, about="Number of moves that the controller looks ahead."),
+    "planner_blocks": Datum(
+        integer=True, about="Number of moves that the planner holds, the present one included."
+    ),
 }
 
 

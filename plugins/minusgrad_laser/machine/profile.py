@@ -1,8 +1,12 @@
-"""The profile of a laser machine: its limits, in SI units."""
+"""The profile of a laser machine: its limits, in SI units, from a TOML file (`profile_table`)."""
 
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
+
+SHIPPED = Path(__file__).with_name("profiles")
+"""The folder of the profiles that come with the plugin."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Profile:
     backlash: tuple[float, float] = (0.0, 0.0)
     """Of each axis [m]."""
     planner_blocks: int = 16
-    """Moves that the planner looks ahead."""
+    """Moves that the planner holds, the present one included."""
     lines_per_second: float = inf
     """Of the job file, over the port."""
 
@@ -58,3 +62,44 @@ class Profile:
     def waist(self) -> float:
         """Radius of the spot at 1/e^2 of its peak [m]."""
         return 0.5 * self.spot
+
+    @property
+    def line_time(self) -> float:
+        """Least time of a move, by the rate of lines [s]; 0 without a limit."""
+        return 1.0 / self.lines_per_second
+
+    @classmethod
+    def load(cls, name: str | Path) -> "Profile":
+        """The profile in a TOML file, or a shipped one by its name, such as "grbl_diode".
+
+        Raises `UserError` for a name that is neither, and with file, line, column and cure for each mistake.
+        """
+        from minusgrad.plugin import UnitSystem, UserError, quantities, read_toml
+
+        from .profile_table import ProfileTable
+
+        path, known = Path(name), shipped()
+        if str(name) in known:
+            path = SHIPPED / f"{name}.toml"
+        elif not path.suffix and not path.exists():
+            raise UserError(
+                f"machine: no shipped profile has this name, got '{name}'; take one of"
+                f" {', '.join(known)}, or give the path of a TOML file"
+            )
+        table = read_toml(path, ProfileTable)
+        return cls(**_complete(quantities(table, UnitSystem.si())))
+
+
+def shipped() -> list[str]:
+    """The names of the profiles that come with the plugin."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def _complete(found: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a profile: two values for two axes, infinity where there is no limit."""
+    for key in ("speed", "acceleration", "jerk", "backlash"):
+        if isinstance(found[key], float):
+            found[key] = (found[key], found[key])
+    for key, unlimited in (("field", (inf, inf)), ("power_slew", inf), ("lines_per_second", inf)):
+        found[key] = unlimited if found[key] is None else found[key]
+    return found

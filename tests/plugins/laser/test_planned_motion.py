@@ -42,7 +42,7 @@ RULES = [
 
 @pytest.mark.exam
 @pytest.mark.parametrize(("energy", "rule"), RULES)
-@pytest.mark.parametrize("times", [{}, {"line_time": 0.01}, {"lit_time": 0.02}, {"planner_blocks": 1}])
+@pytest.mark.parametrize("times", [{}, {"line_time": 0.01}, {"lit_time": 0.02}, {"planner_blocks": 2}])
 def test_plans_as_the_slow_planner(energy, rule, times):
     rng = np.random.default_rng(5)
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_all_points_at_one_place(energy, rule):
 
 @pytest.mark.exam
 @pytest.mark.parametrize(("energy", "rule"), RULES)
-@pytest.mark.parametrize("times", [{}, {"line_time": 0.01}, {"lit_time": 0.02}, {"planner_blocks": 1}])
+@pytest.mark.parametrize("times", [{}, {"line_time": 0.01}, {"lit_time": 0.02}, {"planner_blocks": 2}])
 def test_gradient_against_differences(energy, rule, times):
     """By each input, at a path of a real machine, whose limits are all active somewhere."""
     rng = np.random.default_rng(8)
