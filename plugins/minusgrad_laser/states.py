@@ -26,7 +26,7 @@ from .dose.stencils import AnyStencil
 from .materials.response_table import DepthTable
 from .paths.curve import Curve
 from .paths.kinds import AnyPath
-from .targets.targets import AnyTarget
+from .targets.kinds import AnyTarget
 
 UNITS = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1", "target": "1", "share": "1"}
 

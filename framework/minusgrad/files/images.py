@@ -29,17 +29,8 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     Raises `UserError` without Pillow, for images too large for the memory (before anything is decoded), and
     for data that are empty, not an image, damaged, or not in [0, 1].
     """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UserError(f"'{file}': needs Pillow: {pip_line('image')}") from None
-    if not data:
-        raise UserError(f"'{file}' is empty (0 bytes)")
-    with _unlimited(Image):
-        try:
-            image = Image.open(BytesIO(data), formats=FORMATS)
-        except Exception:
-            raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
+    image = _opened(file, data)
+    with _unlimited():
         cells = image.width * image.height
         memory.require(
             CELL_BYTES * cells, f"'{file}': {image.width} x {image.height} pixels", "scale it down"
@@ -53,6 +44,43 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
         raise UserError(f"'{file}' has {pages} pages; save the one that is meant as a file of its own")
     _refuse_beyond(file, light)
     return np.ascontiguousarray(light[::-1]), np.ascontiguousarray(opaque[::-1])
+
+
+def resolution(file: str, data: bytes) -> tuple[float, float] | None:
+    """Pixels per metre along x and y, as an image's file says; None if it says none, or no unit.
+
+    Sources: PNG's chunk pHYs (unit 1: metre), TIFF's tags 282, 283 and 296 (2, the default: inch; 3: cm),
+    JFIF's density (1: inch; 2: cm), BMP's pixels per metre. Axes are those of the upright image, as `read`
+    gives it. Raises `UserError` as `read` does where the file is no image.
+    """
+    image = _opened(file, data)
+    info, inch = image.info, 0.0254
+    if image.format == "TIFF":
+        tags = image.tag_v2
+        along, length = (tags.get(282), tags.get(283)), {2: inch, 3: 0.01}.get(tags.get(296, 2))
+    elif image.format == "JPEG":
+        along, length = info.get("jfif_density", (0, 0)), {1: inch, 2: 0.01}.get(info.get("jfif_unit"))
+    else:
+        along, length = info.get("dpi", (0, 0)), inch
+    if length is None or not all(along):
+        return None
+    x, y = (float(count) / length for count in along)
+    return (y, x) if image.getexif().get(0x0112, 1) >= 5 else (x, y)
+
+
+def _opened(file: str, data: bytes) -> Any:
+    """Pillow's image, of which no pixel is decoded yet."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise UserError(f"'{file}': needs Pillow: {pip_line('image')}") from None
+    if not data:
+        raise UserError(f"'{file}' is empty (0 bytes)")
+    with _unlimited():
+        try:
+            return Image.open(BytesIO(data), formats=FORMATS)
+        except Exception:
+            raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
 
 
 def _channels(image: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -80,8 +108,10 @@ def _refuse_beyond(file: str, light: np.ndarray) -> None:
 
 
 @contextmanager
-def _unlimited(pillow: Any) -> Iterator[None]:
+def _unlimited() -> Iterator[None]:
     """Without Pillow's own limit of pixels, and its warnings: here the memory sets the limit."""
+    from PIL import Image as pillow  # noqa: N813
+
     limit, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
     try:
         with warnings.catch_warnings():

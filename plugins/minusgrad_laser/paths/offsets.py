@@ -28,8 +28,8 @@ def outlines(values: np.ndarray, level: float, beyond: float = -FAR) -> list[np.
         from contourpy import contour_generator
     except ImportError:
         raise UserError(f"path: contours need contourpy: {pip_line('plot')}") from None
-    lines = contour_generator(z=np.pad(values, 1, constant_values=beyond)).lines(level)
-    return [line - 1.0 for line in lines if len(line) > 3]
+    lines = contour_generator(z=np.pad(values, 1, constant_values=beyond), line_type="Separate").lines(level)
+    return [np.asarray(line) - 1.0 for line in lines if len(line) > 3]
 
 
 def distance(points: np.ndarray, lines: list[np.ndarray]) -> np.ndarray:

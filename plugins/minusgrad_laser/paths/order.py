@@ -14,9 +14,9 @@ import numpy as np
 
 from .stroke import Stroke
 
-PAIRS = 2_000_000_000
-"""Pairs of strokes that are looked at in all sweeps: tens of seconds."""
-TOURS = 400
+PAIRS = 500_000_000
+"""Pairs of strokes that are looked at in all: some seconds."""
+TOURS = 60
 """So many strokes in all tours that are tried: a few strokes are begun from several of them."""
 
 
@@ -83,19 +83,41 @@ def _by_neighbours(ends: np.ndarray, begin: int) -> np.ndarray:
 
 
 def _shortened(ends: np.ndarray, tour: np.ndarray) -> np.ndarray:
-    """By 2-opt and Or-opt in turns, until neither shortens it."""
-    n = len(tour)
+    """By 2-opt and Or-opt, until neither shortens it; strokes with new neighbours are looked at again."""
+    n, looks = len(tour), PAIRS // (4 * len(tour))
     least = 1e-12 * float(np.ptp(ends, axis=(0, 1)).max())
-    for _ in range(max(1, min(100, PAIRS // (n * n)))):
-        before = tour
-        for i in range(n):
-            tour = _reversal(ends, tour, i, least)
-        for count in (1, 2, 3):
-            for i in range(n - count):
-                tour = _move(ends, tour, i, count, least)
-        if tour is before:
-            break
+    begun = None
+    while tour is not begun and looks > 0:
+        begun, awake = tour, np.ones(n, bool)
+        while awake.any() and looks > 0:
+            for i in range(n):
+                if awake[tour[i] // 2] and looks > 0:
+                    shorter = _changed(ends, tour, i, least)
+                    awake[tour[i] // 2] = False
+                    awake[_renewed(tour, shorter)] = True
+                    tour, looks = shorter, looks - 1
     return tour
+
+
+def _changed(ends: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
+    """A shorter tour by one change at place i; the same array if there is none."""
+    changed = _reversal(ends, tour, i, least)
+    for count in (1, 2, 3):
+        if changed is tour and i + count < len(tour):
+            changed = _move(ends, tour, i, count, least)
+    return changed
+
+
+def _renewed(tour: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The strokes that have another neighbour in the other tour."""
+    return np.array([], int) if tour is other else np.flatnonzero(_links(tour) != _links(other)) // 2
+
+
+def _links(tour: np.ndarray) -> np.ndarray:
+    """The end that is travelled to or from each end (2 n,); -1 for none."""
+    links = np.full(2 * len(tour), -1)
+    links[tour[1:]], links[tour[:-1] ^ 1] = tour[:-1] ^ 1, tour[1:]
+    return links
 
 
 def _reversal(ends: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:

@@ -36,7 +36,7 @@ def test_travel_is_the_way_from_ends_to_begins() -> None:
     assert travel(ends, order, np.zeros(3, bool)) == 4.0 + np.hypot(4.0, 1.0)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_never_longer_than_given_and_a_permutation(seed: int) -> None:
     ends = random_ends(1 + 3 * seed, seed)
     order, turned = improved(ends)

@@ -517,7 +517,7 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         "4:2: state: canvas: size = [columns, rows] is missing; the butterfly has none of its own"),
     "a kind of target that is none": (
         {"target": '{ kind = "buterfly" }'},
-        "7:19: state.target.kind: needs 'butterfly', 'disc' or 'image', not 'buterfly';"
+        "7:19: state.target.kind: needs 'butterfly', 'disc', 'image' or 'svg', not 'buterfly';"
         " did you mean 'butterfly'?"),
     "a target of no kind": (
         {"target": "{ radius = 9.0 }"}, "7:10: state.target.kind: required, but missing"),
@@ -528,8 +528,8 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         " 'wonder'; did you mean 'wander'?"),
     "a key of another kind": (
         {"target": '{ kind = "butterfly", radius = 9.0 }'},
-        "7:32: state.target.radius: no key 'radius'; did you mean 'radius'? (keys: centre, file, invert,"
-        " kind, radius)"),
+        "7:32: state.target.radius: no key 'radius'; did you mean 'radius'? (keys: centre, crop, dpi,"
+        " file, invert, kind, margin, pixel, radius, scale, width)"),
     "a key of the kind of its name": (
         {"path": '{ kind = "file", file = "a.csv", length = 5 }'},
         "8:50: state.path.length: needs text in quotes, not 5"),

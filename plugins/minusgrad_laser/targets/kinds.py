@@ -1,0 +1,12 @@
+"""The kinds of targets that a scene may name."""
+
+from typing import Annotated
+
+from minusgrad.plugin import ByKind
+
+from .butterfly import Butterfly
+from .disc import Disc
+from .image import FromImage
+from .svg import FromSvg
+
+AnyTarget = Annotated[Butterfly | Disc | FromImage | FromSvg, ByKind()]

@@ -1,0 +1,58 @@
+"""A drawing in SVG as a target."""
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.plugin import StateContext, UserError, quantities
+
+from ..canvas import CanvasTable, Length
+from .coverage import painted
+from .image import metres
+from .placement import placed
+from .svg_document import examined
+from .svg_shapes import drawing
+from .target import Margin, Target
+
+
+class FromSvg(Target):
+    """Filled regions and strokes of an SVG file, painted in their order on white: dark is drawn.
+
+    The drawing has the size of its page, in the units of its width and height (mm, in, pt, ...; px are 1/96
+    inch). A cell gets the part of its area that is covered, times the darkness.
+    """
+
+    kind: Literal["svg"] = "svg"
+    file: str
+    """Drawing: SVG, text converted to paths, nothing external."""
+    dpi: Annotated[float, Field(gt=0.0)] = 96.0
+    """Units "px" of the drawing to an inch."""
+    width: Length | None = None
+    """Width of the page (default: as the file says)."""
+    crop: bool = False
+    """Take the box around the shapes in place of the page."""
+    margin: Margin = 0.0
+    """Empty margin of the canvas around the drawing."""
+
+    @property
+    def source(self) -> str:
+        return f"'{self.file}'"
+
+    def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
+        own, unit = quantities(self, context.units), context.units.symbol("m")
+        data = context.read(self.file)
+        sized = examined(self.file, data)
+        found = drawing(self.file, data)
+        if own["width"] is not None:
+            px = own["width"] / found.size[0]
+        elif sized:
+            px = metres(context, self.source) * 0.0254 / self.dpi
+        else:
+            raise UserError(f"{self.source}: its width and height have no unit of length; give width")
+        if self.crop:
+            found = found.cropped()
+        pixel, size = context.units.convert(canvas.pixel, "m"), (found.size[0] * px, found.size[1] * px)
+        place = placed(size, own["margin"], canvas, pixel, self.source, unit)
+        scale = px / pixel
+        return painted([shape.polygons(scale) for shape in found.shapes], found.size, scale, place)

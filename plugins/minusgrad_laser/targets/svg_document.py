@@ -1,0 +1,179 @@
+"""The elements of an SVG file: what cannot be drawn from the file alone is refused, with its line.
+
+Refused: XML that is not well-formed, entities, references to other files, pictures, text, and effects that
+are not drawn (clipping, masks, filters, gradients, opacity of groups, dashes, markers). Styles may select all
+elements, types and classes
+"""
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from xml.parsers import expat
+
+from minusgrad.plugin import UserError
+
+SVG = "http://www.w3.org/2000/svg"
+REFUSED = {
+    "image": "pictures inside a drawing are not read; use kind = 'image' for them",
+    "text": "text needs a font; convert text to paths",
+    "foreignObject": "only shapes are drawn; remove it",
+    "symbol": "symbols are not drawn; unlink or expand them",
+    "switch": "only one drawing can be meant; keep the one that is",
+    "script": "scripts are not run; remove it",
+    "animate": "a drawing stands still; remove the animation",
+    "animateTransform": "a drawing stands still; remove the animation",
+    "animateMotion": "a drawing stands still; remove the animation",
+    "set": "a drawing stands still; remove the animation",
+}
+SHAPES = ("path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "use")
+HIDDEN = ("mask", "marker", "pattern", "clipPath")
+"""Elements whose content is not drawn where it stands."""
+EFFECTS = {
+    "opacity": "1", "stroke-dasharray": "none", "clip-path": "none", "mask": "none", "filter": "none",
+    "marker-start": "none", "marker-mid": "none", "marker-end": "none", "marker": "none",
+    "mix-blend-mode": "normal", "vector-effect": "none", "paint-order": "normal",
+}  # fmt: skip
+"""Properties that are not drawn, and the value at which they have no effect."""
+SELECTOR = re.compile(r"\*|[\w-]*([.][\w-]+)?")
+LENGTH = re.compile(r"\s*[+]?[\d.]+(e[+-]?\d+)?\s*(px|pt|pc|mm|cm|in|Q)?\s*", re.IGNORECASE)
+
+
+def examined(file: str, data: bytes) -> bool:
+    """Whether the width and the height of an SVG file are lengths.
+
+    Raises `UserError` for what cannot be drawn, with the line and the element.
+    """
+    if not data:
+        raise UserError(f"'{file}' is empty (0 bytes)")
+    return _Reader(file).read(data)
+
+
+class _Reader:
+    """Looks at each element as the parser meets it."""
+
+    def __init__(self, file: str):
+        self.file, self.open, self.style, self.sized = file, list[str](), "", False
+        self.drawn = False
+        self.names, self.used, self.selectors = set[str](), dict[str, int](), set[str]()
+        self.parser = expat.ParserCreate(namespace_separator=" ")
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.EntityDeclHandler = self._entity
+        self.parser.ProcessingInstructionHandler = self._instruction
+
+    def read(self, data: bytes) -> bool:
+        try:
+            self.parser.Parse(data, True)
+        except expat.ExpatError as error:
+            why = expat.errors.messages[error.code]
+            raise UserError(f"'{self.file}':{error.lineno}: is no XML that can be read: {why}") from None
+        for name, line in self.used.items():
+            if name not in self.names:
+                raise UserError(
+                    f"'{self.file}':{line}: element <use>: nothing has the id '{name}'; correct it"
+                )
+        return self.sized
+
+    def refuse(self, what: str) -> None:
+        raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {what}")
+
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        space, tag = name.split(" ") if " " in name else ("", name)
+        if not self.open:
+            if tag != "svg":
+                self.refuse(f"is no SVG: its first element is <{tag}>")
+            self.sized = all(LENGTH.fullmatch(attributes.get(key, "")) for key in ("width", "height"))
+            self._not_zero(attributes)
+        elif space in (SVG, ""):
+            if tag in REFUSED:
+                self.refuse(f"element <{tag}>: {REFUSED[tag]}")
+            if tag == "svg":
+                self.refuse("element <svg> in another: only one page is drawn; ungroup it")
+            if tag in HIDDEN and "defs" not in self.open:
+                self.refuse(f"element <{tag}> outside of <defs>: it is not drawn; remove it, or expand it")
+            if tag == "style" and self.drawn:
+                self.refuse(
+                    "element <style> after shapes, which it would not reach; move it to the beginning"
+                )
+            self.drawn |= tag in SHAPES
+        self.open.append(tag)
+        for key, value in attributes.items():
+            self._attribute(tag, key.split(" ")[-1], value)
+
+    def _attribute(self, tag: str, key: str, value: str) -> None:
+        if key == "href" and tag != "a" and not value.startswith("#"):
+            self.refuse(f"element <{tag}>: refers to '{value[:60]}'; only what is in the file is drawn")
+        if key == "href" and tag == "use":
+            self.used[value[1:]] = self.parser.CurrentLineNumber
+        if key == "class":
+            styled = [one for one in value.split() if {f".{one}", f"{tag}.{one}"} & self.selectors]
+            if len(styled) > 1:
+                self.refuse(
+                    f"element <{tag}>: classes {styled} have styles, of which one must win; leave one"
+                )
+        if key == "id":
+            self.names.add(value)
+        if tag == "path" and key == "d":
+            if foreign := re.search(r"[^MmZzLlHhVvCcSsQqTtAaEe\d+\-.,\s]", value):
+                self.refuse(f"element <path>: '{foreign[0]}' in its data is no command; correct it")
+            commands = re.findall(r"[a-df-zA-DF-Z]", value)
+            for first, then in pairwise(commands):
+                if (first + then).upper() in ("QS", "TS", "CT", "ST"):
+                    self.refuse(
+                        f"element <path>: command {then} follows {first}, which programs read in two ways;"
+                        " write its control points"
+                    )
+        if key == "style":
+            for one in value.split(";"):
+                self._property(tag, *(part.strip() for part in (one + ":").split(":")[:2]))
+        else:
+            self._property(tag, key, value.strip())
+
+    def _property(self, tag: str, key: str, value: str) -> None:
+        if any(one in self.open for one in HIDDEN) or tag.startswith("fe"):
+            return
+        if key in ("fill", "stroke") and "url(" in value:
+            self.refuse(f"element <{tag}>: {key} '{value}' is no plain colour; give it one")
+        if key in EFFECTS and value not in (EFFECTS[key], ""):
+            number = value.replace(".", "", 1).isdigit() and EFFECTS[key] == "1" and float(value) == 1.0
+            if not number:
+                self.refuse(f"element <{tag}>: {key} '{value}' is not drawn; remove it, or expand the object")
+
+    def _text(self, text: str) -> None:
+        if self.open and self.open[-1] == "style":
+            self.style += text
+
+    def _end(self, name: str) -> None:
+        if self.open.pop() == "style":
+            style, self.style = re.sub(r"/\*.*?\*/", "", self.style, flags=re.DOTALL), ""
+            if rule := re.search(r"@[\w-]+", style):
+                self.refuse(f"element <style>: {rule[0]} is not followed; only what is in the file is drawn")
+            for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", style):
+                for one in selectors.split(","):
+                    self.selectors.add(one.strip())
+                    if not SELECTOR.fullmatch(one.strip()):
+                        self.refuse(
+                            f"element <style>: selector '{one.strip()}' is not understood;"
+                            " use types and classes"
+                        )
+                for part in body.split(";"):
+                    self._property("style", *(word.strip() for word in (part + ":").split(":")[:2]))
+
+    def _entity(self, name: str, *_: object) -> None:
+        self.refuse(f"entity '{name}': entities are not expanded; write their text in its place")
+
+    def _instruction(self, target: str, data: str) -> None:
+        if target == "xml-stylesheet":
+            self.refuse("an external style sheet; only what is in the file is drawn")
+
+    def _not_zero(self, attributes: Mapping[str, str]) -> None:
+        for key in ("width", "height"):
+            number = re.match(r"\s*[+-]?[\d.]+(e[+-]?\d+)?", attributes.get(key, ""))
+            if number and not 0.0 < float(number[0]) < 1e9:
+                self.refuse(f"{key} is '{attributes[key]}'; a drawing needs a size above 0, below 1e9")
+        box = attributes.get("viewBox", "").replace(",", " ").split()
+        if box and (len(box) != 4 or not min(float(box[2]), float(box[3])) > 0.0):
+            self.refuse(
+                f"viewBox is '{attributes['viewBox']}'; it needs four numbers, width and height above 0"
+            )
