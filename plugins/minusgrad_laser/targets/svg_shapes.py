@@ -153,6 +153,7 @@ def _curve(segment: Any, tolerance: float) -> np.ndarray:
     bend = degree * (degree - 1) * float(np.hypot(*np.diff(p, 2, axis=0).T).max())
     n = max(1, min(1000, int(np.ceil(np.sqrt(bend / (8.0 * tolerance))))))
     t = (np.arange(1, n + 1) / n)[:, None]
-    while len(p) > 1:  # de Casteljau
-        p = [(1.0 - t) * a + t * b for a, b in pairwise(p)]
-    return p[0]
+    points = list(p)
+    while len(points) > 1:  # de Casteljau
+        points = [(1.0 - t) * a + t * b for a, b in pairwise(points)]
+    return points[0]
