@@ -11,6 +11,7 @@ def register_maps():
     from .dose.spots import gaussian_dose, stencil_dose
     from .losses.overlap import overlap
     from .machine.planned_motion import planned_motion, planned_motion_by_jerk
+    from .machine.power_slew import power_slew
     from .materials.blur import blur, open_blur
     from .materials.response_table import depth_table
     from .materials.responses import linear_response, sigmoid_threshold
@@ -20,7 +21,7 @@ def register_maps():
         *(stencil_dose, gaussian_dose, gaussian_beam_dose),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,
-        *(planned_motion, planned_motion_by_jerk),
+        *(planned_motion, planned_motion_by_jerk, power_slew),
     ]
 
 
