@@ -62,16 +62,12 @@ def plan(program: Program, profile: Profile) -> Plan:
     nominal[waits] = 0.0
     caps = np.zeros(len(program) + 1)
     caps[1:-1] = junctions(direction, nominal, profile)
+    if profile.dialect == "marlin" and profile.jerk is not None:  # it begins and ends with its jerk
+        caps[[0, -1]] = (np.minimum(nominal, limit(profile.jerk, direction)) ** 2)[[0, -1]]
     caps[:-1][program.halt | waits] = 0.0
     caps[1:][waits] = 0.0
-    reach = 2.0 * acceleration * length
-    reach[waits] = 0.0
-    floor = np.zeros(len(program))
-    if profile.dialect == "marlin" and profile.jerk is not None:
-        floor = (
-            np.minimum(nominal, limit(profile.jerk, direction)) ** 2
-        )  # Marlin starts and stops with its jerk
-    start, squares, late = _run(program, profile, length, acceleration, nominal, caps, reach, floor)
+    reach = 2.0 * np.where(waits, 0.0, acceleration) * length
+    start, squares, late = _run(program, profile, length, acceleration, nominal, caps, reach)
     entry, out = np.sqrt(squares[:, 0]), np.sqrt(squares[:, 1])
     peak = np.sqrt(np.minimum(nominal**2, 0.5 * (reach + squares.sum(axis=1))))
     peak = np.maximum(peak, np.maximum(entry, out))
@@ -116,15 +112,15 @@ def _jerk_part(before: np.ndarray, after: np.ndarray, speed: np.ndarray, jerk: n
         return np.minimum(1.0, (jerk / change).min(axis=1))
 
 
-def _run(program, profile, length, acceleration, nominal, caps, reach, floor):
+def _run(program, profile, length, acceleration, nominal, caps, reach):
     """Start (n,) [s] and squared speeds (n, 2) at entry and exit of each block, as lines arrive."""
     n, ahead = len(program), max(1, profile.planner_blocks)
     full = _known_speeds(caps, reach, ahead - 1).tolist()
-    w, r, v, a, l, f = (z.tolist() for z in (caps, reach, nominal, acceleration, length, floor))  # noqa: E741
+    w, r, v, a, l = (z.tolist() for z in (caps, reach, nominal, acceleration, length))  # noqa: E741
     wait, command = program.wait.tolist(), program.command.tolist()
     gap = 0.0 if profile.lines_per_second == np.inf else 1.0 / profile.lines_per_second
     arrival, ends = [0.0] * n, [0.0] * n
-    arrived, known, now, square, late = 0, -1, 0.0, f[0], 0
+    arrived, known, now, square, late = 0, -1, 0.0, full[0], 0
     starts, squares = [0.0] * n, [(0.0, 0.0)] * n
 
     for k in range(n):
@@ -148,7 +144,6 @@ def _run(program, profile, length, acceleration, nominal, caps, reach, floor):
                 ceiling = 0.0
                 for j in range(known, k, -1):
                     ceiling = min(w[j], ceiling + r[j])
-            ceiling = max(ceiling, min(f[k], f[k + 1] if k + 1 < n else f[k]) if w[k + 1] > 0.0 else 0.0)
             leave = min(ceiling, square + r[k])
             up, steady, down = _times(square, leave, v[k], a[k], l[k]) if l[k] else (0.0, wait[k], 0.0)
             if known >= last or arrival[known + 1] > now + up + steady:
@@ -170,11 +165,14 @@ def _times(first: float, last: float, speed: float, a: float, length: float) -> 
 
 
 def _known_speeds(caps: np.ndarray, reach: np.ndarray, ahead: int) -> np.ndarray:
-    """b_j (n + 1,), if blocks j to j + ahead - 1 are known, and the head stops behind them."""
+    """b_j (n + 1,), if blocks j to j + ahead - 1 are known, and the head stops behind them.
+
+    Behind the last block of all, it has the speed of the last cap.
+    """
     n = len(reach)
-    padded, steps = np.zeros(n + 1 + ahead), np.zeros(n + 1 + ahead)
+    padded, steps = np.full(n + 1 + ahead, np.inf), np.full(n + 1 + ahead, np.inf)
     padded[: n + 1], steps[:n] = caps, reach
-    known = np.zeros(n + 1)
+    known = np.where(np.arange(n + 1) + ahead == n, caps[-1], 0.0)
     for m in range(ahead - 1, -1, -1):
         known = np.minimum(padded[m : m + n + 1], known + steps[m : m + n + 1])
     return known

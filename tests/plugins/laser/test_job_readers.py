@@ -1,0 +1,218 @@
+"""Job files of anybody: words, arcs, units, lasers that stay on; what is refused, and with which words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from minusgrad.errors import UserError
+from minusgrad_laser.machine.profile import Profile
+from minusgrad_laser.virtual_machine import replay
+from minusgrad_laser.virtual_machine.program import parse
+
+pytestmark = pytest.mark.unit
+
+GRBL = Profile("engraver", field=(0.1, 0.1))
+MARLIN = Profile("printer", dialect="marlin", jerk=(0.01, 0.01), junction_deviation=None)
+
+LIGHTBURN = """; LightBurn 1.4.00
+; GRBL device profile, absolute coords
+; Bounds: X10 Y10 to X20 Y15
+G00 G17 G40 G21 G54
+G90
+M4
+; Cut @ 3000 mm/min, 50% power
+M8
+G0 X10Y10
+; Layer C00
+G1 X20S500F3000
+G1 Y15
+G1 X10
+M9
+G1 S0
+M5
+G90
+; return to user-defined finish pos
+G0 X0 Y0
+M2
+"""
+LASERGRBL = """G90 (use absolute coordinates)
+M3 S0
+G0 X10 Y10
+F1200
+G1 X10.1 S120
+X10.2S255
+X10.3 S0
+G0 X0 Y0
+M5 S0
+"""
+
+
+def test_a_file_as_lightburn_writes_it() -> None:
+    program = parse(LIGHTBURN, GRBL)
+    mm = np.stack([program.x, program.y], axis=1) * 1e3
+    np.testing.assert_allclose(mm, [[0, 0], [10, 10], [20, 10], [20, 15], [10, 15], [0, 0]])
+    np.testing.assert_allclose(program.power, [0.0, 2.5, 2.5, 2.5, 0.0])
+    np.testing.assert_allclose(program.feed, [np.inf, 0.05, 0.05, 0.05, np.inf])
+    assert program.dynamic.tolist() == [False, True, True, True, False]
+    assert program.line.tolist() == [9, 11, 12, 13, 19]
+    assert program.dark
+    assert (program.notes, program.violations) == ((), ())
+
+
+def test_a_file_as_lasergrbl_writes_it() -> None:
+    program = parse(LASERGRBL, replace(GRBL, power_scale=255.0))
+    np.testing.assert_allclose(program.power, [0.0, 5.0 * 120 / 255, 5.0, 0.0, 0.0])
+    assert not program.dynamic.any()
+    np.testing.assert_allclose(program.feed[1:4], 0.02)
+    assert program.notes == ("job:3: no G20 or G21 before the first move; read in millimetres",)
+
+
+def test_inches_and_relative_moves() -> None:
+    text = "G20 G90 M4\nG0 X1 Y1\nG1 G91 X0.5 S500 F60\nY-.5\nG21 X1\nM5"
+    program = parse(text, GRBL)
+    inch = 0.0254
+    np.testing.assert_allclose(program.x, [0.0, inch, 1.5 * inch, 1.5 * inch, 1.5 * inch + 1e-3])
+    np.testing.assert_allclose(program.y, [0.0, inch, inch, 0.5 * inch, 0.5 * inch])
+    np.testing.assert_allclose(program.feed[1:], inch, err_msg="60 inches a minute")
+
+
+@pytest.mark.parametrize(
+    ("arc", "angle"),
+    [
+        ("G3 X0 Y10 I-10 J0", 0.5),
+        ("G3 X0 Y10 R10", 0.5),
+        ("G2 X0 Y10 I-10 J0", -1.5),
+        ("G3 X0 Y10 R-10", 1.5),
+        ("G3 X10 Y0 I-10 J0", 2.0),
+        ("G91 G2 X-10 Y-10 I-10", -0.5),
+    ],
+)
+def test_arcs(arc: str, angle: float) -> None:
+    """Of circles of 10 mm from (10, 0): all places on the circle, and the length is radius times angle."""
+    program = parse(f"G21 M4 S500\nG0 X10\nG1 F1000\n{arc}\nM5", replace(GRBL, field=(np.inf, np.inf)))
+    x, y = 1e3 * program.x[1:], 1e3 * program.y[1:]
+    centre = (10.0, 10.0) if "R-10" in arc else (0.0, 0.0)
+    np.testing.assert_allclose(np.hypot(x - centre[0], y - centre[1]), 10.0, atol=1e-9)
+    length = np.hypot(np.diff(x), np.diff(y)).sum()
+    assert length == pytest.approx(10.0 * abs(angle) * np.pi, rel=1e-4), (
+        "each chord is 2 um from the arc at most"
+    )
+    turned = np.unwrap(np.arctan2(y - centre[1], x - centre[0]))
+    assert turned[-1] - turned[0] == pytest.approx(angle * np.pi, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("G1 X5 Q7", "no word that this machine knows, got 'Q7'; take it out"),
+        ("G5 X5", "no word that this machine knows, got 'G5'; take it out"),
+        ("M104 S200", "no word that this machine knows, got 'M104'; take it out"),
+        ("G1 X5 Z2", "no word that this machine knows, got 'Z2'; take it out"),
+        ("G28", "G28 moves the head by a way that the file does not say, which is not replayed; take it out"),
+        ("G92 X0", "G92 moves the origin, which is not replayed; take it out"),
+        ("M0", "M0 waits for the user, which is not replayed; take it out"),
+        ("$32=0", "settings of the controller are no part of a job, got '$32=0'; take the line out"),
+        ("G1 Xnan", "a word is a letter and a number, got 'Xnan'; correct the line"),
+        ("G1 X1e3", "no word that this machine knows, got 'E3'; take it out"),
+        ("G1 X5 ~", "a word is a letter and a number, got '~'; correct the line"),
+        ("G1 X5 X6", "X stands twice; leave one"),
+        ("G0 G1 X5", "a line has one kind of move, got G0 and G1; split it"),
+        ("G1 X5 F0", "F: a feed is above 0, got 0; correct it"),
+        ("G1 X5 S-1", "S: a power is at least 0, got -1; correct it"),
+        ("G1 X5", "G1 has no feed; write F before it"),
+        ("G2 X5 F100", "an arc has no centre; write I and J, or R"),
+        ("G2 X5 R1 F100", "R: no circle of this radius has both ends, got 1; correct it"),
+        ("G2 X5 I1 F100", "both ends of an arc have one radius, got 3 mm between; correct I, J"),
+        ("G1 X5 I2 F100", "I belongs to an arc, and this is G1; correct it"),
+        ("G80 X5", "a move needs G0, G1, G2 or G3 after G80; add one"),
+        ("G4", "G4 has no time; write P, in seconds"),
+        ("G4 P-1", "G4: a time is at least 0, got -1; correct it"),
+        ("M2\nG0 X5", "the program ends in line 2 (M2), got more words; take them out"),
+    ],
+)
+def test_what_is_refused(line: str, text: str) -> None:
+    """Each with the file and the line, and exit code 2."""
+    with pytest.raises(UserError) as caught:
+        parse(f"G21 M4 S500\n{line}\nG1 X9 F100\nM5", GRBL, "logo.nc")
+    number = 2 + line.count("\n")
+    assert str(caught.value) == f"logo.nc:{number}: {text}"
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["", "; a comment\n%\n", "M5", "G1 F100"])
+def test_a_file_without_moves(text: str) -> None:
+    with pytest.raises(UserError, match=r"^job: no move in the file; is it G-code\?$"):
+        parse(text, GRBL)
+
+
+def test_a_job_that_never_lights_the_laser() -> None:
+    with pytest.raises(UserError, match=r"^job: the laser is never on; is it a job for this machine\?$"):
+        replay("G21\nG0 X5", GRBL)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("M3 S500\nG1 X5 F600", "job:3: the laser is on at the end; end the file with M5 (or M107)"),
+        ("M4\nG1 X5 F600 S1200\nM5", "job:3: S: power above the range, got 1200; full power is S1000"),
+        ("M4\nG1 X5 F9000 S10\nM5", "job:3: F: faster than the axes, got 9000 mm/min; they reach 6000"),
+        ("M4\nG1 X105 F600 S10\nM5", "job:3: X: out of the field, got 105.000 mm; it is 0 to 100 mm"),
+        ("M4\nG1 Y-1 F600 S10\nM5", "job:3: Y: out of the field, got -1.000 mm; it is 0 to 100 mm"),
+    ],
+)
+def test_broken_limits(text: str, found: str) -> None:
+    assert replay(f"G21\n{text}", GRBL).violations == (found,)
+
+
+def test_a_lit_move_that_is_too_short_in_time() -> None:
+    done = replay("G21 M4\nG1 X5 F600 S10\nX5.01\nM5", replace(GRBL, minimum_dwell=0.1))
+    assert len(done.violations) == 1
+    assert done.violations[0].startswith("job:3: a lit move is too short in time, got ")
+    assert done.violations[0].endswith(" ms; 100 is the least")
+
+
+def test_a_file_that_ends_in_m4() -> None:
+    program = parse("G21 M4\nG1 X5 F600 S10", GRBL)
+    assert not program.dark
+    assert program.notes == ("job:2: M4 holds at the end: dark while nothing moves; end the file with M5",)
+
+
+def test_a_laser_that_waits_burns_in_m3_and_not_in_m4() -> None:
+    """In M3 the whole energy of a dwell of 2 s at 2.5 W lands in one spot."""
+    text = "G21 M{} S500\nG1 X5 Y5 F6000\nG4 P2\nG1 X6\nM5"
+    levels = 128 / 255
+    burnt, dark = (replay(text.format(mode), GRBL, (400, 400), 2e-5).dose for mode in (3, 4))
+    cell = 2e-5**2
+    moving = replay(text.format(3).replace("G4 P2\n", ""), GRBL, (400, 400), 2e-5)
+    stop = 2.0 * 5.0 * levels
+    assert burnt.sum() * cell - moving.dose.sum() * cell == pytest.approx(stop, rel=0.02)
+    assert dark.sum() * cell < 0.1 * stop
+
+
+def test_marlin_with_the_laser_at_the_pin_of_the_fan() -> None:
+    text = "G21\nG90\nM106 S128\nG1 X5 F600\nM107\nG0 X9\nG1 X10\nM106 S255\nG0 X12\nM107"
+    program = parse(text, MARLIN)
+    np.testing.assert_allclose(program.power, [5.0 * 128 / 255, 0.0, 0.0, 5.0], err_msg="also in G0")
+    np.testing.assert_allclose(program.feed, 0.01, err_msg="F holds for G0, too")
+    assert not program.dynamic.any()
+    assert not program.halt.any()
+    assert program.dark
+    on = parse(text.removesuffix("M107"), MARLIN)
+    assert on.violations == ("job:9: the laser is on at the end; end the file with M5 (or M107)",)
+
+
+def test_marlin_inline() -> None:
+    text = "G21\nM3 I S0\nG0 X1 F6000\nG1 X5 S255 F600\nG0 X9\nG1 X10 S51\nM5 I"
+    program = parse(text, MARLIN)
+    np.testing.assert_allclose(program.power, [0.0, 5.0, 0.0, 1.0])
+    assert not program.halt.any()
+    assert program.dark
+    stops = parse(text.replace("M3 I", "M3").replace("G1 X10", "M5\nM3\nG1 X10"), MARLIN)
+    assert stops.halt.tolist() == [True, False, False, True], "M3 and M5 that are not inline stop the head"
+
+
+def test_lines_where_the_head_stops() -> None:
+    """GRBL stops for M5 and for S without a move; not for S with one."""
+    program = parse("G21 M4\nG1 X1 F600 S10\nX2 S20\nS30\nX3\nM5\nX4\nM5\nX5", GRBL)
+    assert program.halt.tolist() == [True, False, True, True, False]
