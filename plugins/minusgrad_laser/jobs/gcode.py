@@ -90,8 +90,11 @@ def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
         asked = np.where(slow, np.maximum(moves.wanted - HALF / ratio, LEAST), asked)
         feeds = np.where(slow, np.minimum(moves.feed, reached(moves.places, profile)), feeds)
     most, full = most_levels(profile), full_scale(profile)
-    s = np.where(levels > 0, np.where(levels == most, 1.0, np.minimum(asked / (most - 1), 1.0)), 0.0) * full
-    digits = max(0, ceil(log10(3.0 * (most - 1) / full)))
+    s = (
+        np.where(levels > 0, np.where(levels == most, 1.0, np.minimum(asked / max(most - 1, 1), 1.0)), 0.0)
+        * full
+    )
+    digits = max(0, ceil(log10(3.0 * most / full)))
     yield "G21G90G94"
     yield f"M{4 if profile.dynamic_power else 3}S0"
     words = _Words("")

@@ -21,7 +21,7 @@ LONG = 3.0
 """A steady piece along an axis has the closed form from this length on, in units of w."""
 NODES = 0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0)
 CHUNK = 4096
-Samples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def dose(
@@ -34,48 +34,64 @@ def dose(
 ) -> np.ndarray:
     """The dose (rows, columns); `origin` [m] is the centre of the first cell."""
     canvas = Canvas(shape, pixel, waist, origin)
-    everyone = np.arange(len(motion.t))
-    dark = (motion.powers(everyone, 0.0 * motion.t) == 0.0) & (
-        motion.powers(everyone, motion.duration) == 0.0
-    )
-    lines = ~dark & _along_axes(motion, waist)
-    if not np.isfinite(motion.profile.power_slew):
-        for piece in np.flatnonzero(lines):
-            canvas.line(motion, int(piece))
-        _, x, y, energy = samples(motion, np.flatnonzero(~dark & ~lines), waist)
-    else:
-        _, x, y, energy = slewed(*samples(motion, everyone, waist), motion)
-    canvas.spots(x, y, energy)
+    pieces, begin = np.arange(len(motion.t)), np.zeros(len(motion.t))
+    slew = motion.profile.power_slew
+    if np.isfinite(slew):
+        _, x, y, seconds, power = samples(motion, pieces, waist, motion.profile.power[1] / slew / 16.0)
+        canvas.spots(x, y, seconds * slewed(seconds, power, slew))
+        return canvas.values() / full
+    first, last = motion.powers(pieces, begin), motion.powers(pieces, motion.duration)
+    bright = (first > 0.0) | (last > 0.0)
+    lines = bright & _along_axes(motion, waist)
+    starts, ends = (np.stack(motion.places(pieces, since), axis=1) for since in (begin, motion.duration))
+    for piece in np.flatnonzero(lines):
+        canvas.line(starts[piece], ends[piece], first[piece] / motion.v[piece])
+    _, x, y, seconds, power = samples(motion, np.flatnonzero(bright & ~lines), waist)
+    canvas.spots(x, y, seconds * power)
     return canvas.values() / full
 
 
-def samples(motion: Motion, pieces: np.ndarray, waist: float) -> Samples:
-    """Times [s], places x, y [m] and energies [J] that stand for pieces of the motion, in order of time."""
+def samples(motion: Motion, pieces: np.ndarray, waist: float, longest: float = np.inf) -> Samples:
+    """Times [s], places x, y [m], seconds and powers [W] that stand for pieces of the motion."""
     fastest = np.maximum(motion.v[pieces], motion.v[pieces] + motion.a[pieces] * motion.duration[pieces])
-    counts = np.ceil(fastest * motion.duration[pieces] / (STEP * waist)).astype(int).clip(1)
-    which = np.repeat(pieces, 2 * counts)
-    if not len(which):
-        return np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
-    first = np.repeat(np.cumsum(2 * counts) - 2 * counts, 2 * counts)
-    k = np.arange(len(which)) - first
-    short = np.repeat(motion.duration[pieces] / counts, 2 * counts)
-    since = (k // 2 + np.where(k % 2, NODES[1], NODES[0])) * short
+    steps = np.maximum(fastest / (STEP * waist), 1.0 / longest) * motion.duration[pieces]
+    which, part, share = _cut(np.ceil(steps).astype(int).clip(1))
+    which = pieces[which]
+    since = part * motion.duration[which]
     x, y = motion.places(which, since)
-    return motion.t[which] + since, x, y, 0.5 * short * motion.powers(which, since)
+    return motion.t[which] + since, x, y, share * motion.duration[which], motion.powers(which, since)
 
 
-def slewed(t: np.ndarray, x: np.ndarray, y: np.ndarray, energy: np.ndarray, motion: Motion) -> Samples:
-    """The samples of all pieces with a power that changes no faster than the slew allows."""
-    edges = np.concatenate([[0.0], 0.5 * (t[1:] + t[:-1]), [2.0 * t[-1] - t[-2] if len(t) > 1 else t[-1]]])
-    share = np.diff(edges)
-    aims, moments = (energy / share).tolist(), t.tolist()
-    power, before, slew = 0.0, 0.0, motion.profile.power_slew
-    powers = []
-    for moment, aim in zip(moments, aims, strict=True):
-        room = slew * (moment - before)
-        power, before = min(max(aim, power - room), power + room), moment
-        powers.append(power)
-    return t, x, y, np.array(powers) * share
+def _cut(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gauss's points of things cut into `counts` equal parts: number of the thing, place in it, weight."""
+    which = np.repeat(np.arange(len(counts)), 2 * counts)
+    k = np.arange(len(which)) - np.repeat(np.cumsum(2 * counts) - 2 * counts, 2 * counts)
+    share = 1.0 / np.repeat(counts, 2 * counts)
+    return which, (k // 2 + np.where(k % 2, NODES[1], NODES[0])) * share, 0.5 * share
+
+
+def slewed(seconds: np.ndarray, power: np.ndarray, slew: float) -> np.ndarray:
+    """Powers (n,) [W] that follow `power` no faster than `slew` [W/s], from sample to sample."""
+    powers, now, before = [], 0.0, 0.0
+    for share, aim in zip(seconds.tolist(), power.tolist(), strict=True):
+        room = slew * 0.5 * (before + share)
+        now, before = min(max(aim, now - room), now + room), share
+        powers.append(now)
+    return np.array(powers)
+
+
+def lines(canvas: "Canvas", starts: np.ndarray, ends: np.ndarray, density: np.ndarray) -> None:
+    """Put down lines from `starts` to `ends` (n, 2) [m], each with an energy on its length (n,) [J/m]."""
+    way = ends - starts
+    length = np.hypot(*way.T)
+    axial = (way == 0.0).any(axis=1) & (length > LONG * canvas.waist)
+    for k in np.flatnonzero(axial & (density > 0.0)):
+        canvas.line(starts[k], ends[k], density[k])
+    short = np.flatnonzero(~axial & (density > 0.0))
+    which, part, share = _cut(np.ceil(length[short] / (STEP * canvas.waist)).astype(int).clip(1))
+    which = short[which]
+    x, y = (starts[which] + part[:, None] * way[which]).T
+    canvas.spots(x, y, share * length[which] * density[which])
 
 
 def _along_axes(motion: Motion, waist: float) -> np.ndarray:
@@ -128,28 +144,22 @@ class Canvas:
         margin = 2 * self.half
         self.cells[margin + low_i : margin + low_i + height, margin + low_j : margin + low_j + width] += sums
 
-    def line(self, motion: Motion, piece: int) -> None:
-        """Put down a steady piece along an axis, in closed form."""
-        one, duration = np.array([piece]), motion.duration[piece]
-        power = float(motion.powers(one, np.zeros(1))[0])
-        density = power / float(motion.v[piece])
-        ends = [np.array(motion.places(one, np.array([since]))).ravel() for since in (0.0, duration)]
+    def line(self, start: np.ndarray, end: np.ndarray, density: float) -> None:
+        """Put down a line along an axis from `start` to `end` (2,) [m], of `density` [J/m], a closed form."""
         w, margin = self.waist, 2 * self.half
         sides, slices = [], []
         for axis in (1, 0):  # rows, then columns
-            a, b = sorted((float(ends[0][axis]), float(ends[1][axis])))
-            count = self.cells.shape[1 - axis]
+            a, b = sorted((float(start[axis]), float(end[axis])))
             low = max(0, int((a - self.origin[axis]) / self.pixel) - self.half + margin)
-            high = min(count, int((b - self.origin[axis]) / self.pixel) + self.half + margin + 1)
+            high = int((b - self.origin[axis]) / self.pixel) + self.half + margin + 1
+            high = min(self.cells.shape[1 - axis], high)
             if high <= low:
                 return
             at = (np.arange(low, high) - margin) * self.pixel + self.origin[axis]
             if a == b:
                 sides.append(np.exp(-2.0 * ((at - a) / w) ** 2))
             else:
-                sides.append(
-                    (erf(np.sqrt(2.0) * (at - a) / w) - erf(np.sqrt(2.0) * (at - b) / w))
-                    / (w * np.sqrt(2.0 * np.pi))
-                )
+                ends = erf(np.sqrt(2.0) * (at - a) / w) - erf(np.sqrt(2.0) * (at - b) / w)
+                sides.append(ends / (w * np.sqrt(2.0 * np.pi)))
             slices.append(slice(low, high))
         self.cells[slices[0], slices[1]] += density * np.outer(*sides)
