@@ -46,7 +46,7 @@ def apart(dose: np.ndarray, wanted: np.ndarray) -> float:
     [(raster, True, 0.01), (raster, False, 0.01), (curl, True, 0.01), (curl, False, 0.035)],
 )
 def test_the_replayed_dose_is_the_wanted_one(path, follows: bool, most: float, late: dict) -> None:
-    """Within 1 % where it was off by 8 to 50 %. At constant power, stops where play is taken up, and the start
+    """Within 1 % where it was off by 8 to 50 %. At constant power, stops that take up play, and the start
     before the power comes, cannot be undone in small moves: within 3.5 % there.
     """
     true = replace(TRUE, dynamic_power=follows)
