@@ -1,4 +1,5 @@
-"""A heron among reeds, black on white: python silhouette.py writes silhouette.png (256 x 256, 8 bit).
+"""A heron among reeds, black on white: python silhouette.py writes silhouette.png (256 x 256, 8 bit), and
+heron.png, the same picture with a scale: 20 um a pixel, so that its legs and reeds are 20 to 120 um thin.
 
 Every line is a smooth curve through a few points, with a width that changes along it; points count pixels
 from the left and from the top. It is drawn 8 times as large, and scaled down.
@@ -71,3 +72,4 @@ def heron() -> Image.Image:
 
 if __name__ == "__main__":
     heron().save(Path(__file__).with_suffix(".png"), optimize=True)
+    heron().save(Path(__file__).with_name("heron.png"), optimize=True, dpi=(1270.0, 1270.0))

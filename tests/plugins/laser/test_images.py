@@ -167,3 +167,15 @@ def test_a_resolution_without_units_and_cells_without_memory(tmp_path: Path, mon
         "'a.png': 200 x 134 cells: 5.36 MB of memory needed, 1 MB free; increase canvas.pixel, or scale the"
         " drawing down"
     )
+
+
+def test_the_shipped_heron() -> None:
+    """The silhouette at 20 um a pixel: 5.12 mm, and legs that are thinner than two spots of 100 um."""
+    data = Path(__file__).parents[3] / "scenes" / "data"
+    found = drawn(data, "20 um", name="heron.png", scale="file")
+    assert found.shape == (256, 256)
+    np.testing.assert_array_equal(found, drawn(data, "20 um", name="silhouette.png", pixel="20 um"))
+    leg = found[220] > 0.5
+    widths = np.diff(np.flatnonzero(np.diff(np.pad(leg, 1).astype(int))))[::2]
+    assert widths.min() * 20 == 80
+    assert len(widths) >= 6

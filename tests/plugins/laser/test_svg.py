@@ -1,5 +1,6 @@
 """SVG as a target: areas by hand, fill rules against matplotlib, units, styles; what is refused."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -306,9 +307,26 @@ def test_sizes_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         match=r"'a.svg': 4000\d\d\d x 3000\d\d\d cells: 2.4e\+03 TB of memory needed, .*; increase canvas",
     ):
         drawn(tmp_path, PAGE + R + "</svg>", pixel="1 nm")
-    import sys
-
     monkeypatch.setitem(sys.modules, "svgelements", None)
     with pytest.raises(UserError) as refused:
         drawn(tmp_path, PAGE + R + "</svg>")
     assert str(refused.value) == f"'a.svg': needs svgelements: {pip_line('svg')}"
+
+
+SCENES = Path(__file__).parents[3] / "scenes"
+
+
+def test_the_shipped_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two millimetres high; an I is a bar of 1.7 x 0.3 mm with half a disc at each end."""
+    monkeypatch.syspath_prepend(SCENES / "data")
+    import letters
+
+    text = (SCENES / "data" / "letters.svg").read_text()
+    assert text == letters.svg(letters.TEXT)
+    found = drawn(tmp_path, text, pixel="20 um")
+    assert found.shape == (305, 435)
+    rows = np.flatnonzero((found > 0.5).any(axis=1))
+    np.testing.assert_array_equal(rows[[0, 99, 100, 199]], [25, 124, 180, 279])
+    assert len(rows) == 200, "two lines of 2 mm"
+    bar = drawn(tmp_path, letters.svg("I"), pixel="20 um").sum() * 0.02**2
+    assert bar == pytest.approx(1.7 * 0.3 + np.pi * 0.15**2, rel=2e-3)
