@@ -95,10 +95,10 @@ def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
         * full
     )
     digits = max(0, ceil(log10(3.0 * most / full)))
-    yield "G21G90G94"
-    yield f"M{4 if profile.dynamic_power else 3}S0"
     words = _Words("")
+    yield "G21G90G94M5"
     yield words.move(moves.places[0], rapid=True)
+    yield f"M{4 if profile.dynamic_power else 3}S0"  # here the head stops: the motion is planned from rest
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
     for place, feed, power, lit in rows:
         yield (

@@ -1,11 +1,15 @@
 """Certificates: the dose that a search computed is the dose that the exported file leaves, replayed."""
 
-import numpy as np
+from dataclasses import replace
 
-from minusgrad import Fields, Grid, Potential, bind
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Grid, Potential, bind, bind_staged
 from minusgrad_laser.dose.spots import gaussian_dose
 from minusgrad_laser.jobs.gcode import write
 from minusgrad_laser.jobs.toolpath import Toolpath
+from minusgrad_laser.machine.planned_motion import planned_motion
 from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.virtual_machine import replay
 
@@ -46,3 +50,31 @@ def test_power_that_follows_speed_replays_the_programmed_dose() -> None:
     done = replay(write(path, PROFILE), PROFILE, SHAPE, full=FULL)
     assert done.violations == ()
     assert apart(done.dose, computed(path, path.speed)) < 0.01
+
+
+def attained(path: Toolpath, profile: Profile) -> tuple[np.ndarray, float]:
+    """Mean speed of each move (n,) [m/s], and seconds of all, by the framework's map."""
+    limits = {
+        "axis_speed": list(profile.speed),
+        "axis_acceleration": list(profile.acceleration),
+        "junction_deviation": profile.junction_deviation,
+        "line_time": 0.0,
+        "lit_time": 0.0,
+    }
+    fields = Fields({"x": path.x, "y": path.y, "speed": path.speed, "lit": path.lit.astype(float)})
+    blocks = {"planner_blocks": profile.planner_blocks}
+    found = bind_staged(planned_motion, fields, data=blocks, parameters=limits).output_values()
+    return found["feed"], float(found["duration"].sum())
+
+
+def test_constant_power_replays_the_dose_of_attained_speeds() -> None:
+    """The planner of the virtual machine attains the feeds of the framework's map, and so does the dose."""
+    t, profile = np.linspace(0.0, 9.0, 240), replace(PROFILE, dynamic_power=False, lines_per_second=np.inf)
+    path = replace(curl(240), power=2.2 + 1.7 * np.sin(t), speed=0.04 + 0.015 * np.cos(t))
+    feed, seconds = attained(path, profile)
+    done = replay(write(path, profile), profile, SHAPE, full=FULL)
+    first = done.plan.start[1]
+    assert done.violations == ()
+    assert done.seconds - first == pytest.approx(seconds, rel=0.01)
+    assert apart(done.dose, computed(path, feed)) < 0.01
+    assert apart(done.dose, computed(path, path.speed)) > 0.1, "the programmed speeds are not attained"

@@ -51,12 +51,12 @@ def body(text: str) -> list[str]:
 def test_grbl_with_power_that_follows_speed() -> None:
     """2 W is level 102 of 255: S = 101.5 / 254 of 1000, F as it is. Words that hold are left out."""
     assert body(write(angle(), M4)) == [
-        "G21G90G94", "M4S0", "G0X0Y1", "X1Y2", "G1X4F3000S400", "Y6F2400S199", "S0", "M5",
+        "G21G90G94M5", "G0X0Y1", "M4S0", "X1Y2", "G1X4F3000S400", "Y6F2400S199", "S0", "M5",
     ]  # fmt: skip
 
 
 def test_grbl_with_constant_power() -> None:
-    assert body(write(angle(), M3))[1] == "M3S0"
+    assert body(write(angle(), M3))[2] == "M3S0"
 
 
 def test_marlin_inline() -> None:
