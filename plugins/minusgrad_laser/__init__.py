@@ -27,11 +27,17 @@ def register_maps():
 
 @hookimpl
 def register_energies():
-    """How far the dose, or the developed map, is from the target."""
+    """How far the dose, or the developed map, is from the target; what the path costs."""
+    from .losses.edge_placement import edge_placement
+    from .losses.exposure_limits import dose_hinge, over_dose
     from .losses.overlap import soft_overlap
+    from .losses.path_costs import curvature, job_time, travel_length
     from .losses.pixel_differences import dose_l1, dose_l2
 
-    return [dose_l2, dose_l1, soft_overlap]
+    return [
+        *(dose_l2, dose_l1, soft_overlap, edge_placement, dose_hinge, over_dose),
+        *(job_time, curvature, travel_length),
+    ]
 
 
 @hookimpl

@@ -8,9 +8,11 @@
     share            (cells,)        1         1 / cells everywhere: a sum of cells times share is a mean
     lit              (n,)            1         1 where the move to the point is drawn, 0 where it is a travel
 
-List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with
-target and share; tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and
-`pixel`. Nothing moves in time.
+List `segments` (n - 1, 2): of each point but the first, the one before and itself. List `bends` (n - 2, 3):
+three points one after another. List `contour` (m, 4): the four cells around each point of the target's
+contour, with `place`, `normal` and `piece` (`losses.edge_placement`). Grid `canvas` with target and share;
+tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and `pixel`. Nothing moves in
+time.
 Spare points lie on the last point of the path, after it: their moves have no length, and are not drawn.
 """
 
@@ -22,6 +24,7 @@ from pydantic import Field
 from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserError, memory, quantities
 
 from .canvas import Canvas, CanvasTable
+from .contours import Contour
 from .dose.stencils import AnyStencil
 from .materials.response_table import DepthTable
 from .paths.curve import Curve
@@ -72,6 +75,7 @@ class LaserPath(Record):
         lit = np.append(lit, np.zeros(self.spare))
         x, y, n = np.pad(x, (0, self.spare), "edge"), np.pad(y, (0, self.spare), "edge"), n + self.spare
         along = {what: np.pad(values, (0, self.spare), "edge") for what, values in along.items()}
+        squares, pieces = along_contour(target, pixel)
         tables = {"canvas_cells": np.array(target.shape), "pixel": np.array(pixel)}
         if self.stencil is not None:
             tables["stencil"] = self.stencil.samples(pixel, context)
@@ -80,7 +84,8 @@ class LaserPath(Record):
         return State(
             fields={"x": x, "y": y} | along | {"lit": lit, "target": target.ravel(), "share": share},
             units=UNITS,
-            tuples={"segments": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)},
+            tuples={"segments": following(n, 2), "bends": following(n, 3), "contour": squares},
+            data={"contour": pieces},
             shown=("segments",),
             grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},
             tables=tables,
@@ -93,6 +98,20 @@ class LaserPath(Record):
             cure = "give it here or in the path's file" if own is None else "the path's file has it too"
             raise UserError(f"{what}: {cure}")
         return np.full(n, given) if own is None else own
+
+
+def following(n: int, count: int) -> np.ndarray:
+    """So many points one after another, of n: rows (n + 1 - count, count)."""
+    return (np.arange(max(n + 1 - count, 0))[:, None] + np.arange(count)).astype(np.int32)
+
+
+def along_contour(target: np.ndarray, pixel: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The four cells (m, 4) around each point of the target's contour, and the data of "edge_placement"."""
+    contour = Contour.of(target)
+    squares, place = contour.squares(target.shape)
+    m = len(squares)
+    piece = contour.pieces[:m] / contour.pieces[:m].sum()
+    return squares, {"place": place, "normal": contour.normals[:m] / pixel, "piece": piece}
 
 
 STATES = {"laser_path": LaserPath}

@@ -33,7 +33,7 @@ from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import gaussian_beam, spots
-from minusgrad_laser.losses import overlap, pixel_differences
+from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
@@ -229,6 +229,12 @@ CANONICAL: dict[str, Instance] = {
     "dose_l2": Instance(pixel_differences.dose_l2),
     "dose_l1": Instance(pixel_differences.dose_l1),
     "soft_overlap": Instance(overlap.soft_overlap),
+    "edge_placement": Instance(edge_placement.edge_placement),
+    "dose_hinge": Instance(exposure_limits.dose_hinge),
+    "over_dose": Instance(exposure_limits.over_dose),
+    "job_time": Instance(path_costs.job_time),
+    "curvature": Instance(path_costs.curvature),
+    "travel_length": Instance(path_costs.travel_length),
     "surface_tension": Instance(waves.surface_tension, compiles=False),
     "height_l2": Instance(misfits.height_l2),
     "picture_l2": Instance(misfits.picture_l2),
