@@ -4,13 +4,14 @@
     adjoint   lane by lane, the sums go over the rows of a window
 
 Vectors begin where the window does, and end within the row. Lanes outside of the window compute values
-that are not used. Numbers that do not depend on the cell are computed once and broadcast to all lanes.
+that are not used; windows of whole vectors within the row have none, and a loop without masks of their own.
+Numbers that do not depend on the cell are computed once and broadcast to all lanes.
 Arrays are read and written lane by lane (`lane_statements`). Functions like exp are no instructions: maps
 that need them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -24,7 +25,10 @@ from ...symbolic.scalar import Scalar
 from ..lane_statements import SMALL, Vectors, is_instruction
 from ..statements import WHOLE_TYPE, indented, leaf_name
 from ..tracing import Trace, of_term
-from .scatter_loops import Box, OfCell, Read, WindowLoops
+from .scatter_loops import Box, OfCell, Read, WindowLoops, size_of
+
+Kept = Callable[[str], str]
+"""The text of a vector, with zeros in the lanes outside of the window."""
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """Other operations that a cell may have: leaves, and a few that are computed lane by lane."""
@@ -50,26 +54,36 @@ def suits(term: Term) -> bool:
 class WindowLanes(Vectors, WindowLoops):
     """The loops of a map to the cells of a grid, a vector of cells at a time.
 
-    Arrays of its own: `flat_table_...`, tables number by number, with as many zeros at both ends as a vector
-    may stand out of a window.
+    Arrays of its own: `flat0_table_...`, tables number by number, with as many zeros at both ends as a vector
+    may stand out of a window. `flat1_table_...` is the same one number earlier, and so on: a lookup reads the
+    copy in which its vectors are aligned in a window of whole vectors.
     """
 
     def __init__(self, term: Term, adjoints: Mapping[str, Field]):
         super().__init__(term, adjoints)
         self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
         self._strides: dict[str, list[int]] = {}
+        self._padded: dict[str, np.ndarray] = {}
         for name in term.tables:
             table = storage.host(self._arrays[f"table_{name}"])
             filled = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % self.wide)]
             table = np.pad(table, filled)  # so that rows begin where vectors may
             self._strides[name] = [int(np.prod(table.shape[k + 1 :], dtype=int)) for k in range(table.ndim)]
-            beyond = self._beyond(name)
-            flat = lane_blocks.flat(lane_blocks.zeros(table.size + 2 * beyond, 1, self.wide, term.dtype))
-            flat[beyond : beyond + table.size] = table.ravel()
-            self._arrays[f"flat_table_{name}"] = flat
+            self._padded[name] = table
 
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
+
+    def _flat(self, name: str, earlier: int) -> str:
+        """The array of a table's numbers, each so many places earlier."""
+        array = f"flat{earlier}_table_{name}"
+        if array not in self._arrays:
+            table, begin = self._padded[name], self._beyond(name) - earlier
+            room = table.size + 2 * self._beyond(name)
+            flat = lane_blocks.flat(lane_blocks.zeros(room, 1, self.wide, self.term.dtype))
+            flat[begin : begin + table.size] = table.ravel()
+            self._arrays[array] = flat
+        return array
 
     # Loops
 
@@ -90,9 +104,12 @@ class WindowLanes(Vectors, WindowLoops):
     ) -> tuple[list[str], list[str]]:
         early, lines, (text,) = self._in_lanes(values, self._late(traced), dict(self._floors))
         ((out, _),) = numbers
-        number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
-        sums = f"{self._by_lane(number)} + ti.select(inside, {text}, {zero})"
-        return early, self._vectors(traced, box, [], [*lines, *self._put_lanes(number, sums)])
+        number = f"{out}[cell + {{lane}}]"
+
+        def added(kept: Kept) -> list[str]:
+            return [*lines, *self._put_lanes(number, f"{self._by_lane(number)} + {kept(text)}")]
+
+        return early, self._vectors(traced, box, [], added)
 
     def _summing(
         self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str], few: int = 0
@@ -105,8 +122,13 @@ class WindowLanes(Vectors, WindowLoops):
         count = range(len(texts))
         begin = [f"a{k} = {zero}" for k in count]
         add = [f"a{k} += {text}" for k, text in enumerate(texts)]
-        own = [f"l{k} += ti.select(inside, a{k}, {zero})" for k in count]
-        cells = self._vectors(traced, self._on_grid(), begin, [*fetch, *lines, *add], own)
+        cells = self._vectors(
+            traced,
+            self._on_grid(),
+            begin,
+            lambda _: [*fetch, *lines, *add],
+            lambda kept: [f"l{k} += {kept(f'a{k}')}" for k in count],
+        )
         ends = [line for k in count for line in self._sum_of_lanes(f"s{k}", f"l{k}")]
         return early, [*(f"l{k} = {zero}" for k in count), *cells, *ends]
 
@@ -115,8 +137,8 @@ class WindowLanes(Vectors, WindowLoops):
         traced: Trace,
         box: Box,
         before: list[str],
-        body: list[str],
-        after: Sequence[str] = (),
+        body: Callable[[Kept], list[str]],
+        after: Callable[[Kept], list[str]] = lambda _: [],
     ) -> list[str]:
         """The body for every vector of cells of a box, row by row; statements before and after the rows.
 
@@ -125,19 +147,32 @@ class WindowLanes(Vectors, WindowLoops):
         low, high = box
         *rows, column = self._places(traced)
         places = [f"{leaf_name(leaf)} = {self._to_all(f'{WHOLE_TYPE}(i{a})')}" for a, leaf in enumerate(rows)]
-        begins, ends = (self._to_all(f"{WHOLE_TYPE}({name})") for name in ("begin", "high"))
-        at = [
-            f"{leaf_name(column)} = {self._by_lane(f'{WHOLE_TYPE}(lane0 + {{lane}})')}",
-            f"inside = ({leaf_name(column)} >= {begins}) & ({leaf_name(column)} < {ends})",
-        ]
+        at = f"{leaf_name(column)} = {self._by_lane(f'{WHOLE_TYPE}(lane0 + {{lane}})')}"
         cell = f"cell = ({self._row()} * {self.shape[-1]} + lane0) & {SMALL}"
-        return [
+
+        def vector(kept: Kept) -> list[str]:
+            nested = self._nested(low, high, [cell, *places, *body(kept)])
+            return indented([*before, at, *nested, *after(kept)])
+
+        begins, ends = (self._to_all(f"{self.type}({name} - lane0)") for name in ("begin", "high"))
+        masked = [
             f"low, high = {low[-1]}, {high[-1]}",
             f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
             f"    begin = low + part * {self.wide}",
             f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
-            *indented([*before, *at, *self._nested(low, high, [cell, *places, *body]), *after]),
+            f"    inside = ({self._lanes()} >= {begins}) & ({self._lanes()} < {ends})",
+            *vector(lambda text: f"ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"),
         ]
+        size, b = size_of(traced.window[self.last]), f"b{self.last}"
+        if size is None or size % self.wide:
+            return masked
+        whole = [
+            f"for part in range({size // self.wide}):",
+            f"    lane0 = {b} + part * {self.wide}",
+            *vector(lambda text: text),
+        ]
+        within_row = f"({b} >= 0) & (c{self.last} < {self.shape[-1]})"
+        return [f"if {within_row}:", *indented(whole), "else:", *indented(masked)]
 
     def _row(self) -> str:
         """The number of the row at i0, i1, ..., without the last axis."""
@@ -202,9 +237,9 @@ class WindowLanes(Vectors, WindowLoops):
             number += (offset + first) * stride
             step += stride * (axis == self.last)
         at += f"_{name}"  # a user's name comes last, so that no two of them make the same local
-        numbers = (
-            f"{self.prefix}flat_table_{name}[{at} + {number + lane * step}]" for lane in range(self.wide)
-        )
+        earlier = number % self.wide if step == 1 else 0
+        flat = f"{self.prefix}{self._flat(name, earlier)}"
+        numbers = (f"{flat}[{at} + {number - earlier + lane * step}]" for lane in range(self.wide))
         return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 
     def _truth_to_all(self, text: str) -> str:
