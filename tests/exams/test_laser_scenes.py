@@ -158,6 +158,33 @@ def test_the_heron_begins_at_the_dose_of_its_hatch():
     assert simulation.units.in_si("W") == pytest.approx(1e-3, rel=1e-12)
 
 
+# Two photons --------------------------------------------------------------------------------------------
+
+WRITTEN = {"power": (0.0, 50.0), "speed": (1.0, 10.0), "position": (0.0, 25.5)}
+
+
+@pytest.mark.exam
+def test_two_photon(tmp_path):
+    run = minusgrad.run(SCENES / "two_photon.toml", out=tmp_path / "run")
+    assert run.simulation.stepper.step == 100
+    first, *_, last = error(run)
+    assert first > 0.15
+    assert last < 0.003
+    dose = run.series("grids/canvas/dose").value[-1]
+    target = dose - run.series("grids/canvas/error").value[-1] > 0.5
+    assert ((dose > 0.5) & target).sum() / ((dose > 0.5) | target).sum() > 0.97
+    assert dose.max() < 1.6
+    _keeps_within(run, WRITTEN)
+
+
+@pytest.mark.long
+def test_one_photon_draws_no_such_lines():
+    two, one = (build(SCENES / "two_photon.toml", {"map.0.exponent": n}) for n in (2.0, 1.0))
+    for search in (two, one):
+        search.step(search.last)
+    assert one.stepper.energy > 1.4 * two.stepper.energy
+
+
 # The process window -------------------------------------------------------------------------------------
 
 

@@ -58,6 +58,7 @@ CLAIMED = {
     "mpm_lagrangian": "exams/programs/test_mpm_lagrangian.py::test_mpm_lagrangian",
     "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
     "peptide_in_water": "exams/test_molecular_scenes.py::test_peptide_in_water",
+    "two_photon": "exams/test_laser_scenes.py::test_two_photon",
     "process_window": "exams/test_laser_scenes.py::test_process_window",
     "plummer": "exams/test_scenes.py::test_plummer",
     "quenched_bar": "plugins/heat/test_heat_scenes.py::test_the_quenched_bar",

@@ -145,6 +145,8 @@ AT_REST: dict[str, dict[str, Any]] = {
     "silicon_tersoff": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
     "topology": {"state.cells": [12, 5], "run.steps": 24, "checkpoint.every": 8} | looking(2, 8),
+    "two_photon": {"state.path": {"kind": "hatch", "pitch": "2 um"}}
+    | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
     "uncertain_beam": {"state.cells": [10, 1], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
