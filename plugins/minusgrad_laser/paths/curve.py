@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
+from scipy.ndimage import map_coordinates
 
 from minusgrad.plugin import Quantity, UserError, memory
 
@@ -39,6 +40,15 @@ def room(canvas: Canvas, margin: float) -> tuple[float, float]:
     if min(width, height) <= 0.0:
         raise UserError(f"path: the field less a margin of {margin:g} on each side has no room for a curve")
     return width, height
+
+
+def drawn_within(points: np.ndarray, target: np.ndarray, pixel: float) -> Curve:
+    """Points (n, 2), where moves are drawn if the target is above 1/2 at their middle; gaps are travels."""
+    middle = (points[1:] + points[:-1]) / (2.0 * pixel)
+    inside = map_coordinates(target, middle.T[::-1], order=1, mode="nearest") > 0.5
+    runs = np.flatnonzero(np.diff(np.pad(inside, 1).astype(int))).reshape(-1, 2)
+    strokes = [Stroke.drawn(points[begin : end + 1]) for begin, end in runs]
+    return joined(strokes, "given", "path")
 
 
 def joined(strokes: Sequence[Stroke], order: Order, source: str) -> Curve:

@@ -1,4 +1,4 @@
-"""A hatch: parallel lines over the whole field, to and fro, in one stroke."""
+"""A hatch: parallel lines over the whole field, to and fro, in one stroke or with gaps."""
 
 from typing import Literal
 
@@ -7,7 +7,7 @@ import numpy as np
 from minusgrad.plugin import Record, StateContext, memory, quantities
 
 from ..canvas import Canvas, Length
-from .curve import COARSER, POINT_BYTES, Curve, Margin, room
+from .curve import COARSER, POINT_BYTES, Curve, Margin, drawn_within, room
 
 
 class Hatch(Record):
@@ -24,6 +24,9 @@ class Hatch(Record):
     margin: Margin = 0.0
     """Margin of the field that is left free."""
 
+    gaps: bool = False
+    """Travel, with the laser off, where the target is at most 1/2; false: draw all along."""
+
     def curve(self, canvas: Canvas, target: np.ndarray, context: StateContext) -> Curve:
         own = quantities(self, context.units)
         pitch, spacing, margin = own["pitch"], own["spacing"] or own["pitch"], own["margin"]
@@ -33,4 +36,5 @@ class Hatch(Record):
         x = np.tile(margin + np.linspace(0.0, width, each), (lines, 1))
         x[1::2] = x[1::2, ::-1]
         y = margin + (height - (lines - 1) * pitch) / 2.0 + np.arange(lines) * pitch
-        return Curve(np.stack([x.ravel(), np.repeat(y, each)], axis=1))
+        points = np.stack([x.ravel(), np.repeat(y, each)], axis=1)
+        return drawn_within(points, target, canvas.pixel) if self.gaps else Curve(points)

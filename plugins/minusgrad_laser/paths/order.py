@@ -9,8 +9,10 @@ lower number.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from .stroke import Stroke
 
@@ -26,7 +28,7 @@ def arranged(strokes: Sequence[Stroke]) -> list[Stroke]:
     A closed stroke is entered at the point that is best between its neighbours.
     """
     found = list(strokes)
-    for _ in range(2):
+    for _ in range(2 if any(stroke.closed for stroke in found) else 1):
         order, turned = improved(np.stack([stroke.points[[0, -1]] for stroke in found]))
         found = [found[k].reversed if flip else found[k] for k, flip in zip(order, turned, strict=True)]
         for k, stroke in enumerate(found):
@@ -40,116 +42,112 @@ def improved(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     ends (n, 2, 2): begin and end of each stroke.
     """
-    n = len(ends)
+    n, z = len(ends), _complex(ends)
     begins = np.linspace(0, 2 * n - 1, min(2 * n, max(1, TOURS // n))).astype(int)
-    tours = [np.arange(n) * 2, *(_by_neighbours(ends, begin) for begin in begins)]
+    tours = [np.arange(n) * 2, *(_by_neighbours(z, begin) for begin in begins)]
     if len(begins) == 1:
-        tours = [min(tours, key=lambda tour: _length(ends, tour))]
-    best = min((_shortened(ends, tour) for tour in tours), key=lambda tour: _length(ends, tour))
+        tours = [min(tours, key=lambda tour: _length(z, tour))]
+    best = min((_shortened(z, tour) for tour in tours), key=lambda tour: _length(z, tour))
     return best // 2, best % 2 == 1
 
 
 def travel(ends: np.ndarray, order: np.ndarray, turned: np.ndarray) -> float:
     """Length of all travels between strokes (n, 2, 2) in an order (n,), some of them reversed (n,)."""
-    return _length(ends, 2 * order + turned)
+    return _length(_complex(ends), 2 * order + turned)
 
 
-# A tour is a list of the ends at which strokes are entered: 2 k, or 2 k + 1 if stroke k is reversed.
+# Below, z (2 n,) are the ends as complex numbers, begin and end of each stroke in turn. A tour (n,) is a list
+# of the ends at which strokes are entered: 2 k, or 2 k + 1 if stroke k is reversed. The other is tour ^ 1.
 
 
-def _places(ends: np.ndarray, tour: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each stroke of a tour begins and ends (n, 2)."""
-    flat = ends.reshape(-1, 2)
-    return flat[tour], flat[tour ^ 1]
+def _complex(ends: np.ndarray) -> np.ndarray:
+    return np.ravel(ends[..., 0] + 1j * ends[..., 1])
 
 
-def _length(ends: np.ndarray, tour: np.ndarray) -> float:
-    begins, finishes = _places(ends, tour)
-    return float(_apart(begins[1:], finishes[:-1]).sum())
+def _length(z: np.ndarray, tour: np.ndarray) -> float:
+    return float(abs(z[tour[1:]] - z[tour[:-1] ^ 1]).sum())
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.hypot(a[..., 0] - b[..., 0], a[..., 1] - b[..., 1])
-
-
-def _by_neighbours(ends: np.ndarray, begin: int) -> np.ndarray:
+def _by_neighbours(z: np.ndarray, begin: int) -> np.ndarray:
     """The tour that enters a stroke at `begin`, and goes on to the nearest end that is left."""
-    flat = ends.reshape(-1, 2)
-    tour, left = np.full(len(ends), begin), np.ones(len(flat), bool)
+    tour, left = np.full(len(z) // 2, begin), z.copy()
     for k in range(1, len(tour)):
-        left[[tour[k - 1], tour[k - 1] ^ 1]] = False
-        tour[k] = np.where(left, _apart(flat, flat[tour[k - 1] ^ 1]), np.inf).argmin()
+        left[[tour[k - 1], tour[k - 1] ^ 1]] = np.inf
+        tour[k] = abs(left - z[tour[k - 1] ^ 1]).argmin()
     return tour
 
 
-def _shortened(ends: np.ndarray, tour: np.ndarray) -> np.ndarray:
-    """By 2-opt and Or-opt, until neither shortens it; strokes with new neighbours are looked at again."""
-    n, looks = len(tour), PAIRS // (4 * len(tour))
-    least = 1e-12 * float(np.ptp(ends, axis=(0, 1)).max())
-    begun = None
+def _shortened(z: np.ndarray, tour: np.ndarray) -> np.ndarray:
+    """By 2-opt and Or-opt, until neither shortens it.
+
+    Tried are the travels that are longer than the way from one of their ends to another stroke; one that
+    failed is tried again only after all the others have failed, too.
+    """
+    n, near, least = len(tour), _nearest(z), 1e-12 * float(abs(z - z[0]).max())
+    looks, begun = PAIRS // (8 * n), None
     while tour is not begun and looks > 0:
-        begun, awake = tour, np.ones(n, bool)
-        while awake.any() and looks > 0:
-            for i in range(n):
-                if awake[tour[i] // 2] and looks > 0:
-                    shorter = _changed(ends, tour, i, least)
-                    awake[tour[i] // 2] = False
-                    awake[_renewed(tour, shorter)] = True
-                    tour, looks = shorter, looks - 1
+        begun, before, tried = tour, None, set[tuple[int, int]]()
+        while tour is not before:
+            before = tour
+            for k in range(1, n):
+                a, b = int(tour[k - 1] ^ 1), int(tour[k])
+                if looks > 0 and (a, b) not in tried:
+                    tried |= {(a, b), (b, a)}
+                    if abs(z[a] - z[b]) > min(near[a], near[b]) + least:
+                        tour, looks = _changed(z, tour, k, least), looks - 1
     return tour
 
 
-def _changed(ends: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
-    """A shorter tour by one change at place i; the same array if there is none."""
-    changed = _reversal(ends, tour, i, least)
-    for count in (1, 2, 3):
-        if changed is tour and i + count < len(tour):
-            changed = _move(ends, tour, i, count, least)
-    return changed
+def _nearest(z: np.ndarray) -> np.ndarray:
+    """The distance (2 n,) from each end to the nearest end of another stroke."""
+    places, own = np.stack([z.real, z.imag], axis=1), np.arange(len(z)) // 2
+    apart, found = cKDTree(places).query(places, min(3, len(z)))
+    return np.where(found // 2 == own[:, None], np.inf, apart).min(axis=1)
 
 
-def _renewed(tour: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The strokes that have another neighbour in the other tour."""
-    return np.array([], int) if tour is other else np.flatnonzero(_links(tour) != _links(other)) // 2
+def _changed(z: np.ndarray, tour: np.ndarray, k: int, least: float) -> np.ndarray:
+    """A shorter tour without the travel to place k; the same array if there is none."""
+    views = [(tour, k), (tour[::-1] ^ 1, len(tour) - k)]
+    for change in (_reversal, *MOVES):
+        for view, i in views:
+            changed = change(z, view, i, least)
+            if changed is not view:
+                return changed if view is tour else changed[::-1] ^ 1
+    return tour
 
 
-def _links(tour: np.ndarray) -> np.ndarray:
-    """The end that is travelled to or from each end (2 n,); -1 for none."""
-    links = np.full(2 * len(tour), -1)
-    links[tour[1:]], links[tour[:-1] ^ 1] = tour[:-1] ^ 1, tour[1:]
-    return links
-
-
-def _reversal(ends: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
-    """With the part i..j reversed that gains most; the same array if none gains."""
-    begins, finishes = _places(ends, tour)
-    gain = np.zeros(len(tour) - i)
-    if i > 0:
-        gain += _apart(begins[i], finishes[i - 1]) - _apart(finishes[i:], finishes[i - 1])
-    gain[:-1] += _apart(begins[i + 1 :], finishes[i:-1]) - _apart(begins[i + 1 :], begins[i])
-    j = i + int(gain.argmax())
-    if gain[j - i] <= least:
+def _reversal(z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
+    """With the part i..j reversed that gains most, i > 0; the same array if none gains."""
+    begins, finishes, last = z[tour[i:]], z[tour[i:] ^ 1], z[tour[i - 1] ^ 1]
+    gain = abs(begins[0] - last) - abs(finishes - last)
+    gain[:-1] += abs(begins[1:] - finishes[:-1]) - abs(begins[1:] - begins[0])
+    j = int(gain.argmax())
+    if gain[j] <= least:
         return tour
-    return np.concatenate([tour[:i], tour[i : j + 1][::-1] ^ 1, tour[j + 1 :]])
+    return np.concatenate([tour[:i], tour[i : i + j + 1][::-1] ^ 1, tour[i + j + 1 :]])
 
 
-def _move(ends: np.ndarray, tour: np.ndarray, i: int, count: int, least: float) -> np.ndarray:
+def _move(count: int, z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
     """With the strokes i..i + count - 1 at the place, and in the direction, that gain most."""
-    rest, best = np.delete(tour, np.s_[i : i + count]), tour
-    begins, finishes = _places(ends, rest)
-    gap = np.append(0.0, np.append(_apart(begins[1:], finishes[:-1]), 0.0))
-    shortest = None
-    for part in (tour[i : i + count], tour[i : i + count][::-1] ^ 1):
-        (first, _), (_, last) = _places(ends, part[:1]), _places(ends, part[-1:])
+    part, rest = tour[i : i + count], np.concatenate([tour[:i], tour[i + count :]])
+    if len(part) < count or not len(rest):
+        return tour
+    begins, finishes = z[rest], z[rest ^ 1]
+    gap = np.zeros(len(rest) + 1)
+    gap[1:-1] = abs(begins[1:] - finishes[:-1])
+    best, shortest = tour, np.inf
+    for piece in (part, part[::-1] ^ 1):
         way = -gap
-        way[1:] += _apart(finishes, first)
-        way[:-1] += _apart(begins, last)
-        shortest = way[i] - least if shortest is None else shortest  # where they are
+        way[1:] += abs(finishes - z[piece[0]])
+        way[:-1] += abs(begins - z[piece[-1] ^ 1])
+        shortest = way[i] - least if piece is part else shortest  # where they are
         k = int(way.argmin())
         if way[k] < shortest:
-            shortest = way[k]
-            best = np.concatenate([rest[:k], part, rest[k:]])
+            shortest, best = way[k], np.concatenate([rest[:k], piece, rest[k:]])
     return best
+
+
+MOVES = [partial(_move, count) for count in (1, 2, 3)]
 
 
 def _entry(stroke: Stroke, before: Sequence[Stroke], after: Sequence[Stroke]) -> int:

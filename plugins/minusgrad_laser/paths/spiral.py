@@ -7,7 +7,7 @@ import numpy as np
 from minusgrad.plugin import Record, StateContext, memory, quantities
 
 from ..canvas import Canvas, Length
-from .curve import COARSER, POINT_BYTES, Curve, Margin, room
+from .curve import COARSER, POINT_BYTES, Curve, Margin, drawn_within, room
 
 
 class Spiral(Record):
@@ -28,6 +28,9 @@ class Spiral(Record):
     margin: Margin = 0.0
     """Margin of the field that is left free, where no radius is given."""
 
+    gaps: bool = False
+    """Travel, with the laser off, where the target is at most 1/2; false: draw all along."""
+
     def curve(self, canvas: Canvas, target: np.ndarray, context: StateContext) -> Curve:
         own = quantities(self, context.units)
         spacing = own["spacing"] or own["pitch"]
@@ -36,7 +39,8 @@ class Spiral(Record):
         memory.require(POINT_BYTES * count, f"path: {count} points", COARSER)
         phi = _angle(np.arange(count) * spacing / a)
         middle = canvas.size / 2.0
-        return Curve(middle + a * phi[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1))
+        points = middle + a * phi[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1)
+        return drawn_within(points, target, canvas.pixel) if self.gaps else Curve(points)
 
 
 def _length(phi: np.ndarray) -> np.ndarray:

@@ -11,14 +11,16 @@ from .curve import Curve
 
 
 class FromFile(Record):
-    """A curve from a table with columns x, y, and power and speed if you like; others are not read.
+    """A curve from a table with columns x, y, and power, speed and lit if you like; others are not read.
+
+    lit is 1 where the move that ends at the point is drawn, 0 where it is a travel.
 
     Numbers are in the units `length`, `power` and `speed` (default: the run's).
     """
 
     kind: Literal["file"] = "file"
     file: str
-    """CSV file with columns x, y and, if wanted, power and speed."""
+    """CSV file with columns x, y and, if wanted, power, speed and lit."""
     length: str | None = None
     """Unit of x and y in the file (default: the run's)."""
     power: str | None = None
@@ -36,7 +38,12 @@ class FromFile(Record):
         if "speed" in table.columns:
             speed = self._column(table, "speed", self.speed, "m s^-1", context)
             self._refuse(table, "speed", speed <= 0.0, "needs a speed above 0")
-        return Curve(np.stack([x, y], axis=1), power, speed, source=f"'{self.file}'")
+        lit = None
+        if "lit" in table.columns:
+            lit = table.numbers("lit")
+            self._refuse(table, "lit", (lit != 0.0) & (lit != 1.0), "needs 0 or 1")
+            lit[0] = 0.0  # no move ends there
+        return Curve(np.stack([x, y], axis=1), power, speed, lit, f"'{self.file}'")
 
     def _column(
         self, table: CsvTable, name: str, own: str | None, unit: str, context: StateContext

@@ -99,3 +99,28 @@ def test_a_target_that_is_nowhere_above_a_half() -> None:
         UserError, match="path: no cell of the target is above 1/2, so there is nothing to draw"
     ):
         curve(0.5 * COMB)
+
+
+@pytest.mark.parametrize("kind", ["hatch", "spiral"])
+def test_hatch_and_spiral_with_gaps(tmp_path: Path, kind: str) -> None:
+    """Moves whose middle lies in the disc are drawn, and only they; each gap is one travel."""
+    keys = {"kind": kind, "pitch": 3.0, "spacing": 1.0}
+    all_along = made(tmp_path, path=keys)
+    state = made(tmp_path, path=keys | {"gaps": True})
+    assert all(lit for *_, lit in moves(all_along))
+
+    def in_disc(a: float, b: float, c: float, d: float, _: float) -> bool:
+        return bool(np.hypot((a + c) / 2 - 19.5, (b + d) / 2 - 14.5) < 9.0)
+
+    drawn = [move for move in moves(state) if move[4]]
+    near_rim = [
+        m
+        for m in moves(all_along)
+        if abs(np.hypot((m[0] + m[2]) / 2 - 19.5, (m[1] + m[3]) / 2 - 14.5) - 9) < 1
+    ]
+    expected = [move for move in moves(all_along) if in_disc(*move)]
+    assert set(drawn) ^ set(expected) <= set(near_rim), "cells make the disc's rim rough"
+    assert len(drawn) > 60
+    lit = state.fields["lit"]
+    assert not ((lit[1:] == 0) & (lit[:-1] == 0))[1:].any(), "no travel follows another"
+    assert (lit[1:] == 0).sum() == (5 if kind == "hatch" else 0)

@@ -356,6 +356,13 @@ def test_a_curve_from_a_file(start, tmp_path) -> None:
     assert state.fields["power"].tolist() == [0.02] * 2
 
 
+def test_strokes_from_a_file(start, tmp_path) -> None:
+    """No move ends at the first point, whatever its row says."""
+    (tmp_path / "path.csv").write_text("x,y,lit\n1,2,1\n3,4,1\n5,6,0\n7,8,1\n")
+    state = start(path={"kind": "file", "file": "path.csv"})
+    assert state.fields["lit"].tolist() == [0.0, 1.0, 0.0, 1.0]
+
+
 def test_a_file_in_its_own_units(start, tmp_path) -> None:
     (tmp_path / "path.csv").write_text(CURVE)
     file = {"kind": "file", "file": "path.csv", "length": "um", "power": "mW", "speed": "mm/s"}
@@ -634,6 +641,9 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
     "zero speed": (
         "a.csv", lambda _: b"x,y,speed\n1,2,0\n3,4,1\n", {"path": FILE, "speed": ""},
         "a.csv:2: column 'speed': needs a speed above 0, got '0'"),
+    "half a lit move": (
+        "a.csv", lambda _: b"x,y,lit\n1,2,0\n3,4,0.5\n", {"path": FILE},
+        "a.csv:3: column 'lit': needs 0 or 1, got '0.5'"),
     "power twice": (
         "a.csv", lambda _: b"x,y,power\n1,2,1\n3,4,1\n", {"path": FILE},
         "power: the path's file has it too"),
