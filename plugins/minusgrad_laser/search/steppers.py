@@ -74,7 +74,7 @@ class PathSearchBlock(AdamBlock):
     """Edits of the path during the search (default: none)."""
 
     def own_keys(self) -> list[str]:
-        return ["rate", "clip"]
+        return [key for key in super().own_keys() if key not in ("schedule", "editing")]
 
     def search(self, context: StepperContext, t: float, **options: object) -> Minimiser:
         courses = [one.course(context.potential, context.units) for one in self.schedule]

@@ -1,0 +1,202 @@
+"""The recipe: the scene that searches for the path of a job, as the text of a scene file.
+
+    U = (1 - soft intersection over union)  +  TIME job time / T,       T = area / (pitch speed / 2)
+
+T is about the time of the job, so that the weight of time does not depend on the size of the picture. The
+limits of the machine hold by construction: bounds of power, speed and field, and the planned motion. A
+sharper and sharper threshold makes the soft overlap the overlap of the cut maps; the rate falls at the end.
+"""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+import numpy as np
+
+from ..machine.profile import Profile
+
+Start = Literal["contours", "raster"]
+TIME = 0.08
+"""Weight of the job's time, in parts of the loss of an empty picture."""
+SHARP = 20.0
+"""Steepness of the threshold at the end of the search."""
+PITCH = 1.1
+"""Distance of contours, in spots; of the lines of a raster it is 1."""
+OVER = 5.0
+"""The most exposure of a move, in parts of that by which lines a pitch apart reach the threshold."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image beside the scene, and the target (rows, columns) in it; light parts are drawn if `invert`."""
+
+    name: str
+    target: np.ndarray
+    invert: bool = False
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """`full` [J/m^2] is dose one; at the dose `threshold` half is developed, with this steepness."""
+
+    full: float = 2.5e5
+    threshold: float = 0.5
+    steepness: float = 5.0
+
+
+def text(
+    picture: Picture,
+    profile: Profile,
+    exposure: Exposure = Exposure(),
+    *,
+    start: Start = "contours",
+    steps: int = 150,
+    pixel: float | None = None,
+    power: float | None = None,
+    pitch: float | None = None,
+    seed: int = 0,
+    title: str = "",
+    heading: str = "",
+) -> str:
+    """The scene file. pixel, pitch [m] and power [W], the most to use, are the profile's where left out.
+
+    heading: lines of comment at the top, each with its "#".
+    """
+    h, most = pixel or profile.pixel, power or profile.power[1]
+    apart = pitch or (PITCH if start == "contours" else 1.0) * profile.spot
+    rows, columns = picture.target.shape
+    fastest = min(profile.speed)
+    needed = exposure.threshold * apart * exposure.full
+    slowest = min(0.5 * fastest, most / (OVER * needed))
+    begun = min(2.0 * needed, most / slowest)
+    speed = min(fastest, most / begun)
+    area = float(np.count_nonzero(picture.target > 0.5)) * h * h
+    weight = TIME / (area / (apart * 0.5 * fastest))
+    width, height = (min((columns - 1) * h, profile.field[0]), min((rows - 1) * h, profile.field[1]))
+    step = f"{0.2e6 * profile.spot:.6g}"
+    slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
+    points = int(2.0 * area / (apart * 3.0 * profile.spot)) + 200
+    follows = profile.dynamic_power
+    jerk = profile.dialect == "marlin" and profile.jerk is not None
+    corner = (
+        f"axis_jerk = {_each(profile.jerk, 1e3, 'mm/s')}"
+        if jerk
+        else f'junction_deviation = "{1e6 * (profile.junction_deviation or 0.0):.9g} um"'
+    )
+    gap = 0.0 if profile.lines_per_second == inf else 1.0 / profile.lines_per_second
+    return f"""{heading}title = "{title or picture.name}"
+plugins = ["laser"]
+
+[units] # powers are in mW, and speeds in mm/s
+length = "um"
+mass = "kg"
+time = "ms"
+
+[runtime]
+precision = "f32"
+seed = {seed}
+
+[state]
+kind = "laser_path"
+canvas = {{ pixel = "{1e6 * h:.9g} um" }}
+target = {{ kind = "image", file = "{picture.name}", invert = {str(picture.invert).lower()} }}
+path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_spacing(start, profile.spot)} }}
+power = "{begun * speed:.6g} W"
+speed = "{1e3 * speed:.6g} mm/s"
+spare = {points}
+
+[[map]] # the laser is off on travels
+kind = "blanking"
+
+[[map]]
+kind = "planned_motion{"_by_jerk" if jerk else ""}"
+axis_speed = {_each(profile.speed, 1e3, "mm/s")}
+axis_acceleration = {_each(profile.acceleration, 1e3, "mm/s^2")}
+{corner}
+line_time = "{1e3 * gap:.9g} ms"
+lit_time = "{1e3 * profile.minimum_dwell:.9g} ms"
+planner_blocks = {profile.planner_blocks}
+
+[[map]]
+kind = "gaussian_dose"
+fields = {{ power = "beam"{"" if follows else ', speed = "feed"'} }}
+waist = "{1e6 * profile.waist:.9g} um"
+full = "{exposure.full:.9g} J/m^2"
+
+[[map]]
+kind = "sigmoid_threshold"
+steepness = {exposure.steepness:.9g}
+threshold = {exposure.threshold:.9g}
+
+[[map]]
+kind = "overlap"
+sizes = {{ picture = 1 }}
+
+[[energy]]
+kind = "soft_overlap"
+weight = "1 J"
+
+[[energy]]
+kind = "job_time"
+weight = "{weight:.6g} W"
+
+[stepper]
+kind = "path_search"
+rate = 0.15
+
+[stepper.fields]
+x = {{ scale = "{step} um", lower = "0 um", upper = "{1e6 * width:.9g} um" }}
+y = {{ scale = "{step} um", lower = "0 um", upper = "{1e6 * height:.9g} um" }}
+power = {{ scale = "{0.1 * most:.6g} W", lower = "{profile.power[0]:.6g} W", upper = "{most:.6g} W" }}
+speed = {{ scale = "{slow[0]}", lower = "{slow[1]}", upper = "{slow[2]}" }}
+
+[[stepper.schedule]] # from a soft threshold to a sharp one
+parameter = "sigmoid_threshold.steepness"
+steps = [0, {steps}]
+values = [{exposure.steepness:.9g}, {max(SHARP, exposure.steepness):.9g}]
+geometric = true
+
+[[stepper.schedule]]
+parameter = "rate"
+steps = [{steps // 2}, {steps}]
+values = [0.15, 0.01]
+
+[stepper.editing]
+every = {max(steps // 6, 1)}
+until = {steps * 2 // 3}
+longest = "{6e6 * profile.spot:.9g} um"
+shortest = "{1e6 * profile.spot:.9g} um"
+straight = "{0.01e6 * profile.spot:.9g} um"
+dark = "{max(1.02 * profile.power[0], 0.02 * most):.6g} W"
+gap = "{0.1e6 * profile.spot:.9g} um"
+slack = "0.0005 J"
+size = [{columns}, {rows}]
+pixel = "{1e6 * h:.9g} um"
+beside = "{0.4e6 * apart:.9g} um"
+
+[run]
+steps = {steps}
+
+[[observe]]
+kind = "energies"
+every = 2
+
+[[observe]]
+kind = "deposition"
+every = {max(steps // 4, 1)}
+
+[checkpoint]
+every = {max(steps // 4, 1)}
+"""
+
+
+def _spacing(start: Start, spot: float) -> str:
+    """Points along strokes; the lines of a raster come one after another, contours by short travels."""
+    order = "given" if start == "raster" else "nearest"
+    return f'spacing = "{4e6 * spot:.9g} um", order = "{order}"'
+
+
+def _each(axes: tuple[float, float] | None, factor: float, unit: str) -> str:
+    """A quantity of both axes."""
+    assert axes is not None
+    return "[" + ", ".join(f'"{factor * value:.9g} {unit}"' for value in axes) + "]"
