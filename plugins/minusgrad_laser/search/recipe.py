@@ -44,10 +44,14 @@ class Exposure:
     steepness: float = 5.0
 
 
+USUAL = Exposure()
+"""That of a usual material."""
+
+
 def text(
     picture: Picture,
     profile: Profile,
-    exposure: Exposure = Exposure(),
+    exposure: Exposure = USUAL,
     *,
     start: Start = "contours",
     steps: int = 150,
