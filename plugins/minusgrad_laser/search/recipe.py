@@ -26,13 +26,15 @@ OVER = 5.0
 """The most exposure of a move, in parts of that by which lines a pitch apart reach the threshold."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Picture:
-    """An image beside the scene, and the target (rows, columns) in it; light parts are drawn if `invert`."""
+    """The table `target` of a scene, as text, and the target (rows, columns) that it gives.
 
-    name: str
+    Picture('{ kind = "image", file = "heron.png" }', target)
+    """
+
+    table: str
     target: np.ndarray
-    invert: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def text(
     power: float | None = None,
     pitch: float | None = None,
     seed: int = 0,
-    title: str = "",
+    title: str = "Laser job",
     heading: str = "",
 ) -> str:
     """The scene file. pixel, pitch [m] and power [W], the most to use, are the profile's where left out.
@@ -88,7 +90,7 @@ def text(
         else f'junction_deviation = "{1e6 * (profile.junction_deviation or 0.0):.9g} um"'
     )
     gap = 0.0 if profile.lines_per_second == inf else 1.0 / profile.lines_per_second
-    return f"""{heading}title = "{title or picture.name}"
+    return f"""{heading}title = "{title}"
 plugins = ["laser"]
 
 [units] # powers are in mW, and speeds in mm/s
@@ -102,8 +104,8 @@ seed = {seed}
 
 [state]
 kind = "laser_path"
-canvas = {{ pixel = "{1e6 * h:.9g} um" }}
-target = {{ kind = "image", file = "{picture.name}", invert = {str(picture.invert).lower()} }}
+canvas = {{ size = [{columns}, {rows}], pixel = "{1e6 * h:.9g} um" }}
+target = {picture.table}
 path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_spacing(start, profile.spot)} }}
 power = "{begun * speed:.6g} W"
 speed = "{1e3 * speed:.6g} mm/s"
