@@ -7,6 +7,7 @@ from minusgrad.plugin import hookimpl
 def register_maps():
     """The beam, its planned motion, its dose along a path, the material's answer, and sums for losses."""
     from .dose.blanking import blanking
+    from .dose.dwell import clock, dwell
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
     from .losses.overlap import overlap
@@ -15,10 +16,12 @@ def register_maps():
     from .materials.blur import blur, open_blur
     from .materials.response_table import depth_table
     from .materials.responses import linear_response, sigmoid_threshold
+    from .materials.thermal_memory import thermal_memory, warm_power
 
     return [
         blanking,
         *(stencil_dose, gaussian_dose, gaussian_beam_dose),
+        *(dwell, clock, thermal_memory, warm_power),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,
         *(planned_motion, planned_motion_by_jerk, power_slew),

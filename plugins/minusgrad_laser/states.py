@@ -10,7 +10,8 @@
 
 List `segments` (n - 1, 2): of each point but the first, the one before and itself. List `bends` (n - 2, 3):
 three points one after another. List `contour` (m, 4): the four cells around each point of the target's
-contour, with `place`, `normal` and `piece` (`losses.edge_placement`). Grid `canvas` with target and share;
+contour, with `place`, `normal` and `piece` (`losses.edge_placement`). List `recent` (m, 4), if its length is
+given: pairs of moves (`materials.thermal_memory`). Grid `canvas` with target and share;
 tables `stencil` and `response`, where the scene has them; `canvas_cells` (2,) and `pixel`. Nothing moves in
 time.
 Spare points lie on the last point of the path, after it: their moves have no length, and are not drawn.
@@ -27,6 +28,7 @@ from .canvas import Canvas, CanvasTable
 from .contours import Contour
 from .dose.stencils import AnyStencil
 from .materials.response_table import DepthTable
+from .materials.thermal_memory import earlier_moves
 from .paths.curve import Curve
 from .paths.kinds import AnyPath
 from .targets.kinds import AnyTarget
@@ -47,6 +49,8 @@ class LaserPath(Record):
     """Samples of the spot, for the map "stencil_dose" (default: none)."""
     response: DepthTable | None = None
     """Measured depths at some doses, for the map "depth_table" (default: none)."""
+    recent: Annotated[int, Field(ge=0)] = 0
+    """Number of moves before each that may still be warm, for the map "thermal_memory"."""
     power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
     """Power of the laser all along the path (default: as the path's file says)."""
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
@@ -81,10 +85,14 @@ class LaserPath(Record):
             tables["stencil"] = self.stencil.samples(pixel, context)
         if self.response is not None:
             tables["response"] = self.response.samples(context)
+        tuples = {"segments": following(n, 2), "bends": following(n, 3), "contour": squares}
+        if self.recent:
+            memory.require(100 * n * self.recent, f"recent: {n * self.recent} pairs of moves")
+            tuples["recent"] = earlier_moves(n, self.recent)
         return State(
             fields={"x": x, "y": y} | along | {"lit": lit, "target": target.ravel(), "share": share},
             units=UNITS,
-            tuples={"segments": following(n, 2), "bends": following(n, 3), "contour": squares},
+            tuples=tuples,
             data={"contour": pieces},
             shown=("segments",),
             grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},

@@ -94,7 +94,7 @@ def test_a_newcomer_without_an_instance_is_seen() -> None:
 
 def test_the_table_uses_every_kind_of_map() -> None:
     maps = [instance.energy for instance in MAPS.values()]
-    assert {made.over for made in maps} == {"nodes", "pairs", 2}
+    assert {made.over for made in maps} == {"nodes", "pairs", 2, 4}
     roles = {type(role) for made in maps for role in made.roles.values()}
     assert roles == {Node, Datum, Parameter, Time, Table, Cell}
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import gaussian_beam, spots
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
-from minusgrad_laser.materials import response_table, responses
+from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
@@ -117,6 +117,12 @@ def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
         "power": rng.uniform(0.5, 1.5, n),
         "speed": rng.uniform(0.5, 1.5, n),
     }
+
+
+def _written(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Points that the spot reaches one after another, the last one first."""
+    drawn = {name: rng.uniform(0.5, 1.5, n) for name in ("x", "y", "power", "speed", "duration")}
+    return drawn | {"arrival": 2.0 * n - 2.0 * np.arange(n)}
 
 
 def _doses(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -255,6 +261,8 @@ MAPS: dict[str, MapInstance] = {
         gaussian_beam.gaussian_beam_dose, state=_path, grid={2: Grid((5, 6), 1.5)}
     ),
     "blanking": MapInstance(beams.blanking),
+    "thermal_memory": MapInstance(thermal_memory.thermal_memory, state=_written, sorted=True),
+    "warm_power": MapInstance(thermal_memory.warm_power),
     "linear_response": MapInstance(responses.linear_response),
     "depth_table": MapInstance(response_table.depth_table, state=_doses),
     "sigmoid_threshold": MapInstance(responses.sigmoid_threshold),
