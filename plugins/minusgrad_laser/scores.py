@@ -97,15 +97,19 @@ def misplaced_areas(developed: np.ndarray, target: np.ndarray, pixel: float) -> 
 
 
 def edge_placement(
-    developed: np.ndarray, target: np.ndarray, pixel: float, reach: float | None = None
+    developed: np.ndarray,
+    target: np.ndarray,
+    pixel: float,
+    reach: float | None = None,
+    contour: Contour | None = None,
 ) -> EdgePlacement:
     """The edge placement error along the target's contour.
 
     pixel: side of a cell [length]. reach: how far along the normal a contour is sought (default: 10 pixels).
-    Raises as `intersection_over_union`.
+    contour: that of the target, where it is known. Raises as `intersection_over_union`.
     """
     _cut(developed, target)
-    z, contour = np.asarray(developed, float), Contour.of(target)
+    z, contour = np.asarray(developed, float), contour or Contour.of(target)
     points, normals = contour.points, contour.normals
     far = int(np.ceil(SAMPLES * (10.0 if reach is None else reach / pixel)))
     parts = [slice(k, k + CHUNK) for k in range(0, len(points), CHUNK)]

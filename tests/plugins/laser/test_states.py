@@ -30,6 +30,7 @@ from minusgrad.scene.units import UnitSystem
 from minusgrad.steppers.holds import Holds
 from minusgrad_laser.dose import stencils
 from minusgrad_laser.observers import OBSERVERS, travel
+from minusgrad_laser.scores import edge_placement
 from minusgrad_laser.states import LaserPath
 
 SCENES = Path(__file__).parents[3] / "scenes"
@@ -780,6 +781,16 @@ def recorder() -> Recorder:
     return Recorder({}, ("s", 1.0), grids={"canvas": Raster((30, 40), 1.0, ("m", 1.0))})
 
 
+SCORES = (
+    "intersection_over_union",
+    "edge_error_mean",
+    "edge_error_95_percent",
+    "edge_error_max",
+    "over_exposed_area",
+    "under_exposed_area",
+)
+
+
 def test_a_deposition_is_seen(looking) -> None:
     raster = Raster((30, 40), 1.0, ("m", 1.0))
     context = looking(recorder())
@@ -813,8 +824,39 @@ def test_a_deposition_is_seen(looking) -> None:
     assert set(found) == {
         "grids/canvas/dose", "grids/canvas/error", "particles/all/position", "cells/segments/power",
         "cells/segments/speed", "observables/mean_square_error", "observables/peak_dose",
-        "observables/path_length", "observables/job_time",
+        "observables/path_length", "observables/job_time", *(f"observables/{name}" for name in SCORES),
     }  # fmt: skip
+    cut, wanted = late > 0.5, aim > 0.5
+    overlap = (cut & wanted).sum() / (cut | wanted).sum()
+    assert found["observables/intersection_over_union"][0] == pytest.approx(overlap, rel=1e-13)
+    assert found["observables/over_exposed_area"][0] == (cut & ~wanted).sum()
+    assert found["observables/under_exposed_area"][0] == (wanted & ~cut).sum()
+    placed = edge_placement(late.reshape(30, 40), aim.reshape(30, 40), 1.0)
+    for name, value in zip(SCORES[1:4], (placed.mean, placed.quantile(0.95), placed.most), strict=True):
+        assert found[f"observables/{name}"][0] == pytest.approx(value, rel=1e-12)
+
+
+def test_a_developed_map_is_scored_in_place_of_the_dose(looking) -> None:
+    """And the time of planned motion stands in place of length over speed."""
+    context = looking(recorder())
+    fields = context.stepper.potential.fields
+    noted = Recorder(
+        {}, ("s", 1.0), context.state.tuples, grids={"canvas": Raster((30, 40), 1.0, ("m", 1.0))}
+    )
+    aim = fields["target"].values.astype(float)
+    more = {"developed": aim, "duration": np.full(len(fields["x"]), 0.25)}
+    both = Fields({name: f.values for name, f in fields.items()} | more)
+    context.stepper.potential.fields = both
+    context.stepper.fields = both
+    context.stepper.potential.refresh = lambda t: None
+    context = dataclasses.replace(context, recorder=noted)
+    observer = OBSERVERS["deposition"].model_validate({"every": 1}).make(context)
+    observer.observe()
+    found = seen(observer)
+    assert found["observables/intersection_over_union"][0] == 1.0
+    assert found["observables/edge_error_max"][0] < 1e-12
+    assert found["observables/job_time"][0] == 0.25 * len(both["x"])
+    np.testing.assert_array_equal(found["grids/canvas/developed"][0], aim.reshape(30, 40))
 
 
 def test_units_of_what_is_seen(looking) -> None:
@@ -824,7 +866,9 @@ def test_units_of_what_is_seen(looking) -> None:
     assert notes._units == {
         "dose": ("1", 1.0), "error": ("1", 1.0), "peak_dose": ("1", 1.0), "mean_square_error": ("1", 1.0),
         "job_time": ("s", 1.0), "path_length": ("m", 1.0), "position": ("m", 1.0),
-        "power": ("m^2 kg s^-3", 1.0), "speed": ("m s^-1", 1.0),
+        "power": ("m^2 kg s^-3", 1.0), "speed": ("m s^-1", 1.0), "intersection_over_union": ("1", 1.0),
+        "edge_error_mean": ("m", 1.0), "edge_error_95_percent": ("m", 1.0), "edge_error_max": ("m", 1.0),
+        "over_exposed_area": ("m^2", 1.0), "under_exposed_area": ("m^2", 1.0),
     }  # fmt: skip
 
 
