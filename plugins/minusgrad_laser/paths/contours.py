@@ -38,7 +38,7 @@ class Contours(Record):
         own = quantities(self, context.units)
         spacing, pitch = own["spacing"] or own["pitch"], own["pitch"] / canvas.pixel
         around = rings(target, pitch / 2.0, pitch, NARROW * pitch)
-        lines = around + medial_lines(_left_out(target, around, pitch))
+        lines = around + medial_lines(_left_out(target, around, pitch), pitch / 2.0)
         strokes = [
             Stroke.drawn(resampled(np.clip(line * canvas.pixel, 0.0, canvas.size), spacing)) for line in lines
         ]

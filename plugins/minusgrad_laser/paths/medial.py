@@ -4,6 +4,8 @@ A region is thinned to lines one cell wide (Zhang and Suen 1984, Commun. ACM 27,
 connected; the lines are cut where they branch, and smoothed along their length.
 """
 
+from collections import Counter
+
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
@@ -15,12 +17,31 @@ SMOOTH = 2.0
 Cell = tuple[int, int]
 
 
-def medial_lines(region: np.ndarray) -> list[np.ndarray]:
+def medial_lines(region: np.ndarray, least: float = 0.0) -> list[np.ndarray]:
     """Polylines (k, 2) as (column, row) in the middle of a region (rows, columns) of booleans; k >= 2.
 
-    A part that is thinned to one cell becomes a line one cell long.
+    least: branches shorter than so many cells are left out. A part that is thinned to one cell becomes a line
+    one cell long.
     """
-    return [_line(cells) for cells in _traced(_without_steps(_thinned(region)))]
+    thin = np.argwhere(_thinned(region))
+    return [_line(cells) for cells in _pruned({(int(row), int(column)) for row, column in thin}, least)]
+
+
+def _pruned(cells: set[Cell], least: float) -> list[list[Cell]]:
+    """The lines of cells, without short branches: of those that meet at a cell, the shortest goes first."""
+    while True:
+        lines = _traced(_without_steps(cells))
+        ends = Counter(end for line in lines for end in (line[0], line[-1]))
+        gone = set[Cell]()
+        for line in sorted(lines, key=len):
+            dead = [end for end in (line[0], line[-1]) if ends[end] == 1]
+            forks = {line[0], line[-1]} - set(dead)
+            if len(dead) == 1 and len(line) - 1 < least and not forks & gone:
+                gone |= set(line)
+        forks = {end for end, count in ends.items() if count > 1}
+        if not gone - forks:
+            return lines
+        cells = {cell for line in lines for cell in line} - (gone - forks)
 
 
 def _thinned(region: np.ndarray) -> np.ndarray:
@@ -44,9 +65,9 @@ def _thinned(region: np.ndarray) -> np.ndarray:
     return left[1:-1, 1:-1]
 
 
-def _without_steps(lines: np.ndarray) -> set[Cell]:
+def _without_steps(lines: set[Cell]) -> set[Cell]:
     """The cells of the lines less the corners of their steps: cells whose neighbours meet without them."""
-    cells = {(int(row), int(column)) for row, column in np.argwhere(lines)}
+    cells = set(lines)
     for cell in sorted(cells):
         near = _neighbours(cell, cells)
         if len(near) > 1 and _meet(near):
