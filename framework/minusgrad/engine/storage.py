@@ -1,6 +1,8 @@
 """Arrays that kernels read and write: allocation, copies to and from the host, memory lent by a caller."""
 
 from copy import deepcopy
+from ctypes import c_char
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,22 @@ def allocate(values: np.ndarray) -> Any:
 def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
     """An array in the engine's own memory; the next `start` ends its use."""
     return runtime.engine().ndarray(kind, shape, needs_grad=needs_grad)
+
+
+def view(array: Any) -> np.ndarray | None:
+    """The memory of an engine's array as NumPy's, components last; None on a device.
+
+    Copies by the engine launch a kernel each, which takes ten times as long. The view is valid as long as the
+    array is.
+    """
+    if runtime.arch() != "cpu":
+        return None
+    program = runtime.engine().lang.impl.get_runtime().prog
+    shape = (*array.shape, *getattr(array, "element_shape", ()))
+    dtype = np.dtype(NUMPY_DTYPES[array.dtype.to_string()])
+    size = prod(shape) * dtype.itemsize
+    memory = (c_char * size).from_address(program.get_ndarray_data_ptr_as_int(array.arr))
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 class ArraySlot:
@@ -125,3 +143,5 @@ def _overwrite(array: np.ndarray, values: Any) -> None:
 
 ENGINE_DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
 """Names of types: NumPy's to the engine's."""
+NUMPY_DTYPES = {engine: numpy for numpy, engine in ENGINE_DTYPES.items()}
+"""The inverse."""

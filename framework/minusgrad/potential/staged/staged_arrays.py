@@ -57,7 +57,8 @@ class StagedArrays:
 
     def copied(self, name: str, array: Any) -> np.ndarray:
         """A copy of the engine's `array`, the one of this name or its adjoint, in its shape."""
-        return np.array(array.to_numpy()).reshape(self.shape(name))
+        memory = storage.view(array)
+        return np.array(array.to_numpy() if memory is None else memory).reshape(self.shape(name))
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of an array; of an output that is not `between`, ()."""
@@ -120,14 +121,22 @@ def labelled(term: str, stage: Stage) -> str:
 
 def fill(array: Any, values: np.ndarray) -> None:
     """Overwrite an engine's array, whose elements may be vectors."""
+    memory = storage.view(array)
+    if memory is not None:
+        memory[...] = np.reshape(values, memory.shape)
+        return
     shape = (*array.shape, *getattr(array, "element_shape", ()))
-    dtype = next(ours for ours, name in storage.ENGINE_DTYPES.items() if name == array.dtype.to_string())
-    array.from_numpy(np.array(values, dtype, order="C").reshape(shape))
+    array.from_numpy(
+        np.array(values, storage.NUMPY_DTYPES[array.dtype.to_string()], order="C").reshape(shape)
+    )
 
 
 def clear(array: Any) -> None:
     """Zero an engine's array. Of vectors, the engine's own `fill` compiles a kernel at each call."""
-    if getattr(array, "element_shape", ()):
+    memory = storage.view(array)
+    if memory is not None:
+        memory.fill(0)
+    elif getattr(array, "element_shape", ()):
         fill(array, np.zeros((*array.shape, *array.element_shape)))
     else:
         array.fill(0)
