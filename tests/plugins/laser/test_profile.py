@@ -1,5 +1,6 @@
 """Profiles of machines: those that are shipped, and what a file of one's own is refused for."""
 
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -74,6 +75,12 @@ def test_a_file_says_every_key(tmp_path: Path):
 
 def test_every_key_has_a_description():
     assert set(descriptions(ProfileTable)) == set(ProfileTable.model_fields)
+
+
+def test_the_page_has_every_key():
+    page = (Path(__file__).parents[3] / "docs/laser-machines.md").read_text()
+    table = page[page.index("| key |") : page.index("## How limits are kept")]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(ProfileTable.model_fields)
 
 
 @pytest.mark.parametrize(("there", "instead", "message"), [
