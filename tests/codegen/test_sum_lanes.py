@@ -6,6 +6,7 @@ import pytest
 from minusgrad import Fields, Node, Output, Parameter, Potential, bind, local_energy, local_map
 from minusgrad.codegen import loop_choice, sum_lanes
 from minusgrad.codegen.sum_lanes import SumLanes
+from minusgrad.engine import runtime
 
 
 @local_map(
@@ -80,6 +81,16 @@ def test_second_derivatives_are_those_of_plain_loops(along, to, monkeypatch):
     np.testing.assert_allclose(
         in_lanes, plain.product({along: w}, to), rtol=1e-11, atol=1e-13 * abs(in_lanes).max()
     )
+
+
+@pytest.mark.exam
+def test_bits_do_not_depend_on_threads(engine: None):
+    bits = []
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        potential = _potential(40_007, "f32")
+        bits.append((potential.value().hex(), potential.gradient("s").tobytes()))
+    assert bits[0] == bits[1]
 
 
 @pytest.mark.exam
