@@ -2,9 +2,8 @@
 
 Lengths are millimetres to 1 um, feeds mm/min; words that hold are left out, since bytes take time over the
 port. The laser's digital value has L = 2^bits - 1 levels. GRBL takes floor(S / S_max (L - 1)) + 1 of them, so
-S stands in the middle of what gives a level. In moves of M4 that never reach their feed, the power passes
-through many levels, each rounded up: half a level less is asked for on the mean. The last words always switch
-the laser off.
+S stands in the middle of what gives a level; in moves of M4 that are short or never reach their feed it is
+dithered. The last words always switch the laser off.
 """
 
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from ..virtual_machine.limits import violations
 from ..virtual_machine.planner import plan
 from ..virtual_machine.program import Program, full_scale, parse
 from .compensation import compensated, planned_program
+from .dithering import dithered
 from .limits import broken
 from .moves import Moves, digital, follows, most_levels, of_toolpath, reached
 from .toolpath import Toolpath
@@ -27,8 +27,6 @@ HALF = 0.5
 """GRBL takes the next level above S / S_max (L - 1), so half a level less is asked for."""
 CRUISE = 0.98
 """A move whose peak speed is above this part of the programmed one has that speed."""
-LEAST = 0.25
-"""Of S, in levels: the first one."""
 
 
 def write(toolpath: Toolpath, profile: Profile) -> str:
@@ -82,19 +80,18 @@ def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
 
 
 def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
-    levels, feeds = digital(moves, profile)
-    asked = levels - HALF
-    if follows(profile):
-        ratio = _attained(moves, profile)
-        slow = (ratio < 1.0) & (moves.wanted > 0.0)
-        asked = np.where(slow, np.maximum(moves.wanted - HALF / ratio, LEAST), asked)
-        feeds = np.where(slow, np.minimum(moves.feed, reached(moves.places, profile)), feeds)
     most, full = most_levels(profile), full_scale(profile)
-    s = (
-        np.where(levels > 0, np.where(levels == most, 1.0, np.minimum(asked / max(most - 1, 1), 1.0)), 0.0)
-        * full
-    )
     digits = max(0, ceil(log10(3.0 * most / full)))
+    levels, feeds = digital(moves, profile)
+    s = np.where(levels == most, 1.0, (levels - HALF) / max(most - 1, 1))
+    if follows(profile):
+        planned = plan(planned_program(moves, profile), profile)
+        slow = planned.peak < CRUISE * planned.nominal
+        feeds = np.where(slow, np.minimum(moves.feed, reached(moves.places, profile)), feeds)
+        chosen = (moves.wanted > 0.0) & (slow | (planned.length < profile.waist))
+        step = 0.1**digits / full * max(most - 1, 1)
+        s = np.where(chosen, dithered(moves, feeds, planned, chosen, step, profile) / max(most - 1, 1), s)
+    s = np.where(levels > 0, s, 0.0) * full
     words = _Words("")
     yield "G21G90G94M5"
     yield words.move(moves.places[0], rapid=True)
@@ -128,13 +125,6 @@ def _marlin(moves: Moves, profile: Profile) -> Iterator[str]:
         yield words.move(place, _feed(feed), None if fan else power, rapid=not lit)
     yield "M107" if fan else "M5 I"
     yield "M5"
-
-
-def _attained(moves: Moves, profile: Profile) -> np.ndarray:
-    """Mean speed of each move over the programmed one (m,); 1 where a part of the move has that speed."""
-    planned = plan(planned_program(moves, profile), profile)
-    mean = planned.length / planned.durations.sum(axis=1)
-    return np.where(planned.peak > CRUISE * planned.nominal, 1.0, np.minimum(mean / planned.nominal, 1.0))
 
 
 class _Words:

@@ -1,0 +1,53 @@
+"""Dithering of the power along a path, where it follows speed and has few levels.
+
+In a move that speeds up or down the power passes through levels, rounded up by GRBL to floor(c v / F) + 1,
+with c = S / S_max (L - 1). The energy of move k, in levels times seconds, is the mean of these levels times
+T_k, and should be P_k L_k / F_k. S is the step whose energy is nearest to that plus what the moves before
+left over.
+"""
+
+import numpy as np
+
+from ..machine.profile import Profile
+from ..virtual_machine.planner import Plan
+from .moves import Moves, most_levels
+
+TIMES = (np.arange(16) + 0.5) / 16.0
+"""Parts of a move's duration at which its speed is looked at."""
+TRIED = np.linspace(-1.5, 1.5, 13)
+"""Levels around the first guess that are tried."""
+
+
+def dithered(
+    moves: Moves, feeds: np.ndarray, planned: Plan, chosen: np.ndarray, step: float, profile: Profile
+) -> np.ndarray:
+    """c of the chosen moves (m,), in levels; 0 for others, and where no power is nearest. `step`: of c, of S.
+
+    What is left over is carried on from move to move, up to one that is longer than the spot's waist.
+    """
+    seconds = planned.durations.sum(axis=1)
+    part = np.minimum(_speeds(planned, chosen) / feeds[chosen, None], 1.0)
+    wanted = (moves.wanted / moves.feed * planned.length)[chosen]
+    most = most_levels(profile) - 1
+    found, left, before = np.zeros(len(moves)), 0.0, -2
+    rows = zip(np.flatnonzero(chosen).tolist(), part, wanted.tolist(), seconds[chosen].tolist(), strict=True)
+    for k, parts, energy, time in rows:
+        if k != before + 1 or planned.length[k] > profile.waist:
+            left = 0.0
+        aim = (energy + left) / time
+        guess = (aim - 0.5) / parts.mean() + TRIED
+        tried = np.append(np.clip(np.rint(guess / step) * step, step, most), 0.0)
+        levels = np.floor(tried[:, None] * parts + 1e-9).mean(axis=1) + 1.0
+        levels[-1] = 0.0
+        best = int(np.argmin(np.abs(levels - aim)))
+        found[k], left, before = tried[best], (aim - levels[best]) * time, k
+    return found
+
+
+def _speeds(planned: Plan, chosen: np.ndarray) -> np.ndarray:
+    """Speeds (k, times) within the chosen moves [m/s]."""
+    up, steady, down = planned.durations[chosen].T[:, :, None]
+    entry, peak, a = (z[chosen, None] for z in (planned.entry, planned.peak, planned.acceleration))
+    t = TIMES * (up + steady + down)
+    after = np.maximum(t - up - steady, 0.0)
+    return np.where(t < up, entry + a * t, peak - a * after)
