@@ -49,6 +49,9 @@ EXAMPLES = {
 }
 """What stands for the words in capitals."""
 MEANT = {
+    "laser IMAGE --machine PROFILE": (
+        'laser scenes/data/disc.png --machine grbl_diode --width "2.56 mm" --steps 2 --force'
+    ),
     "check NAME --report --to FILE.md|FILE.json --scene SCENE.toml": "check laser --report --to laser.md",
     "check NAME --report": "check laser --report",
     "check NAME --plugin": "check halo --plugin",

@@ -65,7 +65,11 @@ def resolution(file: str, data: bytes) -> tuple[float, float] | None:
     if length is None or not all(along):
         return None
     x, y = (float(count) / length for count in along)
-    return (y, x) if image.getexif().get(0x0112, 1) >= 5 else (x, y)
+    try:
+        is_turned = image.getexif().get(0x0112, 1) >= 5
+    except Exception as error:  # of a PNG it decodes the pixels
+        raise UserError(f"'{file}' is damaged: {' '.join(str(error).split())}") from error
+    return (y, x) if is_turned else (x, y)
 
 
 def _opened(file: str, data: bytes) -> Any:

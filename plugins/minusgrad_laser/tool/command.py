@@ -53,7 +53,8 @@ def _material(parser: argparse.ArgumentParser) -> None:
 
 def _search(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
-    group.add_argument("--start", metavar="KIND", help="path to start from: hatch, raster, contours, spiral")
+    text = "path to start from (default: contours)"
+    group.add_argument("--start", choices=("contours", "raster"), help=text)
     group.add_argument("--steps", type=int, metavar="N", help="iterations")
     either = group.add_mutually_exclusive_group()
     either.add_argument("--draft", action="store_true", help="few iterations")

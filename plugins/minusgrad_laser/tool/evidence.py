@@ -6,10 +6,14 @@ Maps are (rows, columns), row 0 at the bottom; lengths in metres, times in secon
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import ndimage
 
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..scores import EdgePlacement, edge_placement, intersection_over_union, misplaced_areas
+
+OVERBURN = 2.0
+"""Dose over the dose that is meant that is a finding: the head stood, or slowed, with the laser on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +23,22 @@ class Motion:
     time: np.ndarray
     speed: np.ndarray
     power: np.ndarray
+
+
+@dataclass(frozen=True)
+class Burn:
+    """A place with `times` the dose that is meant, at x, y [m] of the job file; area [m^2]."""
+
+    times: float
+    x: float
+    y: float
+    area: float
+
+    def __str__(self) -> str:
+        return (
+            f"over-burn: {self.times:.3g} times the dose that is meant at x = {self.x * 1e3:.2f} mm,"
+            f" y = {self.y * 1e3:.2f} mm; {self.area * 1e6:.2g} mm² have more than {OVERBURN:g} times"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +56,12 @@ class Evidence:
     developed: np.ndarray
     path: Toolpath
     motion: Motion
+    overburn: np.ndarray
+    """Dose over the dose that the program means, 1 at the median along the path; NaN where it means none."""
     seconds: float
     violations: tuple[str, ...] = ()
+    origin: tuple[float, float] = (0.0, 0.0)
+    """The centre of the first cell, in coordinates of the job file [m]."""
     target: np.ndarray | None = None
     loss: tuple[np.ndarray, np.ndarray] | None = None
     facts: tuple[tuple[str, str], ...] = field(default=())
@@ -48,13 +72,18 @@ class Evidence:
         target = {} if self.target is None else {"target": self.target}
         return {"dose": self.dose, "developed": self.developed} | target
 
-    @property
-    def usual_dose(self) -> float:
-        """The median dose of the cells that have at least a quarter of the largest 95 %: that of a line."""
-        lit = self.dose[self.dose > 0.0]
-        if not len(lit):
-            return 1.0
-        return float(np.median(lit[lit >= 0.25 * np.quantile(lit, 0.95)]))
+    def burns(self) -> list["Burn"]:
+        """Places with more than `OVERBURN` of the dose that is meant, the hottest first."""
+        part = np.nan_to_num(self.overburn)
+        regions, count = ndimage.label(part > OVERBURN)
+        found = []
+        for k in range(1, count + 1):
+            inside = np.where(regions == k, part, 0.0)
+            row, column = np.unravel_index(np.argmax(inside), inside.shape)
+            area = np.count_nonzero(regions == k) * self.pixel**2
+            x, y = (o + z * self.pixel for o, z in zip(self.origin, (column, row), strict=True))
+            found.append(Burn(float(inside.max()), float(x), float(y), area))
+        return sorted(found, key=lambda burn: -burn.times)
 
     def edges(self) -> EdgePlacement | None:
         """The edge placement error along the target's contour, None without a target."""
@@ -68,6 +97,7 @@ class Evidence:
         return [
             *found,
             ("peak dose", f"{self.dose.max():.3g} of full"),
+            ("over-burn, largest", f"{np.nanmax(self.overburn):.3g}"),
             ("job time", clock(self.seconds)),
             ("limits broken", str(len(self.violations))),
             *self.facts,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..jobs import maps, preview, table
 from ..jobs.files import save
-from . import baseline, files, outcome, pictures, report, request, runs, scene
+from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import read
@@ -22,7 +22,7 @@ def make(a: argparse.Namespace) -> int:
     wanted = request.of(a, machine(a.machine))
     picture = read(wanted)
     refuse_out_of_reach(wanted)
-    its_scene = Scene(scene.text(wanted, picture.name), picture.name, picture.data)
+    its_scene = Scene(scene.text(wanted, picture), picture.name, picture.data)
     if a.scene_only:
         return _write_scene(wanted, its_scene, a.force)
     pictures.require()
@@ -38,7 +38,7 @@ def make(a: argparse.Namespace) -> int:
     beside = None
     if a.baseline:
         _say("seeking the baseline among rasters")
-        beside = baseline.raster(wanted, picture)
+        beside = outcome.raster(wanted, picture)
     _say("drawing the report")
     if done.evidence.violations:
         outputs.pop("job")

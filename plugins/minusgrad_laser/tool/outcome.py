@@ -8,11 +8,14 @@ import numpy as np
 from ..jobs import gcode
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
+from ..search.baseline import baseline
+from ..search.recipe import Exposure
 from ..virtual_machine import Replay, replay
+from ..virtual_machine.overburn import overburn
 from . import runs
 from .evidence import Evidence, Motion
 from .picture import Picture
-from .request import Material, Request
+from .request import Request
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,7 @@ def exported(
         developed=developed(done.dose, request.material),
         path=path,
         motion=motion(done),
+        overburn=relative_overburn(done, path),
         seconds=done.seconds,
         violations=done.violations,
         target=picture.target,
@@ -66,7 +70,14 @@ def exported(
     return Outcome(path, text, done, evidence)
 
 
-def developed(dose: np.ndarray, material: Material) -> np.ndarray:
+def raster(request: Request, picture: Picture) -> Outcome:
+    """The baseline of a request: the fastest raster whose score is within 0.01 of the best raster's."""
+    m, material = request.machine, request.material
+    found = baseline(picture.target, m, material, picture.pixel, request.power)
+    return exported(request, picture, found.path)
+
+
+def developed(dose: np.ndarray, material: Exposure) -> np.ndarray:
     """The developed map of a dose, by the sigmoid threshold."""
     return 1.0 / (1.0 + np.exp(-material.steepness * (dose - material.threshold)))
 
@@ -77,8 +88,25 @@ def motion(done: Replay) -> Motion:
     return Motion(t, v, power)
 
 
+def relative_overburn(done: Replay, path: Toolpath) -> np.ndarray:
+    """The over-burn (rows, columns) over its median along the lit path: lines that overlap are 1, too."""
+    found = overburn(done)
+    lit = path.lit[1:].astype(bool) & (path.power[1:] > 0.0) & (path.lengths > 0.0)
+    counts = np.where(lit, np.ceil(path.lengths / (0.5 * done.waist)), 0).astype(int)
+    if not counts.any():
+        return found
+    move = np.repeat(np.arange(len(counts)), counts)
+    part = (np.arange(len(move)) - np.repeat(np.cumsum(counts) - counts, counts) + 0.5) / counts[move]
+    places = (z[move] + part * (z[move + 1] - z[move]) for z in (path.y, path.x))
+    row, column = (
+        np.clip(np.rint(place / done.pixel).astype(int), 0, size - 1)
+        for place, size in zip(places, found.shape, strict=True)
+    )
+    return found / np.nanmedian(found[row, column])
+
+
 def path_of(done: Replay, profile: Profile) -> Toolpath:
-    """The moves of a replayed file."""
+    """The moves of a replayed file, with the centre of the first cell of its canvas at (0, 0)."""
     program = done.program
     return Toolpath(
         program.x - done.origin[0],

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .evidence import Evidence
+from .evidence import OVERBURN, Evidence
 
-BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
+BLUE, ORANGE = "#0072b2", "#d55e00"
 """Of Okabe and Ito's palette (2008, Color Universal Design)."""
+COOL, WARM = "#3b8fd1", "#e07b30"
+"""The same two for lines, to be seen on a light and on a dark page."""
 AMOUNT = "viridis"
 
 
@@ -38,7 +40,10 @@ def of(evidence: Evidence) -> list[Panel]:
         Panel("power", "Path, by power", "Grey: travels with the laser off.", power),
         Panel("speed", "Path, by speed", "The speed that the file asks for.", speed),
         Panel(
-            "overburn", "Over-burn", "Dose over the median of what is marked: above 1 at slow corners.", over
+            "overburn",
+            "Over-burn",
+            "Dose over the dose that is meant; more than 1 where the head slows down.",
+            over,
         ),
         Panel("motion", "Motion", "Speed and power that the machine attains; dashed: limits.", motion, False),
     ]
@@ -59,12 +64,14 @@ def of(evidence: Evidence) -> list[Panel]:
 def target(axes: Any, e: Evidence) -> None:
     assert e.target is not None
     _image(axes, e, e.target, "Greys", 0.0, 1.0, "wanted")
-    _scale_bar(axes, e)
 
 
 def dose(axes: Any, e: Evidence) -> None:
-    _image(axes, e, e.dose, AMOUNT, 0.0, max(1.0, float(e.dose.max())), "dose / full")
-    _scale_bar(axes, e, "white")
+    exposed = e.dose[e.dose > 0.1]
+    usual = float(np.median(exposed)) if len(exposed) else 1.0
+    most = float(min(e.dose.max(), 4.0 * usual))  # a few hot cells would leave the rest dark
+    label = "dose / full (cut off)" if most < e.dose.max() else "dose / full"
+    _image(axes, e, e.dose, AMOUNT, 0.0, max(1.0, most), label)
 
 
 def developed(axes: Any, e: Evidence) -> None:
@@ -72,20 +79,18 @@ def developed(axes: Any, e: Evidence) -> None:
     if e.target is not None:
         x, y = _axis(e, 1), _axis(e, 0)
         axes.contour(x, y, e.target, levels=[0.5], colors=[ORANGE], linewidths=0.6)
-    _scale_bar(axes, e)
 
 
 def error(axes: Any, e: Evidence) -> None:
     assert e.target is not None
     _image(axes, e, e.developed - e.target, signed(), -1.0, 1.0, "developed - target")
-    _scale_bar(axes, e)
 
 
 def edges(axes: Any, e: Evidence) -> None:
     found = e.edges()
     assert found is not None
     _frame(axes, e)
-    x, y = found.points.T * 1e3
+    x, y = (found.points + e.origin).T * 1e3
     most = max(found.quantile(0.95) * 1e6, 1e-3) if len(x) else 1.0
     box = axes.get_window_extent()
     size = 1.3 * 72.0 / axes.figure.dpi * box.width / e.dose.shape[1]  # of a cell, in points
@@ -101,15 +106,26 @@ def edges(axes: Any, e: Evidence) -> None:
         rasterized=True,
     )
     _bar(axes, dots, "edge placement [µm]")
-    _scale_bar(axes, e)
 
 
 def over(axes: Any, e: Evidence) -> None:
-    """Dose over the median dose of the cells that are exposed: 1 on a line, more where the head slows."""
-    usual = e.usual_dose
-    most = max(1.5, float(e.dose.max()) / usual)
-    _image(axes, e, e.dose / usual, AMOUNT, 0.0, most, "dose / usual dose")
-    _scale_bar(axes, e, "white")
+    """Dose over the dose that is meant: 1 on a line, more where the head slows down."""
+    _image(axes, e, np.nan_to_num(e.overburn), AMOUNT, 0.0, OVERBURN, "dose / dose meant")
+    (left, far), (foot, top) = axes.get_xlim(), axes.get_ylim()
+    for burn in e.burns()[:8]:
+        x, y = 1e3 * burn.x, 1e3 * burn.y
+        axes.plot([x], [y], "o", ms=9, mfc="none", mec=WARM, mew=1.4)
+        right = x < 0.4 * left + 0.6 * far
+        axes.annotate(
+            f"{burn.times:.3g} x",
+            (x, y),
+            (8 if right else -8, 0),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="bottom" if y < 0.5 * (foot + top) else "top",
+            color="white",
+            size=7,
+        )
 
 
 def power(axes: Any, e: Evidence) -> None:
@@ -123,16 +139,16 @@ def speed(axes: Any, e: Evidence) -> None:
 def motion(axes: Any, e: Evidence) -> None:
     """Speed over time against its limit, and below it the power."""
     t, m = e.motion.time, e.motion
-    axes.plot(t, m.speed * 1e3, color=BLUE, lw=0.8, rasterized=len(t) > 4000)
-    axes.axhline(max(e.machine.speed) * 1e3, color=BLUE, lw=0.8, ls="--")
+    axes.plot(t, m.speed * 1e3, color=COOL, lw=0.8, rasterized=len(t) > 4000)
+    axes.axhline(max(e.machine.speed) * 1e3, color=COOL, lw=0.8, ls="--")
     axes.set_xlabel("time [s]")
-    axes.set_ylabel("speed [mm/s]", color=BLUE)
+    axes.set_ylabel("speed [mm/s]", color=COOL)
     axes.set_ylim(0.0, 1.12 * max(e.machine.speed) * 1e3)
     axes.set_xlim(0.0, e.seconds or None)
     right = axes.twinx()
-    right.plot(t, m.power, color=ORANGE, lw=0.6, alpha=0.8, rasterized=len(t) > 4000)
-    right.axhline(e.machine.power[1], color=ORANGE, lw=0.8, ls="--")
-    right.set_ylabel("power [W]", color=ORANGE)
+    right.plot(t, m.power, color=WARM, lw=0.6, alpha=0.8, rasterized=len(t) > 4000)
+    right.axhline(e.machine.power[1], color=WARM, lw=0.8, ls="--")
+    right.set_ylabel("power [W]", color=WARM)
     right.set_ylim(0.0, 1.3 * e.machine.power[1])
     right.spines[["top", "left"]].set_visible(False)
 
@@ -140,7 +156,7 @@ def motion(axes: Any, e: Evidence) -> None:
 def loss(axes: Any, e: Evidence) -> None:
     assert e.loss is not None
     step, value = e.loss
-    axes.plot(step, value, color=BLUE, lw=1.2)
+    axes.plot(step, value, color=COOL, lw=1.4)
     if len(value) and value.min() > 0.0:
         axes.set_yscale("log")
     axes.set_xlabel("iteration")
@@ -156,18 +172,18 @@ def signed(middle: str = "#f4f4f4") -> Any:
 
 def _axis(e: Evidence, axis: int) -> np.ndarray:
     """Centres of the cells along an axis of the maps [mm]."""
-    return np.arange(e.dose.shape[axis]) * e.pixel * 1e3
+    return (e.origin[1 - axis] + np.arange(e.dose.shape[axis]) * e.pixel) * 1e3
 
 
 def _frame(axes: Any, e: Evidence) -> None:
     """The field [mm], at one scale."""
-    rows, columns = e.dose.shape
-    half = 0.5e3 * e.pixel
-    axes.set_xlim(-half, columns * 2 * half - half)
-    axes.set_ylim(-half, rows * 2 * half - half)
+    x, y, half = _axis(e, 1), _axis(e, 0), 0.5e3 * e.pixel
+    axes.set_xlim(x[0] - half, x[-1] + half)
+    axes.set_ylim(y[0] - half, y[-1] + half)
     axes.set_aspect("equal")
     axes.set_xlabel("x [mm]")
     axes.set_ylabel("y [mm]")
+    _scale_bar(axes, e)
 
 
 def _image(
@@ -193,7 +209,7 @@ def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str,
     from matplotlib.collections import LineCollection
 
     _frame(axes, e)
-    points = np.stack([e.path.x, e.path.y], axis=1) * 1e3
+    points = (np.stack([e.path.x, e.path.y], axis=1) + e.origin) * 1e3
     moves: Any = np.stack([points[:-1], points[1:]], axis=1)
     lit = e.path.lit[1:].astype(bool) & (e.path.power[1:] > 0.0)
     axes.add_collection(LineCollection(moves[~lit], colors="#9a9a9a", linewidths=0.35, rasterized=True))
@@ -202,7 +218,6 @@ def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str,
     drawn.set_clim(limits[0] * unit, limits[1] * unit)
     axes.add_collection(drawn)
     _bar(axes, drawn, label)
-    _scale_bar(axes, e)
 
 
 def _ink() -> str:
@@ -212,18 +227,18 @@ def _ink() -> str:
     return str(matplotlib.rcParams["text.color"])
 
 
-def _scale_bar(axes: Any, e: Evidence, colour: str = "") -> None:
-    """A bar of a round length, about a fifth of the field's width."""
-    colour = colour or _ink()
-    rows, columns = e.dose.shape
-    width, height = columns * e.pixel * 1e3, rows * e.pixel * 1e3
-    length = round_length(0.22 * width)
-    x, y = 0.96 * width - length, 0.05 * height
-    axes.plot([x, x + length], [y, y], color=colour, lw=2.5, solid_capstyle="butt")
-    text = f"{length:g} mm" if length >= 1.0 else f"{length * 1e3:g} µm"
-    axes.annotate(
-        text, (x + length / 2.0, y), (0, 3), textcoords="offset points", ha="center", color=colour, size=7
-    )
+def _scale_bar(axes: Any, e: Evidence) -> None:
+    """A bar of a round length, about a fifth of the field's width, below the right end of the x axis."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    low, right = axes.get_xlim()
+    length = round_length(0.22 * (right - low))
+    below = ScaledTranslation(0.0, -0.32, axes.figure.dpi_scale_trans)
+    place = blended_transform_factory(axes.transData, axes.transAxes) + below
+    bar = {"transform": place, "clip_on": False, "color": _ink()}
+    axes.plot([right - length, right], [0.0, 0.0], lw=2.5, solid_capstyle="butt", **bar)
+    text = f"{length:g} mm " if length >= 1.0 else f"{length * 1e3:g} µm "
+    axes.text(right - length, 0.0, text, ha="right", va="center", size=7, **bar)
 
 
 def round_length(length: float) -> float:

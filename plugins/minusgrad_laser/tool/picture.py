@@ -1,23 +1,33 @@
 """The image of a job: its bytes, and the target that the scene makes of it."""
 
+import json
 from dataclasses import dataclass
-from io import BytesIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import UserError, images
+from minusgrad.plugin import StateContext, UnitSystem, UserError, images
 
+from ..canvas import CanvasTable
+from ..targets.image import FromImage
+from ..targets.svg import FromSvg
 from .request import Request
 
-INCH = 0.0254
+UNITS = {"length": "um", "mass": "kg", "time": "ms"}
+"""Of the scenes of jobs: powers are in mW, and speeds in mm/s."""
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """name: of the file beside the scene. target (rows, columns), row 0 at the bottom; pixel [m]."""
+    """name: of the file beside the scene. table: the scene's table `target`, as TOML.
+
+    target (rows, columns), row 0 at the bottom; pixel [m].
+    """
 
     name: str
     data: bytes
+    table: str
     target: np.ndarray
     pixel: float
 
@@ -29,30 +39,70 @@ def read(request: Request) -> Picture:
         data = request.image.read_bytes()
     except OSError as error:
         raise UserError(f"{request.image}: cannot be read: {error.strerror}") from None
-    light, opaque = images.read(name, data)
-    target = opaque * (light if request.invert else 1.0 - light)
-    if np.ptp(target) == 0.0:
-        raise UserError(f"{name}: is {target.flat[0]:g} in every pixel; there is nothing to mark")
-    pixel = _width(request, data) / target.shape[1]
-    for axis, (count, room) in enumerate(zip(target.shape[::-1], request.machine.field, strict=True)):
-        if count * pixel > room:
-            raise UserError(
-                f"{name}: is {count * pixel * 1e3:.4g} mm along {'xy'[axis]}, more than the field of"
-                f" {request.machine.name}, {room * 1e3:.4g} mm; give a smaller --width"
-            )
-    return Picture(name, data, target, pixel)
+    _refuse_larger(request, name, 0, request.width or 0.0)  # before so many cells are asked for
+    if not name.lower().endswith(".svg"):
+        light, opaque = images.read(name, data)
+        _refuse_constant(name, opaque * (light if request.invert else 1.0 - light))
+    kind: type[FromImage] | type[FromSvg] = FromSvg if name.lower().endswith(".svg") else FromImage
+    keys = _keys(request, name, data, kind)
+    context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached={name: data})
+    target = kind(**keys).draw(CanvasTable(pixel=micrometres(request.pixel)), context)
+    _refuse_blank(name, target)
+    for axis, count in enumerate(target.shape[::-1]):
+        _refuse_larger(request, name, axis, count * request.pixel)
+    return Picture(name, data, _toml(keys), target, request.pixel)
 
 
-def _width(request: Request, data: bytes) -> float:
-    """Of the image [m]."""
-    from PIL import Image
+def micrometres(length: float) -> str:
+    return f"{length * 1e6:.9g} um"
 
-    image = Image.open(BytesIO(data))
+
+def _keys(request: Request, name: str, data: bytes, kind: Any) -> dict[str, Any]:
+    """Of the scene's table `target`. A margin lets the spot of a dark rim be within the canvas."""
+    keys: dict[str, Any] = {"kind": "image", "file": name, "margin": micrometres(0.5 * request.machine.spot)}
     if request.width is not None:
-        return request.width
-    dpi = request.dpi or image.info.get("dpi", (0.0,))[0]
-    if not dpi:
+        keys["width"] = micrometres(request.width)
+    if request.dpi is not None:
+        keys["dpi"] = request.dpi
+    if kind is FromSvg:
+        if request.invert:
+            raise UserError(
+                f"--invert: {name} is a drawing, whose page has no darkness to swap; leave it out"
+            )
+        return keys | {"kind": "svg"}
+    if request.width is None and request.dpi is None:
+        if images.resolution(name, data) is None:
+            raise UserError(f"{name}: has no scale; give --width, such as --width '30 mm', or --dpi")
+        keys["scale"] = "file"
+    return keys | ({"invert": True} if request.invert else {})
+
+
+def _refuse_constant(name: str, dark: np.ndarray) -> None:
+    if np.ptp(dark) == 0.0:
+        cure = "" if dark.flat[0] else "; perhaps --invert"
+        raise UserError(f"{name}: is {dark.flat[0]:g} everywhere, so there is nothing to mark{cure}")
+
+
+def _refuse_blank(name: str, target: np.ndarray) -> None:
+    if target.max() <= 0.5:
         raise UserError(
-            f"{request.image.name}: has no scale; give --width, such as --width '30 mm', or --dpi"
+            f"{name}: nothing is darker than one half, got {target.max():.3g}; raise the contrast"
         )
-    return image.width / float(dpi) * INCH
+
+
+def _refuse_larger(request: Request, name: str, axis: int, length: float) -> None:
+    room = request.machine.field[axis]
+    if length > room:
+        size, field = (f"{of * 1e3:.4g} mm" for of in (length, room))
+        text = f"is {size} along {'xy'[axis]}, but the field of {request.machine.name} is {field}"
+        raise UserError(f"{name}: {text}; give a smaller --width")
+
+
+def _toml(keys: dict[str, Any]) -> str:
+    """An inline table."""
+    texts = {True: "true"}
+    rows = (
+        f"{key} = {texts.get(v, v) if not isinstance(v, str) else json.dumps(v, ensure_ascii=False)}"
+        for key, v in keys.items()
+    )
+    return "{ " + ", ".join(rows) + " }"

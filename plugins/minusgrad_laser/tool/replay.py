@@ -5,20 +5,18 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from minusgrad.plugin import UserError
 
 from ..jobs.files import save
+from ..search.recipe import Exposure
 from ..virtual_machine import Replay
 from ..virtual_machine import replay as replayed
 from . import files, outcome, pictures, report, request
 from .evidence import Evidence
 from .machines import machine
-from .request import Material
 
-OVERBURN = 2.0
-"""Dose over the usual dose that is a finding: the head stood or slowed down with the laser on."""
+SHOWN = 20
+"""Findings that are printed one by one."""
 
 
 def replay(a: argparse.Namespace) -> int:
@@ -39,7 +37,7 @@ def replay(a: argparse.Namespace) -> int:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
     done = replayed(text, m, pixel=pixel, waist=m.waist, full=material.full, name=str(file))
     evidence = of(done, material, file.name)
-    findings = [*done.violations, *overburns(evidence, done)]
+    findings = [*done.violations, *map(str, evidence.burns())]
     page, picture = report.page(evidence), pictures.png(evidence)
     save(outputs[0], page)
     save(outputs[1], picture)
@@ -47,34 +45,23 @@ def replay(a: argparse.Namespace) -> int:
     return int(bool(findings))
 
 
-def of(done: Replay, material: Material, title: str) -> Evidence:
+def of(done: Replay, material: Exposure, title: str) -> Evidence:
     """The evidence about a replayed file."""
+    path = outcome.path_of(done, done.motion.profile)
     return Evidence(
         title=title,
         machine=done.motion.profile,
         pixel=done.pixel,
         dose=done.dose,
         developed=outcome.developed(done.dose, material),
-        path=outcome.path_of(done, done.motion.profile),
+        path=path,
         motion=outcome.motion(done),
+        overburn=outcome.relative_overburn(done, path),
         seconds=done.seconds,
         violations=done.violations,
+        origin=done.origin,
         facts=(("remarks", str(len(done.notes))),) if done.notes else (),
     )
-
-
-def overburns(evidence: Evidence, done: Replay) -> list[str]:
-    """A sentence if some place has more than `OVERBURN` of the usual dose, with its place in the file."""
-    part = evidence.dose / evidence.usual_dose
-    if part.max() <= OVERBURN:
-        return []
-    row, column = np.unravel_index(np.argmax(part), part.shape)
-    x, y = ((o + k * done.pixel) * 1e3 for o, k in zip(done.origin, (column, row), strict=True))
-    area = np.count_nonzero(part > OVERBURN) * done.pixel**2 * 1e6
-    return [
-        f"over-burn: {part.max():.3g} times the usual dose at x = {x:.2f} mm, y = {y:.2f} mm;"
-        f" {area:.3g} mm² have more than {OVERBURN:g} times"
-    ]
 
 
 def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[Path], as_json: bool) -> None:
@@ -89,5 +76,7 @@ def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[
         print(f"  {name:<{width}}  {text}")
     for one in outputs:
         print(f"  {one}")
-    for text in findings:
+    for text in findings[:SHOWN]:
         print(f"minusgrad: {text}", file=sys.stderr)
+    if len(findings) > SHOWN:
+        print(f"minusgrad: and {len(findings) - SHOWN} more findings", file=sys.stderr)

@@ -1,5 +1,6 @@
 """`report.html`: one file with drawings, scores and limits, without scripts and without a network."""
 
+from collections.abc import Sequence
 from html import escape
 
 from . import pictures
@@ -70,12 +71,18 @@ def _subtitle(e: Evidence) -> str:
 
 
 def _verdict(e: Evidence) -> str:
-    if not e.violations:
-        return '<p class="verdict good">✓ The replayed file keeps all limits of the machine.</p>'
-    listed = "".join(f"<li>{escape(text)}</li>" for text in e.violations[:SHOWN])
-    more = len(e.violations) - SHOWN
+    burns = [str(burn) for burn in e.burns()] if e.target is None else []
+    good = '<p class="verdict good">✓ The replayed file keeps all limits of the machine.</p>'
+    bad = '<p class="verdict bad">✗ The replayed file breaks limits of the machine:</p>'
+    limits = f"{bad}{_list(e.violations)}" if e.violations else good
+    return f'{limits}<p class="verdict bad">✗ It over-burns:</p>{_list(burns)}' if burns else limits
+
+
+def _list(texts: Sequence[str]) -> str:
+    listed = "".join(f"<li>{escape(text)}</li>" for text in texts[:SHOWN])
+    more = len(texts) - SHOWN
     listed += f"<li>and {more} more</li>" if more > 0 else ""
-    return f'<p class="verdict bad">✗ The replayed file breaks limits of the machine:</p><ul>{listed}</ul>'
+    return f"<ul>{listed}</ul>"
 
 
 def _tiles(e: Evidence) -> str:

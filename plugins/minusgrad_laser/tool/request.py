@@ -9,20 +9,11 @@ from pathlib import Path
 from minusgrad.plugin import UnitError, UnitSystem, UserError
 
 from ..machine.profile import Profile
+from ..search import recipe
+from ..search.recipe import USUAL, Exposure
 
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
-FULL = 2.5e5
-"""Fluence that exposes fully, of the default material [J/m^2]."""
-
-
-@dataclass(frozen=True)
-class Material:
-    """Exposed fully by the fluence `full` [J/m^2]; half is marked at `threshold`, a part of it."""
-
-    full: float = FULL
-    threshold: float = 0.5
-    steepness: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -32,14 +23,14 @@ class Request:
     image: Path
     machine: Profile
     out: Path
-    material: Material
+    material: Exposure
     power: float
     """The largest power to use [W]."""
     pixel: float
     width: float | None
     dpi: float | None
     invert: bool
-    start: str | None
+    start: recipe.Start
     steps: int | None
     quality: str
     seed: int
@@ -75,7 +66,7 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         width=None if a.width is None else quantity("--width", a.width, "m"),
         dpi=None if a.dpi is None else positive("--dpi", a.dpi),
         invert=a.invert,
-        start=a.start,
+        start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",
         seed=a.seed,
@@ -102,10 +93,10 @@ def _words(a: argparse.Namespace) -> list[str]:
     return words
 
 
-def material(a: argparse.Namespace) -> Material:
+def material(a: argparse.Namespace) -> Exposure:
     """The material of a command line."""
-    return Material(
-        full=FULL if a.full is None else quantity("--full", a.full, "J m^-2"),
+    return Exposure(
+        full=USUAL.full if a.full is None else quantity("--full", a.full, "J m^-2"),
         threshold=positive("--threshold", a.threshold),
         steepness=positive("--steepness", a.steepness),
     )

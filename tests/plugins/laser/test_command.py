@@ -16,7 +16,9 @@ from tests.support.command import files, last_saved, minusgrad, start, wait_unti
 
 Invoke = Callable[..., tuple[int, str, str]]
 SIDE = 64
-SHORT = ("--steps", "20")
+MARGIN = 3
+"""Cells of the canvas beside the image: half a spot of 100 um in cells of 20 um, rounded up."""
+SHORT = ("--steps", "60")
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_image_becomes_a_job_that_marks_it(job: Path) -> None:
     said = json.loads((job / "said.json").read_text())
     assert said["violations"] == []
-    assert float(said["scores"]["intersection over union"]) > 0.9
+    assert float(said["scores"]["intersection over union"]) > 0.8
     assert all((job / name).is_file() for name in said["files"])
     text = (job / "ring.gcode").read_text()
     assert re.search(r"^G1", text, re.MULTILINE)
@@ -79,6 +81,7 @@ def test_the_report_is_one_file_without_a_network(job: Path) -> None:
     outside = re.findall(r"""(?:src|href)=["'](?!#|data:)""", page)
     assert (outside, "<script" in page, "@import" in page, "url(http" in page) == ([], False, False, False)
     assert page.count("[mm]") >= 2 * 8
+    assert page.count("200 µm") >= 8
     said = json.loads((job / "said.json").read_text())
     assert all(f"<th>{name}</th><td>{value}</td>" in page for name, value in said["scores"].items())
     picture = Image.open(job / "ring.report.png")
@@ -88,14 +91,16 @@ def test_the_report_is_one_file_without_a_network(job: Path) -> None:
 
 def test_the_maps_as_tiff_have_units(job: Path) -> None:
     dose = Image.open(job / "ring.dose.tiff")
-    assert (dose.size, dose.mode) == ((SIDE, SIDE), "F")
+    assert (dose.size, dose.mode) == ((SIDE + 2 * MARGIN,) * 2, "F")
     values = np.asarray(dose)
     assert values.max() > 0.5
     assert dose.info["dpi"][0] == pytest.approx(1270.0)
-    middle = values[SIDE // 2, SIDE // 2 - 14], values[SIDE // 2, SIDE // 2]
+    centre = SIDE // 2 + MARGIN
+    middle = values[centre, centre - 14], values[centre, centre]
     assert middle[0] > 0.5 > middle[1]
 
 
+@pytest.mark.long
 def test_its_scene_is_an_ordinary_one(job: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(job)
     code, _, err = invoke("run", "ring.run/scene.toml", "--out", "again")
@@ -103,23 +108,24 @@ def test_its_scene_is_an_ordinary_one(job: Path, invoke: Invoke, monkeypatch: py
     assert files(job / "again") == files(job / "ring.run")
 
 
+@pytest.mark.long
 def test_an_interrupted_job_continues_to_the_same_bits(job: Path, tmp_path: Path) -> None:
     ring(tmp_path / "ring.png")
     words = ("laser", "ring.png", *SHORT, "--tiff")
     child = start(*words, cwd=tmp_path)
-    wait_until_saved(tmp_path / "ring.run", 5, child)
+    wait_until_saved(tmp_path / "ring.run", 15, child)
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=120)
     assert (child.returncode, out) == (4, ""), err
-    line = "continue with: minusgrad laser ring.png --steps 20 --tiff --resume"
+    line = "continue with: minusgrad laser ring.png --steps 60 --tiff --resume"
     assert err.splitlines()[-1].endswith(line), err
-    assert 5 <= last_saved(tmp_path / "ring.run") < 20
+    assert 15 <= last_saved(tmp_path / "ring.run") < 60
     assert left(tmp_path) == {"ring.png", "ring.run"}
     again = minusgrad(*line.removeprefix("continue with: minusgrad ").split(), cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     for name in ("ring.gcode", "ring.report.html", "ring.report.png", "ring.dose.tiff"):
         assert (tmp_path / name).read_bytes() == (job / name).read_bytes(), name
-    other = minusgrad("laser", "ring.png", "--steps", "21", "--resume", "--force", cwd=tmp_path)
+    other = minusgrad("laser", "ring.png", "--steps", "61", "--resume", "--force", cwd=tmp_path)
     assert other.returncode == 2
     assert "ring.run was begun with other options" in other.stderr
 
@@ -143,23 +149,25 @@ CORNER = """G21 G90
 M3 S500
 G0 X0 Y0
 G1 X10 F6000 S500
-G1 X10 Y10
+G1 Y10
 G1 X0
 M5
 """
-"""A square corner at 100 mm/s with constant power, as any program writes it."""
+"""Two square corners at 100 mm/s with constant power, as any program writes it."""
 
 
 def test_replay_finds_the_over_burn_of_constant_power_at_a_corner(invoke: Invoke, here: Path) -> None:
     (here / "corner.nc").write_text(CORNER)
     code, _, err = invoke("laser", "--replay", "corner.nc")
     assert code == 1
-    found = re.search(r"over-burn: (\S+) times the usual dose at x = (\S+) mm, y = (\S+) mm", err)
-    assert found is not None, err
-    factor, x, y = map(float, found.groups())
-    assert factor > 4.0
-    ends = np.hypot(x - np.array([0, 10, 10, 0]), y - np.array([0, 0, 10, 10]))
-    assert ends.min() < 0.1
+    burn = r"over-burn: (\S+) times the dose that is meant at x = (\S+) mm, y = (\S+) mm"
+    found = list(re.finditer(burn, err))
+    assert len(found) == 4, err
+    burns = np.array([list(map(float, one.groups())) for one in found])
+    ends = np.array([[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]])
+    assert np.linalg.norm(burns[:, None, 1:] - ends, axis=2).min(axis=0).max() < 0.05
+    assert burns[1:3, 0].min() > 7.0
+    assert burns[1:3, 0].max() < 15.0
     assert "<h2>Over-burn</h2>" in (here / "corner.replay.html").read_text()
 
 
@@ -168,6 +176,7 @@ def test_replay_of_dynamic_power_has_no_over_burn(invoke: Invoke, here: Path) ->
     code, out, err = invoke("laser", "--replay", "corner.nc")
     assert (code, err) == (0, "")
     assert re.search(r"limits broken +0\n", out)
+    assert 1.0 < float(re.search(r"over-burn, largest +(\S+)\n", out)[1]) < 1.25
 
 
 # Bad input ------------------------------------------------------------------------------------------
@@ -182,7 +191,15 @@ def test_images_without_content(invoke: Invoke, here: Path) -> None:
     Image.new("L", (8, 8), 255).save(here / "white.png", dpi=(300, 300))
     (here / "empty.png").write_bytes(b"")
     (here / "cut.png").write_bytes((here / "ring.png").read_bytes()[:80])
-    assert refused(invoke, here, "white.png") == "white.png: is 0 in every pixel; there is nothing to mark"
+    pale = Image.new("L", (8, 8), 200)
+    pale.putpixel((3, 3), 150)
+    pale.save(here / "pale.png", dpi=(300, 300))
+    Image.new("L", (8, 8), 0).save(here / "black.png", dpi=(300, 300))
+    text = "white.png: is 0 everywhere, so there is nothing to mark; perhaps --invert"
+    assert refused(invoke, here, "white.png") == text
+    assert refused(invoke, here, "black.png") == "black.png: is 1 everywhere, so there is nothing to mark"
+    text = "pale.png: nothing is darker than one half, got 0.412; raise the contrast"
+    assert refused(invoke, here, "pale.png") == text
     assert "'empty.png' is empty (0 bytes)" in refused(invoke, here, "empty.png")
     assert "'cut.png'" in refused(invoke, here, "cut.png")
 
@@ -196,7 +213,7 @@ def test_an_image_without_a_scale(invoke: Invoke, here: Path) -> None:
 
 def test_an_image_larger_than_the_field(invoke: Invoke, here: Path) -> None:
     text = refused(invoke, here, "ring.png", "--width", "1 m")
-    assert re.search(r"is 1000 mm along x, more than the field of .*, 300 mm", text)
+    assert re.search(r"is 1000 mm along x, but the field of .* is 300 mm", text)
 
 
 def test_a_dose_that_no_speed_reaches(invoke: Invoke, here: Path) -> None:
@@ -226,9 +243,11 @@ def test_outputs(invoke: Invoke, here: Path) -> None:
         ("--width", "3", "--width: '3' is a plain number, but 'm' (length) is needed"),
         ("--width", "-3 mm", "--width: must be above 0, got -0.003"),
         ("--pixel", "nan m", "--pixel: "),
+        ("--pixel", "1 mm", "'ring.png': the drawing is 1280 x 1280 um, less than two cells"),
         ("--full", "3 W", "--full: '3 W' is a power, but 'J m^-2'"),
         ("--steps", "0", "--steps: must be above 0, got 0"),
-        ("--machine", "none.toml", "--machine: "),
+        ("--machine", "none.toml", "none.toml: cannot be read"),
+        ("--machine", "my", "machine: no shipped profile has this name, got 'my'; take one of grbl_diode, "),
     ],
 )
 def test_options(option: str, value: str, said: str, invoke: Invoke, here: Path) -> None:
@@ -248,6 +267,23 @@ def test_files_that_are_no_jobs(invoke: Invoke, here: Path) -> None:
     )
 
 
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="1mm" height="1mm" viewBox="0 0 10 10">{}</svg>'
+
+
+def test_drawings(invoke: Invoke, here: Path) -> None:
+    (here / "none.svg").write_text(SVG.format(""))
+    (here / "outside.svg").write_text(
+        SVG.format('<image href="http://a.example/b.png" width="5" height="5"/>')
+    )
+    (here / "box.svg").write_text(SVG.format('<rect x="2" y="2" width="5" height="5"/>'))
+    assert "none.svg" in refused(invoke, here, "none.svg")
+    assert "outside.svg" in refused(invoke, here, "outside.svg")
+    assert refused(invoke, here, "box.svg", "--invert").startswith("--invert: box.svg is a drawing")
+    code, out, _ = invoke("laser", "box.svg", "--scene-only")
+    assert (code, out) == (0, "box.toml\n")
+    assert 'target = { kind = "svg", file = "box.svg"' in (here / "box.toml").read_text()
+
+
 def test_scene_only(invoke: Invoke, here: Path) -> None:
     (here / "out").mkdir()
     assert invoke("laser", "ring.png", "--scene-only", "-o", "out/ring.gcode") == (0, "out/ring.toml\n", "")
@@ -257,7 +293,7 @@ def test_scene_only(invoke: Invoke, here: Path) -> None:
 
 
 def test_an_output_is_never_the_image(invoke: Invoke, here: Path) -> None:
-    (here / "drawing.svg").write_bytes((here / "ring.png").read_bytes())
+    (here / "drawing.svg").write_text(SVG.format('<rect x="2" y="2" width="5" height="5"/>'))
     before = (here / "drawing.svg").read_bytes()
     text = refused(invoke, here, "drawing.svg", "--svg", "--force")
     assert text == "drawing.svg: is what the job is made of; give another --out"
