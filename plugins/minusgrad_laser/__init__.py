@@ -10,6 +10,7 @@ def register_maps():
     from .dose.dwell import clock, dwell
     from .dose.gaussian_beam import gaussian_beam_dose
     from .dose.spots import gaussian_dose, stencil_dose
+    from .dose.stencil_lines import drawn_line, stencil_convolution
     from .losses.overlap import overlap
     from .machine.planned_motion import planned_motion, planned_motion_by_jerk
     from .machine.power_slew import power_slew
@@ -20,7 +21,7 @@ def register_maps():
 
     return [
         blanking,
-        *(stencil_dose, gaussian_dose, gaussian_beam_dose),
+        *(stencil_dose, gaussian_dose, gaussian_beam_dose, drawn_line, stencil_convolution),
         *(dwell, clock, thermal_memory, warm_power),
         *(linear_response, sigmoid_threshold, depth_table, blur, open_blur),
         overlap,

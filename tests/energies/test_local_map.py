@@ -107,6 +107,7 @@ def test_the_table_uses_every_kind_of_map() -> None:
         "stencil_dose": [8, 7],
         "gaussian_dose": [None, None],
         "gaussian_beam_dose": [None, None],
+        "drawn_line": [None, None],
         "splines": [3, 3, 3],
         "clouds": [None, None],
         "stamps": [5, None],

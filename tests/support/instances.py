@@ -32,7 +32,7 @@ from minusgrad_heat import boundaries as surfaces
 from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser.dose import blanking as beams
-from minusgrad_laser.dose import gaussian_beam, spots
+from minusgrad_laser.dose import gaussian_beam, spots, stencil_lines
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
@@ -261,6 +261,7 @@ MAPS: dict[str, MapInstance] = {
         gaussian_beam.gaussian_beam_dose, state=_path, grid={2: Grid((5, 6), 1.5)}
     ),
     "blanking": MapInstance(beams.blanking),
+    "drawn_line": MapInstance(stencil_lines.drawn_line, state=_path, grid={2: Grid((5, 6), 1.5)}),
     "thermal_memory": MapInstance(thermal_memory.thermal_memory, state=_written, sorted=True),
     "warm_power": MapInstance(thermal_memory.warm_power),
     "linear_response": MapInstance(responses.linear_response),

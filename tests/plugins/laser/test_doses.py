@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.interpolate import RegularGridInterpolator
 
-from minusgrad import Fields, Node, Potential, bind, local_energy
+from minusgrad import Fields, Node, Potential, bind, bind_staged, local_energy
 from minusgrad.energies.fields import Grid
 from minusgrad_laser.dose.gaussian_beam import gaussian_beam_dose
-from minusgrad_laser.dose.spots import gaussian_dose
+from minusgrad_laser.dose.spots import gaussian_dose, stencil_dose
+from minusgrad_laser.dose.stencil_lines import drawn_line, stencil_convolution
+from tests.support.energies import readout
 
 
 @local_energy("total", over="nodes", dose=Node())
@@ -103,3 +106,100 @@ def test_a_segment_without_power_may_be_written_again_by_exponent_one_alone():
 
     assert slope(1.0) > 0.01
     assert slope(2.0) == pytest.approx(0.0, abs=1e-25)
+
+
+# Samples along segments --------------------------------------------------------------------------------
+
+SAMPLES = np.random.default_rng(7).uniform(0.1, 1.0, (5, 4))
+"""The middle sample is [2, 2]."""
+
+
+def line_of_samples(
+    n: float, precision: str = "f64", samples: np.ndarray = SAMPLES, **path: np.ndarray
+) -> Potential:
+    """U = sum of D^2 / 2 of the two maps."""
+    given = {"x": X, "y": Y, "power": POWER, "speed": SPEED} | path
+    fields = Fields(given | {"lean": np.zeros(SHAPE[0] * SHAPE[1])}, precision=precision)
+    count = len(given["x"])
+    segments = np.stack([np.arange(count - 1), np.arange(1, count)], axis=1)
+    options = {"parameters": {"exponent": n, "reference": 1.4}, "tuples": segments}
+    line = bind(drawn_line, fields, grid=Grid(SHAPE, PIXEL), **options)
+    data = {"stencil": samples, "canvas_cells": SHAPE}
+    parameters = {"exponent": n, "peak": 0.8, "full": 1.7}
+    spread = bind_staged(stencil_convolution, fields, data=data, parameters=parameters)
+    read = bind(readout, fields, renamed={"y": "dose"})
+    potential = Potential(fields, [read], [line, spread])
+    potential.refresh()
+    return potential
+
+
+@pytest.mark.parametrize("n", [1.0, 2.5])
+def test_samples_along_segments_against_quadrature(n: float):
+    """The bilinear spot by SciPy's interpolation, zero beyond its samples, at 4,000 places a segment."""
+    padded = np.pad(SAMPLES**n, 1)
+    offsets = [(np.arange(m + 2) - 1 - m // 2) * PIXEL for m in SAMPLES.shape]
+    spot = RegularGridInterpolator(offsets, padded, bounds_error=False, fill_value=0.0)
+    rows, columns = np.indices(SHAPE) * PIXEL
+    expected = np.zeros(SHAPE)
+    s = (np.arange(4000) + 0.5) / 4000
+    for k in range(1, len(X)):
+        length = np.hypot(X[k] - X[k - 1], Y[k] - Y[k - 1])
+        rate = POWER[k] ** n / 1.4 ** (n - 1.0) * length / SPEED[k] * 0.8 / 1.7
+        x, y = X[k - 1] + s * (X[k] - X[k - 1]), Y[k - 1] + s * (Y[k] - Y[k - 1])
+        places = np.stack([rows[..., None] - y, columns[..., None] - x], axis=-1)
+        expected += rate * spot(places).mean(axis=-1)
+    for precision, near in (("f64", 2e-7), ("f32", 2e-6)):
+        found = line_of_samples(n, precision).fields["dose"].values.reshape(SHAPE)
+        assert found == pytest.approx(expected, abs=near * expected.max())
+
+
+def test_samples_along_a_short_segment_are_those_at_its_end():
+    end = {"x": np.array([3.3, 3.3 + 1e-7]), "y": np.array([2.6, 2.6]), "power": np.array([1.0, 2.0])}
+    end |= {"speed": np.array([1.0, 1e-7])}
+    drawn = line_of_samples(1.0, **end).fields["dose"].values
+    fields = Fields(end)
+    bound = bind(
+        stencil_dose,
+        fields,
+        tuples=[[0, 1]],
+        grid=Grid(SHAPE, PIXEL),
+        tables={"stencil": SAMPLES},
+        parameters={"peak": 0.8, "full": 1.7},
+    )
+    Potential(fields, [], [bound]).refresh()
+    assert drawn == pytest.approx(fields["dose"].values, rel=1e-6, abs=1e-12)
+    assert drawn.max() > 0.5
+
+
+def test_all_ink_stays_on_the_canvas():
+    """Along lines of cells' centres, and across: the hats of all cells sum to one."""
+    flat = {"x": np.array([0.0, 6.0, 6.0, 0.75, 0.0]), "y": np.array([0.0, 0.0, 4.5, 4.5, 0.0])}
+    flat |= {"power": np.ones(5), "speed": np.ones(5)}
+    ink = line_of_samples(1.0, **flat).fields["ink"].values
+    way = np.hypot(np.diff(flat["x"]), np.diff(flat["y"])).sum()
+    assert ink.sum() == pytest.approx(way, rel=1e-13)
+    assert ink.min() >= 0.0
+
+
+def test_derivatives_of_samples_along_segments():
+    """Beside cells' centres, where a point of ink has a kink."""
+    rng, h, n = np.random.default_rng(5), 1e-5, 1.8
+    x = X + 0.1
+    potential = line_of_samples(n, x=x)
+    for name, start in {"x": x, "y": Y, "power": POWER, "speed": SPEED}.items():
+        way = np.where(np.isin(np.arange(6), (1, 2, 3, 4)), 0.0, rng.normal(size=6))  # not the kinks
+        way[1:5] += (name in "xy") * np.array([0.3, 0.3, -0.2, -0.2])
+        ahead, behind = (
+            line_of_samples(n, **{"x": x, name: start + s * h * way}).value() for s in (1.0, -1.0)
+        )
+        slope = (ahead - behind) / (2.0 * h)
+        assert potential.gradient(name) @ way == pytest.approx(slope, rel=1e-6, abs=1e-9), name
+    for name in ("peak", "full", "exponent"):
+        name, values = f"stencil_convolution.{name}", []
+        start = float(potential.parameter(name))
+        slope = float(potential.gradient(name))
+        for s in (1.0, -1.0):
+            potential.set_parameter(name, start + s * h)
+            values.append(potential.value())
+        potential.set_parameter(name, start)
+        assert slope == pytest.approx((values[0] - values[1]) / (2.0 * h), rel=1e-6), name
