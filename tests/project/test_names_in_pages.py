@@ -15,6 +15,8 @@ PLANNED = ("steppers/constrained",)
 """Rooms that later work is to build."""
 OTHERS = ("torch.compile", "torch.func")
 """Names of PyTorch, whose package is called like one of ours."""
+GROUPS = ("minusgrad.commands",)
+"""Entry-point groups."""
 FOLDERS = ("tests", "plugins", "framework", "docs", "scenes", "benchmarks")
 QUOTED = re.compile(r"(?<!`)`([\w./]+)`")
 CLASS = re.compile(r"[A-Z][a-z]+[A-Za-z]*|LBFGS")
@@ -45,7 +47,7 @@ def classes() -> frozenset[str]:
 def missing(token: str) -> bool:
     """True for a name of ours that does not exist; others are not judged."""
     first = re.split(r"[./]", token)[0]
-    if token in (*PLANNED, *OTHERS):
+    if token in (*PLANNED, *OTHERS, *GROUPS):
         return False
     if "/" in token:
         roots = (ROOT,) if first in FOLDERS else (CORE,)

@@ -197,11 +197,16 @@ def test_hdf5_is_opened_for_reading_in_one_module() -> None:
 
 
 def test_plugins_read_files_through_their_context() -> None:
-    """`StateContext.read` confines, copies and hashes a file; bytes in memory may be decoded anywhere."""
+    """`StateContext.read` confines, copies and hashes a file; bytes in memory may be decoded anywhere.
+
+    Commands of plugins, which are no part of a scene, read and write what the user names.
+    """
     readers = {"open", "io.open", "read_bytes", "read_text", "fromfile", "loadtxt", "genfromtxt", "memmap"}
     decoders = {"load", "read", "open"}
     found = []
     for path in (p for plugin in PLUGINS for p in plugin.rglob("*.py")):
+        if path.parent.name == "tool" or path.match("jobs/files.py"):
+            continue
         for call in ast.walk(ast.parse(path.read_text())):
             if not isinstance(call, ast.Call):
                 continue
@@ -215,7 +220,8 @@ def test_plugins_read_files_through_their_context() -> None:
 READ_FROM_BYTES = (
     "foreign.py: meshio.read(path)",
     "states.py: gmsh.read(self.file, data)",
-    "targets.py: images.read(self.file, context.read(self.file))",
+    "targets/image.py: images.read(self.file, data)",
+    "svg_document.py: _Reader(file).read(data)",
     "stencils.py: images.read(self.file, data)",
     "initial_fields.py: images.read(self.file, context.read(self.file))",
     "solar_system.py: TABLE.read_bytes()",
