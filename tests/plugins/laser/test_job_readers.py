@@ -77,6 +77,16 @@ def test_inches_and_relative_moves() -> None:
     np.testing.assert_allclose(program.feed[1:], inch, err_msg="60 inches a minute")
 
 
+def test_numbers_of_lines_comments_and_leading_zeros() -> None:
+    text = "%\nN5 G21 G90 (metric) M04\nn10 g01 x1.5 (S900) F0600 s500 ; X9\nN15 Y.5\nN20 M05\n%"
+    program = parse(text, GRBL)
+    np.testing.assert_allclose(program.x, [0.0, 1.5e-3, 1.5e-3])
+    np.testing.assert_allclose(program.y, [0.0, 0.0, 5e-4])
+    np.testing.assert_allclose(program.power, 2.5)
+    np.testing.assert_allclose(program.feed, 0.01)
+    assert program.line.tolist() == [3, 4]
+
+
 @pytest.mark.parametrize(
     ("arc", "angle"),
     [
