@@ -221,7 +221,6 @@ READ_FROM_BYTES = (
     "foreign.py: meshio.read(path)",
     "states.py: gmsh.read(self.file, data)",
     "targets/image.py: images.read(self.file, data)",
-    "svg_document.py: _Reader(file).read(data)",
     "stencils.py: images.read(self.file, data)",
     "initial_fields.py: images.read(self.file, context.read(self.file))",
     "solar_system.py: TABLE.read_bytes()",

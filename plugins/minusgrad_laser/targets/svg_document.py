@@ -45,7 +45,7 @@ def examined(file: str, data: bytes) -> bool:
     """
     if not data:
         raise UserError(f"'{file}' is empty (0 bytes)")
-    return _Reader(file).read(data)
+    return _Reader(file).examine(data)
 
 
 class _Reader:
@@ -62,7 +62,7 @@ class _Reader:
         self.parser.EntityDeclHandler = self._entity
         self.parser.ProcessingInstructionHandler = self._instruction
 
-    def read(self, data: bytes) -> bool:
+    def examine(self, data: bytes) -> bool:
         try:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:

@@ -115,6 +115,14 @@ def test_a_stroke_is_transformed_with_its_shape(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("join", ["miter", "round", "bevel"])
+def test_a_curve_of_both_turns_is_covered_once(tmp_path: Path, join: str) -> None:
+    """An S of two half circles: its length times its width, whichever way its joins turn."""
+    words = f'fill="none" stroke="black" stroke-width="4" stroke-linejoin="{join}"'
+    line = f'<path d="M9,15 a5,5 0 0 1 10,0 a5,5 0 0 0 10,0" {words}/></svg>'
+    assert drawn(tmp_path, PAGE + line).sum() == pytest.approx(2 * np.pi * 5 * 4, rel=2e-3)
+
+
 def test_a_closed_line_has_a_join_where_it_begins(tmp_path: Path) -> None:
     ring = '<rect x="5" y="5" width="10" height="8" fill="none" stroke="black" stroke-width="2"/></svg>'
     assert drawn(tmp_path, PAGE + ring).sum() == pytest.approx(12 * 10 - 8 * 6)
