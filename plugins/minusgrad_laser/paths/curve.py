@@ -45,10 +45,11 @@ def room(canvas: Canvas, margin: float) -> tuple[float, float]:
 def drawn_within(points: np.ndarray, target: np.ndarray, pixel: float) -> Curve:
     """Points (n, 2), where moves are drawn if the target is above 1/2 at their middle; gaps are travels."""
     middle = (points[1:] + points[:-1]) / (2.0 * pixel)
-    inside = map_coordinates(target, middle.T[::-1], order=1, mode="nearest") > 0.5
+    inside = map_coordinates(target, middle.T[::-1], order=1, mode="constant") > 0.5
     runs = np.flatnonzero(np.diff(np.pad(inside, 1).astype(int))).reshape(-1, 2)
+    points = np.clip(points, 0.0, np.array(target.shape[::-1]) * pixel - pixel)
     strokes = [Stroke.drawn(points[begin : end + 1]) for begin, end in runs]
-    return joined(strokes, "given", "path")
+    return joined(strokes, "nearest", "path")
 
 
 def joined(strokes: Sequence[Stroke], order: Order, source: str) -> Curve:

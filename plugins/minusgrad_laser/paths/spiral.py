@@ -34,7 +34,8 @@ class Spiral(Record):
     def curve(self, canvas: Canvas, target: np.ndarray, context: StateContext) -> Curve:
         own = quantities(self, context.units)
         spacing = own["spacing"] or own["pitch"]
-        radius, a = own["radius"] or min(room(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
+        reach = np.hypot if self.gaps else min  # of the field's sides: to its corners, or to the nearest side
+        radius, a = own["radius"] or reach(*room(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
         count = int(_length(radius / a) * a / spacing + 1e-9) + 1
         memory.require(POINT_BYTES * count, f"path: {count} points", COARSER)
         phi = _angle(np.arange(count) * spacing / a)

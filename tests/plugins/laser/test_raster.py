@@ -103,24 +103,29 @@ def test_a_target_that_is_nowhere_above_a_half() -> None:
 
 @pytest.mark.parametrize("kind", ["hatch", "spiral"])
 def test_hatch_and_spiral_with_gaps(tmp_path: Path, kind: str) -> None:
-    """Moves whose middle lies in the disc are drawn, and only they; each gap is one travel."""
+    """Moves whose middle lies in the disc are drawn, in one direction or the other, and only they."""
     keys = {"kind": kind, "pitch": 3.0, "spacing": 1.0}
-    all_along = made(tmp_path, path=keys)
-    state = made(tmp_path, path=keys | {"gaps": True})
-    assert all(lit for *_, lit in moves(all_along))
+    whole, state = made(tmp_path, path=keys), made(tmp_path, path=keys | {"gaps": True})
+    assert all(lit for *_, lit in moves(whole))
 
-    def in_disc(a: float, b: float, c: float, d: float, _: float) -> bool:
-        return bool(np.hypot((a + c) / 2 - 19.5, (b + d) / 2 - 14.5) < 9.0)
+    def radius(a: float, b: float, c: float, d: float, _: float = 1.0) -> float:
+        return float(np.hypot((a + c) / 2 - 19.5, (b + d) / 2 - 14.5))
 
-    drawn = [move for move in moves(state) if move[4]]
-    near_rim = [
-        m
-        for m in moves(all_along)
-        if abs(np.hypot((m[0] + m[2]) / 2 - 19.5, (m[1] + m[3]) / 2 - 14.5) - 9) < 1
-    ]
-    expected = [move for move in moves(all_along) if in_disc(*move)]
-    assert set(drawn) ^ set(expected) <= set(near_rim), "cells make the disc's rim rough"
-    assert len(drawn) > 60
+    drawn = {min((a, b, c, d), (c, d, a, b)) for a, b, c, d, lit in moves(state) if lit}
+    there = {min((a, b, c, d), (c, d, a, b)) for a, b, c, d, _ in moves(whole)}
+    expected = {move for move in there if radius(*move) < 9.0}
+    assert all(8.0 < radius(*move) < 10.0 for move in drawn ^ expected), "cells make the disc's rim rough"
+    assert len(drawn & expected) > 60
     lit = state.fields["lit"]
-    assert not ((lit[1:] == 0) & (lit[:-1] == 0))[1:].any(), "no travel follows another"
-    assert (lit[1:] == 0).sum() == (5 if kind == "hatch" else 0)
+    assert (lit == 0.0).sum() == (6 if kind == "hatch" else 1), "each gap is one travel"
+
+
+def test_a_spiral_with_gaps_reaches_into_the_corners(tmp_path: Path) -> None:
+    """A disc near a corner of a field of 59 x 39, beyond the circle of radius 19.5 around the middle."""
+    state = made(
+        tmp_path, canvas={"size": [60, 40]}, target={"kind": "disc", "radius": 6.0, "centre": [52.0, 33.0]},
+        path={"kind": "spiral", "pitch": 2.0, "gaps": True},
+    )  # fmt: skip
+    drawn = np.array([move[:2] for move in moves(state) if move[4]])
+    assert drawn[:, 0].max() > 56.0
+    assert np.hypot(drawn[:, 0] - 52.0, drawn[:, 1] - 33.0).max() < 8.0
