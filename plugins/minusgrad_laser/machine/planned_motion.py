@@ -246,7 +246,7 @@ def _marlin_example(rng: np.random.Generator) -> dict:
     return _example(rng, axis_jerk=rng.uniform(0.3, 0.6, 2))
 
 
-def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Parameter) -> Any:
+def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> Any:
     """A map of planned motion with one rule for junctions."""
     return staged_map(
         name,
