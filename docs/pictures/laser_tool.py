@@ -7,7 +7,7 @@ import sys
 
 from PIL import Image
 
-WIDTH, COLOURS = 1100, 128
+WIDTH, COLOURS = 1100, 256
 
 
 def main() -> None:
@@ -15,7 +15,7 @@ def main() -> None:
     report, out = sys.argv[1:]
     image = Image.open(report).convert("RGB")
     small = image.resize((WIDTH, round(WIDTH * image.height / image.width)), Image.Resampling.LANCZOS)
-    small.quantize(COLOURS, dither=Image.Dither.NONE).save(out, optimize=True)
+    small.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(out, optimize=True)
 
 
 if __name__ == "__main__":

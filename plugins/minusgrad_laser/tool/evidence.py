@@ -64,6 +64,8 @@ class Evidence:
     """The centre of the first cell, in coordinates of the job file [m]."""
     target: np.ndarray | None = None
     loss: tuple[np.ndarray, np.ndarray] | None = None
+    remarks: tuple[str, ...] = ()
+    """Sentences about how far the numbers can be trusted."""
     facts: tuple[tuple[str, str], ...] = field(default=())
     """Further rows of the table: a name and a text."""
 

@@ -5,13 +5,14 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..jobs import maps, preview, table
 from ..jobs.files import save
 from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
-from .picture import read
+from .picture import Picture, read
 from .reach import refuse_out_of_reach
 from .request import Request
 from .runs import Scene
@@ -33,13 +34,24 @@ def make(a: argparse.Namespace) -> int:
     else:
         runs.clear(wanted)
         run = runs.begun(wanted, its_scene, a.max_hours)
-    _say("replaying the job file")
+    try:
+        return _finish(wanted, picture, run, outputs, a)
+    except KeyboardInterrupt:
+        _say(f"stopped, the search is saved; continue with: {wanted.again}")
+        return runs.INTERRUPTED
+
+
+def _finish(
+    wanted: Request, picture: Picture, run: Any, outputs: dict[str, Path], a: argparse.Namespace
+) -> int:
+    """Replay, judge and write the job of a finished run. Returns the exit code."""
+    _say("replaying the job file ...")
     done = outcome.of(wanted, picture, run)
     beside = None
     if a.baseline:
-        _say("seeking the baseline among rasters")
+        _say("seeking the baseline among rasters ...")
         beside = outcome.raster(wanted, picture)
-    _say("drawing the report")
+    _say("drawing the report ...")
     if done.evidence.violations:
         outputs.pop("job")
     _write(done, beside, outputs)
@@ -108,11 +120,11 @@ def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[P
         print(f"  {name:<{width}}  {text}{raster}")
     for file in made:
         print(f"  {file}")
-    for text in done.evidence.violations:
-        print(f"minusgrad: {text}", file=sys.stderr)
+    for text in (*done.evidence.violations, *done.evidence.remarks):
+        _say(text)
     if done.evidence.violations:
         print(f"minusgrad: {wanted.out}: not written, because limits are broken", file=sys.stderr)
 
 
 def _say(text: str) -> None:
-    print(f"minusgrad: {text} ...", file=sys.stderr, flush=True)
+    print(f"minusgrad: {text}", file=sys.stderr, flush=True)

@@ -17,6 +17,9 @@ from .evidence import Evidence, Motion
 from .picture import Picture
 from .request import Request
 
+OFF = 0.02
+"""Difference of replayed and searched dose, in parts of the dose (L1), from which on it is remarked."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -48,10 +51,15 @@ def exported(
     done = replay(
         text, m, picture.target.shape, picture.pixel, m.waist, request.material.full, name=request.out.name
     )
-    facts = []
+    facts, remarks = [], list(done.notes)
     if searched is not None:
         off = np.abs(done.dose - searched).sum() / np.abs(searched).sum()
         facts.append(("replayed dose off the search's", f"{100.0 * off:.2g} %"))
+        if off > OFF:
+            remarks.append(
+                f"the replayed dose is {100.0 * off:.2g} % off that of the search, which takes the mean speed"
+                " of each move and ignores slew and latency of the power; the scores are of the replay"
+            )
     evidence = Evidence(
         title=request.image.name,
         machine=m,
@@ -66,6 +74,7 @@ def exported(
         target=picture.target,
         loss=loss,
         facts=tuple(facts),
+        remarks=tuple(remarks),
     )
     return Outcome(path, text, done, evidence)
 

@@ -60,7 +60,7 @@ def of(done: Replay, material: Exposure, title: str) -> Evidence:
         seconds=done.seconds,
         violations=done.violations,
         origin=done.origin,
-        facts=(("remarks", str(len(done.notes))),) if done.notes else (),
+        remarks=done.notes,
     )
 
 

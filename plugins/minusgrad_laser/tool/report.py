@@ -75,6 +75,7 @@ def _verdict(e: Evidence) -> str:
     good = '<p class="verdict good">✓ The replayed file keeps all limits of the machine.</p>'
     bad = '<p class="verdict bad">✗ The replayed file breaks limits of the machine:</p>'
     limits = f"{bad}{_list(e.violations)}" if e.violations else good
+    limits += f'<p class="verdict">Remarks:</p>{_list(e.remarks)}' if e.remarks else ""
     return f'{limits}<p class="verdict bad">✗ It over-burns:</p>{_list(burns)}' if burns else limits
 
 

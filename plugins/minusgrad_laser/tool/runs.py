@@ -98,6 +98,6 @@ def toolpath(run: Any) -> Toolpath:
 
 
 def history(run: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Iterations and values of the loss."""
+    """Iterations and values of the loss [J]."""
     series = run.series("total" if "total" in run.names else "potential")
-    return series.step, series.value
+    return series.step, series.value * run.simulation.units.in_si("J")
