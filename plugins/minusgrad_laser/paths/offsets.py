@@ -47,11 +47,14 @@ def rings(target: np.ndarray, first: float, step: float, least: float) -> list[n
     inside = target > 0.5
     depth = _signed(inside, outlines(target, 0.5, beyond=0.0), _grown(inside))
     found: list[np.ndarray] = []
-    level = first
+    level, corner = first, np.zeros(2)
     while depth.max() > level + least:
+        low, part = _box(depth > level - least - 2.0)
+        depth, corner = depth[part], corner + low
         core = depth > level + least
         band = (depth > level - least - 2.0) & (depth < level + least + 2.0)
-        found += outlines(_signed(core, outlines(depth, level + least), band), -least)
+        around = outlines(_signed(core, outlines(depth, level + least), band), -least)
+        found += [line + corner for line in around]
         level += step
     return found
 
@@ -62,6 +65,13 @@ def _signed(inside: np.ndarray, lines: list[np.ndarray], band: np.ndarray) -> np
     rows, columns = np.nonzero(band)
     found[band] = np.copysign(distance(np.stack([columns, rows], axis=1), lines), found[band])
     return found
+
+
+def _box(inside: np.ndarray) -> tuple[np.ndarray, tuple[slice, slice]]:
+    """The least column and row of some cells, and their box."""
+    rows, columns = (np.flatnonzero(inside.any(axis=axis)) for axis in (1, 0))
+    box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    return np.array([columns[0], rows[0]], float), box
 
 
 def _grown(inside: np.ndarray) -> np.ndarray:
