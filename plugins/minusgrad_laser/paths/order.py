@@ -8,7 +8,7 @@ strokes are moved to another place), as long as this shortens the travel. No ran
 lower number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -108,7 +108,8 @@ def _nearest(z: np.ndarray) -> np.ndarray:
 def _changed(z: np.ndarray, tour: np.ndarray, k: int, least: float) -> np.ndarray:
     """A shorter tour without the travel to place k; the same array if there is none."""
     views = [(tour, k), (tour[::-1] ^ 1, len(tour) - k)]
-    for change in (_reversal, *MOVES):
+    changes: list[Callable[..., np.ndarray]] = [_reversal, *MOVES]
+    for change in changes:
         for view, i in views:
             changed = change(z, view, i, least)
             if changed is not view:

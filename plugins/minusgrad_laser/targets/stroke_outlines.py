@@ -58,18 +58,16 @@ def _join(
     cosine = float(before @ after)
     if abs(turn) < 1e-12 and cosine > 0.0:
         return []
-    if join == "round":
-        return [_disc(corner, half, tolerance)] if half * (1.0 - cosine) > tolerance else []
+    sine, half_angle = np.sqrt(max(0.0, (1.0 - cosine) / 2.0)), np.sqrt(max(0.0, (1.0 + cosine) / 2.0))
+    smooth = half * (1.0 - half_angle) <= 4.0 * tolerance * half_angle  # a corner of the chords of a curve
+    if join == "round" and not smooth:
+        return [_disc(corner, half, tolerance)]
     side = -half if turn > 0.0 else half  # the outer side of the corner
     a = corner + side * np.array([-before[1], before[0]])
     b = corner + side * np.array([-after[1], after[0]])
-    flat = np.stack([corner, a, b])
-    sine = np.sqrt(max(0.0, (1.0 - cosine) / 2.0))  # cos of half the turn is sin of half the angle between
-    half_angle = np.sqrt(max(0.0, (1.0 + cosine) / 2.0))
-    if join == "bevel" or half_angle * limit < 1.0:
-        return [flat]
-    tip = a + half * sine / half_angle * before
-    return [np.stack([corner, a, tip, b])]
+    if not smooth and (join == "bevel" or half_angle * limit < 1.0):
+        return [np.stack([corner, a, b])]
+    return [np.stack([corner, a, a + half * sine / half_angle * before, b])]
 
 
 def _disc(centre: np.ndarray, radius: float, tolerance: float) -> np.ndarray:
