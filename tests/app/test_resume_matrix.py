@@ -95,6 +95,8 @@ def cases() -> Iterator[Case]:
         for scene, own in (("stretch", {"run.steps": 8}), ("stiffness_from_shape", {"run.steps": 4} | soft)):
             yield Case(scene, "newton", precision, run, searched(scene, "newton") | own)
         yield Case("catenary", "newton", precision, run, AT_REST["catenary"])
+        edits = {"stepper.editing.size": [24, 24], "stepper.editing.every": 2, "stepper.editing.until": 12}
+        yield Case("engraver_text", "path_search", precision, run, AT_REST["engraver_text"] | edits)
         if precision == "f64":  # by load steps, as the scene says
             for scene in ("elastica", "inflated_tube"):
                 yield Case(scene, "newton", precision, run, AT_REST[scene])
@@ -176,7 +178,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    one = 5 * 22 - 2 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 20 + 1 + 2 + 3 + 3 + 3 + 3 + 3 + 2 + 2 + 1
+    one = 5 * 22 - 2 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 21 + 1 + 1 + 2 + 3 + 3 + 3 + 3 + 3 + 2 + 2 + 1
     assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES)
 
 

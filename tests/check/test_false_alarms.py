@@ -28,7 +28,7 @@ FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 LARGE = ("laser_butterfly", "rigid_body", "volume_renderer", "diffmpm", "liquid", "water_renderer")
 LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water", "rigid_water")
-LARGE += ("process_window", "two_photon")
+LARGE += ("engraver_text", "process_window", "two_photon")
 LARGE += ("silicon_tersoff", "galaxy_collision", "yukawa_cluster")
 COSTLY = ("smoke", "dam_break", "inflated_tube", "topology")
 """Scenes that take more than 8 s of CPU time each; their energies are asked by themselves."""

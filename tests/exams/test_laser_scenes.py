@@ -9,6 +9,12 @@ import pytest
 import minusgrad
 from minusgrad.app.runs import Run, build
 from minusgrad.assembly.simulation import Simulation
+from minusgrad_laser.jobs import gcode
+from minusgrad_laser.machine.profile import Profile
+from minusgrad_laser.scores import edge_placement, intersection_over_union
+from minusgrad_laser.search.baseline import baseline
+from minusgrad_laser.tool.runs import toolpath
+from minusgrad_laser.virtual_machine import replay
 
 SCENES = Path(__file__).parents[2] / "scenes"
 FOUR = ("x", "y", "power", "speed")
@@ -212,6 +218,33 @@ def test_process_window():
     assert loose > 1.5 * loss
     assert overlap.min() > 0.96 > 0.93 > worse.min()
     assert worse[1] > overlap[1]  # no error of dose or focus
+
+
+# The engraver -------------------------------------------------------------------------------------------
+
+ENGRAVER = Profile("GRBL diode engraver", field=(0.3, 0.3), lines_per_second=500.0)
+"""Its other numbers are the defaults."""
+
+
+@pytest.mark.exam
+@pytest.mark.long
+def test_engraver_text(tmp_path):
+    """The scores are those of the replayed job file; the raster, too."""
+    run = minusgrad.run(SCENES / "engraver_text.toml", out=tmp_path / "run")
+    assert run.simulation.stepper.step == 100
+    dose, target = (run.simulation.fields[name].values.reshape(305, 435) for name in ("dose", "target"))
+    done = replay(gcode.write(toolpath(run), ENGRAVER), ENGRAVER, target.shape, full=2.5e5)
+    assert done.violations == ()
+    assert np.abs(done.dose - dose).sum() < 0.01 * dose.sum()
+    begun = run.series("grids/canvas/dose").value[0]
+    assert intersection_over_union(begun, target) < 0.75
+    assert intersection_over_union(done.dose, target) > 0.98
+    assert edge_placement(done.dose, target, 2e-5, reach=2e-4).mean < 5e-6
+    assert done.seconds < 5.2
+    raster = baseline(target, ENGRAVER, pitches=(0.5, 0.6), insets=(0.1, 0.2, 0.3))
+    assert raster.chosen.seconds > 10.0
+    assert raster.best < 0.99
+    _keeps_within(run, {"power": (0.0, 5000.0), "speed": (50.0, 100.0)})
 
 
 # Limits, at every iterate -------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ CLAIMED = {
     "stability_map": "exams/test_ensemble_scenes.py::test_stability_map",
     "elastica": "exams/test_element_scenes.py::test_elastica",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
+    "engraver_text": "exams/test_laser_scenes.py::test_engraver_text",
     "euler_column": "app/test_buckling.py::test_the_column",
     "galaxy_collision": "plugins/gravity/test_galaxy_scenes.py::test_galaxy_collision",
     "gravity_seed": "exams/test_scenes.py::test_gravity_seed",

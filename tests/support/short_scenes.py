@@ -123,6 +123,8 @@ AT_REST: dict[str, dict[str, Any]] = {
     | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}
     | looking(4, 24, 8),
     "elastica": {"state.cells": [10, 1], "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
+    "engraver_text": {"state.canvas.size": [24, 24], "state.target": {"kind": "disc", "radius": "160 um"}}
+    | {"state.spare": 20, "run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),

@@ -16,7 +16,7 @@ import numpy as np
 from ..machine.profile import Profile
 
 Start = Literal["contours", "raster"]
-TIME = 0.08
+TIME = 0.025
 """Weight of the job's time, in parts of the loss of an empty picture."""
 SHARP = 20.0
 """Steepness of the threshold at the end of the search."""
@@ -60,6 +60,7 @@ def text(
     pixel: float | None = None,
     power: float | None = None,
     pitch: float | None = None,
+    time: float = TIME,
     seed: int = 0,
     title: str = "Laser job",
     heading: str = "",
@@ -77,7 +78,7 @@ def text(
     begun = min(2.0 * needed, most / slowest)
     speed = min(fastest, most / begun)
     area = float(np.count_nonzero(picture.target > 0.5)) * h * h
-    weight = TIME / (area / (apart * 0.5 * fastest))
+    weight = time / (area / (apart * 0.5 * fastest))
     width, height = (min((columns - 1) * h, profile.field[0]), min((rows - 1) * h, profile.field[1]))
     step = f"{0.2e6 * profile.spot:.6g}"
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
