@@ -91,6 +91,7 @@ ELSEWHERE = {
     "minusgrad bench energies": MEASURES,
     "minusgrad bench": MEASURES,
     "python -m benchmarks.laser_optimum RUN": MEASURES,
+    "python -m benchmarks.laser_engraving": MEASURES,
     "python -m benchmarks.far_pairs_errors": MEASURES,
     "minusgrad run scenes/yukawa_cluster.toml --plugin scenes/yukawa_cluster.py": (
         "it computes for a minute; tests/exams/test_yukawa_cluster.py"

@@ -622,7 +622,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
         *(("two_photon", name) for name in ("x", "y", "power", "speed")),
-        *(("engraver_text", name) for name in ("x", "y", "power", "speed")),
+        *(("engraver_text", name) for name in ("x", "y", "power", "speed", "picture")),
         *(("process_window", name) for name in ("x", "y", "power", "speed")),
         *(("crossed_fields", name) for name in ("electron", "proton")),
         *(("slider_crank", name) for name in ("centre", "pin", "slider")),

@@ -115,6 +115,7 @@ STIFF = ("two_body", "cantilever_damped", "gravity_seed", "weigh_a_planet")
 SEARCHES = ("gradient_descent", "adam", "fire", "lbfgs")
 FITTERS = ("gauss_newton", "lbfgs", "adam")
 
+SPOT = {"waist": "50 um", "full": "250000 J/m^2"}
 AT_REST: dict[str, dict[str, Any]] = {
     "cantilever": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 8, 6, 8),
     "catenary": {"stepper.gradient": 0.0, "run.steps": 8, "checkpoint.every": 2} | looking(2, 2, 2, 2),
@@ -124,7 +125,12 @@ AT_REST: dict[str, dict[str, Any]] = {
     | looking(4, 24, 8),
     "elastica": {"state.cells": [10, 1], "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "engraver_text": {"state.canvas.size": [24, 24], "state.target": {"kind": "disc", "radius": "160 um"}}
-    | {"state.spare": 20, "run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
+    | {"state.spare": 20, "run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6}
+    | {
+        "map": [{"kind": "blanking"}, {"kind": "gaussian_dose", "fields": {"power": "beam"}} | SPOT]
+        + [{"kind": "sigmoid_threshold"}, {"kind": "overlap", "sizes": {"picture": 1}}]
+    }
+    | {"energy": [{"kind": "soft_overlap", "weight": "1 J"}]},
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
