@@ -127,8 +127,12 @@ AT_REST: dict[str, dict[str, Any]] = {
     "engraver_text": {"state.canvas.size": [24, 24], "state.target": {"kind": "disc", "radius": "160 um"}}
     | {"state.spare": 20, "run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6}
     | {
-        "map": [{"kind": "blanking"}, {"kind": "gaussian_dose", "fields": {"power": "beam"}} | SPOT]
-        + [{"kind": "sigmoid_threshold"}, {"kind": "overlap", "sizes": {"picture": 1}}]
+        "map": [
+            {"kind": "blanking"},
+            {"kind": "gaussian_dose", "fields": {"power": "beam"}} | SPOT,
+            {"kind": "sigmoid_threshold"},
+            {"kind": "overlap", "sizes": {"picture": 1}},
+        ]
     }
     | {"energy": [{"kind": "soft_overlap", "weight": "1 J"}]},
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
