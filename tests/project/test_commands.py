@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app.runs import run
-from minusgrad.app.verbs import VERBS
+from minusgrad.app.verbs import VERBS, plugin_verbs
 from minusgrad.engine import runtime
 from tests.support.command import SCENES
 from tests.support.pages import BLOCK, ROOT, blocks, documents, guides
@@ -144,7 +144,7 @@ def words(command: str) -> list[str]:
     return [sys.executable if program == "python" else program, *rest]
 
 
-NAMED = {f"minusgrad {verb}" for verb in VERBS}
+NAMED = {f"minusgrad {verb}" for verb in (*VERBS, *plugin_verbs.installed())}
 """Sentences about a verb, which name it alone."""
 ALONE = ("minusgrad energies", "minusgrad plugins", "minusgrad schema", "minusgrad scenes")
 ROWS = [one for command in commands() if command not in ELSEWHERE for one in variants(command)]
