@@ -123,6 +123,19 @@ def test_a_curve_of_both_turns_is_covered_once(tmp_path: Path, join: str) -> Non
     assert drawn(tmp_path, PAGE + line).sum() == pytest.approx(2 * np.pi * 5 * 4, rel=2e-3)
 
 
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_a_line_over_its_own_corner_leaves_no_hole(tmp_path: Path, mirrored: bool) -> None:
+    """The last of five bars covers the first corner, which turns to the right, or mirrored to the left."""
+    corners = [(5, 15), (20, 15), (20, 25), (30, 25), (30, 14), (12, 14)]
+    points = " ".join(f"{x},{30 - y if mirrored else y}" for x, y in corners)
+    line = f'<polyline points="{points}" fill="none" stroke="black" stroke-width="2"/></svg>'
+    expected = np.zeros((30, 40))
+    expected[14:16, 5:21] = expected[14:26, 19:21] = expected[24:26, 19:31] = 1.0
+    expected[13:26, 29:31] = expected[13:15, 12:31] = 1.0
+    found = drawn(tmp_path, PAGE + line)
+    np.testing.assert_allclose(found, expected[::-1] if mirrored else expected, atol=1e-6)
+
+
 def test_a_closed_line_has_a_join_where_it_begins(tmp_path: Path) -> None:
     ring = '<rect x="5" y="5" width="10" height="8" fill="none" stroke="black" stroke-width="2"/></svg>'
     assert drawn(tmp_path, PAGE + ring).sum() == pytest.approx(12 * 10 - 8 * 6)
