@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,8 +13,9 @@ from scipy import ndimage
 
 from minusgrad_laser.jobs.toolpath import Toolpath
 from minusgrad_laser.machine.profile import Profile
-from minusgrad_laser.tool import panels, pictures, report
+from minusgrad_laser.tool import job, panels, pictures, report
 from minusgrad_laser.tool.evidence import Evidence, Motion, clock
+from minusgrad_laser.tool.outcome import Outcome
 
 pytestmark = pytest.mark.unit
 PIXEL = 2e-5
@@ -88,6 +92,22 @@ def test_the_picture_shows_where_the_dose_is(evidence: Evidence) -> None:
     assert image.width == round(pictures.COLUMNS * pictures.WIDTH * pictures.DPI)
     yellow = np.abs(np.asarray(image.convert("RGB"), int) - [253, 231, 37]).sum(axis=2) < 30
     assert yellow.mean() > 0.003  # the top of viridis: the plateau of the dose
+
+
+def test_a_job_that_breaks_limits_is_not_written(
+    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report is, and says why."""
+    broken = replace(evidence, violations=("a.gcode:3: too fast",))
+    monkeypatch.setattr(job.outcome, "of", lambda *_: Outcome(evidence.path, "M5\n", None, broken))
+    outputs = {"job": tmp_path / "a.gcode", "html": tmp_path / "a.html"}
+    wanted: Any = SimpleNamespace(out=outputs["job"], run=tmp_path / "a.run")
+    options: Any = SimpleNamespace(baseline=False, json=False)
+    assert job._finish(wanted, None, None, dict(outputs), options) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+    err = capsys.readouterr().err
+    assert "minusgrad: a.gcode:3: too fast\n" in err
+    assert err.endswith("a.gcode: not written, because limits are broken\n")
 
 
 @pytest.mark.parametrize(
