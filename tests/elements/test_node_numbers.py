@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from minusgrad.elements.elements import each_once
 from minusgrad.elements.node_numbers import node_numbers
 from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.energies.fields import Body
@@ -39,3 +40,10 @@ def test_bodies_tuples_and_recorded_lists_do_not_wrap() -> None:
         NodeTuples.of(np.array([[0, WRAPS]]), 2, 5)
     with pytest.raises(RunFailedError, match=r"list 'edges': needs nodes below 2\^31, got 4294967299"):
         Recorder({}, ("s", 1.0), {"edges": np.array([[0, WRAPS]])}, ("edges",))
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (1,), (40, 3), (900, 1)])
+def test_each_node_is_met_once_as_numpy_has_it(shape: tuple[int, ...]) -> None:
+    nodes = np.random.default_rng(3).integers(0, 300, shape).astype(np.int32)
+    found, expected = each_once(nodes), np.unique(nodes)
+    assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())

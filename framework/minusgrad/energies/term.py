@@ -9,7 +9,7 @@ import numpy as np
 
 from ..elements import window_edges
 from ..elements.changing_tuples import ChangingTuples
-from ..elements.elements import Elements
+from ..elements.elements import Elements, each_once
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples
@@ -218,7 +218,7 @@ class Term:
             return np.arange(len(self.fields[argument]))
         if not self.energy.element_kind.several:
             return self.elements.members
-        return np.unique(self.elements.nodes[:, list(self.slots(argument))])
+        return each_once(self.elements.nodes[:, list(self.slots(argument))])
 
     def shape(self, argument: str) -> tuple[int, ...]:
         """The shape of one value of a datum, a parameter, or an argument that is Linear in a field."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...elements.elements import each_once
 from ...energies.local_energy import WINDOW
 from ...engine import storage
 from ...engine.kernels import Code
@@ -42,7 +43,7 @@ class GatherLoops(WindowLoops):
     def _one_each(self) -> bool:
         """True if each element gives to a node of its own."""
         receivers = self.term.elements.nodes[:, 0]
-        return len(np.unique(receivers)) == len(receivers)
+        return len(each_once(receivers)) == len(receivers)
 
     @property
     def in_window(self) -> list[str]:
