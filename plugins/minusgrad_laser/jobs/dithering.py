@@ -12,7 +12,7 @@ from ..machine.profile import Profile
 from ..virtual_machine.planner import Plan
 from .moves import Moves, most_levels
 
-TIMES = (np.arange(16) + 0.5) / 16.0
+TIMES = (np.arange(64) + 0.5) / 64.0
 """Parts of a move's duration at which its speed is looked at."""
 TRIED = np.linspace(-1.5, 1.5, 13)
 """Levels around the first guess that are tried."""

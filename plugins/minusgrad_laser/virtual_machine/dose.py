@@ -2,10 +2,10 @@
 
     D(p) = 1 / full  integral of P(t) k(p - (x, y)(t)) dt,     k(r) = 2 / (pi w^2) exp(-2 r^2 / w^2)
 
-Each piece is cut into equal times in which the spot moves by at most w / 2, with Gauss's two points in each:
-the integrand is a Gaussian in time, so the error is under 1e-4 of the peak. Steady pieces along an axis, such
-as lines of a raster, have a closed form: the integral along the axis is a difference of two erf. k is cut off
-at 3.3 w (4e-10).
+Each piece, cut where the level of the power changes, is cut into equal times in which the spot moves by at
+most w / 2, with Gauss's two points in each: the integrand is a Gaussian in time, so the error is under 1e-4
+of the peak. Steady pieces along an axis, such as lines of a raster, have a closed form: the integral along
+the axis is a difference of two erf. k is cut off at 3.3 w (4e-10).
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def dose(
     origin: tuple[float, float],
 ) -> np.ndarray:
     """The dose (rows, columns); `origin` [m] is the centre of the first cell."""
-    canvas = Canvas(shape, pixel, waist, origin)
+    canvas, motion = Canvas(shape, pixel, waist, origin), motion.of_one_level()
     pieces, begin = np.arange(len(motion.t)), np.zeros(len(motion.t))
     slew = motion.profile.power_slew
     if np.isfinite(slew):

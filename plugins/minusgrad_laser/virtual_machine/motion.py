@@ -8,13 +8,16 @@ above zero is at least the machine's least. Power follows motion by the latency:
 latency. An axis that moves towards smaller numbers lags by its backlash; towards larger ones it is true.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..machine.profile import Profile
 from .planner import Plan
 from .program import Program
+
+MANY = 128
+"""Levels within one piece that are told apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,39 @@ class Motion:
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.where(self.program.dynamic[known], power * np.minimum(speed / base, 1.0), power)
         return quantised(np.where(power > 0.0, scaled, 0.0), self.profile)
+
+    def of_one_level(self) -> "Motion":
+        """The same motion in shorter pieces, cut where the digital value of the power changes.
+
+        Pieces that pass through more than `MANY` levels stay whole: theirs are fine enough.
+        """
+        source, most = np.maximum(self.source, 0), self.profile.power[1]
+        grbl, levels = self.profile.dialect == "grbl", 2**self.profile.bits - 1
+        base = self.program.feed[source] if grbl else self.plan.nominal[source]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rate = self.program.power[source] / base * (levels - 1 if grbl else levels) / most
+        ends = self.source_v, self.source_v + self.source_a * self.duration
+        shift = 0.0 if grbl else 0.5
+        low, high = (f(*ends) * rate - shift for f in (np.minimum, np.maximum))
+        varies = (self.source >= 0) & self.program.dynamic[source] & (self.source_a != 0.0) & (rate > 0.0)
+        first = np.where(varies, np.ceil(low), 0.0)
+        count = np.where(varies, np.floor(high) - first + 1.0, 0.0)
+        count = np.where((count > 0.0) & (count <= MANY), count, 0.0).astype(int)
+        piece = np.repeat(np.arange(len(self.t)), count)
+        level = first[piece] + np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
+        since = ((level + shift) / rate[piece] - self.source_v[piece]) / self.source_a[piece]
+        piece = np.concatenate([np.arange(len(self.t)), piece])
+        since = np.append(np.zeros(len(self.t)), since).clip(0.0, self.duration[piece])
+        order = np.lexsort((since, piece))
+        piece, since = piece[order], since[order]
+        last = np.append(piece[1:] != piece[:-1], True)
+        until = np.where(last, self.duration[piece], np.append(since[1:], 0.0))
+        v, a = self.v[piece], self.a[piece]
+        return replace(
+            self, t=self.t[piece] + since, duration=until - since, block=self.block[piece],
+            s=self.s[piece] + since * (v + 0.5 * a * since), v=v + a * since, a=a, source=self.source[piece],
+            source_v=self.source_v[piece] + self.source_a[piece] * since, source_a=self.source_a[piece],
+        )  # fmt: skip
 
     def table(self) -> np.ndarray:
         """Rows (m + 1, 5) of t [s], x, y [m], v [m/s], P [W] at the start of each piece, and at the end."""

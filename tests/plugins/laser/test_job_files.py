@@ -155,6 +155,21 @@ def test_power_that_follows_speed_leaves_the_dose_of_the_toolpath(profile: Profi
     assert abs(done.dose - canvas.values()).sum() < 0.01 * canvas.values().sum()
 
 
+@pytest.mark.parametrize(("wanted", "ripple"), [(8.0, 0.1), (1.3, 0.6)])
+def test_powers_of_few_levels_are_dithered(wanted: float, ripple: float) -> None:
+    """A line in moves of 20 um goes at 30 mm/s: 2.4 levels are 2 and 3 in turn, 0.4 are 0 and 1."""
+    n = 300
+    x, level = 1e-3 + 2e-5 * np.arange(n), 5.0 / 255
+    path = Toolpath(x, np.full(n, 1e-3), np.full(n, wanted * level), np.full(n, 0.1), np.arange(n) > 0)
+    machine = replace(M4, lines_per_second=np.inf)
+    done = replay(write(path, machine), machine, (100, 400))
+    middle = done.dose[50, 100:250]
+    line = wanted * level / 0.1 * np.sqrt(2.0 / np.pi) / machine.waist
+    assert done.plan.peak[100:200].max() < 0.031
+    assert middle.mean() == pytest.approx(line, rel=0.02)
+    assert np.ptp(middle) < ripple * line
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
