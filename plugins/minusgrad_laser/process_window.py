@@ -81,7 +81,8 @@ class ProcessWindow(Record):
         }
         optics = {a: given[a] for a in OPTICS if given[a] is not None}
         weight = {"weight": given["weight"] / (len(self.focus) * len(self.dose))}
-        maps, terms = [], []
+        maps: list[Any] = []
+        terms: list[Any] = []
         for i, z in enumerate(given["focus"], 1):
             dose = f"{self.name}_dose_{i}"
             at = optics | {"defocus": z}
@@ -92,10 +93,12 @@ class ProcessWindow(Record):
                     "steepness": self.steepness * (1.0 + error),
                     "threshold": self.threshold / (1.0 + error),
                 }
-                of = {"renamed": {"dose": dose}, "parameters": step}
-                maps.append(bind(sigmoid_threshold, fields, name=made, gives=made, **of))
-                of = {"renamed": {"dose": made} | reads, "parameters": weight}
-                terms.append(bind(LOSSES[self.loss], fields, name=member, **of))
+                renamed = {"dose": dose}
+                maps.append(
+                    bind(sigmoid_threshold, fields, name=made, gives=made, renamed=renamed, parameters=step)
+                )
+                renamed = {"dose": made} | reads
+                terms.append(bind(LOSSES[self.loss], fields, name=member, renamed=renamed, parameters=weight))
         return Compound(terms, maps)
 
 

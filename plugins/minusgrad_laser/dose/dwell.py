@@ -19,7 +19,7 @@ import numpy as np
 from minusgrad.plugin import Node, Output, Parameter, Stage, staged_map
 
 
-def _moves(x, y, speed, lit, minimum):  # type: ignore[no-untyped-def]
+def _moves(x, y, speed, lit, minimum):
     """dx, dy, length, duration of all moves but the first, in f64, and whether the minimum counts."""
     x, y, v, on = (a.to_numpy().astype(np.float64) for a in (x, y, speed, lit))
     dx, dy = np.diff(x), np.diff(y)
@@ -29,7 +29,7 @@ def _moves(x, y, speed, lit, minimum):  # type: ignore[no-untyped-def]
     return dx, dy, length, v[1:], np.where(held, least, length / v[1:]), held
 
 
-def move(x, y, speed, lit, minimum, duration, feed):  # type: ignore[no-untyped-def]
+def move(x, y, speed, lit, minimum, duration, feed):
     """Duration and feed of each move."""
     _, _, length, v, time, held = _moves(x, y, speed, lit, minimum)
     slow = held & (length > 0.0)
@@ -39,7 +39,7 @@ def move(x, y, speed, lit, minimum, duration, feed):  # type: ignore[no-untyped-
     feed.from_numpy(fed)
 
 
-def move_back(x, y, speed, lit, minimum, d_duration, d_feed, d_x, d_y, d_speed, d_minimum):  # type: ignore[no-untyped-def]
+def move_back(x, y, speed, lit, minimum, d_duration, d_feed, d_x, d_y, d_speed, d_minimum):
     """By length: 1 / v of a duration, 1 / t_min of a feed; by speed, where the minimum does not count."""
     dx, dy, length, v, time, held = _moves(x, y, speed, lit, minimum)
     of_time, of_feed = (a.to_numpy().astype(np.float64) for a in (d_duration, d_feed))
@@ -56,7 +56,7 @@ def move_back(x, y, speed, lit, minimum, d_duration, d_feed, d_x, d_y, d_speed, 
     d_minimum[None] += float((np.where(held, of_time[1:], 0.0) + slower).sum())
 
 
-def _add(array, values):  # type: ignore[no-untyped-def]
+def _add(array, values):
     old = array.to_numpy()
     array.from_numpy((old + values).astype(old.dtype))
 
@@ -81,13 +81,13 @@ dwell = staged_map(
 )
 
 
-def add_up(duration, arrival):  # type: ignore[no-untyped-def]
+def add_up(duration, arrival):
     """In f64, rounded at the end."""
     given = duration.to_numpy()
     arrival.from_numpy(np.cumsum(given.astype(np.float64)).astype(given.dtype))
 
 
-def add_up_back(duration, d_arrival, d_duration):  # type: ignore[no-untyped-def]
+def add_up_back(duration, d_arrival, d_duration):
     """Each duration delays all later arrivals."""
     later = np.cumsum(d_arrival.to_numpy().astype(np.float64)[::-1])[::-1]
     _add(d_duration, later)

@@ -94,7 +94,7 @@ def _convolved(values: np.ndarray, samples: np.ndarray, middle: tuple[int, int])
     return whole[middle[0] : middle[0] + rows, middle[1] : middle[1] + columns]
 
 
-def convolve(ink, stencil, canvas_cells, peak, full, exponent, dose):  # type: ignore[no-untyped-def]
+def convolve(ink, stencil, canvas_cells, peak, full, exponent, dose):
     """D of a flat canvas."""
     given, samples = ink.to_numpy().reshape(canvas_cells.to_numpy()), stencil.to_numpy()
     middle = (samples.shape[0] // 2, samples.shape[1] // 2)
@@ -104,7 +104,7 @@ def convolve(ink, stencil, canvas_cells, peak, full, exponent, dose):  # type: i
 
 def convolve_back(
     ink, stencil, canvas_cells, peak, full, exponent, d_dose, d_ink, d_peak, d_full, d_exponent
-):  # type: ignore[no-untyped-def]
+):
     """The samples turned by half a turn; peak and full scale the dose, the exponent changes the samples."""
     shape, samples = canvas_cells.to_numpy(), stencil.to_numpy()
     given, adjoint = ink.to_numpy().reshape(shape), d_dose.to_numpy().reshape(shape)
@@ -121,7 +121,7 @@ def convolve_back(
     d_exponent[None] += scale * float((adjoint.astype(np.float64) * _convolved(given, logs, middle)).sum())
 
 
-def _power(samples: np.ndarray, exponent) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _power(samples: np.ndarray, exponent) -> np.ndarray:
     """S^n; samples below zero, as measured ones may have, keep their sign."""
     n = float(exponent[None])
     return np.sign(samples) * np.abs(samples.astype(np.float64)) ** n

@@ -248,6 +248,7 @@ def _marlin_example(rng: np.random.Generator) -> dict:
 
 def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> Any:
     """A map of planned motion with one rule for junctions."""
+    roles: dict[str, Any] = {**PATH, **LIMITS, **rule}
     return staged_map(
         name,
         gives={"feed": Output("m s^-1"), "duration": Output("s"), "nominal": Output("m s^-1")},
@@ -267,9 +268,7 @@ def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> An
             Stage(trapezoids, writes=("feed", "duration", "nominal"), backward=trapezoids_back),
         ],
         example=example,
-        **PATH,
-        **LIMITS,
-        **rule,
+        **roles,
     )
 
 

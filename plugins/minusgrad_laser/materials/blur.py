@@ -45,14 +45,14 @@ def diffused(dose: np.ndarray, t: float, closed: bool, rate: bool = False) -> np
     return spread[added : added + rows, added : added + columns]
 
 
-def spread(dose, width, canvas_cells, pixel, closed, blurred):  # type: ignore[no-untyped-def]
+def spread(dose, width, canvas_cells, pixel, closed, blurred):
     """B of a flat canvas."""
     t = 0.5 * (float(width[None]) / float(pixel[None])) ** 2
     given = dose.to_numpy().reshape(canvas_cells.to_numpy())
     blurred.from_numpy(diffused(given, t, closed).reshape(-1))
 
 
-def spread_back(dose, width, canvas_cells, pixel, closed, d_blurred, d_dose, d_width):  # type: ignore[no-untyped-def]
+def spread_back(dose, width, canvas_cells, pixel, closed, d_blurred, d_dose, d_width):
     """dU/dD += K dU/dB;  dU/dwidth += dU/dB . dB/dt width / pixel^2."""
     shape, h, s = canvas_cells.to_numpy(), float(pixel[None]), float(width[None])
     t, adjoint = 0.5 * (s / h) ** 2, d_blurred.to_numpy().reshape(shape)

@@ -107,7 +107,9 @@ def baseline(
 def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
     """The moves of a raster of a target (rows, columns)."""
     lines = _lines(target.T if raster.across else target, raster.pitch / pixel, raster.offset / pixel)
-    along, beside, lit = [], [], []
+    along: list[float] = []
+    beside: list[float] = []
+    lit: list[bool] = []
     forth = True
     for y, runs in lines:
         runs = [(a + raster.inset / pixel, b - raster.inset / pixel) for a, b in runs]
@@ -118,8 +120,8 @@ def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
             lit += [False, True]
         forth ^= bool(ends)
     x, y = (np.array(values) * pixel for values in ((beside, along) if raster.across else (along, beside)))
-    lit = np.array(lit)
-    return Toolpath(x, y, raster.exposure * raster.speed * lit, np.full(len(x), raster.speed), lit)
+    on = np.array(lit)
+    return Toolpath(x, y, raster.exposure * raster.speed * on, np.full(len(x), raster.speed), on)
 
 
 def _scored(

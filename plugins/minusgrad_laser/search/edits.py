@@ -81,7 +81,7 @@ def merged(path: Points, shortest: float, straight: float) -> Points:
         useless = _off(a, p, b) < straight and high - low <= 0.05 * high
         gone[i] = useless or min(length[i], length[i + 1]) < shortest
     move = path.move.copy()
-    for i in np.flatnonzero(gone):
+    for i in np.flatnonzero(gone).tolist():
         both = length[i : i + 2]
         share = both / both.sum() if both.any() else np.array([0.5, 0.5])
         move[i + 1] = share @ path.move[i : i + 2]

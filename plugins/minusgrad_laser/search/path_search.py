@@ -111,7 +111,7 @@ class PathSearch(Adam):
         if self.editor is None or not self.editor.due(self.step + 1):
             return there
         for edit in self.editor.edits(self._blame):
-            there = self._tried(there, edit)
+            there = self._tried(there, edit, self.editor.slack)
         return there
 
     def _follow(self, objective: Any, step: int) -> None:
@@ -124,7 +124,7 @@ class PathSearch(Adam):
 
     # Edits
 
-    def _tried(self, there: Any, edit: Callable[[Points, int], Points]) -> Any:
+    def _tried(self, there: Any, edit: Callable[[Points, int], Points], slack: float) -> Any:
         """The point after an edit, or `there` if it raises the energy by more than the slack."""
         before = self._points(), self.mean, self.square, self.used
         lit = self.objective.fields["lit"].values.copy()
@@ -133,7 +133,7 @@ class PathSearch(Adam):
             return there
         self._take(after)
         found = self._evaluated()
-        if found.finite and found.energy <= there.energy + self.editor.slack:
+        if found.finite and found.energy <= there.energy + slack:
             return found
         _, self.mean, self.square, self.used = before
         self.objective.fields["lit"].set(lit)
@@ -156,7 +156,7 @@ class PathSearch(Adam):
         """Set fields and means to an edited path, with the spare points on its last."""
         n, self.used = len(self.objective.fields["lit"].values), len(path)
         rows = np.minimum(np.arange(n), len(path) - 1)
-        columns = {}
+        columns: dict[tuple[int, str], np.ndarray] = {}
         for names, values in ((POINT, path.point), (MOVE, path.move)):
             columns |= {(k, name): values[rows, 2 * k + j] for k in range(3) for j, name in enumerate(names)}
         lit = np.append(path.lit, np.zeros(n - len(path), bool))
@@ -176,7 +176,7 @@ class PathSearch(Adam):
         return self.coordinates.components(parts)
 
     def _blame(self, path: Points) -> np.ndarray:
-        errors = self.editor.errors
+        errors = None if self.editor is None else self.editor.errors
         if errors is None:
             return np.zeros(len(path))
         developed, target = (self.objective.fields[n].values for n in (errors.developed, "target"))

@@ -58,10 +58,8 @@ class Editing(Record):
         if self.size is not None:
             context.potential.fields[self.developed]
             errors = ErrorsAlong(*self.size, own["pixel"], own["beside"], self.developed)
-        lengths = (own[name] for name in ("longest", "shortest", "straight"))
-        return Editor(
-            self.every, self.until, *lengths, own["dark"], own["gap"], own["slack"], self.order, errors
-        )
+        sizes = {name: own[name] for name in ("longest", "shortest", "straight", "dark", "gap", "slack")}
+        return Editor(self.every, self.until, **sizes, order=self.order, errors=errors)
 
 
 class PathSearchBlock(AdamBlock):

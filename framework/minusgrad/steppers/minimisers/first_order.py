@@ -95,7 +95,7 @@ class Adam(Minimiser):
     Its means outlast a change of U: they fade by themselves, and a method for noisy slopes expects such.
     """
 
-    kept = ("mean", "square")
+    kept: tuple[str, ...] = ("mean", "square")
 
     def __init__(
         self,
