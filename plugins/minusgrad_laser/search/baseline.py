@@ -121,7 +121,7 @@ def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
         forth ^= bool(ends)
     points = pixel * np.array([beside, along] if raster.across else [along, beside])
     on = np.array(lit)
-    return Toolpath(*points, raster.exposure * raster.speed * on, np.full(len(x), raster.speed), on)
+    return Toolpath(*points, raster.exposure * raster.speed * on, np.full(len(on), raster.speed), on)
 
 
 def _scored(
