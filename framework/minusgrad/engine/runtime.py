@@ -14,6 +14,7 @@ values, because their arrays do not belong to the engine. Fields of the engine i
 kernel that reads one after a restart ends the process, in Taichi alone too.
 """
 
+import gc
 import io
 import math
 import os
@@ -208,6 +209,8 @@ def start(options: Options | None = None) -> None:
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
     _Running.options = None
     _refuse_small_address_space()
+    if _Running.starts:  # what is garbage now, and would be freed in the next engine, ends with its own
+        gc.collect()
     try:
         _init(ti, options)
     except RuntimeError as error:
