@@ -27,8 +27,8 @@ from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserEr
 from .canvas import Canvas, CanvasTable
 from .contours import Contour
 from .dose.stencils import AnyStencil
-from .materials.response_table import DepthTable
-from .materials.thermal_memory import earlier_moves
+from .materials.earlier_moves import earlier_moves
+from .materials.measured_depths import DepthTable
 from .paths.curve import Curve
 from .paths.kinds import AnyPath
 from .targets.kinds import AnyTarget

@@ -19,8 +19,6 @@ as tau^-3/2.
 from math import inf, pi
 from typing import Any
 
-import numpy as np
-
 from minusgrad.plugin import Node, Parameter, local_map, ti
 
 MOVES: dict[str, Any] = {
@@ -31,13 +29,6 @@ MOVES: dict[str, Any] = {
     "duration": Node("s"),
     "arrival": Node("s"),
 }
-
-
-def earlier_moves(points: int, recent: int) -> np.ndarray:
-    """Rows (i, i - 1, j, j - 1) of each move i and the `recent` moves j before it, the latest first."""
-    i, lag = np.meshgrid(np.arange(2, points), np.arange(1, recent + 1), indexing="ij")
-    rows = np.stack([i, i - 1, i - lag, i - lag - 1], axis=-1).reshape(-1, 4)
-    return rows[rows[:, 3] >= 0].astype(np.int32)
 
 
 @local_map(

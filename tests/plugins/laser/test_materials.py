@@ -14,7 +14,8 @@ from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import UserError
 from minusgrad.scene.units import UnitSystem
 from minusgrad_laser.materials.blur import blur, open_blur
-from minusgrad_laser.materials.response_table import DepthTable, depth_table
+from minusgrad_laser.materials.measured_depths import DepthTable
+from minusgrad_laser.materials.response_table import depth_table
 from minusgrad_laser.materials.responses import linear_response, sigmoid_threshold
 from tests.support.energies import readout
 

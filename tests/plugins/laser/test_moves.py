@@ -11,7 +11,8 @@ from minusgrad import Fields, Node, Potential, bind, bind_staged, local_energy
 from minusgrad.app.runs import build
 from minusgrad.assembly.simulation import Simulation
 from minusgrad_laser.dose.dwell import clock, dwell
-from minusgrad_laser.materials.thermal_memory import earlier_moves, thermal_memory, warm_power
+from minusgrad_laser.materials.earlier_moves import earlier_moves
+from minusgrad_laser.materials.thermal_memory import thermal_memory, warm_power
 
 X = np.array([0.0, 3.0, 3.0, 3.5, 7.5, 7.0])
 Y = np.array([0.0, 4.0, 4.0, 4.0, 7.0, 7.0])
