@@ -16,7 +16,7 @@ from minusgrad import Datum, Fields, Node, Parameter, Potential, Table, Time, bi
 from minusgrad.codegen.derivative_request import ADJOINT, DerivativeRequest
 from minusgrad.codegen.hessians.hessian_loops import HessianLoops, LaneHessians
 from minusgrad.codegen.lane_loops import Lanes
-from minusgrad.codegen.node_lane_loops import NodeLanes
+from minusgrad.codegen.node_lanes.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Motion
 from minusgrad.energies.roles import Linear

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from minusgrad import Body, Cell, Fields, Node, Parameter, Potential, Table, bind, local_energy, local_map, ti
-from minusgrad.codegen import node_lane_loops as rooms
-from minusgrad.codegen.node_lane_loops import NodeLanes
+from minusgrad.codegen.node_lanes import node_lane_loops as rooms
+from minusgrad.codegen.node_lanes.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.codegen.windows.scatter_lane_loops import WindowLanes
 from minusgrad.energies.fields import Grid

@@ -23,10 +23,10 @@ from minusgrad import (
 )
 from minusgrad.adjoint.programs.program_check import of_program
 from minusgrad.check import term_check
-from minusgrad.codegen import stencil_lane_loops
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.map_loops import MapLoops
-from minusgrad.codegen.stencil_lane_loops import StencilLanes
+from minusgrad.codegen.node_lanes import stencil_lane_loops
+from minusgrad.codegen.node_lanes.stencil_lane_loops import StencilLanes
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import MiscompiledError
 from minusgrad.plugin import Evolution

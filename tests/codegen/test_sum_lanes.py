@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Output, Parameter, Potential, bind, local_energy, local_map
-from minusgrad.codegen import loop_choice, sum_lanes
-from minusgrad.codegen.sum_lanes import SumLanes
+from minusgrad.codegen import loop_choice
+from minusgrad.codegen.node_lanes import sum_lanes
+from minusgrad.codegen.node_lanes.sum_lanes import SumLanes
 from minusgrad.engine import runtime
 
 

@@ -38,7 +38,10 @@ ALLOWED = {
     "momentum_with_force": "a map that takes a force, which a slope derives",
     "momentum_with_stress": "a map that takes a stress, which a slope derives",
 }
-STAGED = ("minusgrad_rendering/marching.py",)
+STAGED = (
+    "minusgrad_rendering/marching.py",
+    *(f"minusgrad_laser/machine/{name}.py" for name in ("corners", "moves", "planned_motion", "power_slew")),
+)
 """Kernels of staged maps. Their `backward` is by hand, and `check` compares it with Taylor's remainder."""
 
 

@@ -17,7 +17,7 @@ import pytest
 from minusgrad import Cell, Datum, Fields, Node, Potential, bind, local_energy, local_map, ti
 from minusgrad.check import term_check
 from minusgrad.codegen.kept_traces import KEPT
-from minusgrad.codegen.node_lane_loops import NodeLanes
+from minusgrad.codegen.node_lanes.node_lane_loops import NodeLanes
 from minusgrad.energies.fields import Grid
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.symbolic import ties

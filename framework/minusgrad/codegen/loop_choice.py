@@ -12,7 +12,7 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import runtime
-from . import lane_loops, stencil_lane_loops, sum_lanes
+from . import lane_loops
 from .expansions import image_sums
 from .kept_traces import KEPT
 from .lane_loops import Lanes
@@ -22,9 +22,10 @@ from .neighbours import listed_lanes
 from .neighbours.leaf_lanes import LeafLanes
 from .neighbours.listed_lanes import ListedLanes
 from .neighbours.listed_map_lanes import ListedMapLanes
-from .node_lane_loops import NodeLanes, one_of_each
-from .stencil_lane_loops import StencilLanes
-from .sum_lanes import SumLanes
+from .node_lanes import stencil_lane_loops, sum_lanes
+from .node_lanes.node_lane_loops import NodeLanes, one_of_each
+from .node_lanes.stencil_lane_loops import StencilLanes
+from .node_lanes.sum_lanes import SumLanes
 from .term_loops import Emitter
 from .windows import scatter_lane_loops
 from .windows.gather_loops import GatherLoops

@@ -119,9 +119,9 @@ def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
             beside += [y, y]
             lit += [False, True]
         forth ^= bool(ends)
-    points = pixel * np.array([beside, along] if raster.across else [along, beside])
+    x, y = pixel * np.array([beside, along] if raster.across else [along, beside])
     on = np.array(lit)
-    return Toolpath(*points, raster.exposure * raster.speed * on, np.full(len(on), raster.speed), on)
+    return Toolpath(x, y, raster.exposure * raster.speed * on, np.full(len(on), raster.speed), on)
 
 
 def _scored(

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.node_tuples import AllCombinations
-from ..energies.fields import Field
-from ..energies.local_map import LocalMap
-from ..energies.term import Term
-from ..engine import lane_blocks, storage
-from ..engine.kernels import Code
-from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, adjoint_of
-from .map_loops import MapLoops, given
+from ...elements.node_tuples import AllCombinations
+from ...energies.fields import Field
+from ...energies.local_map import LocalMap
+from ...energies.term import Term
+from ...engine import lane_blocks, storage
+from ...engine.kernels import Code
+from ...symbolic.scalar import Scalar
+from ..derivative_request import DerivativeRequest, adjoint_of
+from ..map_loops import MapLoops, given
+from ..statements import indented
+from ..term_loops import Emitter
+from ..verification.sweep_verification import verify_sums
 from .node_lane_loops import PART, NodeLanes
-from .statements import indented
-from .term_loops import Emitter
-from .verification.sweep_verification import verify_sums
 
 BUFFER = "sums"
 """The name of the array with the sums over chunks."""

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.roles import Datum
-from ..energies.term import Term
-from ..engine import lane_blocks, storage
-from ..engine.kernels import dealt
-from ..symbolic.graph import inputs
-from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, Place, outputs
-from .lane_statements import SMALL, AllVectors
-from .statements import indented
-from .term_loops import Emitter
+from ...energies.roles import Datum
+from ...energies.term import Term
+from ...engine import lane_blocks, storage
+from ...engine.kernels import dealt
+from ...symbolic.graph import inputs
+from ...symbolic.scalar import Scalar
+from ..derivative_request import TOTAL, Place, outputs
+from ..lane_statements import SMALL, AllVectors
+from ..statements import indented
+from ..term_loops import Emitter
 
 PART = 4096
 """Nodes whose energies are summed together."""

@@ -18,24 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.local_energy import INSIDE
-from ..energies.roles import Datum, Node
-from ..energies.term import Term
-from ..engine import runtime, storage
-from ..engine.kernels import Code, dealt
-from ..symbolic.graph import inputs, reachable
-from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, Place, Sweep, outputs
-from .lane_statements import SMALL, AllVectors, serve
-from .map_loops import MapLoops, given
-from .statements import DOT, indented, is_tangent, leaf_name, subscript
-from .term_loops import Emitter
-from .tracing import Trace, of_term
-from .verification.element_samples import Number, Places, Sample, rows_of
-from .verification.kernel_verification import compare
-from .verification.sweep_verification import relaunched, verify_map, verify_sweep
-from .windows.scatter_loops import OfCell
+from ...energies.fields import Field
+from ...energies.local_energy import INSIDE
+from ...energies.roles import Datum, Node
+from ...energies.term import Term
+from ...engine import runtime, storage
+from ...engine.kernels import Code, dealt
+from ...symbolic.graph import inputs, reachable
+from ...symbolic.scalar import Scalar
+from ..derivative_request import DerivativeRequest, Place, Sweep, outputs
+from ..lane_statements import SMALL, AllVectors, serve
+from ..map_loops import MapLoops, given
+from ..statements import DOT, indented, is_tangent, leaf_name, subscript
+from ..term_loops import Emitter
+from ..tracing import Trace, of_term
+from ..verification.element_samples import Number, Places, Sample, rows_of
+from ..verification.kernel_verification import compare
+from ..verification.sweep_verification import relaunched, verify_map, verify_sweep
+from ..windows.scatter_loops import OfCell
 
 LEAST_CELLS = 16_384
 """Smaller grids have plain loops, of which many steps can stand in one kernel."""
