@@ -36,8 +36,12 @@ FULL = Parameter(
     reason="it divides the fluence",
     about="Fluence that counts as dose one.",
 )
-FAR = 3.0
-"""Where a Gaussian spot ends, in units of w: at exp(-18) = 1.5e-8 of its peak."""
+FAR = 3.0037
+"""Where a Gaussian spot ends, in units of w: at 1.5e-8 of its peak, exp(-18).
+
+No round number: at round waists and pixels, whole rows of cells would lie on the rim, and leave it at once
+when the waist shrinks by a rounding.
+"""
 SHORT = 1e-4
 """A segment as short as this, in units of w, is a point."""
 
