@@ -3,7 +3,9 @@
     U = (1 - soft intersection over union)  +  TIME job time / T,       T = area / (pitch speed / 2)
 
 T is about the time of the job, so that the weight of time does not depend on the size of the picture. The
-limits of the machine hold by construction: bounds of power, speed and field, and the planned motion. A
+limits of the machine hold by construction: bounds of power, speed and field, and the planned motion, whose
+`nominal` is the speed that is programmed; where the laser's power has a slew rate, `power_slew` gives the
+power. The dose is that of these two, except with constant power (M3), where it is that of the mean feed. A
 sharper and sharper threshold makes the soft overlap the overlap of the cut maps; the rate falls at the end.
 """
 
@@ -83,7 +85,8 @@ def text(
     step = f"{0.2e6 * profile.spot:.6g}"
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
     points = int(2.0 * area / (apart * 3.0 * profile.spot)) + 200
-    follows = profile.dynamic_power
+    speeds = "nominal" if profile.dynamic_power else "feed"
+    slews = profile.power_slew < inf
     jerk = profile.dialect == "marlin" and profile.jerk is not None
     corner = (
         f"axis_jerk = {_each(profile.jerk, 1e3, 'mm/s')}"
@@ -112,9 +115,6 @@ power = "{begun * speed:.6g} W"
 speed = "{1e3 * speed:.6g} mm/s"
 spare = {points}
 
-[[map]] # the laser is off on travels
-kind = "blanking"
-
 [[map]]
 kind = "planned_motion{"_by_jerk" if jerk else ""}"
 axis_speed = {_each(profile.speed, 1e3, "mm/s")}
@@ -124,9 +124,12 @@ line_time = "{1e3 * gap:.9g} ms"
 lit_time = "{1e3 * profile.minimum_dwell:.9g} ms"
 planner_blocks = {profile.planner_blocks}
 
+{_slew(profile.power_slew) if slews else ""}[[map]] # the laser is off on travels
+kind = "blanking"
+{'fields = { power = "drive" }' + chr(10) if slews else ""}
 [[map]]
 kind = "gaussian_dose"
-fields = {{ power = "beam"{"" if follows else ', speed = "feed"'} }}
+fields = {{ power = "beam", speed = "{speeds}" }}
 waist = "{1e6 * profile.waist:.9g} um"
 full = "{exposure.full:.9g} J/m^2"
 
@@ -201,6 +204,11 @@ def _spacing(start: Start, spot: float) -> str:
     """Points along strokes; the lines of a raster come one after another, contours by short travels."""
     order = "given" if start == "raster" else "nearest"
     return f'spacing = "{4e6 * spot:.9g} um", order = "{order}"'
+
+
+def _slew(rate: float) -> str:
+    """The map of the power that the laser can follow; rate [W/s]."""
+    return f'[[map]]\nkind = "power_slew"\nslew = "{rate:.9g} W/s"\n\n'
 
 
 def _each(axes: tuple[float, float] | None, factor: float, unit: str) -> str:

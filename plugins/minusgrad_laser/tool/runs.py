@@ -83,12 +83,18 @@ def clear(request: Request) -> None:
 
 
 def toolpath(run: Any) -> Toolpath:
-    """The path at the end of a run, in SI units, without spare points at its end."""
+    """The path at the end of a run, in SI units, without spare points at its end.
+
+    Its speed is the `nominal` one where motion is planned, its power the `drive` where the laser has a slew
+    rate: what the dose is made of, within the limits of the machine.
+    """
     simulation = run.simulation
     units = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "lit": "1"}
+    limited = {"power": "drive", "speed": "nominal"}
+    source = {name: limited[name] if limited.get(name) in simulation.fields else name for name in units}
     path = Toolpath(
         **{
-            name: simulation.fields[name].values.astype(np.float64) * simulation.units.in_si(unit)
+            name: simulation.fields[source[name]].values.astype(np.float64) * simulation.units.in_si(unit)
             for name, unit in units.items()
         }
     )
