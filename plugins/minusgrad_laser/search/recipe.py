@@ -1,8 +1,10 @@
 """The recipe: the scene that searches for the path of a job, as the text of a scene file.
 
-    U = (1 - soft intersection over union)  +  TIME job time / T,       T = area / (pitch speed / 2)
+    U = (1 - soft intersection over union)  +  TIME job time / T,       T = area / (pitch v)
+    v = min(speed, sqrt(acceleration sqrt(area))) / 2
 
-T is about the time of the job, so that the weight of time does not depend on the size of the picture. The
+T is about the time of the job, so that the weight of time does not depend on the size of the picture: v is
+half of what the machine reaches, which in a small picture is its speed after half the way across. The
 limits of the machine hold by construction: bounds of power, speed and field, and the planned motion, whose
 `nominal` is the speed that is programmed; where the laser's power has a slew rate, `power_slew` gives the
 power. The dose is that of these two, except with constant power (M3), where it is that of the mean feed. A
@@ -10,7 +12,7 @@ sharper and sharper threshold makes the soft overlap the overlap of the cut maps
 """
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
@@ -80,7 +82,8 @@ def text(
     begun = min(2.0 * needed, most / slowest)
     speed = min(fastest, most / begun)
     area = float(np.count_nonzero(picture.target > 0.5)) * h * h
-    weight = time / (area / (apart * 0.5 * fastest))
+    mean = 0.5 * min(fastest, sqrt(min(profile.acceleration) * sqrt(area)))
+    weight = time * apart * mean / area
     width, height = (min((columns - 1) * h, profile.field[0]), min((rows - 1) * h, profile.field[1]))
     step = f"{0.2e6 * profile.spot:.6g}"
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
