@@ -8,6 +8,9 @@ which stays if it raises the energy by no more than `slack`:
     strokes get an order of shorter travel                            (`ordered`)
     long moves, and those along which dose and target differ, are cut in two, as far as spare points reach
 
+Where motion is planned, a short move is slower than asked for. Then edits take the nominal speed for the
+speed, and the power becomes what keeps the exposure, power over nominal speed, of the moves that they give.
+
 The number of points is fixed, n. The first `used` are the path; the spare ones lie on its last point, dark,
 and move with it. The means of Adam go with their points. An edit is a function of what a checkpoint holds, so
 a search that is resumed has the same bits.
@@ -29,6 +32,8 @@ from .schedule import RATE, Course
 POINT, MOVE = ("x", "y"), ("power", "speed")
 PATH = POINT + MOVE
 """The fields of a path, in the order of the columns of `Points`."""
+NOMINAL = "nominal"
+"""The field of the speed within the limits of the machine, where motion is planned."""
 
 
 @dataclass(frozen=True)
@@ -144,9 +149,12 @@ class PathSearch(Adam):
         """The path, with Adam's means of its unknowns as further columns."""
         fields, means = self.objective.fields, self.coordinates.spread(self.mean)
         squares = self.coordinates.spread(self.square)
+        now = {name: fields[name].values for name in PATH}
+        if NOMINAL in fields:
+            now["speed"] = np.where(fields["lit"].values > 0.5, fields[NOMINAL].values, now["speed"])
         point, move = (
-            np.stack([of[name][: self.used] for of in (values, means, squares) for name in names], axis=1)
-            for names, values in ((names, {n: fields[n].values for n in names}) for names in (POINT, MOVE))
+            np.stack([of[name][: self.used] for of in (now, means, squares) for name in names], axis=1)
+            for names in (POINT, MOVE)
         )
         return Points(
             point.astype(np.float64), move.astype(np.float64), fields["lit"].values[: self.used] > 0.5
@@ -165,9 +173,19 @@ class PathSearch(Adam):
             fields[name].set(columns[0, name].astype(fields.dtype))
         fields["lit"].set(lit.astype(fields.dtype))
         self.coordinates.confine()
+        if NOMINAL in fields:
+            self._keep_exposure(columns[0, "power"] / columns[0, "speed"], lit)
         self.mean, self.square = (
             self.coordinates.components({name: columns[k, name] for name in PATH}) for k in (1, 2)
         )
+
+    def _keep_exposure(self, exposure: np.ndarray, lit: np.ndarray) -> None:
+        """Set the power to what gives this exposure [J/m] at the nominal speed of the edited moves."""
+        self._evaluated()
+        fields = self.objective.fields
+        power = np.where(lit, exposure * fields[NOMINAL].values, fields["power"].values)
+        fields["power"].set(power.astype(fields.dtype))
+        self.coordinates.confine()
 
     def _tied(self, z: np.ndarray) -> np.ndarray:
         parts = self.coordinates.spread(z)
