@@ -10,7 +10,7 @@ import numpy as np
 
 from ..machine.profile import Profile
 from ..virtual_machine.planner import Plan
-from .moves import Moves, most_levels
+from .moves import Moves, least_level, most_levels
 
 TIMES = (np.arange(64) + 0.5) / 64.0
 """Parts of a move's duration at which its speed is looked at."""
@@ -28,7 +28,8 @@ def dithered(
     seconds = planned.durations.sum(axis=1)
     part = np.minimum(_speeds(planned, chosen) / feeds[chosen, None], 1.0)
     wanted = (moves.wanted / moves.feed * planned.length)[chosen]
-    most = most_levels(profile) - 1
+    most, low = most_levels(profile) - 1, least_level(profile)
+    low = step if low == 1 else low - 0.5
     found, left, before = np.zeros(len(moves)), 0.0, -2
     rows = zip(np.flatnonzero(chosen).tolist(), part, wanted.tolist(), seconds[chosen].tolist(), strict=True)
     for k, parts, energy, time in rows:
@@ -36,7 +37,7 @@ def dithered(
             left = 0.0
         aim = (energy + left) / time
         guess = (aim - 0.5) / parts.mean() + TRIED
-        tried = np.append(np.clip(np.rint(guess / step) * step, step, most), 0.0)
+        tried = np.append(np.clip(np.rint(guess / step) * step, low, most), 0.0)
         levels = np.floor(tried[:, None] * parts + 1e-9).mean(axis=1) + 1.0
         levels[-1] = 0.0
         best = int(np.argmin(np.abs(levels - aim)))

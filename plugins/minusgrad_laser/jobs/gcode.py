@@ -32,10 +32,18 @@ CRUISE = 0.98
 def write(toolpath: Toolpath, profile: Profile) -> str:
     """The text of a job file in the machine's dialect.
 
-    Raises `UserError` with the list of limits that the toolpath breaks.
+    Raises `UserError` with the list of limits that the toolpath, or the file, breaks, and for a toolpath that
+    has no move once places are rounded to 1 um.
     """
     _refuse(broken(toolpath, profile))
-    moves = compensated(of_toolpath(toolpath, profile), profile)
+    moves = of_toolpath(toolpath, profile)
+    if not len(moves):
+        longest = 1e6 * max(np.abs(np.diff(z)).max() for z in (toolpath.x, toolpath.y))
+        raise UserError(
+            f"toolpath: no move is longer than 1 um, got {longest:.3g} um along an axis at most; files have"
+            " places of 1 um, so merge moves, or scale the drawing up"
+        )
+    moves = compensated(moves, profile)
     body = _marlin if profile.dialect == "marlin" else _grbl
     text = "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
     program = parse(text, profile)

@@ -14,8 +14,10 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
     """A sentence for each kind of limit that is broken, with the first point at fault; empty if none is."""
     if len(toolpath) < 2:
         return [f"a toolpath has two points at least, got {len(toolpath)}"]
-    for name in ("x", "y", "power", "speed", "lit"):
+    for name in ("x", "y", "lit", "power", "speed"):
         values = np.asarray(getattr(toolpath, name), float)[0 if name in "xy" else 1 :]
+        if name == "speed":  # travels go as fast as the machine can
+            values = np.where(toolpath.lit[1:].astype(bool), values, 0.0)
         if not np.isfinite(values).all():
             k = int(np.flatnonzero(~np.isfinite(values))[0]) + (name not in "xy")
             return [f"{name} is a number, got {getattr(toolpath, name)[k]} at point {k}"]

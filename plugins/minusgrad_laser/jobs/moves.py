@@ -9,6 +9,7 @@ they reach.
 """
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -61,18 +62,24 @@ def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
     return Moves(places[keep], feed, wanted, lit)
 
 
+def least_level(profile: Profile) -> int:
+    """The smallest digital value at which the laser has its least power or more."""
+    least, most = profile.power
+    return max(1, ceil(least / most * most_levels(profile) - 1e-9))
+
+
 def digital(moves: Moves, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """Levels (m,) of the power, whole numbers, and feeds (m,) [m/s] that make up for rounding.
 
     If the nearest level would need more feed than the axes reach, the one below is taken.
     """
-    wanted, reach = moves.wanted, reached(moves.places, profile)
-    levels = np.where(wanted > 0.0, np.clip(np.rint(wanted), 1.0, most_levels(profile)), 0.0)
+    wanted, reach, low = moves.wanted, reached(moves.places, profile), float(least_level(profile))
+    levels = np.where(wanted > 0.0, np.clip(np.rint(wanted), low, most_levels(profile)), 0.0)
     if not follows(profile):
         return levels.astype(int), np.minimum(moves.feed, reach)
     safe = np.where(wanted > 0.0, wanted, 1.0)
-    too_fast = (moves.feed * levels / safe > reach) & (levels > 1.0)
-    levels = np.where(too_fast, np.minimum(levels, np.maximum(np.floor(wanted), 1.0)), levels)
+    too_fast = (moves.feed * levels / safe > reach) & (levels > low)
+    levels = np.where(too_fast, np.minimum(levels, np.maximum(np.floor(wanted), low)), levels)
     feeds = np.where(wanted > 0.0, moves.feed * levels / safe, moves.feed)
     return levels.astype(int), np.minimum(feeds, reach)
 

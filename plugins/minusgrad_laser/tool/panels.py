@@ -45,7 +45,13 @@ def of(evidence: Evidence) -> list[Panel]:
             "Dose over the dose that is meant; more than 1 where the head slows down.",
             over,
         ),
-        Panel("motion", "Motion", "Speed and power that the machine attains; dashed: limits.", motion, False),
+        Panel(
+            "motion",
+            "Motion",
+            "Speed and power that the machine attains; dashed: of one axis, and full power.",
+            motion,
+            False,
+        ),
     ]
     if evidence.target is not None:
         shown[1] = Panel(
@@ -133,7 +139,8 @@ def power(axes: Any, e: Evidence) -> None:
 
 
 def speed(axes: Any, e: Evidence) -> None:
-    _path(axes, e, e.path.speed, (0.0, max(e.machine.speed)), "speed [mm/s]", 1e3)
+    drawn = e.path.speed[1:][e.path.lit[1:].astype(bool)]  # along a diagonal above that of an axis
+    _path(axes, e, e.path.speed, (0.0, max(*e.machine.speed, *drawn)), "speed [mm/s]", 1e3)
 
 
 def motion(axes: Any, e: Evidence) -> None:
@@ -143,7 +150,7 @@ def motion(axes: Any, e: Evidence) -> None:
     axes.axhline(max(e.machine.speed) * 1e3, color=COOL, lw=0.8, ls="--")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("speed [mm/s]", color=COOL)
-    axes.set_ylim(0.0, 1.12 * max(e.machine.speed) * 1e3)
+    axes.set_ylim(0.0, 1.12e3 * max(*e.machine.speed, m.speed.max(initial=0.0)))
     axes.set_xlim(0.0, e.seconds or None)
     right = axes.twinx()
     right.plot(t, m.power, color=WARM, lw=0.6, alpha=0.8, rasterized=len(t) > 4000)

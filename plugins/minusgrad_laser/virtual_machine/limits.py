@@ -1,10 +1,17 @@
-"""Limits of a machine, checked on the program of a job file and on the motion that was planned for it."""
+"""Limits of a machine, checked on the program of a job file and on the motion that was planned for it.
+
+The slew is that of the programmed power, the power at the programmed speed: between lit blocks that follow
+each other it changes by at most slew (t_k + t_{k+1}) / 2, t the planned durations. In M4 the power follows
+the speed as well, and is 0 at rest whatever the file says: that change is the machine's, and is not checked.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ..machine.profile import Profile
+from .motion import quantised
 from .planner import Plan, limit
 from .program import Program
 
@@ -12,16 +19,22 @@ SLACK = 1e-6
 """Of a limit, for rounding."""
 MOST = 20
 """Violations of one kind that are listed one by one."""
+PLACES = 2.0**0.5 * 1e-6
+"""By which places of 1 um may change the length of a move [m]."""
 
 
 def violations(program: Program, plan: Plan, profile: Profile, name: str = "job") -> tuple[str, ...]:
-    """One sentence for each broken limit, with its line: field, feed, rates, dwell, power, the end."""
+    """One sentence for each broken limit, with its line: field, feed, dwell, least power, slew,
+    blanking, rates, and the program's own (power above the range, a laser that is on at the end)."""
     found = list(program.violations)
     lit = (program.power > 0.0) & (plan.length > 0.0)
     for kind in (
         _field(program, profile),
         _feeds(program, plan, profile),
         _dwells(program, plan, profile, lit),
+        _least(program, profile, lit),
+        _slews(program, plan, profile, lit),
+        _travels(program, plan, profile, lit),
         _rates(program, plan, profile),
     ):
         listed = [f"{name}:{line}: {text}" for line, text in kind]
@@ -56,6 +69,45 @@ def _dwells(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> 
         yield (
             int(program.line[k]),
             f"a lit move is too short in time, got {got:.3g} ms; {least:g} is the least",
+        )
+
+
+def _least(program: Program, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+    least, most = profile.power
+    got = quantised(program.power, replace(profile, power=(0.0, most)))
+    for k in np.flatnonzero(lit & (got < least * (1.0 - SLACK))):
+        yield (
+            int(program.line[k]),
+            f"power below the least, got {got[k]:.4g} W; it is 0, or {least:g} W at least",
+        )
+
+
+def _slews(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+    """Half a level of each power, and the rounding of places, are no violation."""
+    if not np.isfinite(profile.power_slew):
+        return
+    moving = np.flatnonzero(plan.length > 0.0)
+    seconds = plan.durations.sum(axis=1)[moving]
+    longer = seconds * (1.0 + PLACES / plan.length[moving])
+    level = profile.power[1] / (2**profile.bits - 1)
+    change = np.abs(np.diff(program.power[moving]))
+    most = profile.power_slew * 0.5 * (longer[1:] + longer[:-1]) * (1.0 + SLACK) + level
+    for k in np.flatnonzero(lit[moving[1:]] & lit[moving[:-1]] & (change > most)):
+        got = 2.0 * change[k] / (seconds[k] + seconds[k + 1])
+        yield (
+            int(program.line[moving[k + 1]]),
+            f"power changes too fast, got {got:.4g} W/s; the laser follows {profile.power_slew:g}",
+        )
+
+
+def _travels(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+    if profile.blanking:
+        return
+    after = np.cumsum(lit) > 0
+    for k in np.flatnonzero(after & ~lit & (plan.length > 0.0)):
+        yield (
+            int(program.line[k]),
+            f"a travel of a laser that is never off, got {plan.length[k] * 1e3:.3f} mm; draw it",
         )
 
 

@@ -2,9 +2,9 @@
 
 GRBL 1.1 in laser mode ($32=1): G0 is always dark; in M3 the power of a move is constant, in M4 it is scaled
 by actual over programmed speed; M3, M4 and M5 that change the state, and S without a move, stop the head.
-Marlin: `M3 I` gives the power with the moves, G0 is dark; M106 S sets the power at the pin of the fan (0 to
-255), for G0 as well, until M107. Sources: the wiki of GRBL 1.1 (Laser Mode, Commands), the G-code reference
-of Marlin 2.1.
+Marlin: `M3 I` gives the power with the moves, G0 is dark; after M3 without I the power is constant, and holds
+in G0, which is noted; M106 S sets the power at the pin of the fan (0 to 255), for G0 as well, until M107.
+Sources: the wiki of GRBL 1.1 (Laser Mode, Commands), the G-code reference of Marlin 2.1.
 """
 
 from dataclasses import dataclass, field
@@ -105,6 +105,8 @@ class _Reader:
     y: float = 0.0
     halt: bool = False
     ended: int = 0
+    standard: list[int] = field(default_factory=list)
+    """Lines with a G0 that is lit, since M3 has no I (Marlin)."""
     rows: list[tuple[float, ...]] = field(default_factory=list)
     points: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
     notes: list[str] = field(default_factory=list)
@@ -218,9 +220,10 @@ class _Reader:
         most = self.profile.power[1]
         if self.fan > 0.0:
             return self.fan * most, False
-        if rapid or self.mode == 5:
+        grbl = self.profile.dialect == "grbl"
+        if self.mode == 5 or (rapid and (grbl or self.inline)):
             return 0.0, False
-        dynamic = self.mode == 4 if self.profile.dialect == "grbl" else self.profile.dynamic_power
+        dynamic = self.mode == 4 if grbl else self.inline and self.profile.dynamic_power
         return self.s * most, dynamic
 
     def _place(self, values: dict[str, float]) -> tuple[float, float]:
@@ -246,6 +249,8 @@ class _Reader:
         feed = inf if rapid and (not marlin or np.isnan(self.feed)) else self.feed
         start, end = (self.x, self.y), self._place(values)
         power, dynamic = self._beam(rapid)
+        if rapid and power > 0.0 and self.fan == 0.0 and end != start:
+            self.standard.append(line.number)
         for place in self._ways(line, values, start, end):
             if place != self.points[-1]:
                 self._add(command, line, place, feed, power, dynamic, 0.0)
@@ -313,8 +318,18 @@ class _Reader:
             self.violations.append(f"{last}: the laser is on at the end; end the file with M5 (or M107)")
         elif self.mode == 4:
             self.notes.append(f"{last}: M4 holds at the end: dark while nothing moves; end the file with M5")
+        if self.standard:
+            first, more = self.standard[0], len(self.standard) - 1
+            also = f" (and {more} more)" if more else ""
+            self.notes.append(f"{self.name}:{first}: G0 is lit{also}, since M3 has no I; write M3 I")
         x, y = np.array(self.points).T
         feed, power, dynamic, line, command, halt, wait = np.array(self.rows, float).T
+        moving = np.flatnonzero((np.diff(x) != 0.0) | (np.diff(y) != 0.0))
+        if len(moving) and power[moving[0]] > 0.0:
+            self.notes.append(
+                f"{self.name}:{int(line[moving[0]])}: the first move is lit, from (0, 0);"
+                " go to the start with G0"
+            )
         flags = {"dynamic": dynamic.astype(bool), "halt": halt.astype(bool)}
         places = {"line": line.astype(int), "command": command.astype(int)}
         dark = not (self.fan > 0.0 or (self.mode in (3, 4) and self.s > 0.0))

@@ -139,6 +139,15 @@ def test_a_toolpath_comes_back_from_its_file() -> None:
     np.testing.assert_allclose(again.speed[3:], path.speed[2:], rtol=1e-3)
 
 
+@pytest.mark.parametrize("profile", [M4, M3, INLINE, FAN])
+def test_the_toolpath_of_a_file_is_written_again(profile: Profile) -> None:
+    """Travels of G0 have infinite speed, and need no finite one."""
+    again = toolpath_of(parse(write(angle(), profile), profile))
+    back = parse(write(again, profile), profile)
+    np.testing.assert_allclose(np.stack([back.x, back.y])[:, -4:] * 1e3, [[0, 1, 4, 4], [1, 2, 2, 6]])
+    assert (back.power > 0.0)[-3:].tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize("profile", [M4, INLINE])
 def test_power_that_follows_speed_leaves_the_dose_of_the_toolpath(profile: Profile) -> None:
     """Within 1 % in L1, in both dialects, though the head is nowhere at the programmed speed."""
@@ -190,6 +199,8 @@ def test_every_file_ends_with_the_laser_off(
     )
     profile = replace(profile, latency=latency, backlash=(play, play))
     if len(np.unique(np.rint(np.stack([x, y]) * 1e6), axis=1).T) < 2:
+        with pytest.raises(UserError, match="no move is longer than 1 um"):
+            write(path, profile)
         return
     text = write(path, profile)
     last = body(text)[-2:]
@@ -260,6 +271,41 @@ def test_a_toolpath_of_one_point() -> None:
     one = np.zeros(1)
     with pytest.raises(UserError, match="a toolpath has two points at least, got 1"):
         write(Toolpath(one, one, one, one, one), M4)
+
+
+@pytest.mark.parametrize("profile", [M4, M3, INLINE, FAN])
+@pytest.mark.parametrize("late", [{}, {"latency": 1e-3}, {"backlash": (5e-5, 5e-5)}])
+def test_moves_that_are_all_shorter_than_rounding(profile: Profile, late: dict[str, object]) -> None:
+    x = 1e-3 + np.array([0.0, 3e-7, 1e-7, 2e-7])
+    with pytest.raises(UserError) as caught:
+        write(angle(x=x, y=np.full(4, 1e-3)), replace(profile, **late))
+    assert str(caught.value) == (
+        "toolpath: no move is longer than 1 um, got 0.3 um along an axis at most; files have places of"
+        " 1 um, so merge moves, or scale the drawing up"
+    )
+
+
+def test_limits_that_only_the_file_shows() -> None:
+    """The slew is that of the planned motion, so it is read from the file: nothing is written."""
+    with pytest.raises(
+        UserError, match=r"\n  job:9: power changes too fast, got \S+ W/s; the laser follows 1$"
+    ):
+        write(angle(), replace(M4, power_slew=1.0))
+    assert write(angle(), replace(M4, power_slew=100.0))
+
+
+@pytest.mark.parametrize("profile", [M4, M3, INLINE])
+@pytest.mark.parametrize("pace", [0.05, 0.1])
+def test_powers_are_rounded_to_no_less_than_the_least(profile: Profile, pace: float) -> None:
+    """2.2 levels are the least: powers of it are written as 3 levels, also in moves that are dithered."""
+    n, least = 60, 2.2 * 5.0 / 255
+    machine = replace(profile, power=(least, 5.0), lines_per_second=np.inf)
+    path = Toolpath(
+        1e-3 + 2e-5 * np.arange(n), np.full(n, 1e-3), np.full(n, least), np.full(n, pace), np.arange(n) > 0
+    )
+    done = parse(write(path, machine), machine)
+    got = quantised(done.power, replace(machine, power=(0.0, 5.0)))
+    assert got[got > 0.0].min() >= least
 
 
 # Files -----------------------------------------------------------------------------------------------------

@@ -182,10 +182,69 @@ def test_a_lit_move_that_is_too_short_in_time() -> None:
     assert done.violations[0].endswith(" ms; 100 is the least")
 
 
+CLEAN = "G21G90G94M5\nG0X1Y1\nM4S0\n{}\nM5"
+SLOW, ALWAYS_ON, STRONG = (
+    replace(GRBL, power_slew=1.0),
+    replace(GRBL, blanking=False),
+    replace(GRBL, power=(1.0, 5.0)),
+)
+
+
+@pytest.mark.parametrize(
+    ("moves", "profile", "lines"),
+    [
+        ("G1X2F3000S400\nX3S900\nX4S20", SLOW, [5, 6]),
+        ("G1X2F3000S400\nX3S401\nX4S400", SLOW, []),
+        ("G1X2F3000S400\nG0X3\nG1X4S20", SLOW, []),
+        ("G1X2F3000S400\nX3S900\nX4S20", GRBL, []),
+        ("G1X2F3000S400\nG0X4\nG1X5", ALWAYS_ON, [5]),
+        ("G1X2F3000S400\nX4\nX5", ALWAYS_ON, []),
+        ("G1X2F3000S400\nG0X4\nG1X5", GRBL, []),
+        ("G1X2F3000S10", STRONG, [4]),
+        ("G1X2F3000S200\nX3S0", STRONG, []),
+        ("G1X2F3000S10", GRBL, []),
+    ],
+)
+def test_limits_of_the_laser(moves: str, profile: Profile, lines: list[int]) -> None:
+    """Slew, travels of a laser that is never off, least power: in these lines, and in no others."""
+    found = replay(CLEAN.format(moves), profile).violations
+    assert [int(text.split(":")[1]) for text in found] == lines
+
+
+def test_what_is_said_of_limits_of_the_laser() -> None:
+    """From 2 W to 4.5 W in moves of 1 mm: from rest at 1,500 mm/s2 to 50 mm/s in 1/30 s, then steady."""
+    slew = replay(CLEAN.format("G1X2F3000S400\nX3S900\nX5"), SLOW)
+    seconds = 0.5 * (1.0 / 30.0 + (1.0 - 2.5 / 3.0) / 50.0 + 1.0 / 50.0)
+    assert slew.violations == (
+        f"job:5: power changes too fast, got {2.5 / seconds:.4g} W/s; the laser follows 1",
+    )
+    dark = replay(CLEAN.format("G1X2F3000S400\nG0X4\nG1X5"), ALWAYS_ON)
+    assert dark.violations == ("job:5: a travel of a laser that is never off, got 2.000 mm; draw it",)
+    weak = replay(CLEAN.format("G1X2F3000S10"), STRONG)
+    assert weak.violations == ("job:4: power below the least, got 0.05882 W; it is 0, or 1 W at least",)
+
+
+def test_a_first_move_that_is_lit() -> None:
+    note = "job:2: the first move is lit, from (0, 0); go to the start with G0"
+    assert parse("G21G90M4S500\nG1X20Y20F3000\nM5", GRBL).notes == (note,)
+    assert parse("G21G90M4S500\nG0X20Y20\nG1X30F3000\nM5", GRBL).notes == ()
+
+
+def test_marlin_without_inline_stays_on_in_g0() -> None:
+    text = "G21\nM3 S255\nG0 X5 F6000\nG1 X9\nG0 X12\nM5"
+    program = parse(text, MARLIN)
+    np.testing.assert_allclose(program.power, 5.0)
+    assert not program.dynamic.any(), "only inline power follows the speed"
+    assert "job:3: G0 is lit (and 1 more), since M3 has no I; write M3 I" in program.notes
+    inline = parse(text.replace("M3 S", "M3 I S"), MARLIN)
+    np.testing.assert_allclose(inline.power, [0.0, 5.0, 0.0])
+    assert inline.notes == ()
+
+
 def test_a_file_that_ends_in_m4() -> None:
-    program = parse("G21 M4\nG1 X5 F600 S10", GRBL)
+    program = parse("G21 M4\nG0 X1\nG1 X5 F600 S10", GRBL)
     assert not program.dark
-    assert program.notes == ("job:2: M4 holds at the end: dark while nothing moves; end the file with M5",)
+    assert program.notes == ("job:3: M4 holds at the end: dark while nothing moves; end the file with M5",)
 
 
 def test_a_laser_that_waits_burns_in_m3_and_not_in_m4() -> None:

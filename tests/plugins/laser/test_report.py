@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 from scipy import ndimage
 
@@ -79,6 +80,21 @@ def test_drawings_have_the_colour_of_the_page_and_equal_bits(evidence: Evidence)
         assert pictures.INK not in drawn
         assert "currentColor" in drawn
         assert drawn == pictures.svg(panel, evidence)
+
+
+def test_a_diagonal_faster_than_an_axis_stays_in_the_frame(evidence: Evidence) -> None:
+    """Two axes of 100 mm/s go at 141 mm/s together."""
+    time = evidence.motion.time
+    fast = replace(
+        evidence,
+        motion=Motion(time, np.full(len(time), 0.141), np.full(len(time), 2.0)),
+        path=replace(evidence.path, speed=np.array([np.nan, 0.141, np.inf, 0.05])),
+    )
+    motion, speed = Figure().subplots(2)
+    panels.motion(motion, fast)
+    panels.speed(speed, fast)
+    assert motion.get_ylim()[1] == pytest.approx(1.12 * 141.0)
+    assert speed.collections[-1].get_clim() == (0.0, pytest.approx(141.0))
 
 
 def test_a_replay_has_no_panels_of_a_target(evidence: Evidence) -> None:

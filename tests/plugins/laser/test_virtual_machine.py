@@ -180,7 +180,8 @@ def test_a_canvas_around_the_lit_moves() -> None:
 
 
 def test_starvation_is_noted() -> None:
-    text = "G21 M4\n" + "\n".join(f"G1 X{0.02 * k:.2f} F6000 S10" for k in range(1, 60)) + "\nM5"
+    moves = (f"G1 X{0.02 * k:.2f} F6000 S10" for k in range(2, 61))
+    text = "G21 M4\nG0 X0.02\n" + "\n".join(moves) + "\nM5"
     assert replay(text, replace(GRBL, lines_per_second=inf)).notes == ()
     notes = replay(text, replace(GRBL, lines_per_second=50.0)).notes
     assert len(notes) == 1
