@@ -9,7 +9,7 @@ from minusgrad.plugin import AdamBlock, Minimiser, Quantity, Record, StepperCont
 from ..canvas import Count, Length
 from .errors_along import ErrorsAlong
 from .path_search import Editor, PathSearch
-from .schedule import Schedule
+from .schedule import RATE, Schedule
 
 Some = Annotated[float | str, Quantity("m", "nonnegative")]
 
@@ -75,6 +75,12 @@ class PathSearchBlock(AdamBlock):
         return [key for key in super().own_keys() if key not in ("schedule", "editing")]
 
     def search(self, context: StepperContext, t: float, **options: object) -> Minimiser:
+        for one in self.schedule:
+            if one.parameter == RATE and self.final_rate is not None:
+                raise UserError(
+                    f"stepper: `final_rate` and a schedule of 'rate' both set the rate, got {self.final_rate}"
+                    f" and steps {list(one.steps)}; leave one of them out"
+                )
         courses = [one.course(context.potential, context.units) for one in self.schedule]
         editor = None if self.editing is None else self.editing.editor(context)
         return super().search(context, t, courses=courses, editor=editor, **options)

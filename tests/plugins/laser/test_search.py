@@ -1,6 +1,7 @@
 """The search for a path: edits against sums over moves, schedules, runs that are cut between and at edits."""
 
 import tomllib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from minusgrad.app.runs import build, resume, run
 from minusgrad.errors import EnergyError, InterruptedRunError, SceneError
 from minusgrad.steppers import scheduler
 from minusgrad_laser.jobs import gcode
+from minusgrad_laser.machine.limits import violations
 from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.scores import intersection_over_union
 from minusgrad_laser.search import edits, recipe
@@ -285,6 +287,11 @@ REFUSED = {
         {"stepper.schedule.1.values": [0.2, 0.0]},
         "schedule of 'rate': the rate is positive, got [0.2, 0.0]; change it",
     ),
+    "two rules of the rate": (
+        {"stepper.final_rate": 0.01, "stepper.decay_steps": 10},
+        "stepper: `final_rate` and a schedule of 'rate' both set the rate, got 0.01 and steps [4, 12]; leave"
+        " one of them out",
+    ),
     "cuts that are merged again": (
         {"stepper.editing.shortest": 4.0},
         "editing: longest must be at least twice `shortest`, got 7.0 and 4.0: the halves of a move would be"
@@ -316,17 +323,71 @@ def test_the_scene_of_the_engraver_is_what_the_recipe_writes() -> None:
     assert found == tomllib.loads(scene.read_text())
 
 
-def test_a_shortened_case_of_the_benchmark(tmp_path: Path) -> None:
-    """A disc of 0.48 mm in 40 iterations: a job that keeps limits, replayed within 1 %."""
-    y, x = np.mgrid[:32, :32]
-    target = (np.hypot(x - 15.5, y - 15.5) <= 12.0).astype(float)
-    profile = Profile("engraver", lines_per_second=500.0)
-    scene = tmp_path / "disc.toml"
-    table = recipe.Picture('{ kind = "disc", radius = "240 um" }', target)
-    scene.write_text(recipe.text(table, profile, steps=40))
+def discs(radius: int, folder: Path, steps: int = 40) -> tuple[Path, np.ndarray]:
+    """The recipe's scene for a disc, its radius in pixels of 20 um, and the target."""
+    n = 8 * radius // 3
+    y, x = np.mgrid[:n, :n] - 0.5 * (n - 1)
+    target = (np.hypot(x, y) <= radius).astype(float)
+    table = recipe.Picture(f'{{ kind = "disc", radius = "{20 * radius} um" }}', target)
+    scene = folder / "disc.toml"
+    scene.write_text(recipe.text(table, ENGRAVER, steps=steps))
+    return scene, target
+
+
+ENGRAVER = Profile("engraver", lines_per_second=500.0)
+
+
+@pytest.mark.parametrize(("radius", "bound"), [(12, 0.9), (24, 0.97)], ids=["0.48 mm", "0.96 mm"])
+def test_a_shortened_case_of_the_benchmark(radius: int, bound: float, tmp_path: Path) -> None:
+    """A disc in 40 iterations: a job that keeps limits, replayed within 1 %."""
+    scene, target = discs(radius, tmp_path)
     done = run(scene, {}, tmp_path / "run")
-    dose = done.simulation.fields["dose"].values.reshape(32, 32)
-    job = replay(gcode.write(toolpath(done), profile), profile, (32, 32), full=2.5e5)
+    dose = done.simulation.fields["dose"].values.reshape(target.shape)
+    job = replay(gcode.write(toolpath(done), ENGRAVER), ENGRAVER, target.shape, full=2.5e5)
     assert job.violations == ()
     assert np.abs(job.dose - dose).sum() < 0.01 * dose.sum()
-    assert intersection_over_union(job.dose, target) > 0.85
+    assert intersection_over_union(job.dose, target) > bound
+
+
+def test_a_job_is_of_the_power_that_the_laser_can_follow(tmp_path: Path) -> None:
+    """A slew rate that the first powers break, and a power step in the middle of the path."""
+    y, x = np.mgrid[:32, :32] - 15.5
+    table = recipe.Picture('{ kind = "disc", radius = "240 um" }', (np.hypot(x, y) <= 12.0).astype(float))
+    slow = replace(ENGRAVER, power_slew=50.0)
+    (tmp_path / "disc.toml").write_text(recipe.text(table, slow, steps=3))
+    done = run(tmp_path / "disc.toml", {}, tmp_path / "run")
+    simulation = done.simulation
+    power = simulation.fields["power"]
+    stepped = power.values.copy()
+    stepped[3] *= 0.1
+    power.set(stepped)
+    simulation.potential.refresh()
+    seconds = simulation.fields["duration"].values.astype(float) * simulation.units.in_si("s")
+    path = toolpath(done)
+    given = replace(path, power=stepped[: len(path)].astype(float) * simulation.units.in_si("W"))
+    assert "slew" in {one.kind for one in violations(given, slow, seconds[: len(path)], 1e-4)}
+    assert violations(path, slow, seconds[: len(path)], 1e-4) == []
+
+
+def test_cut_moves_keep_their_exposure_below_the_line_rate(tmp_path: Path) -> None:
+    """Moves of 100 um at 100 mm/s would take half of the 2 ms of a line, so each is half as fast."""
+    stepper = build(discs(12, tmp_path)[0]).stepper
+    fields = stepper.potential.fields
+
+    def exposure() -> float:
+        x, y, power, nominal, lit = (
+            fields[name].values.astype(float) for name in ("x", "y", "power", "nominal", "lit")
+        )
+        return float(
+            (lit * power / nominal * np.hypot(np.diff(x, prepend=x[0]), np.diff(y, prepend=y[0]))).sum()
+        )
+
+    stepper.potential.refresh()
+    begun = exposure()
+    for _ in range(3):
+        path = stepper._points()
+        stepper._take(edits.inserted(path, 120.0, 40.0, 400, np.zeros(len(path))))
+        stepper.potential.refresh()
+    lit = fields["lit"].values > 0.5
+    assert fields["nominal"].values[lit].max() < 61.0
+    assert exposure() == pytest.approx(begun, rel=1e-4)
