@@ -39,14 +39,14 @@ def planned(
                 top[i] = min(top[i], length[i] / least) if least > 0.0 else top[i]
     cap = [inf] * n
     real = [i for i in range(n) if unit[i]]
-    for i, k in pairwise(real):
+    for place, (i, k) in enumerate(pairwise(real), start=1):
         if junction_deviation is not None:
             corner = by_deviation(unit[i], unit[k], axis_acceleration, junction_deviation)
         else:
             corner = by_jerk(unit[i], unit[k], axis_jerk)
         cap[i] = min(top[i], top[k], corner)
-        if i + planner_blocks < n:
-            ahead = range(i + 1, i + planner_blocks)
+        if place + planner_blocks <= len(real):
+            ahead = real[place : place + planner_blocks - 1]
             cap[i] = min(cap[i], sqrt(2.0 * sum(rate[j] * length[j] for j in ahead)))
     cap[0] = cap[-1] = 0.0
     v = list(cap)

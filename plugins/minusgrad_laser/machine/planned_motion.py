@@ -17,7 +17,8 @@ and constant speed between. The derivative passes through the limit that is acti
 them; there is no smoothing.
 
 A move of no length is not a move: GRBL drops it. It has `feed` and `nominal` equal to `speed`, the duration
-0, and the derivative 0; the junction there is that of the moves around it.
+0, and the derivative 0; the junction there is that of the moves around it, and the look-ahead does not count
+it.
 """
 # mypy: disable-error-code="valid-type"
 # (the annotations of kernels are values)
@@ -45,11 +46,14 @@ def way(move: ti.template(), i):
 @ti.func
 def stopping(move: ti.template(), i, blocks, enough):
     """The square of the speed from which the controller can stop after point i, or more than `enough`."""
-    total, k = 0.0 * enough, i + 1
-    while k < i + blocks and k < move.shape[0] and total < enough:
-        total += way(move, k)
+    total, seen, k = 0.0 * enough, 0, i + 1
+    while seen < blocks and k < move.shape[0] and total < enough:
+        if move[k, LENGTH] > 0.0:
+            seen += 1
+            if seen < blocks:
+                total += way(move, k)
         k += 1
-    if i + blocks >= move.shape[0]:  # the end of the path is in sight, and is a limit of its own
+    if seen < blocks:  # it can stop, or the end of the path is in sight, which is a limit of its own
         total = UNLIMITED
     return total
 
@@ -92,9 +96,13 @@ def caps_back(
             least = ti.min(before, then)
             found = ti.min(corner[i], least * least)
             if stopping(move, i, planner_blocks[None], found) < found:
-                for j in range(i + 1, i + planner_blocks[None]):
-                    d_move[j, RATE] = d_move[j, RATE] + 2.0 * move[j, LENGTH] * d_cap[i]
-                    d_move[j, LENGTH] = d_move[j, LENGTH] + 2.0 * move[j, RATE] * d_cap[i]
+                j, seen = i + 1, 1
+                while seen < planner_blocks[None]:  # there are more moves than these
+                    if move[j, LENGTH] > 0.0:
+                        seen += 1
+                        d_move[j, RATE] = d_move[j, RATE] + 2.0 * move[j, LENGTH] * d_cap[i]
+                        d_move[j, LENGTH] = d_move[j, LENGTH] + 2.0 * move[j, RATE] * d_cap[i]
+                    j += 1
             elif corner[i] < least * least:
                 d_corner[i] = d_corner[i] + d_cap[i]
             elif before <= then:

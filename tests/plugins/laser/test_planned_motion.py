@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad import Fields, bind_staged
+from minusgrad import Fields, Potential, bind, bind_staged
+from minusgrad_laser.losses.path_costs import job_time
 from minusgrad_laser.machine.planned_motion import planned_motion, planned_motion_by_jerk
 from tests.support.slow_planner import planned
 
@@ -62,7 +63,7 @@ def test_points_at_one_place_are_one_junction(energy, rule):
     repeats[[0, -1]] = 3
     again = {name: np.repeat(values, repeats) for name, values in once.items()}
     first = np.cumsum(repeats) - repeats
-    limits = machine(planner_blocks=1000) | rule
+    limits = machine(planner_blocks=4) | rule
     short, long = term(energy, once | limits), term(energy, again | limits)
     plain, found = short.output_values(), long.output_values()
     for name in GIVES:
@@ -72,6 +73,90 @@ def test_points_at_one_place_are_one_junction(energy, rule):
     seeds = {name: rng.normal(size=len(again["x"])) for name in GIVES}
     gradients = long.gradients(PATH, 0.0, seeds)
     assert all(np.isfinite(values).all() for values in gradients.values())
+
+
+def dense(rng: np.random.Generator, n: int = 60) -> dict[str, np.ndarray]:
+    """A lit path of blunt corners at full speed, along which the look-ahead of 16 blocks is the limit."""
+    turns = 0.02 * rng.normal(size=n)
+    lengths = 1e-4 * rng.uniform(0.8, 1.2, n)
+    x, y = (np.cumsum(lengths * f(np.cumsum(turns))) for f in (np.cos, np.sin))
+    return {"x": x, "y": y, "speed": rng.uniform(0.09, 0.1, n), "lit": np.full(n, 0.9)}
+
+
+def tripled(path: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name: np.repeat(values, 3) for name, values in path.items()}
+
+
+@pytest.mark.exam
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize(("energy", "rule"), RULES)
+@pytest.mark.parametrize("blocks", [1, 2, 16, 59, 60])
+def test_look_ahead_counts_no_repeated_points(energy, rule, blocks, precision):
+    """Each point three times: the duration of each move, and the gradient by each place, of points once."""
+    once, limits = dense(np.random.default_rng(12)), machine(planner_blocks=blocks) | rule
+    short, long = term(energy, once | limits, precision), term(energy, tripled(once) | limits, precision)
+    plain, found, expected = short.output_values(), long.output_values(), planned(**tripled(once), **limits)
+    close = 1e-9 if precision == "f64" else 2e-4
+    unseen = planned(**once, **(limits | {"planner_blocks": 1000}))
+    if blocks <= 16:  # the look-ahead matters
+        assert expected["duration"].sum() > 1.01 * unseen["duration"].sum()
+    for name in GIVES:
+        np.testing.assert_allclose(found[name], expected[name], rtol=close)
+        np.testing.assert_array_equal(found[name][::3], plain[name])
+    names = [*PATH, "axis_acceleration"]
+    rng = np.random.default_rng(13)
+    weights = {name: rng.normal(size=60) for name in GIVES}
+    firsts = {name: np.where(np.arange(180) % 3 == 0, np.repeat(w, 3), 0.0) for name, w in weights.items()}
+    by_once, by_all = short.gradients(names, 0.0, weights), long.gradients(names, 0.0, firsts)
+    for name in names:
+        summed = by_all[name].reshape(-1, 3).sum(axis=1) if name in PATH else by_all[name]
+        scale = float(np.abs(by_once[name]).max())
+        np.testing.assert_allclose(summed, by_once[name], atol=(1e-12, 1e-5)[precision == "f32"] * scale)
+
+
+@pytest.mark.exam
+@pytest.mark.parametrize(("precision", "close"), [("f64", 2e-5), ("f32", 2e-3)])
+@pytest.mark.parametrize(("energy", "rule"), RULES)
+def test_gradient_along_repeated_points(energy, rule, precision, close):
+    """Against differences by the place, speed and `lit` of all three points at a place, moved as one."""
+    once, limits = dense(np.random.default_rng(12)), machine() | rule
+    long, w = term(energy, tripled(once) | limits, precision), np.random.default_rng(13).normal(size=180)
+    long.output_values()
+    gradients = long.gradients(PATH, 0.0, {"duration": w})
+    for name in PATH:
+        summed, step = gradients[name].reshape(-1, 3).sum(axis=1), 1e-6 * np.abs(once[name]).max()
+        differences = np.zeros(60)
+        for i in range(60):
+            for sign in (1.0, -1.0):
+                moved = once[name].copy()
+                moved[i] += sign * step
+                differences[i] += sign * w @ planned(**tripled(once | {name: moved}), **limits)["duration"]
+        differences /= 2.0 * step
+        np.testing.assert_allclose(summed, differences, atol=close * np.abs(differences).max(), err_msg=name)
+
+
+@pytest.mark.exam
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize(("energy", "rule"), RULES)
+def test_after_fields_changed_it_has_the_bits_of_a_fresh_potential(energy, rule, precision):
+    paths = [dense(np.random.default_rng(seed), 180) for seed in (12, 14)]
+    paths.insert(1, tripled(dense(np.random.default_rng(13))))
+    limits = machine() | rule
+    blocks = {"planner_blocks": limits.pop("planner_blocks")}
+
+    def potential(path: dict[str, np.ndarray]) -> Potential:
+        fields = Fields(path, precision=precision)
+        maps = [bind_staged(energy, fields, data=blocks, parameters=limits)]
+        return Potential(fields, [bind(job_time, fields, parameters={"weight": 1.0})], maps)
+
+    def found(one: Potential) -> list[np.ndarray]:
+        return [np.array(one.value()), *(one.gradient(name) for name in PATH)]
+
+    kept = potential(paths[0])
+    for path in (*paths, paths[1], paths[0]):
+        for name, values in path.items():
+            kept.fields[name].set(values)
+        assert [a.tobytes() for a in found(kept)] == [a.tobytes() for a in found(potential(path))]
 
 
 @pytest.mark.exam
