@@ -1,6 +1,7 @@
 """The recipe: the scene that searches for the path of a job, as the text of a scene file.
 
-    U = (1 - soft intersection over union)  +  TIME job time / T,       T = area / (pitch v)
+    U = (1 - soft intersection over union)  +  TIME job time / T  +  CHAR mean of relu(dose - CHARRING)^2
+    T = area / (pitch v)
     v = min(speed, sqrt(acceleration sqrt(area))) / 2
 
 T is about the time of the job, so that the weight of time does not depend on the size of the picture: v is
@@ -22,6 +23,8 @@ from ..machine.profile import Profile
 Start = Literal["contours", "raster"]
 TIME = 0.025
 """Weight of the job's time, in parts of the loss of an empty picture."""
+CHARRING, CHAR = 4.0, 0.03
+"""The dose above which a material chars, and the weight of the mean square of what is above it."""
 SHARP = 20.0
 """Steepness of the threshold at the end of the search."""
 PITCH = 1.1
@@ -152,6 +155,11 @@ weight = "1 J"
 [[energy]]
 kind = "job_time"
 weight = "{weight:.6g} W"
+
+[[energy]] # less charring; the threshold does not mind
+kind = "over_dose"
+most = {CHARRING:.9g}
+weight = "{CHAR:.9g} J"
 
 [stepper]
 kind = "path_search"
