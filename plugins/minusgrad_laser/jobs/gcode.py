@@ -104,11 +104,13 @@ def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
     yield "G21G90G94M5"
     yield words.move(moves.places[0], rapid=True)
     yield f"M{4 if profile.dynamic_power else 3}S0"  # here the head stops: the motion is planned from rest
+    words.held["S"] = "0"
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
     for place, feed, power, lit in rows:
-        yield (
-            words.move(place, _feed(feed), _decimal(power, digits)) if lit else words.move(place, rapid=True)
-        )
+        if lit:
+            yield words.move(place, _feed(feed), _decimal(power, digits))
+        else:
+            yield words.move(place, power="0", rapid=True)  # dark without laser mode ($32), too
     yield "S0"
     yield "M5"
 

@@ -56,6 +56,15 @@ def test_grbl_with_power_that_follows_speed() -> None:
     ]  # fmt: skip
 
 
+def test_travels_are_dark_without_laser_mode_too() -> None:
+    """GRBL switches the laser off in G0 with $32=1 alone, so a travel has S0, and the next move its power."""
+    back = Toolpath(
+        np.array([0.0, 2e-3, 4e-3, 6e-3]), np.zeros(4), np.full(4, 2.0), np.full(4, 0.05), np.arange(4) != 2
+    )
+    for profile in (M4, M3):
+        assert body(write(back, profile))[3:6] == ["G1X2F3000S400", "G0X4S0", "G1X6S400"]
+
+
 def test_grbl_with_constant_power() -> None:
     assert body(write(angle(), M3))[2] == "M3S0"
 
