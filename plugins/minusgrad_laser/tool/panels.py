@@ -153,7 +153,8 @@ def motion(axes: Any, e: Evidence) -> None:
     axes.set_ylim(0.0, 1.12e3 * max(*e.machine.speed, m.speed.max(initial=0.0)))
     axes.set_xlim(0.0, e.seconds or None)
     right = axes.twinx()
-    right.plot(t, m.power, color=WARM, lw=0.6, alpha=0.8, rasterized=len(t) > 4000)
+    held = {"drawstyle": "steps-post", "rasterized": len(t) > 4000}  # power holds until the next sample
+    right.plot(t, m.power, color=WARM, lw=0.6, alpha=0.8, **held)
     right.axhline(e.machine.power[1], color=WARM, lw=0.8, ls="--")
     right.set_ylabel("power [W]", color=WARM)
     right.set_ylim(0.0, 1.3 * e.machine.power[1])
