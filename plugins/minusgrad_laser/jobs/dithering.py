@@ -28,8 +28,8 @@ def dithered(
     seconds = planned.durations.sum(axis=1)
     part = np.minimum(_speeds(planned, chosen) / feeds[chosen, None], 1.0)
     wanted = (moves.wanted / moves.feed * planned.length)[chosen]
-    most, low = most_levels(profile) - 1, least_level(profile)
-    low = step if low == 1 else low - 0.5
+    most, least = most_levels(profile) - 1, least_level(profile)
+    low = step if least == 1 else least - 0.5
     found, left, before = np.zeros(len(moves)), 0.0, -2
     rows = zip(np.flatnonzero(chosen).tolist(), part, wanted.tolist(), seconds[chosen].tolist(), strict=True)
     for k, parts, energy, time in rows:
