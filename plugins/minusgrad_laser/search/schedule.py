@@ -25,7 +25,7 @@ class Schedule(Record):
     steps: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
     """Steps at which it has the values, ascending."""
     values: tuple[float | str, ...]
-    """Its value at each of the steps."""
+    """Its value at each of the steps, a number or a text with a unit."""
     geometric: bool = False
     """Linear in the logarithm of the value."""
 
