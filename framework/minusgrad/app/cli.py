@@ -141,7 +141,7 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_plugin_verbs(verbs: argparse._SubParsersAction, argv: Sequence[str]) -> None:
-    """Those of installed plugins. A name with two owners is refused where it is used; help tells of it."""
+    """Those of installed plugins. A name with two owners is refused where it is used; help names it."""
     for name, owners in plugin_verbs.installed().items():
         is_used = name == next((word for word in argv if not word.startswith("-")), None)
         if is_used:

@@ -71,14 +71,16 @@ class StateContext:
     def _is_of_run_as_written(self) -> bool:
         """The scene is that of a run without overrides, so that building it repeats the run."""
         try:
-            is_of_run = (self.folder / "journal.jsonl").is_file()
-            return is_of_run and json.loads((self.folder / "overrides.json").read_bytes()) == []
+            return self._is_of_run() and json.loads((self.folder / "overrides.json").read_bytes()) == []
         except (OSError, ValueError):
             return False
 
+    def _is_of_run(self) -> bool:
+        return (self.folder / "journal.jsonl").is_file()
+
     def _of_run(self) -> str:
         """The cure where the scene is that of a run, which keeps its files in a folder of their own."""
-        if not (self.folder / "journal.jsonl").is_file():
+        if not self._is_of_run():
             return ""
         return (
             f"; this scene is that of a run, whose files are in {self.folder / 'inputs'}: to repeat it, copy"

@@ -26,6 +26,11 @@ from minusgrad.plugin import Cell, Parameter, erf, local_map, ti
 
 from .spots import FAR, FULL, PATH, PIXEL, length
 
+EXPONENT = Parameter(
+    scale=2.0,
+    bounds=(1.0, inf),
+    about="Exponent of the intensity in the rate of exposure: 1, or 2 of two-photon absorption.",
+)
 DARK = 1e-30
 """Intensity below which (I / I_0)^(n-1) is that of this one, in units of I_0: it has a derivative at zero."""
 
@@ -75,11 +80,7 @@ def beam_window(x, y, pixel, waists, angle, defocus, rayleigh, exponent):
         reason="the defocus is divided by it",
         about="Rayleigh range: defocus at which the waists are sqrt(2) times those at the focus.",
     ),
-    exponent=Parameter(
-        scale=2.0,
-        bounds=(1.0, inf),
-        about="Exponent of the intensity in the rate of exposure: 1, or 2 of two-photon absorption.",
-    ),
+    exponent=EXPONENT,
     reference=Parameter(
         "W m^-2",
         default=1.0,

@@ -22,16 +22,11 @@ from scipy.signal import oaconvolve
 
 from minusgrad.plugin import Cell, Datum, Node, Parameter, Stage, local_map, staged_map, ti
 
-from .gaussian_beam import DARK, GAUSS
+from .gaussian_beam import DARK, EXPONENT, GAUSS
 from .spots import FULL, PATH, PIXEL, length
 
 PARALLEL = 1e-9
 """A segment that moves so far along an axis, in cells, stays where it is."""
-EXPONENT = Parameter(
-    scale=2.0,
-    bounds=(1.0, inf),
-    about="Exponent of the intensity in the rate of exposure: 1, or 2 of two-photon absorption.",
-)
 
 
 def line_window(x, y, pixel):

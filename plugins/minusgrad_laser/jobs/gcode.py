@@ -15,7 +15,7 @@ from minusgrad.plugin import UserError
 
 from ..machine.profile import Profile
 from ..virtual_machine.limits import violations
-from ..virtual_machine.planner import plan
+from ..virtual_machine.planner import Plan, plan
 from ..virtual_machine.program import Program, full_scale, parse
 from .compensation import compensated, planned_program
 from .dithering import dithered
@@ -35,6 +35,11 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
     Raises `UserError` with the list of limits that the toolpath, or the file, breaks, and for a toolpath that
     has no move once places are rounded to 1 um.
     """
+    return written(toolpath, profile)[0]
+
+
+def written(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
+    """The text of a job file, and the motion that is planned of that text; raises as `write`."""
     _refuse(broken(toolpath, profile))
     moves = of_toolpath(toolpath, profile)
     if not len(moves):
@@ -47,8 +52,9 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
     body = _marlin if profile.dialect == "marlin" else _grbl
     text = "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
     program = parse(text, profile)
-    _refuse(list(violations(program, plan(program, profile), profile)))
-    return text
+    planned = plan(program, profile)
+    _refuse(list(violations(program, planned, profile)))
+    return text, planned
 
 
 def toolpath_of(program: Program) -> Toolpath:

@@ -10,7 +10,7 @@ from .toolpath import Toolpath
 SHADES = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 """From no power to full power: five colours of viridis (van der Walt & Smith 2015), linear between them."""
 LEVELS = 24
-"""Colours that are told apart."""
+"""Number of different colours."""
 
 
 def write(toolpath: Toolpath, profile: Profile) -> str:

@@ -29,12 +29,13 @@ def grbl_corners(
     """Square of the speed at each junction by GRBL's rule; of several points at one place, at the first."""
     for i in range(corner.shape[0]):
         corner[i] = UNLIMITED
-        k = after(move, i)
-        if move[i, LENGTH] > 0.0 and k < corner.shape[0]:
-            corner[i] = grbl_square(
-                move[i, UX], move[i, UY], move[k, UX], move[k, UY],
-                axis_acceleration[0], axis_acceleration[1], junction_deviation[None],
-            )  # fmt: skip
+        if move[i, LENGTH] > 0.0:
+            k = after(move, i)
+            if k < corner.shape[0]:
+                corner[i] = grbl_square(
+                    move[i, UX], move[i, UY], move[k, UX], move[k, UY],
+                    axis_acceleration[0], axis_acceleration[1], junction_deviation[None],
+                )  # fmt: skip
 
 
 @ti.kernel
@@ -70,11 +71,12 @@ def marlin_corners(move: A(ndim=2), axis_jerk: A(ndim=1), corner: A(ndim=1)):
     """Square of the speed at each junction by Marlin's rule; of several points at one place, at the first."""
     for i in range(corner.shape[0]):
         corner[i] = UNLIMITED
-        k = after(move, i)
-        if move[i, LENGTH] > 0.0 and k < corner.shape[0]:
-            corner[i] = marlin_square(
-                move[i, UX], move[i, UY], move[k, UX], move[k, UY], axis_jerk[0], axis_jerk[1]
-            )
+        if move[i, LENGTH] > 0.0:
+            k = after(move, i)
+            if k < corner.shape[0]:
+                corner[i] = marlin_square(
+                    move[i, UX], move[i, UY], move[k, UX], move[k, UY], axis_jerk[0], axis_jerk[1]
+                )
 
 
 @ti.kernel

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..jobs.toolpath import Toolpath
+from ..virtual_machine.planner import limit
 from .profile import Profile
 
 SLACK = 1e-6
@@ -57,13 +58,13 @@ def violations(
     slack: relative; 1e-4 for numbers of single precision.
     """
     found: list[Violation] = []
-    for kind, points, got, limit, unit, below in _limits(path, profile, duration):
-        room = slack * np.maximum(np.abs(limit), 1e-12)
-        bad = ~(got >= limit - room) if below else ~(got <= limit + room)  # NaN is bad
+    for kind, points, got, bound, unit, below in _limits(path, profile, duration):
+        room = slack * np.maximum(np.abs(bound), 1e-12)
+        bad = ~(got >= bound - room) if below else ~(got <= bound + room)  # NaN is bad
         for k in np.flatnonzero(bad):
             at = int(points[k])
             place = float(path.x[at]), float(path.y[at])
-            found.append(Violation(kind, at, *place, float(got[k]), float(limit[k]), unit))
+            found.append(Violation(kind, at, *place, float(got[k]), float(bound[k]), unit))
     return found
 
 
@@ -76,13 +77,13 @@ def _limits(path: Toolpath, profile: Profile, duration: np.ndarray | None) -> It
     moves = everywhere[1:][path.lengths > 0.0]
     step = np.stack([path.x[moves] - path.x[moves - 1], path.y[moves] - path.y[moves - 1]], axis=1)
     length = np.hypot(*step.T)
-    top, rate = (_along(limit, step / length[:, None]) for limit in (profile.speed, profile.acceleration))
+    top, rate = (limit(axes, step / length[:, None]) for axes in (profile.speed, profile.acceleration))
     lit, power = path.lit[moves].astype(bool), path.power[moves]
     speed = np.where(lit, path.speed[moves], top)
     time = length / speed if duration is None else duration[moves]
     yield "speed", moves[lit], 1e3 * speed[lit], 1e3 * top[lit], "mm/s", False
-    for limit, below in zip(profile.power, (True, False), strict=True):
-        yield "power", moves[lit], power[lit], np.full(lit.sum(), limit), "W", below
+    for end, below in zip(profile.power, (True, False), strict=True):
+        yield "power", moves[lit], power[lit], np.full(lit.sum(), end), "W", below
     for kind, which, least in (
         ("dwell", lit, profile.minimum_dwell),
         ("line rate", np.ones_like(lit), profile.line_time),
@@ -106,9 +107,3 @@ def _limits(path: Toolpath, profile: Profile, duration: np.ndarray | None) -> It
         )
     if not profile.blanking:
         yield "blanking", moves[~lit], 1e3 * length[~lit], np.zeros((~lit).sum()), "mm", False
-
-
-def _along(limits: tuple[float, float], direction: np.ndarray) -> np.ndarray:
-    """The largest rate along directions (n, 2) that no axis exceeds."""
-    with np.errstate(divide="ignore"):
-        return np.min(np.array(limits) / np.abs(direction), axis=1)

@@ -66,8 +66,8 @@ def caps(move: A(ndim=2), corner: A(ndim=1), planner_blocks: A(ndim=0), cap: A(n
         found = 0.0 * corner[i]
         if i > 0 and i < n - 1:
             found += UNLIMITED
-            k = after(move, i)
             if move[i, LENGTH] > 0.0:
+                k = after(move, i)
                 found = ti.min(corner[i], move[i, TOP] * move[i, TOP])
                 if k < n:
                     found = ti.min(found, move[k, TOP] * move[k, TOP])

@@ -68,6 +68,11 @@ class Profile:
         """Least time of a move, by the rate of lines [s]; 0 without a limit."""
         return 1.0 / self.lines_per_second
 
+    @property
+    def corner_jerk(self) -> tuple[float, float] | None:
+        """The jerk that limits corners [m/s]; None if the junction deviation does."""
+        return self.jerk if self.dialect == "marlin" else None
+
     @classmethod
     def load(cls, name: str | Path) -> "Profile":
         """The profile in a TOML file, or a shipped one by its name, such as "grbl_diode".

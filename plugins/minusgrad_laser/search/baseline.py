@@ -25,8 +25,6 @@ from scipy.special import erf
 from ..jobs import gcode
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
-from ..virtual_machine.planner import plan
-from ..virtual_machine.program import parse
 from .recipe import USUAL, Exposure
 
 PITCHES = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)
@@ -192,4 +190,4 @@ def _scores(dose: np.ndarray, levels: np.ndarray, target: np.ndarray) -> np.ndar
 
 def _seconds(path: Toolpath, profile: Profile) -> float:
     """Of the job file, by the virtual machine's planner."""
-    return plan(parse(gcode.write(path, profile), profile), profile).seconds
+    return gcode.written(path, profile)[1].seconds

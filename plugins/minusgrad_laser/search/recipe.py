@@ -92,14 +92,12 @@ def text(
     slow = [f"{1e3 * value:.6g} mm/s" for value in (0.05 * fastest, slowest, fastest)]
     points = int(2.0 * area / (apart * 3.0 * profile.spot)) + 200
     speeds = "nominal" if profile.dynamic_power else "feed"
-    slews = profile.power_slew < inf
-    jerk = profile.dialect == "marlin" and profile.jerk is not None
+    slews, jerk = profile.power_slew < inf, profile.corner_jerk
     corner = (
-        f"axis_jerk = {_each(profile.jerk, 1e3, 'mm/s')}"
-        if jerk
+        f"axis_jerk = {_each(jerk, 1e3, 'mm/s')}"
+        if jerk is not None
         else f'junction_deviation = "{1e6 * (profile.junction_deviation or 0.0):.9g} um"'
     )
-    gap = 0.0 if profile.lines_per_second == inf else 1.0 / profile.lines_per_second
     return f"""{heading}title = "{title}"
 plugins = ["laser"]
 
@@ -122,11 +120,11 @@ speed = "{1e3 * speed:.6g} mm/s"
 spare = {points}
 
 [[map]]
-kind = "planned_motion{"_by_jerk" if jerk else ""}"
+kind = "planned_motion{"_by_jerk" if jerk is not None else ""}"
 axis_speed = {_each(profile.speed, 1e3, "mm/s")}
 axis_acceleration = {_each(profile.acceleration, 1e3, "mm/s^2")}
 {corner}
-line_time = "{1e3 * gap:.9g} ms"
+line_time = "{1e3 * profile.line_time:.9g} ms"
 lit_time = "{1e3 * profile.minimum_dwell:.9g} ms"
 planner_blocks = {profile.planner_blocks}
 

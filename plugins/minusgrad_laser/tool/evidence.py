@@ -4,6 +4,7 @@ Maps are (rows, columns), row 0 at the bottom; lengths in metres, times in secon
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from scipy import ndimage
@@ -74,7 +75,8 @@ class Evidence:
         target = {} if self.target is None else {"target": self.target}
         return {"dose": self.dose, "developed": self.developed} | target
 
-    def burns(self) -> list["Burn"]:
+    @cached_property
+    def burns(self) -> list[Burn]:
         """Places with more than `OVERBURN` of the dose that is meant, the hottest first."""
         part = np.nan_to_num(self.overburn)
         regions, count = ndimage.label(part > OVERBURN)
@@ -87,12 +89,14 @@ class Evidence:
             found.append(Burn(float(inside.max()), float(x), float(y), area))
         return sorted(found, key=lambda burn: -burn.times)
 
+    @cached_property
     def edges(self) -> EdgePlacement | None:
         """The edge placement error along the target's contour, None without a target."""
         if self.target is None:
             return None
         return edge_placement(self.developed, self.target, self.pixel, reach=2.0 * self.machine.spot)
 
+    @cached_property
     def rows(self) -> list[tuple[str, str]]:
         """The table of scores: a name and a text with its unit."""
         found = [] if self.target is None else self._compared(self.target)
@@ -106,7 +110,7 @@ class Evidence:
         ]
 
     def _compared(self, target: np.ndarray) -> list[tuple[str, str]]:
-        edges = self.edges()
+        edges = self.edges
         assert edges is not None
         over, under = misplaced_areas(self.developed, target, self.pixel)
         return [

@@ -13,6 +13,7 @@ from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
 from .picture import Picture, read
+from .printed import printed
 from .reach import refuse_out_of_reach
 from .request import Request
 from .runs import Scene
@@ -106,20 +107,14 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
 
 
 def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[Path], as_json: bool) -> None:
-    rows = done.evidence.rows()
-    beside = {} if other is None else dict(other.evidence.rows())
+    rows = done.evidence.rows
+    beside = {} if other is None else dict(other.evidence.rows)
     if as_json:
         facts = {"files": [str(file) for file in made], "run": str(wanted.run), "scores": dict(rows)}
         facts |= {"baseline": beside} if beside else {}
         print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
         return
-    width = max(len(name) for name, _ in rows)
-    print(f"{wanted.out}: {len(done.path)} points")
-    for name, text in rows:
-        raster = f"  (raster: {beside[name]})" if name in beside else ""
-        print(f"  {name:<{width}}  {text}{raster}")
-    for file in made:
-        print(f"  {file}")
+    printed(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
     for text in (*done.evidence.violations, *done.evidence.remarks):
         _say(text)
     if done.evidence.violations:

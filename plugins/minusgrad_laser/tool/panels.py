@@ -1,6 +1,6 @@
 """Panels of a report: each draws one thing onto an axes of Matplotlib, in millimetres.
 
-Colours are told apart by colour-blind readers: viridis for amounts, blue to orange for signed errors.
+Colour-blind readers see the colours as different: viridis for amounts, blue to orange for signed errors.
 """
 
 from collections.abc import Callable
@@ -93,7 +93,7 @@ def error(axes: Any, e: Evidence) -> None:
 
 
 def edges(axes: Any, e: Evidence) -> None:
-    found = e.edges()
+    found = e.edges
     assert found is not None
     _frame(axes, e)
     x, y = (found.points + e.origin).T * 1e3
@@ -118,7 +118,7 @@ def over(axes: Any, e: Evidence) -> None:
     """Dose over the dose that is meant: 1 on a line, more where the head slows down."""
     _image(axes, e, np.nan_to_num(e.overburn), AMOUNT, 0.0, OVERBURN, "dose / dose meant")
     (left, far), (foot, top) = axes.get_xlim(), axes.get_ylim()
-    for burn in e.burns()[:8]:
+    for burn in e.burns[:8]:
         x, y = 1e3 * burn.x, 1e3 * burn.y
         axes.plot([x], [y], "o", ms=9, mfc="none", mec=WARM, mew=1.4)
         right = x < 0.4 * left + 0.6 * far

@@ -104,7 +104,7 @@ def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
 
     rows = _rows(evidence)
     heights = [max(size(panel, evidence)[1] for panel in row) + HEAD for row in rows]
-    table = 0.26 * (len(evidence.rows()) + 2)
+    table = 0.26 * (len(evidence.rows) + 2)
     whole = COLUMNS * WIDTH, sum(heights) + table + 0.5
     with _style("#202020"):
         figure = Figure(figsize=whole)
@@ -134,8 +134,8 @@ def _rows(evidence: Evidence) -> list[list[Panel]]:
 
 def _table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:
     axes.set_axis_off()
-    beside = dict(baseline.rows()) if baseline else {}
-    rows = [[name, text, *([beside.get(name, "")] if baseline else [])] for name, text in evidence.rows()]
+    beside = dict(baseline.rows) if baseline else {}
+    rows = [[name, text, *([beside.get(name, "")] if baseline else [])] for name, text in evidence.rows]
     head = ["", "this job", "raster"] if baseline else None
     table = axes.table(rows, colLabels=head, loc="center", cellLoc="left", edges="horizontal")
     table.auto_set_font_size(False)

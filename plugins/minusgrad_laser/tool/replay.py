@@ -14,6 +14,7 @@ from ..virtual_machine import replay as replayed
 from . import files, outcome, pictures, report, request
 from .evidence import Evidence
 from .machines import machine
+from .printed import printed
 
 SHOWN = 20
 """Findings that are printed one by one."""
@@ -37,7 +38,7 @@ def replay(a: argparse.Namespace) -> int:
         raise UserError(f"{file}: cannot be read: {error.strerror}") from None
     done = replayed(text, m, pixel=pixel, waist=m.waist, full=material.full, name=str(file))
     evidence = of(done, material, file.name)
-    findings = [*done.violations, *map(str, evidence.burns())]
+    findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)
     save(outputs[0], page)
     save(outputs[1], picture)
@@ -65,17 +66,12 @@ def of(done: Replay, material: Exposure, title: str) -> Evidence:
 
 
 def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[Path], as_json: bool) -> None:
-    rows = evidence.rows()
+    rows = evidence.rows
     if as_json:
         facts = {"file": str(file), "scores": dict(rows), "findings": findings}
         print(json.dumps(facts | {"files": [str(one) for one in outputs]}, indent=1))
         return
-    width = max(len(name) for name, _ in rows)
-    print(f"{file}: {len(evidence.path) - 1} moves")
-    for name, text in rows:
-        print(f"  {name:<{width}}  {text}")
-    for one in outputs:
-        print(f"  {one}")
+    printed(f"{file}: {len(evidence.path) - 1} moves", rows, outputs)
     for text in findings[:SHOWN]:
         print(f"minusgrad: {text}", file=sys.stderr)
     if len(findings) > SHOWN:

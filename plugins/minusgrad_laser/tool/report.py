@@ -71,7 +71,7 @@ def _subtitle(e: Evidence) -> str:
 
 
 def _verdict(e: Evidence) -> str:
-    burns = [str(burn) for burn in e.burns()] if e.target is None else []
+    burns = [str(burn) for burn in e.burns] if e.target is None else []
     good = '<p class="verdict good">✓ The replayed file keeps all limits of the machine.</p>'
     bad = '<p class="verdict bad">✗ The replayed file breaks limits of the machine:</p>'
     limits = f"{bad}{_list(e.violations)}" if e.violations else good
@@ -94,7 +94,7 @@ def _tiles(e: Evidence) -> str:
         "peak dose": "peak dose",
         "limits broken": "limits broken",
     }
-    rows = dict(e.rows())
+    rows = dict(e.rows)
     tiles = [(rows[key], label) for key, label in wanted.items() if key in rows]
     each = (
         f'<div class="tile"><b>{escape(value)}</b><span class="soft">{label}</span></div>'
@@ -104,10 +104,10 @@ def _tiles(e: Evidence) -> str:
 
 
 def _scores(e: Evidence, baseline: Evidence | None) -> str:
-    beside = dict(baseline.rows()) if baseline else None
+    beside = dict(baseline.rows) if baseline else None
     head = "<thead><tr><th></th><th>this job</th><th>raster</th></tr></thead>" if baseline else ""
     rows = []
-    for name, text in e.rows():
+    for name, text in e.rows:
         other = f"<td>{escape(beside.get(name, ''))}</td>" if beside is not None else ""
         rows.append(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td>{other}</tr>")
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"

@@ -83,7 +83,7 @@ def _power(text: str | None, machine: Profile) -> float:
 
 
 def _words(a: argparse.Namespace) -> list[str]:
-    """The words of the command line, but for those that begin a job anew or end it early."""
+    """The words of the command line, but for those that restart a job or end it early."""
     words = [a.image]
     for name, value in vars(a).items():
         if name in ("image", "replay", "resume", "force", "max_hours", "scene_only", "saves", "run_verb"):

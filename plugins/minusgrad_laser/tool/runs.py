@@ -54,7 +54,7 @@ def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
     kept = request.run / "inputs" / scene.image
     if not same or not kept.is_file() or kept.read_bytes() != scene.data:
         what = "with other options" if not same else "from another image"
-        raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or start anew with --force")
+        raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or restart with --force")
     options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
     return _told(request, lambda: minusgrad.resume(request.run, **options))
 

@@ -17,7 +17,7 @@ from .planner import Plan
 from .program import Program
 
 MANY = 128
-"""Levels within one piece that are told apart."""
+"""The most levels at which one piece is cut."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,8 +62,8 @@ def plan(program: Program, profile: Profile) -> Plan:
     nominal[waits] = 0.0
     caps = np.zeros(len(program) + 1)
     caps[1:-1] = junctions(direction, nominal, profile)
-    if profile.dialect == "marlin" and profile.jerk is not None:  # it begins and ends with its jerk
-        caps[[0, -1]] = (np.minimum(nominal, limit(profile.jerk, direction)) ** 2)[[0, -1]]
+    if profile.corner_jerk is not None:  # Marlin begins and ends with its jerk
+        caps[[0, -1]] = (np.minimum(nominal, limit(profile.corner_jerk, direction)) ** 2)[[0, -1]]
     caps[:-1][program.halt | waits] = 0.0
     caps[1:][waits] = 0.0
     reach = 2.0 * np.where(waits, 0.0, acceleration) * length
@@ -89,8 +89,8 @@ def junctions(direction: np.ndarray, nominal: np.ndarray, profile: Profile) -> n
     """Largest squared speed (n - 1,) between a block and the next."""
     before, after = direction[:-1], direction[1:]
     slower = np.minimum(nominal[:-1], nominal[1:])
-    if profile.dialect == "marlin" and profile.jerk is not None:
-        return (slower * _jerk_part(before, after, slower, np.array(profile.jerk))) ** 2
+    if profile.corner_jerk is not None:
+        return (slower * _jerk_part(before, after, slower, np.array(profile.corner_jerk))) ** 2
     if profile.junction_deviation is None:
         return np.zeros(len(slower))
     cosine = -(before * after).sum(axis=1)
@@ -118,7 +118,7 @@ def _run(program, profile, length, acceleration, nominal, caps, reach):
     full = _known_speeds(caps, reach, ahead - 1).tolist()
     w, r, v, a, l = (z.tolist() for z in (caps, reach, nominal, acceleration, length))  # noqa: E741
     wait, command = program.wait.tolist(), program.command.tolist()
-    gap = 0.0 if profile.lines_per_second == np.inf else 1.0 / profile.lines_per_second
+    gap = profile.line_time
     arrival, ends = [0.0] * n, [0.0] * n
     arrived, known, now, square, late = 0, -1, 0.0, full[0], 0
     starts, squares = [0.0] * n, [(0.0, 0.0)] * n

@@ -81,7 +81,7 @@ def test_a_turned_picture_has_its_axes_turned(tmp_path: Path) -> None:
 
 
 def test_pixel_for_pixel(tmp_path: Path) -> None:
-    """A resolution that is the canvas' own changes no number, though 1 / 25.4 um is rounded in the file."""
+    """A resolution equal to the canvas's changes no number, though the file has 1 / 25.4 um rounded."""
     (tmp_path / "a.png").write_bytes(with_chunk(saved(tmp_path), 39_370, 39_370, 1))
     np.testing.assert_array_equal(drawn(tmp_path, "25.4 um", scale="file"), DARK)
     np.testing.assert_array_equal(drawn(tmp_path, "20 um", pixel="20 um"), DARK)

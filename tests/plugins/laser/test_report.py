@@ -41,7 +41,7 @@ def evidence() -> Evidence:
 
 
 def test_the_rows_are_those_of_the_scores(evidence: Evidence) -> None:
-    rows = dict(evidence.rows())
+    rows = dict(evidence.rows)
     z, t = evidence.developed > 0.5, evidence.target > 0.5
     assert rows["intersection over union"] == f"{(z & t).sum() / (z | t).sum():.4f}"
     assert rows["over-exposed area"] == f"{(z & ~t).sum() * PIXEL**2 * 1e6:.4g} mm²"
@@ -50,7 +50,7 @@ def test_the_rows_are_those_of_the_scores(evidence: Evidence) -> None:
 
 
 def test_burns_have_their_place_and_their_area(evidence: Evidence) -> None:
-    (burn,) = replace(evidence, origin=(1e-3, 2e-3)).burns()
+    (burn,) = replace(evidence, origin=(1e-3, 2e-3)).burns
     assert (burn.times, burn.x, burn.y, burn.area) == pytest.approx(
         (5.0, 1e-3 + 40 * PIXEL, 2e-3 + 30 * PIXEL, PIXEL**2)
     )
