@@ -7,7 +7,8 @@
 first use: the requested one (a scene's `[runtime] engine`, or that of the run to resume), else that of the
 variable MINUSGRAD_ENGINE, else Taichi, else Quadrants where Taichi is not installed. "auto" is that variable,
 else Quadrants if it is installed. Their results differ in the last bits, so a run is resumed with the engine
-that started it.
+that started it. Likewise the architecture: the requested one, else that of the variable MINUSGRAD_ARCH, else
+the CPU; there is no fallback.
 
 `start` may be called again for the next scene: kernels are recompiled at their next call; fields keep their
 values, because their arrays do not belong to the engine. Fields of the engine itself (`ti.field`) do: a
@@ -37,7 +38,7 @@ ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
 ENGINE = RLock()
 """The engine serves one thread at a time: callers with threads of their own hold this lock."""
-VARIABLE = "MINUSGRAD_ENGINE"
+VARIABLE, ARCH_VARIABLE = "MINUSGRAD_ENGINE", "MINUSGRAD_ARCH"
 PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
 """The engines, and the prefixes of their environment variables."""
 _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
@@ -63,14 +64,14 @@ _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `start`. `engine` None: that of the process. `threads` 0: all cores.
+    """Options of `start`. `engine`, `arch` None: those of the process. `threads` 0: all cores.
 
     A scene's seed is not an option: random numbers are functions of it (`random`), so scenes of different
     seeds share a started engine. `ti.random` in a user's kernel does not depend on it.
     """
 
     engine: str | None = None
-    arch: str = "cpu"
+    arch: str | None = None
     threads: int = 0
     fast_math: bool = True
 
@@ -131,6 +132,14 @@ def _chosen(name: str | None) -> str:
 def _default() -> str:
     """Taichi, or Quadrants where it alone is installed: Taichi has no wheels for all platforms."""
     return "quadrants" if find_spec("taichi") is None and find_spec("quadrants") else "taichi"
+
+
+def _default_arch() -> str:
+    """The architecture that MINUSGRAD_ARCH names, else the CPU."""
+    named = os.environ.get(ARCH_VARIABLE) or "cpu"
+    if named not in ARCHS:
+        raise RuntimeUnavailableError(f"{ARCH_VARIABLE}: {unknown('architecture', named, ARCHS)}")
+    return named
 
 
 def _known(name: str) -> str:
@@ -199,11 +208,12 @@ def start(options: Options | None = None) -> None:
         return
     options = options or Options()
     ti = engine(options.engine)
-    options = replace(options, engine=_Running.name)
+    options = replace(options, engine=_Running.name, arch=options.arch or _default_arch())
     if options == _Running.options:
         return
     if options.arch not in ARCHS:
-        raise RuntimeUnavailableError(unknown("architecture", options.arch, ARCHS))
+        raise RuntimeUnavailableError(unknown("architecture", str(options.arch), ARCHS))
+    assert options.arch
     absent = f"arch '{options.arch}' is not available on this machine"
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
@@ -231,7 +241,7 @@ def _init(ti: ModuleType, options: Options) -> None:
     threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
     with _no_settings_from_outside(), redirect_stdout(io.StringIO()):  # it prints the arch at any log level
         ti.init(
-            arch=getattr(ti, options.arch),
+            arch=getattr(ti, str(options.arch)),
             default_fp=ti.f64,
             fast_math=options.fast_math,
             force_scalarize_matrix=True,
@@ -271,6 +281,7 @@ def arch() -> str:
     """The architecture that kernels run on: one of `ARCHS`."""
     start()
     assert _Running.options is not None
+    assert _Running.options.arch is not None
     return _Running.options.arch
 
 

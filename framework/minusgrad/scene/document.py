@@ -87,13 +87,13 @@ class Units(Record):
 class Runtime(Record):
     """`[runtime]`: architecture, precision and threads; threads = 0 means all cores.
 
-    engine: default is that of the process (`engine.runtime`); "auto" is Quadrants if it is installed.
+    engine, arch: those of the process by default (`engine.runtime`); "auto" is Quadrants if it is installed.
     """
 
     engine: Engine | None = None
     """The compiler; "auto" is Quadrants if it is installed (default: that of the process)."""
-    arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
-    """The architecture that kernels are compiled for; there is no fallback to the CPU."""
+    arch: Literal["cpu", "cuda", "vulkan", "metal"] | None = None
+    """The architecture of kernels, without a fallback (default: that of MINUSGRAD_ARCH, else "cpu")."""
     precision: Literal["f64", "f32"] = "f64"
     """Floating-point precision of fields and kernels."""
     threads: Count = 0
