@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import EnergyError
-from . import random, runtime, slices, special_functions, storage, vector_functions
+from . import device_functions, random, runtime, slices, special_functions, storage, vector_functions
 from .lane_blocks import Blocks, taken
 from .slices import Pace, Slices
 from .storage import ArraySlot
@@ -246,7 +246,7 @@ def _kernel(source: str) -> Callable:
     if key not in _compiled:
         for stale in [k for k in _compiled if k[1] != key[1]]:
             del _compiled[stale]
-        ti = runtime.engine()
+        ti = device_functions.language(runtime.engine(), runtime.arch())
         file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         scope: dict[str, Any] = {

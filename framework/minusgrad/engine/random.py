@@ -90,9 +90,9 @@ def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
 def __getattr__(name: str) -> Any:
     """`uniform` and `normal` of the engine that runs."""
     if name in NAMES:
-        from . import runtime
+        from . import device_functions, runtime
 
-        return _function(runtime.engine(), name)
+        return _function(device_functions.language(runtime.engine(), runtime.arch()), name)
     raise AttributeError(f"module 'minusgrad.engine.random' has no attribute '{name}'")
 
 

@@ -1,4 +1,4 @@
-"""Elementwise functions of SIMD vectors that the compilers lack: log, exp.
+"""Functions that compilers lack: log and exp of SIMD vectors, and on devices of single numbers.
 
     log x = k log 2 + 2 artanh z,    z = (y - 1) / (y + 1),    x = 2^k y,    sqrt(1/2) <= y < sqrt(2)
 
@@ -13,6 +13,7 @@ is accurate to two eps over the range of normal numbers, and zero below it at th
 
 import linecache
 import math
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -34,31 +35,52 @@ def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
     """The Taichi functions of vectors that a kernel's text calls, by name."""
     made = {}
     for real, wide in (("f32", 16), ("f64", 8)):
-        for function, written in (("log", _log), ("exp", _exp)):
+        for function in FUNCTIONS:
             if (called := name(function, real, wide)) in text:
-                source, file, scope = written(called, real, wide), f"<minusgrad {called}>", {"ti": ti}
+                source, file, scope = (
+                    written(function, called, real, wide),
+                    f"<minusgrad {called}>",
+                    {"ti": ti},
+                )
                 linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
                 exec(compile(source, file, "exec"), scope)
                 made[called] = ti.func(scope[called])
     return made
 
 
-def _log(called: str, real: str, wide: int) -> str:
-    def vector(number: Any) -> str:
-        return f"ti.Vector([ti.{real}({number})] * {wide})"
+def written(function: str, called: str, real: str, wide: int) -> str:
+    """The source text of a function of vectors of so many numbers, or of one number."""
+    return {"log": _log, "exp": _exp}[function](called, real, wide)
 
+
+def _constants(real: str, wide: int) -> Callable[[Any], str]:
+    """The text of a number as a vector; of one lane, as itself."""
+    if wide == 1:
+        return lambda number: f"ti.{real}({number})"
+    return lambda number: f"ti.Vector([ti.{real}({number})] * {wide})"
+
+
+def _by_lane(text: str, name: str, wide: int) -> str:
+    """A vector from the text for one lane, in which `name` is a vector."""
+    if wide == 1:
+        return text
+    lanes = (re.sub(rf"\b{name}\b", f"{name}[{lane}]", text) for lane in range(wide))
+    return f"ti.Vector([{', '.join(lanes)}])"
+
+
+def _log(called: str, real: str, wide: int) -> str:
+    vector = _constants(real, wide)
     terms, up, (whole, offset, place) = _TERMS[real], {"f32": 64, "f64": 512}[real], _BITS[real]
     root, mantissa = math.sqrt(0.5), (1 << place) - 1
-    bits = [f"ti.bit_cast(y[{lane}], ti.{whole})" for lane in range(wide)]
-    exponents = ", ".join(f"ti.cast(({one} >> ti.{whole}({place})), ti.{real})" for one in bits)
-    one = f"ti.{whole}({offset << place})"
-    mantissas = ", ".join(f"ti.bit_cast(({b} & ti.{whole}({mantissa})) | {one}, ti.{real})" for b in bits)
+    bits, one = f"ti.bit_cast(y, ti.{whole})", f"ti.{whole}({offset << place})"
+    exponent = f"ti.cast(({bits} >> ti.{whole}({place})), ti.{real})"
+    fraction = f"ti.bit_cast(({bits} & ti.{whole}({mantissa})) | {one}, ti.{real})"
     reduced = [
         f"c = y < {vector(2.0 ** (1 - up))}",
         f"y = ti.select(c, y * {vector(2.0**up)}, y)",
         f"k = ti.select(c, {vector(float(-up - offset))}, {vector(float(-offset))})",
-        f"k = k + ti.Vector([{exponents}])",
-        f"y = ti.Vector([{mantissas}])",
+        f"k = k + {_by_lane(exponent, 'y', wide)}",
+        f"y = {_by_lane(fraction, 'y', wide)}",
         f"c = y >= {vector(2.0 * root)}",
         f"y = ti.select(c, y * {vector(0.5)}, y)",
         f"k = ti.select(c, k + {vector(1.0)}, k)",
@@ -70,14 +92,14 @@ def _log(called: str, real: str, wide: int) -> str:
         "y = x",
         f"k = {vector(0.0)}",
         f"far = ti.select((x < {vector(root)}) | (x >= {vector(2.0 * root)}), {vector(1.0)}, {vector(0.0)})",
-        f"if far.sum() > ti.{real}(0.0):",
+        f"if far{'.sum()' if wide > 1 else ''} > ti.{real}(0.0):",
         *(f"    {line}" for line in reduced),
         f"z = (y - {vector(1.0)}) / (y + {vector(1.0)})",
         "q = z * z",
         f"value = k * {vector(math.log(2.0))} + z * {series}",
         f"edge = ti.select(x < {vector(0.0)}, {vector('ti.math.nan')}, {vector('-ti.math.inf')})",
         f"value = ti.select(x > {vector(0.0)}, value, edge)",
-        f"return ti.select(x <= {vector(_largest(real))}, value, x)",
+        f"return ti.select(x <= {vector(largest(real))}, value, x)",
     ]
     return f"def {called}(x):\n" + "".join(f"    {line}\n" for line in lines)
 
@@ -91,15 +113,13 @@ which products of the first with k are exact."""
 
 
 def _exp(called: str, real: str, wide: int) -> str:
-    def vector(number: Any) -> str:
-        return f"ti.Vector([ti.{real}({number})] * {wide})"
-
+    vector = _constants(real, wide)
     (terms, (low, high), (first, rest)), (whole, offset, place) = _POWERS[real], _BITS[real]
     series = vector(1.0)
     for n in reversed(range(1, terms)):
         series = f"({series} * r * {vector(1.0 / n)} + {vector(1.0)})"
-    bits = f"(ti.cast(k[{{lane}}], ti.{whole}) + ti.{whole}({offset})) << ti.{whole}({place})"
-    power = ", ".join(f"ti.bit_cast({bits}, ti.{real})".replace("{lane}", str(n)) for n in range(wide))
+    bits = f"(ti.cast(k, ti.{whole}) + ti.{whole}({offset})) << ti.{whole}({place})"
+    power = f"ti.bit_cast({bits}, ti.{real})"
     lines = [
         f"far = ti.max(x, {vector(0.0)} - x) > {vector(0.5 * high)}",
         f"y = ti.select(far, x * {vector(0.5)}, x)",  # of which the square: 2^k shall be a normal number
@@ -107,14 +127,15 @@ def _exp(called: str, real: str, wide: int) -> str:
         f"y = ti.select(y > {vector(0.5 * low)}, y, {vector(0.5 * low)})",
         f"k = ti.floor(y * {vector(1.0 / math.log(2.0))} + {vector(0.5)})",
         f"r = ti.max(y - k * {vector(first)}, {vector(-2.0)}) - k * {vector(rest)}",  # else one product
-        f"value = {series} * ti.Vector([{power}])",
+        f"value = {series} * {_by_lane(power, 'k', wide)}",
         "value = ti.select(far, value * value, value)",
         f"value = ti.select(x > {vector(low)}, value, {vector(0.0)})",
         f"value = ti.select(x > {vector(high)}, {vector('ti.math.inf')}, value)",
-        f"return ti.select(x <= {vector(_largest(real))}, value, x)",
+        f"return ti.select(x <= {vector(largest(real))}, value, x)",
     ]
     return f"def {called}(x):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def _largest(real: str) -> float:
+def largest(real: str) -> float:
+    """The largest finite number of a precision."""
     return (2.0 - 2.0**-23) * 2.0**127 if real == "f32" else (2.0 - 2.0**-52) * 2.0**1023

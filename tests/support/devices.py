@@ -1,0 +1,48 @@
+"""The device that the device path is tested on: Vulkan, on any machine by a software device (lavapipe).
+
+The environment names the software device where it names none, so that a GPU with a display is left alone:
+`VK_ICD_FILENAMES` of the loader of Vulkan. It must be set before an engine looks for devices.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from minusgrad.engine import runtime
+
+FOLDERS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d")
+CURE = "no Vulkan device: apt-get install mesa-vulkan-drivers libvulkan1"
+
+
+def software_device() -> str:
+    """The file that describes the software device; empty where it is not installed."""
+    found = [path for folder in FOLDERS for path in sorted(Path(folder).glob("lvp_icd*.json"))]
+    return str(found[0]) if found else ""
+
+
+if "VK_ICD_FILENAMES" not in os.environ and software_device():
+    os.environ["VK_ICD_FILENAMES"] = software_device()
+
+
+def is_there(arch: str = "vulkan") -> bool:
+    """True if the engine of this process finds a device of the architecture."""
+    ti = runtime.engine()
+    return bool(ti.lang.misc.is_arch_supported(getattr(ti, arch)))
+
+
+needed = pytest.mark.skipif(not is_there(), reason=CURE)
+"""The mark of a test, or `pytestmark` of a file, that computes on the device."""
+
+
+@contextmanager
+def on(arch: str = "vulkan") -> Iterator[None]:
+    """Context manager: the engine runs on the device inside, and as before behind it."""
+    before = runtime._Running.options
+    runtime.start(runtime.Options(arch=arch))
+    try:
+        yield
+    finally:
+        runtime.start(before)
