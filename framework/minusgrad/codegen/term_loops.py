@@ -21,7 +21,7 @@ import numpy as np
 from ..elements.elements import Elements
 from ..elements.gather import Gather
 from ..elements.loops import EachTarget, Sources
-from ..engine import storage
+from ..engine import runtime, storage
 from ..engine.kernels import GRAIN, Code
 from ..engine.slices import BEGIN, END, Slices
 from ..errors import EnergyError
@@ -189,6 +189,8 @@ class Emitter(Statements):
             "        continue",
             f"    i = turn // {GRAIN}",
         ]
+        if runtime.arch() != "cpu":
+            targets = [f"for i in range({BEGIN}, {END}):"]
         headers = {f"for i in range({count}):": "\n".join(targets)}
         return Slices(self._packing(count) | headers, rows, rows * rows)
 
@@ -342,9 +344,12 @@ class Emitter(Statements):
     def _in_blocks(self, loop: list[str], summing: bool = False) -> list[str]:
         """A loop over elements in blocks, with a plain inner loop that the compiler can vectorise.
 
+        On devices each element has a thread of its own, but for sums.
         `summing`: the loop adds to s, the total of the block.
         """
         count = f"{self.prefix}nodes.shape[0]"
+        if runtime.arch() != "cpu" and not summing:
+            return [f"for e in range({count}):", *loop[1:]]
         inner = [f"for e in range(b * {BLOCK}, ti.min((b + 1) * {BLOCK}, {count})):", *loop[1:]]
         if summing:
             inner = ["s = ti.f64(0.0)", *inner, f"{self.prefix}total[b, 0] = s"]

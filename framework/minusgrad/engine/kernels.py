@@ -194,6 +194,8 @@ class KernelCache:
 
 def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
     """A parallel loop over jobs, one thread each."""
+    if runtime.arch() != "cpu":
+        return [f"for {job} in range({count}):", *(f"    {line}" for line in lines)]
     return [
         f"for turn in range(({count}) * {GRAIN}):",
         f"    if turn & {GRAIN - 1} == 0:",
@@ -204,6 +206,8 @@ def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
 
 def dealt_in_groups(job: str, count: str, lines: Iterable[str]) -> list[str]:
     """`dealt` with `GROUP` jobs at a time, for short jobs: the empty turns of one take 130 ns."""
+    if runtime.arch() != "cpu":
+        return dealt(job, count, lines)
     first = f"turn // {GRAIN} * {GROUP}"
     return [
         f"for turn in range(({count} + {GROUP - 1}) // {GROUP} * {GRAIN}):",
@@ -247,6 +251,8 @@ def _kernel(source: str) -> Callable:
         for stale in [k for k in _compiled if k[1] != key[1]]:
             del _compiled[stale]
         ti = device_functions.language(runtime.engine(), runtime.arch())
+        if runtime.arch() != "cpu":
+            source = _with_shifts(source)
         file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         scope: dict[str, Any] = {
@@ -259,6 +265,23 @@ def _kernel(source: str) -> Callable:
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = runtime.function_kernel(scope["kernel"])
     return _compiled[key]
+
+
+def _with_shifts(source: str) -> str:
+    """The source with shifts in place of divisions by powers of two in the bounds of parallel loops.
+
+    The compilers to SPIR-V have no division of whole numbers there.
+    """
+
+    def shifted(header: re.Match[str]) -> str:
+        return re.sub(r"// (\d+)", _shift, header[0])
+
+    return re.sub(r"^    for .*:$", shifted, source, flags=re.M)
+
+
+def _shift(division: re.Match[str]) -> str:
+    divisor = int(division[1])
+    return division[0] if divisor & (divisor - 1) else f">> {divisor.bit_length() - 1}"
 
 
 def shadowed(source: str) -> list[str]:
