@@ -116,7 +116,7 @@ def values(instance: Instance, d: int, seed: int) -> Iterator[Finding]:
     for argument, gradient in found.items():
         off = error(gradient, differences[argument])
         yield answer(argument, off, off < PLAIN, "gradient beside differences of plain Python")
-    if runtime.arch() == "cpu" and (compiles or compiles is None):  # reverse mode adds up, which devices may not
+    if runtime.arch() == "cpu" and (compiles or compiles is None):  # devices lack its sums
         try:
             value, reverse = references.taichi(term, T)
         except runtime.refusals():
