@@ -8,6 +8,7 @@ import pytest
 
 from minusgrad.app import cli
 from minusgrad.engine import runtime
+from tests.support import row_costs
 from tests.support.command import complaints
 from tests.support.tiers import COSTLY, is_alike
 
@@ -57,14 +58,22 @@ def pytest_terminal_summary(terminalreporter) -> None:
                 terminalreporter.write_line(table)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--row-costs", metavar="DIR", type=Path, help="write the CPU seconds of each row there")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """A unit test, or a fixture of any scope that is made for it, fails when it starts the engine."""
+    began, folder = row_costs.cpu(), item.config.option.row_costs
     marks = {mark.name for mark in item.iter_markers()}
     with pytest.MonkeyPatch.context() as patch:
         if "unit" in marks and not marks & {"exam", "long"}:
             patch.setattr(runtime, "start", lambda *_: pytest.fail("a unit test starts the engine"))
-        return (yield)
+        result = yield
+    if folder is not None:
+        row_costs.noted(folder, item.nodeid, row_costs.cpu() - began)
+    return result
 
 
 @pytest.fixture(autouse=True)
