@@ -379,7 +379,8 @@ class WindowLoops(MapLoops):
 
         Where windows have one size, and this one does not leave the box along the last axis, the loop over
         that has a constant length, which compilers like. A row is computed before it is put: stores between
-        loads, which might be to the same memory, would keep the compiler from making vectors of them.
+        loads, which might be to the same memory, would keep the compiler from making vectors of them; devices
+        have no use for vectors, and SPIR-V no arrays of a thread.
         """
         last = self.axes[-1]
         end = [f"{put}{text}" for put, text in puts]
@@ -389,7 +390,7 @@ class WindowLoops(MapLoops):
         if (size := size_of(traced.window[last])) is None:
             return clipped
         ends = f"b{last}, b{last} + {size}"
-        if puts and size * len(puts) <= ROW:
+        if puts and size * len(puts) <= ROW and runtime.arch() == "cpu":
             rows = [f"row{k}" for k in range(len(puts))] if len(puts) > 1 else ["row"]
             named = list(zip(rows, puts, strict=True))
             kept = [f"{one}[i{last} - b{last}] = {text}" for one, (_, text) in named]
