@@ -105,9 +105,9 @@ class GatherLoops(WindowLoops):
         fetch = self._fetched(read)
         cells = self._over_cells(traced, *self._in_band(), [*fetch, *adds], puts)
         own = [leaf for leaf in leaves if leaf.serial not in late]
-        each = self._reaching([*self._loads(own), *self._windows(), *early, *cells])
+        element = [*self._loads(own), *self._windows(), *early, *cells]
         cleared = [number for number, place in zip(numbers, places, strict=True) if place.overwrite]
-        return self._in_bands(cleared, each)
+        return self._in_bands(cleared, element)
 
     # Pieces
 

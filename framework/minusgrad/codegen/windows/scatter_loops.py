@@ -36,6 +36,7 @@ from ..statements import WHOLE_TYPE, filled, indented, leaf_name, subscript, wit
 from ..term_loops import Emitter
 from ..tracing import Trace
 from ..verification.sweep_verification import relaunched
+from .device_tiles import DeviceTiles
 from .verification import Windows, verify_cells, verify_windows
 
 Meets = Sequence[tuple[Scalar, Scalar]]
@@ -80,6 +81,10 @@ class WindowLoops(MapLoops):
         self.beyond = [a for a in self.axes if self.edges[a] != "zero"]
         bands = BANDS * runtime.threads() if len(self.shape) > 1 else SECTIONS
         self.band = max(BAND[len(self.shape)], -(-self.shape[0] // bands))
+        self._tiles: DeviceTiles | None = None
+        if runtime.arch() != "cpu":
+            self._tiles = DeviceTiles(self.prefix, self.shape, term.elements.count, bool(self.beyond))
+            self.band = self._tiles.band
         self._reads, self._begin = self._known_reads()
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.count, max(len(self._floors), 1))))
@@ -174,13 +179,10 @@ class WindowLoops(MapLoops):
         leaves = [leaf for leaf in inputs(values) if leaf.serial not in places]
         numbers = [(outs[k], c) for k, c in self.components]
         early, cells = self._giving(traced, values, self._in_band(), numbers)
-        each = self._reaching([*self._loads(leaves), *self._windows(), *early, *cells])
-        if not moved.tangents:
-            nan = f"{self.type}(ti.math.nan)"
-            lost = [f"{out}[0{subscript(c)}] = {nan}" for out, c in numbers]
-            each += [f"if (b0 == {LOST}) & (band == 0):", *indented(lost)]
+        nan = f"{self.type}(ti.math.nan)"
+        lost = [] if moved.tangents else [f"{out}[0{subscript(c)}] = {nan}" for out, c in numbers]
         cleared = [one for one, (k, _) in zip(numbers, self.components, strict=True) if overwrite[k]]
-        bands = self._in_bands(cleared, each)
+        bands = self._in_bands(cleared, [*self._loads(leaves), *self._windows(), *early, *cells], lost)
         return bands if moved.tangents else [*self._put_windows(), *bands]
 
     def _in_band(self) -> Box:
@@ -189,24 +191,37 @@ class WindowLoops(MapLoops):
         """
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
+        if self._tiles:
+            self._tiles.within(low, high)
         return low, high
 
-    def _reaching(self, element: list[str]) -> list[str]:
-        """The statements for element e, if its window may have rows of the band."""
+    @property
+    def _reaches(self) -> str:
+        """Whether the window of element e, of rows b0 to c0, may have rows of the band."""
         reaches = f"(b0 < {self._end('band')}) & (c0 >= band * {self.band})"
-        if 0 in self.beyond:
-            reaches = f"({reaches}) | (b0 < 0) | (c0 >= {self.shape[0]})"
-        return [
-            f"b0, c0 = {self.prefix}window[e, 0], {self.prefix}window[e, 1]",
-            f"if {reaches}:",
-            *indented(element),
-        ]
+        return f"({reaches}) | (b0 < 0) | (c0 >= {self.shape[0]})" if 0 in self.beyond else reaches
 
-    def _in_bands(self, cleared: Sequence[OfCell], each: list[str]) -> list[str]:
-        """Band by band, with one thread each: zeros in some numbers of its cells, and then each element."""
+    def _in_bands(self, cleared: Sequence[OfCell], element: list[str], lost: Sequence[str] = ()) -> list[str]:
+        """Band by band, with one thread each: zeros in some numbers of its cells, and then each element.
+
+        lost: statements that follow where an element has no window. On devices, tile by tile.
+        """
+        if self._tiles:
+            zeros = [f"{out}[cell{subscript(c)}] = {self.type}(0.0)" for out, c in cleared]
+            for name, array in self._tiles.arrays.items():
+                self._own(name, array)
+            last = [f"if b0 == {LOST}:", *indented(lost)] if lost else []
+            return self._tiles.loops(self._reaches, zeros, element, last)
         row = int(np.prod(self.shape[1:], dtype=int))
         band = f"band * {self.band * row}, {self._end('band')} * {row}"
         begin = self._cleared(cleared, band) if cleared else []
+        each = [
+            f"b0, c0 = {self.prefix}window[e, 0], {self.prefix}window[e, 1]",
+            f"if {self._reaches}:",
+            *indented(element),
+        ]
+        if lost:
+            each += [f"if (b0 == {LOST}) & (band == 0):", *indented(lost)]
         elements = [f"for e in range({self.prefix}nodes.shape[0]):", *indented(each)]
         return dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
 
