@@ -113,5 +113,6 @@ def launches(request, monkeypatch):
     """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
     if request.param == "unfused":
         monkeypatch.setattr("minusgrad.steppers.integrator.SMALL", 0)
+        monkeypatch.setattr("minusgrad.steppers.integrator.LEAST_WORK", -1)
         monkeypatch.setattr("minusgrad.steppers.timed.gauss_radau.radau_launches.SMALL", 0)
     return request.param

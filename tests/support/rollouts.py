@@ -16,6 +16,7 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.energies.constraint import MULTIPLIER
 from minusgrad.energies.fields import Body, Hold
+from minusgrad.engine import storage
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
@@ -252,7 +253,7 @@ def present(one: Integrator, name: str) -> np.ndarray:
         return one.potential.fields[name].values.copy()
     term, _, argument = name.partition(".")
     data = _owner(one, name).parts[term].data
-    return data[argument].copy() if argument in data else _owner(one, name).parameter(name)
+    return storage.host_copy(data[argument]) if argument in data else _owner(one, name).parameter(name)
 
 
 def put(one: Integrator, name: str, values: np.ndarray) -> None:

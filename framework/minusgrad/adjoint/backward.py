@@ -27,7 +27,8 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.constraint import MULTIPLIER
 from ..energies.fields import Motion
 from ..energies.term import Term
-from ..engine import storage
+from ..engine import runtime, storage
+from ..engine.device_tasks import steps_of_tasks
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
 from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
@@ -141,9 +142,7 @@ class Backward(RunAdjoint):
         if stepper.magnetic:
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
         self._run = KernelCache()
-        steps = self.steps_code() if stepper.fused else None
-        fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
-        self._many = BoundKernel(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
+        self._many = self._kernel_of_steps() if stepper.fused else None
 
     # Adjoints
 
@@ -172,6 +171,14 @@ class Backward(RunAdjoint):
         )
 
     # Many steps in one kernel, or by single launches
+
+    def _kernel_of_steps(self) -> Callable[..., None] | None:
+        """Many steps in one kernel, or on a device one in a launch; None if it has too many arrays."""
+        if runtime.arch() != "cpu":
+            return steps_of_tasks(self.step_code(), "at", back=True)
+        steps = self.steps_code()
+        fits = len(steps.arrays) <= MOST_ARRAYS
+        return BoundKernel(steps, "steps", "first", "t0", "dt", "at") if fits else None
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
@@ -310,6 +317,20 @@ class Backward(RunAdjoint):
 
         `at`: the number of that step on the tape.
         """
+        s = self.stepper.scheme
+        step = s.sequence.reversed_code(self._emit, s.stages)
+        begin = Code("sub = steps - 1 - k\n")
+        loop = Code.joined([begin, step]).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
+        return loop.naming(**coefficients(s))
+
+    def step_code(self) -> Code:
+        """The loops of the adjoint of one step, for a kernel of (first, t0, dt, at) where each is a task."""
+        s = self.stepper.scheme
+        step = s.sequence.unrolled_back(self._emit, s.stages)
+        return Code.joined([Code("sub = 0\n"), step]).naming(**coefficients(s))
+
+    def _emit(self, move: Move, number: str) -> list[Code]:
+        """The adjoint of a move in a kernel."""
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_friction_code,
             Kick: self._kick_code,
@@ -323,13 +344,7 @@ class Backward(RunAdjoint):
             KeplerDrift: self._kepler_drift_code,
             Forces: self._forces_code,
         }
-        s = self.stepper.scheme
-        step = s.sequence.reversed_code(
-            lambda move, number: rule(rules, move, "adjoint")(move, number), s.stages
-        )
-        begin = Code("sub = steps - 1 - k\n")
-        loop = Code.joined([begin, step]).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
-        return loop.naming(**coefficients(s))
+        return rule(rules, move, "adjoint")(move, number)
 
     def _departure(self, number: str) -> list[Code]:
         """`_depart` from the end of a drift, as code."""

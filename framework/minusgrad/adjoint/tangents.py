@@ -21,7 +21,8 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
-from ..engine import storage
+from ..engine import runtime, storage
+from ..engine.device_tasks import steps_of_tasks
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
@@ -67,7 +68,7 @@ class Sensitivity:
         self._friction = self._request(losing) if losing else DerivativeRequest()
         self._flow = self._flow_request()
         self._time = 0.0
-        self._many: BoundKernel | None = None
+        self._many: Callable[..., None] | None = None
         self._run = KernelCache()
 
     def _arrays(self, names: Any) -> dict[str, Any]:
@@ -86,9 +87,15 @@ class Sensitivity:
         self._place(self.stepper.time)
         self.stepper.potential.sweep(self._whole, self.stepper.time)
         if self.stepper.fused and self._many is None:
-            steps = self.steps()
-            fits = len(steps.arrays) <= MOST_ARRAYS
-            self._many = BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
+            self._many = self._kernel_of_steps()
+
+    def _kernel_of_steps(self) -> Callable[..., None] | None:
+        """Many steps in one kernel, or on a device one in a launch; None if it has too many arrays."""
+        if runtime.arch() != "cpu":
+            return steps_of_tasks(self.step_code())
+        steps = self.steps()
+        fits = len(steps.arrays) <= MOST_ARRAYS
+        return BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
@@ -210,6 +217,20 @@ class Sensitivity:
 
     def steps(self) -> Code:
         """The steps with their tangents, for a kernel of (steps, first, t0, dt)."""
+        s = self.stepper.scheme
+        begin = Code("t = t0 + (first + ti.f64(sub)) * dt\n")
+        step = s.sequence.code(self._emit)
+        return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
+
+    def step_code(self) -> Code:
+        """The loops of one step with its tangent, for a kernel of (first, t0, dt) where each is a task."""
+        s = self.stepper.scheme
+        begin = Code("sub = 0\nt = t0 + first * dt\n")
+        step = s.sequence.unrolled_code(self._emit, s.stages)
+        return Code.joined([begin, step]).naming(**coefficients(s))
+
+    def _emit(self, move: Move, number: str) -> list[Code]:
+        """A move and its tangent in a kernel."""
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
@@ -225,10 +246,7 @@ class Sensitivity:
             ),
             Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }
-        s = self.stepper.scheme
-        begin = Code("t = t0 + (first + ti.f64(sub)) * dt\n")
-        step = s.sequence.code(lambda move, number: rule(rules, move, "tangent")(move, number))
-        return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
+        return rule(rules, move, "tangent")(move, number)
 
     def _drift_code(self, number: str, drift: Code) -> list[Code]:
         return [

@@ -111,7 +111,27 @@ class Emitter(Statements):
         row = "e" if values is None else "0" if values.index is None else f"{p}row_of_{argument}[e]"
         changes = [self.row(f"dd_{argument}", c) for c in columns]
         lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {changes[c]}" for c in columns]
+        if row not in ("e", "0") and runtime.arch() != "cpu":
+            lines = [f"{into}[row, {c}] = {into}[row, {c}] - {changes[c]}" for c in columns]
+            return self.by_row(argument, lines).naming(**{into: array})
         return self._code([f"for e in range({p}nodes.shape[0]):", *indented(lines)]).naming(**{into: array})
+
+    def by_row(self, argument: str, lines: Iterable[str]) -> Code:
+        """Loops of a thread for each `row` of a parameter's values over its elements `e`, in their order."""
+        index = self.term.parameters[argument].index
+        assert index is not None
+        count = len(self.term.parameters[argument].rows)
+        order = np.argsort(index, kind="stable").astype(np.int32)
+        begin = np.searchsorted(index[order], np.arange(count + 1)).astype(np.int32)
+        arrays = {f"{self.prefix}order_of_{argument}": order, f"{self.prefix}begin_of_{argument}": begin}
+        p = self.prefix
+        loop = [
+            f"for row in range({p}begin_of_{argument}.shape[0] - 1):",
+            f"    for k in range({p}begin_of_{argument}[row], {p}begin_of_{argument}[row + 1]):",
+            f"        e = {p}order_of_{argument}[k]",
+            *(f"        {line}" for line in lines),
+        ]
+        return self._code(loop).naming(**{n: storage.allocate(a) for n, a in arrays.items()})
 
     def row(self, buffer: str, column: int) -> str:
         """The text of a number of element (or target) e in a buffer that a sweep fills."""

@@ -43,6 +43,8 @@ SCALARS = {
     "dt": "ti.f64",
     "h": "ti.f64",
     "first": "ti.f64",
+    "begun": "ti.f64",
+    "ended": "ti.f64",
     "steps": "ti.i32",
     "at": "ti.i32",
     "iteration": "ti.i32",

@@ -100,16 +100,37 @@ def vacant(shape: tuple[int, ...], dtype: Any) -> ArraySlot:
     return ArraySlot(own if runtime.arch() == "cpu" else allocate(own))
 
 
+class Crossings:
+    """The numbers of copies between host and device since the process began, for tests."""
+
+    to_host = to_device = 0
+
+    @classmethod
+    def count(cls) -> tuple[int, int]:
+        """To the host, and to the device."""
+        return cls.to_host, cls.to_device
+
+
 def host(array: Any) -> np.ndarray:
     """The values: the array itself on the CPU (a view, do not write), a copy from a device."""
     array = array.at if isinstance(array, ArraySlot) else array
     if isinstance(array, np.ndarray):
         return array
+    Crossings.to_host += 1
     return array.to_numpy() if hasattr(array, "to_numpy") else array.numpy(force=True)
 
 
-def store(array: Any, values: np.ndarray) -> None:
-    """Overwrite an array's values, also those of a `locked` one; a slot counts the write."""
+def host_copy(array: Any) -> np.ndarray:
+    """The values in memory of their own."""
+    return host(array).copy()
+
+
+def store(array: Any, values: Any) -> None:
+    """Overwrite an array's values, also those of a `locked` one; a slot counts the write.
+
+    values: NumPy's, or an array or slot of kernels, which is copied where it is.
+    """
+    values = values.at if isinstance(values, ArraySlot) else values
     if isinstance(array, ArraySlot):
         array.writes += 1
         array = array.at
@@ -118,9 +139,26 @@ def store(array: Any, values: np.ndarray) -> None:
     if isinstance(array, np.ndarray):
         _overwrite(array, values)
     elif hasattr(array, "from_numpy"):
-        array.from_numpy(np.ascontiguousarray(values))
+        if hasattr(values, "from_numpy"):
+            array.copy_from(values)
+            return
+        Crossings.to_device += 1
+        array.from_numpy(np.ascontiguousarray(values if isinstance(values, np.ndarray) else host(values)))
+    elif hasattr(values, "data_ptr"):
+        array.copy_(values)
     else:
-        array.copy_(array.new_tensor(values))
+        Crossings.to_device += 1
+        array.copy_(array.new_tensor(values if isinstance(values, np.ndarray) else host(values)))
+
+
+def duplicate(array: Any) -> Any:
+    """An array of its own with the same values, on the device where the array is on one."""
+    array = array.at if isinstance(array, ArraySlot) else array
+    if hasattr(array, "from_numpy"):
+        made = ndarray(array.dtype, tuple(array.shape))
+        made.copy_from(array)
+        return made
+    return array.clone() if hasattr(array, "clone") else array.copy()
 
 
 def locked(array: Any) -> Any:

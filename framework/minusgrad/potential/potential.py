@@ -419,12 +419,12 @@ class Potential:
         for array in plan.zeroed:
             array.fill(0)
         for into, seed in plan.seeded:
-            storage.store(into, storage.host(seed))
+            storage.store(into, seed)
         total = Derivatives()
         for name, part in plan.requests.items():
             add_answer(total, name, self._owners[name], self._kernels[name].sweep(part, t))
         for into, array in plan.copied:
-            storage.store(into, storage.host(array))
+            storage.store(into, array)
         for names, values in ((request.slopes, total.slopes), (request.changes, total.changes)):
             values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return total

@@ -37,14 +37,16 @@ do not depend on how many steps a call takes; the choice depends on the size of 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..energies.fields import Field, Motion, refuse_shared
-from ..engine import storage
+from ..engine import runtime, storage
+from ..engine.device_tasks import LEAST_WORK, steps_of_tasks
+from ..engine.finite_numbers import FiniteNumbers
 from ..engine.kernels import MOST_ARRAYS, BoundKernel
 from ..errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError, UserError
 from ..potential.constraints.constraints import Constraints
@@ -179,8 +181,9 @@ class Integrator(MotionStepper):
             )
             self._constrained.recorded = True
         self._divided = DividedSteps()
+        self._finite_numbers = FiniteNumbers([field.array for field in self.moving])
         whole = self.cell is None and (not self._constrained or self._constrained.steps_in_kernels())
-        self._steps = self._kernel_of_steps() if whole and self.statements <= SMALL else None
+        self._steps = self._kernel_of_steps() if whole else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
@@ -197,10 +200,19 @@ class Integrator(MotionStepper):
         count = len(self.scheme.drifts) * (2 if self.bath else 1)
         return ConstrainedMoves(made, self.holds, self._work, count, smooth=self.bath is None)
 
-    def _kernel_of_steps(self) -> BoundKernel | None:
-        """Many steps in one kernel; None if it has more arrays than a kernel may."""
-        steps = self.moves.steps(self.scheme)
+    def _kernel_of_steps(self) -> Callable[..., None] | None:
+        """Many steps in one kernel, or on a device one step in a launch.
+
+        None if it has more arrays than a kernel may, or the step is too long.
+        """
         row = ("at",) if self.tape else ()
+        if runtime.arch() != "cpu":
+            return (
+                steps_of_tasks(self.moves.step(self.scheme), *row) if self.statements <= LEAST_WORK else None
+            )
+        if self.statements > SMALL:
+            return None
+        steps = self.moves.steps(self.scheme)
         fits = len(steps.arrays) <= MOST_ARRAYS
         return BoundKernel(steps, "steps", "first", "t0", "dt", *row) if fits else None
 
@@ -217,7 +229,7 @@ class Integrator(MotionStepper):
 
     @property
     def fused(self) -> bool:
-        """True if many steps are taken inside one kernel."""
+        """True if many steps are taken inside one kernel; on a device, if each is one launch."""
         return self._steps is not None
 
     def remark(self, steps: int) -> str:
@@ -334,14 +346,17 @@ class Integrator(MotionStepper):
         self.update()
         return self._state()
 
-    def _state(self) -> dict[str, np.ndarray]:
+    def _state(self, copied: Callable[[Any], Any] = storage.host_copy) -> dict[str, np.ndarray]:
         """`state`, with the forces as they are."""
-        forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
+        forces = {f"gradient/{n}": copied(g) for n, g in self._forces.items()}
         if self._constrained:
             forces["multipliers"] = self._constrained.multipliers.copy()
         if self.holds.moving:
             forces["held"] = np.array(self._held)
-        return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | self._clock()
+        return forces | {n: copied(array) for n, array in self._sums.items()} | self._clock()
+
+    def _kept(self) -> dict[str, Any]:
+        return self._state(storage.duplicate)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values that `state` returned; one made with another dt keeps its own, from that time.
@@ -420,6 +435,8 @@ class Integrator(MotionStepper):
             row = (self.step - self.tape.first,) if self.tape else ()
             self._launch(n, float(first), self.t0, self.dt, float(self.times(self.step + n)), *row)
             self.step += n
+            if self.scheme.ends_with_drift and runtime.arch() != "cpu":
+                self._single.forces(self.time)
             return
         for _ in range(n):
             if self._single.recorder:
@@ -524,7 +541,7 @@ class Integrator(MotionStepper):
         if self._constrained:
             self._constrained.projections.weigh()
             self._begin(t)
-        if self._steps is None or self.tape:
+        if self._steps is None or self.tape or runtime.arch() != "cpu":
             self._single.forces(t)
             return
         if not self._verified:
@@ -581,7 +598,7 @@ class Integrator(MotionStepper):
     # The last finite state
 
     def _finite(self) -> bool:
-        return all(np.isfinite(f.values).all() for f in self.moving)
+        return self._finite_numbers()
 
 
 def _refuse_approximate_parts(

@@ -24,6 +24,7 @@ from .step_sequence import (
     BathDrift,
     ConstrainedDrift,
     Drift,
+    Emit,
     Forces,
     HalfFriction,
     InteractionKick,
@@ -100,6 +101,19 @@ class Moves:
 
         With a tape also of `at`, the number of the first step on the tape, which is written on the way.
         """
+        begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
+        whole = Code.joined([begin, scheme.sequence.code(self._emit(scheme))])
+        loop = (self.constrained.while_solved(whole) if self.constrained else whole).inside(STEPS)
+        return loop.naming(**coefficients(scheme))
+
+    def step(self, scheme: Scheme) -> Code:
+        """The loops of one step, for a kernel of (first, t0, dt) as of `steps`, where each is a task."""
+        begin = Code("sub = 0\nnumber = first\nt = t0 + number * dt\n")
+        moves = scheme.sequence.unrolled_code(self._emit(scheme), scheme.stages)
+        return Code.joined([begin, moves]).naming(**coefficients(scheme))
+
+    def _emit(self, scheme: Scheme) -> Emit:
+        """The rules of moves in kernels."""
         rules = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
@@ -115,11 +129,7 @@ class Moves:
             TangentProjection: lambda move, number: [self._tangents()],
             Forces: lambda move, number: self._forces(number, scheme),
         }
-        begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
-        step = scheme.sequence.code(lambda move, number: rule(rules, move, "integrator")(move, number))
-        whole = Code.joined([begin, step])
-        loop = (self.constrained.while_solved(whole) if self.constrained else whole).inside(STEPS)
-        return loop.naming(**coefficients(scheme))
+        return lambda move, number: rule(rules, move, "integrator")(move, number)
 
     def _drift_and_place(self, number: str, scheme: Scheme, drift: Code) -> list[Code]:
         """A drift; then time, supports and the tape's row are those of its end."""
@@ -167,8 +177,10 @@ class Moves:
     def _forces(self, number: str, scheme: Scheme) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]
         pieces = [*cleared, FusedCode(self.potential).gradient(self.gradient), self.rest_of_forces()]
-        if scheme.kicks[0] or scheme.kicks[-1]:
+        if not scheme.ends_with_drift:
             return pieces
+        if number.isdecimal():  # of a single step, whose last forces are computed apart
+            return pieces if scheme.kicks[int(number) + 1] else []
         # between two drifts no kick takes them; the last ones are the stepper's
         return [Code.joined(pieces).inside(f"if kicks[{number} + 1] != 0.0 or sub + 1 == steps:")]
 

@@ -65,6 +65,11 @@ class Scheme:
         return {"kicks": self.kicks, "drifts": self.drifts, "ends": self.ends}
 
     @property
+    def ends_with_drift(self) -> bool:
+        """True if neither the first nor the last kick moves anything, so that no kick takes the last forces."""
+        return not (self.kicks[0] or self.kicks[-1])
+
+    @property
     def stages(self) -> int:
         """How often the middle of the sequence is repeated."""
         return len(self.rows[self.sequence.row])

@@ -152,6 +152,14 @@ class StepSequence:
             ]
         )
 
+    def unrolled_code(self, emit: Emit, stages: int) -> Code:
+        """The moves as code, one after another, each with the number of its own coefficient."""
+        return Code.joined(_pieces(emit, self.unrolled(stages)))
+
+    def unrolled_back(self, emit: Emit, stages: int) -> Code:
+        """The moves as code from the last to the first, each with the number of its own coefficient."""
+        return Code.joined(_pieces(emit, self.unrolled(stages)[::-1]))
+
     def reversed_code(self, emit: Emit, stages: int) -> Code:
         """The moves as code from the last to the first, the stages in a loop."""
         stage = [Code(f"move = {stages - 1} - back\n"), *_pieces(emit, self.stage[::-1], inside=True)]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import MOST_COLUMNS, columns_of
-from ...engine import storage
+from ...engine import runtime, storage
 from ...engine.kernels import Code, added, zeroed
 from ..term_loops import Emitter
 
@@ -18,6 +18,8 @@ from ..term_loops import Emitter
 def argument_sums(emitter: Emitter, argument: str, buffer: str, into: Any) -> list[Code]:
     """Loops that add the sums over the rows of a buffer to an array, (rows of values, components) in f64."""
     values, components = emitter.term.parameters.get(argument), range(into.shape[1])
+    if runtime.arch() != "cpu":
+        return [_in_tasks(emitter, argument, buffer, into)]
     if values is not None and values.index is None:
         return [_ordered_sum(emitter, emitter.row(buffer, c), f"into[0, {c}]", into) for c in components]
     row = "e" if values is None else f"{emitter.prefix}row_of_{argument}[e]"
@@ -26,6 +28,17 @@ def argument_sums(emitter: Emitter, argument: str, buffer: str, into: Any) -> li
     loop = emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n{''.join(lines)}")
     part = storage.allocate(np.zeros(tuple(into.shape)))
     return [zeroed("part", part), loop.naming(part=part), added(into, part)]
+
+
+def _in_tasks(emitter: Emitter, argument: str, buffer: str, into: Any) -> Code:
+    """The loops for a device (`engine.device_tasks`): sums in a tree, or a thread for each row of values."""
+    values, components = emitter.term.parameters.get(argument), range(into.shape[1])
+    row = "e" if values is None else "0" if values.index is None else "row"
+    lines = [f"into[{row}, {c}] = into[{row}, {c}] + {emitter.row(buffer, c)}" for c in components]
+    if row == "row":
+        return emitter.by_row(argument, lines).naming(into=into)
+    loop = f"for e in range({emitter.prefix}nodes.shape[0]):\n" + "".join(f"    {line}\n" for line in lines)
+    return emitter.naming(loop).naming(into=into)
 
 
 def _ordered_sum(emitter: Emitter, number: str, place: str, into: Any) -> Code:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
+from ...engine import storage
+from ...engine.finite_numbers import FiniteNumbers
 from ...engine.kernels import BoundKernel, Code, copied
 from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
@@ -62,6 +64,7 @@ class Evolution(TimeStepper):
         self._copy = BoundKernel(self._copies())
         self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._verified = self._kernel_of_steps(), False
+        self._finite = FiniteNumbers([field.array for field in self.moving])
         self.holds.place(self.time)
 
     def _refuse_unlike(self) -> None:
@@ -148,14 +151,14 @@ class Evolution(TimeStepper):
         chain, before = self.potential.chain, self._memory()
         chain.forget_exits()
         self._run(n)
-        if non_finite_field(self.moving) is None and not chain.exits:
+        if self._finite() and not chain.exits:
             return
         self._recall(before)
         for _ in range(n):
             before = self._memory()
             chain.forget_exits()
             self._run(1)
-            found = non_finite_field(self.moving)
+            found = None if self._finite() else non_finite_field(self.moving)
             if found or chain.exits:
                 self._recall(before)
                 self.potential.refresh(self.time)
@@ -207,13 +210,13 @@ class Evolution(TimeStepper):
     def evaluate(self, t: float | None = None) -> None:
         """Nothing: a program computes nothing before a step."""
 
-    def _memory(self) -> tuple[int, list[np.ndarray]]:
-        return self.step, [field.values.copy() for field in self.moving]
+    def _memory(self) -> tuple[int, list[Any]]:
+        return self.step, [storage.duplicate(field.array) for field in self.moving]
 
-    def _recall(self, memory: tuple[int, list[np.ndarray]]) -> None:
+    def _recall(self, memory: tuple[int, list[Any]]) -> None:
         self.step = memory[0]
         for field, values in zip(self.moving, memory[1], strict=True):
-            field.set(values)
+            storage.store(field.array, values)
 
     # Saving, and derivatives
 

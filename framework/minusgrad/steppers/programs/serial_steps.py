@@ -4,7 +4,7 @@ A small program is bound by the launches of its kernels, some tens of microsecon
 those of the launches, in their order, and store every number to the same arrays. So the bits do not depend on
 how many steps a call takes, and are those of launches; with fast math, where the compiler may reorder
 products and sums inside of one loop, they agree to rounding. The choice depends on the size of the program
-alone. The times of steps are computed on the host and read from an array: in a kernel t0 + step dt may be
+alone. On a device a step is a launch, and its loops are tasks of it (`engine.device_tasks`). The times of steps are computed on the host and read from an array: in a kernel t0 + step dt may be
 rounded once instead of twice.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ...engine import runtime, storage
+from ...engine.device_tasks import LEAST_WORK, tasks
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 
 SMALL = 1_000_000
@@ -35,15 +36,15 @@ class SerialSteps:
         self._back = back
         self._times = storage.allocate(np.zeros(LONGEST + 1))
         if ending and ending.text:
-            loops = [*loops, Code.joined([self._at("serial_step + 1"), ending])]
+            loops = [*loops, Code.joined([self._at("serial_step + 1", "ended"), ending])]
         self._groups = _groups(loops)
         self._longest = LONGEST if len(self._groups) == 1 else 1
         self._kernels: list[BoundKernel] = []
 
     @staticmethod
     def serve(statements: float) -> bool:
-        """True for steps of so many statements. On a device, one thread is slower than many launches."""
-        return statements <= SMALL and runtime.arch() == "cpu"
+        """True for steps of so many statements: little work for one thread, or few seconds of a device."""
+        return statements <= (SMALL if runtime.arch() == "cpu" else LEAST_WORK)
 
     @property
     def launches(self) -> int:
@@ -52,6 +53,9 @@ class SerialSteps:
 
     def __call__(self, times: np.ndarray, row: int) -> None:
         """Take steps: `times` at the start of each, and at the end of the last one; `row` of the first."""
+        if runtime.arch() != "cpu":
+            self._launch_each(times, row)
+            return
         if not self._kernels:
             self._kernels = [BoundKernel(self._looped(group), "steps", "at") for group in self._groups]
         count = len(times) - 1
@@ -64,12 +68,29 @@ class SerialSteps:
             for kernel in self._kernels:
                 kernel(steps, row + begin)
 
+    def _launch_each(self, times: np.ndarray, row: int) -> None:
+        """Take steps on a device, by a launch each."""
+        if not self._kernels:
+            self._kernels = [
+                BoundKernel(self._tasks(group), "begun", "ended", "at") for group in self._groups
+            ]
+        steps = range(len(times) - 1)
+        for step in reversed(steps) if self._back else steps:
+            for kernel in self._kernels:
+                kernel(float(times[step]), float(times[step + 1]), row + step)
+
+    def _tasks(self, loops: Sequence[Code]) -> Code:
+        begin = Code("tape_row = at\n")
+        return tasks(Code.merged([begin, self._at("serial_step", "begun"), *loops]))
+
     def _looped(self, loops: Sequence[Code]) -> Code:
         step = "steps - 1 - serial_turn" if self._back else "serial_turn"
         begin = Code(f"serial_step = {step}\ntape_row = at + serial_step\n")
         return Code.merged([begin, self._at("serial_step"), *loops]).inside(HEADER)
 
-    def _at(self, step: str) -> Code:
+    def _at(self, step: str, scalar: str = "begun") -> Code:
+        if runtime.arch() != "cpu":
+            return Code(f"t = {scalar}\n")
         return Code(f"t = times[{step}]\n", {"times": self._times})
 
 

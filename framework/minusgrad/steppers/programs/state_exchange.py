@@ -48,7 +48,7 @@ class StateExchange:
             yield
         finally:
             for slot, (array, _) in zip(self.states, self._homes, strict=True):
-                storage.store(array, storage.host(slot))
+                storage.store(array, slot)
             self.leave()
 
     def record(self, step: int) -> None:

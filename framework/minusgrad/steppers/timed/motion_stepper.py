@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
+from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from .time_stepper import TimeStepper
 
-Memory = tuple[dict[str, np.ndarray], list[np.ndarray]]
+Memory = tuple[dict[str, Any], list[Any]]
 """A state of a stepper, and the values of its fields."""
 
 
@@ -38,13 +39,17 @@ class MotionStepper(TimeStepper):
         return dt
 
     def memory(self) -> Memory:
-        """A copy of the state and the fields, for `recall`."""
-        return self._state(), [field.values.copy() for field in self._remembered]
+        """A copy of the state and the fields, for `recall`; on the device where they are on one."""
+        return self._kept(), [storage.duplicate(field.array) for field in self._remembered]
+
+    def _kept(self) -> dict[str, Any]:
+        """`_state`, for `restore` in this process: its arrays may stay on a device."""
+        return self._state()
 
     def recall(self, memory: Memory) -> None:
         """Be in an earlier state once more."""
         for field, values in zip(self._remembered, memory[1], strict=True):
-            field.set(values)
+            storage.store(field.array, values)
         self.restore(memory[0])
 
     def in_parts(

@@ -6,7 +6,7 @@ computed from them after each call and are never their source, unless a field wa
 neither outputs nor cuts of a run, and a step costs as much as without a corrector.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,10 +65,10 @@ class CorrectedIntegrator(Integrator):
         super().evaluate(t)
         self._mapped = None
 
-    def _state(self) -> dict[str, np.ndarray]:
+    def _state(self, copied: Callable[[Any], Any] = storage.host_copy) -> dict[str, np.ndarray]:
         values = self._mapped or {name: np.zeros_like(v) for name, v in self._present().items()}
         kept = {f"corrected/{name}": v.copy() for name, v in values.items()}
-        return super()._state() | kept | {"is corrected": np.array(float(self._mapped is not None))}
+        return super()._state(copied) | kept | {"is corrected": np.array(float(self._mapped is not None))}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         super().restore(state)
