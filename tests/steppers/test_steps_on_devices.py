@@ -1,6 +1,6 @@
 """Steps on a device: the numbers of the CPU to rounding, the same bits twice, and no copies in a step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,13 +56,16 @@ def ran(name: str) -> dict[str, Any]:
     return {field.name: field.values.copy() for field in one.moving} | one.balance | one.state()
 
 
+def rows(names: Iterable[str], short: Sequence[str]) -> list[Any]:
+    """The rows of a test; all but the short ones are long."""
+    return [name if name in short else pytest.param(name, marks=pytest.mark.long) for name in names]
+
+
 SHORT = ("drifts at the ends", "heat bath in f32")
 """Rows of the short tier: each compiles its kernels for both processors."""
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in SHORT else pytest.param(n, marks=pytest.mark.long) for n in CASES]
-)
+@pytest.mark.parametrize("name", rows(CASES, SHORT))
 def test_steps_are_those_of_the_cpu(name: str) -> None:
     runtime.start()
     paper = ran(name)
@@ -77,14 +80,7 @@ def test_steps_are_those_of_the_cpu(name: str) -> None:
         assert abs(paper[MOVED[name]]) > 1e-3
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "heat bath",
-        pytest.param("explicit time", marks=pytest.mark.long),
-        pytest.param("friction and supports", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize("name", rows(MOVED, ("heat bath",)))
 def test_a_step_is_one_launch_and_no_copy(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call copies one number, the flag of finite numbers."""
     with on():

@@ -66,7 +66,7 @@ class Scheme:
 
     @property
     def ends_with_drift(self) -> bool:
-        """True if neither the first nor the last kick moves anything, so that no kick takes the last forces."""
+        """True if the first and the last kick move nothing, so that no kick takes the last forces."""
         return not (self.kicks[0] or self.kicks[-1])
 
     @property

@@ -4,8 +4,9 @@ A small program is bound by the launches of its kernels, some tens of microsecon
 those of the launches, in their order, and store every number to the same arrays. So the bits do not depend on
 how many steps a call takes, and are those of launches; with fast math, where the compiler may reorder
 products and sums inside of one loop, they agree to rounding. The choice depends on the size of the program
-alone. On a device a step is a launch, and its loops are tasks of it (`engine.device_tasks`). The times of steps are computed on the host and read from an array: in a kernel t0 + step dt may be
-rounded once instead of twice.
+alone. On a device a step is a launch, and its loops are tasks of it (`engine.device_tasks`). The times of
+steps are computed on the host and read from an array: in a kernel t0 + step dt may be rounded once instead of
+twice.
 """
 
 from collections.abc import Iterable, Sequence
