@@ -1,0 +1,1 @@
+"""The device path: energies, runs and derivatives of runs on a device, beside the CPU."""
