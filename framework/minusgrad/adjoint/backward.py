@@ -456,7 +456,7 @@ class Backward(RunAdjoint):
     ) -> Code:
         x = self.stepper.potential.fields[motion.position]
         inertia, free = self.stepper.inertia[x.name], self.stepper.holds.mask(x.name)
-        value = f"{real(x.dtype)}({h}) * {source}[{{at}}] / i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        value = f"{real(x.dtype)}({h}) * {source}[{{at}}] / i_{x.name}[{'n' if inertia.shape[0] > 1 else 0}]"
         value = value if free is None else f"free_{x.name}[{{at}}] * ({value})"
         line = f"{name}[{{at}}] = {f'{name}[{{at}}] + ' if add else ''}{value}"
         arrays = {name: array, f"i_{x.name}": inertia} | ({} if free is None else {f"free_{x.name}": free})

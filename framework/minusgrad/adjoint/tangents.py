@@ -291,7 +291,7 @@ class Sensitivity:
         """v <- v - h g / m and its derivative at free components, from v or from the saved velocity."""
         x, v = (self.stepper.potential.fields[n] for n in (motion.position, motion.velocity))
         inertia, free = self.stepper.inertia[x.name], self.stepper.holds.mask(x.name)
-        mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        mass = f"i_{x.name}[{'n' if inertia.shape[0] > 1 else 0}]"
         step = f"{real(x.dtype)}({h}) / {mass}" + ("" if free is None else f" * free_{x.name}[{{at}}]")
         heavy = motion.inertia in self.tangents
         change = f"h_{by}[{{at}}]" + (f" - g_{by}[{{at}}] * w_{motion.inertia}[n] / {mass}" if heavy else "")

@@ -120,18 +120,20 @@ class Emitter(Statements):
         """Loops of a thread for each `row` of a parameter's values over its elements `e`, in their order."""
         index = self.term.parameters[argument].index
         assert index is not None
-        count = len(self.term.parameters[argument].rows)
-        order = np.argsort(index, kind="stable").astype(np.int32)
-        begin = np.searchsorted(index[order], np.arange(count + 1)).astype(np.int32)
-        arrays = {f"{self.prefix}order_of_{argument}": order, f"{self.prefix}begin_of_{argument}": begin}
-        p = self.prefix
+        if f"order_of_{argument}" not in self._arrays:
+            order = np.argsort(index, kind="stable").astype(np.int32)
+            rows = np.arange(len(self.term.parameters[argument].rows) + 1)
+            self._arrays[f"order_of_{argument}"] = storage.allocate(order)
+            begin = np.searchsorted(index[order], rows).astype(np.int32)
+            self._arrays[f"begin_of_{argument}"] = storage.allocate(begin)
+        first, listed = (f"{self.prefix}{what}_of_{argument}" for what in ("begin", "order"))
         loop = [
-            f"for row in range({p}begin_of_{argument}.shape[0] - 1):",
-            f"    for k in range({p}begin_of_{argument}[row], {p}begin_of_{argument}[row + 1]):",
-            f"        e = {p}order_of_{argument}[k]",
+            f"for row in range({first}.shape[0] - 1):",
+            f"    for k in range({first}[row], {first}[row + 1]):",
+            f"        e = {listed}[k]",
             *(f"        {line}" for line in lines),
         ]
-        return self._code(loop).naming(**{n: storage.allocate(a) for n, a in arrays.items()})
+        return self._code(loop)
 
     def row(self, buffer: str, column: int) -> str:
         """The text of a number of element (or target) e in a buffer that a sweep fills."""

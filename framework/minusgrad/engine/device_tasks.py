@@ -40,7 +40,8 @@ def tasks(code: Code) -> Code:
             scalars.append((found[1], found[2]))
         elif part.startswith("for "):
             header, _, body = part.partition("\n")
-            inside = _needed(scalars, body) + body
+            index = header.split()[1]
+            inside = _needed([one for one in scalars if one[0] != index], body) + body
             own, more = _summed(header, inside, len(arrays))
             text.append(own)
             arrays |= more

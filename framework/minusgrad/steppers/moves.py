@@ -255,7 +255,7 @@ class Moves:
         """dissipated <- dissipated + sum of inertia (v^2 before - v^2) / 2"""
         assert self.friction
         v, inertia = self.potential.fields[motion.velocity], self.inertia[motion.position]
-        mass = f"ti.f64(i_{motion.position}[{'n' if len(inertia) > 1 else 0}])"
+        mass = f"ti.f64(i_{motion.position}[{'n' if inertia.shape[0] > 1 else 0}])"
         old, new = f"ti.f64(before_{v.name}[{{at}}])", f"ti.f64(f_{v.name}[{{at}}])"
         line = f"dissipated[0] = dissipated[0] + ti.f64(0.5) * {mass} * ({old} * {old} - {new} * {new})"
         arrays = {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]}
@@ -274,7 +274,7 @@ class Moves:
         """v <- v - h force / inertia at free components; from the velocity `before`, if given."""
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
         inertia, free = self.inertia[x.name], self.holds.mask(x.name)
-        place, mass = f"f_{v.name}[{{at}}]", f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        place, mass = f"f_{v.name}[{{at}}]", f"i_{x.name}[{'n' if inertia.shape[0] > 1 else 0}]"
         old = place if before is None else f"before_{v.name}[{{at}}]"
         change = (
             f"{force}[{{at}}] / {mass}"

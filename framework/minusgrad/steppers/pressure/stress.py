@@ -69,7 +69,7 @@ class _Sums:
         self._axes, self._blocks = range(d), storage.allocate(np.zeros((-(-len(x) // GRAIN), d, d)))
         self._kinetic: BoundKernel | None = None
         if inertia is not None:
-            mass = f"ti.f64(mass[{'n' if len(inertia) > 1 else 0}]) * "
+            mass = f"ti.f64(mass[{'n' if inertia.shape[0] > 1 else 0}]) * "
             code = self._code("v", "v", mass).naming(v=v.array, mass=inertia)
             self._kinetic = BoundKernel(short_loops_serial(code))
         self._virial = self._code("x", "g", "").naming(x=x.array)

@@ -37,7 +37,10 @@ class SerialSteps:
         self._back = back
         self._times = storage.allocate(np.zeros(LONGEST + 1))
         if ending and ending.text:
-            loops = [*loops, Code.joined([self._at("serial_step + 1", "ended"), ending])]
+            end = Code("t = ended\n") if runtime.arch() != "cpu" else self._at("serial_step + 1")
+            loops = [*loops, Code.joined([end, ending])]
+        if runtime.arch() != "cpu":
+            loops = [tasks(Code.joined([Code("tape_row = at\nt = begun\n"), piece])) for piece in loops]
         self._groups = _groups(loops)
         self._longest = LONGEST if len(self._groups) == 1 else 1
         self._kernels: list[BoundKernel] = []
@@ -72,26 +75,19 @@ class SerialSteps:
     def _launch_each(self, times: np.ndarray, row: int) -> None:
         """Take steps on a device, by a launch each."""
         if not self._kernels:
-            self._kernels = [
-                BoundKernel(self._tasks(group), "begun", "ended", "at") for group in self._groups
-            ]
+            scalars = ("begun", "ended", "at")
+            self._kernels = [BoundKernel(Code.merged(group), *scalars) for group in self._groups]
         steps = range(len(times) - 1)
         for step in reversed(steps) if self._back else steps:
             for kernel in self._kernels:
                 kernel(float(times[step]), float(times[step + 1]), row + step)
-
-    def _tasks(self, loops: Sequence[Code]) -> Code:
-        begin = Code("tape_row = at\n")
-        return tasks(Code.merged([begin, self._at("serial_step", "begun"), *loops]))
 
     def _looped(self, loops: Sequence[Code]) -> Code:
         step = "steps - 1 - serial_turn" if self._back else "serial_turn"
         begin = Code(f"serial_step = {step}\ntape_row = at + serial_step\n")
         return Code.merged([begin, self._at("serial_step"), *loops]).inside(HEADER)
 
-    def _at(self, step: str, scalar: str = "begun") -> Code:
-        if runtime.arch() != "cpu":
-            return Code(f"t = {scalar}\n")
+    def _at(self, step: str) -> Code:
         return Code(f"t = times[{step}]\n", {"times": self._times})
 
 

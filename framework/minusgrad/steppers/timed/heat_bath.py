@@ -50,7 +50,7 @@ class Bath:
         With `sums` the heat is added to `given`: in loops on one thread. The bath alone, if not `drifting`.
         """
         xs, vs, precision = f"f_{x.name}", f"f_{v.name}", real(x.dtype)
-        mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        mass = f"i_{x.name}[{'n' if inertia.shape[0] > 1 else 0}]"
         stream = f"ti.f64({random.stream(f'bath/{x.name}')}.0)"
         places = list(np.ndindex(tuple(x.array.shape[1:])))
         text = [
