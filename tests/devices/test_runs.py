@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from minusgrad import build
+from minusgrad.app import cli
 from tests.support import devices
-from tests.support.command import SCENES, minusgrad
+from tests.support.command import SCENES
 
 pytestmark = devices.needed
 RUNS: dict[str, tuple[dict, float]] = {
@@ -54,12 +55,31 @@ def test_the_same_bits_in_every_run(both: dict) -> None:
             np.testing.assert_array_equal(values, both["vulkan"][scene][name], err_msg=f"{scene} {name}")
 
 
-@pytest.mark.long
-def test_a_run_that_was_cut_ends_with_the_same_files(tmp_path: Path) -> None:
-    scene, on = SCENES / "two_body.toml", "runtime.arch=vulkan"
-    for out, steps in (("whole", 40), ("cut", 25)):
-        done = minusgrad("run", scene, on, f"run.steps={steps}", "--out", tmp_path / out)
-        assert done.returncode == 0, done.stderr
-    assert minusgrad("resume", tmp_path / "cut", "run.steps=40").returncode == 0
-    compared = minusgrad("compare", tmp_path / "whole", tmp_path / "cut")
-    assert (compared.returncode, compared.stdout[:4]) == (0, "the ")
+def test_a_resumed_run_has_the_bits_of_a_whole_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = [SCENES / "two_body.toml", "runtime.arch=vulkan", "run.steps=40", "--out"]
+    with devices.on("vulkan"):
+        assert cli.main(_words("run", *scene, tmp_path / "whole")) == 0
+        stopped = _words("run", *scene, tmp_path / "cut", "--max-hours", "1e-9")
+        assert cli.main(stopped) == 4
+        assert cli.main(_words("resume", tmp_path / "cut")) == 0
+        assert "bit for bit" not in capsys.readouterr().err
+    assert cli.main(_words("compare", tmp_path / "whole", tmp_path / "cut")) == 0
+
+
+def test_on_another_device_a_resumed_run_is_not_bit_for_bit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = [SCENES / "two_body.toml", "run.steps=40", "runtime.arch=vulkan", "--out", tmp_path / "cut"]
+    with devices.on("vulkan"):
+        assert cli.main(_words("run", *scene, "--max-hours", "1e-9")) == 4
+        capsys.readouterr()
+        assert cli.main(_words("resume", tmp_path / "cut", "--arch", "cpu")) == 0
+    said = capsys.readouterr().err
+    assert "perhaps not bit for bit the same" in said
+    assert 'device.arch: "vulkan" then, "cpu" now' in said
+
+
+def _words(*arguments: object) -> list[str]:
+    return [*map(str, arguments)]

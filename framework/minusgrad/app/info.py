@@ -98,6 +98,7 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
         "dt": moment.dt,
         "time_unit": _unit_of_time(table.get("units", {})),
         "versions": meta.get("versions"),
+        "device": meta.get("device"),
         "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
         "fitted": [_of_start(one) for one in meta.get("fitted") or () if isinstance(one, Mapping)],
         "initial": dict(meta["initial"]) if isinstance(meta.get("initial"), Mapping) else None,

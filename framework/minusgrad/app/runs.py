@@ -232,12 +232,14 @@ def resume(
     max_hours: float | None = None,
     say: Say = unsaid,
     calls: ResumedCalls | None = None,
+    arch: str | None = None,
 ) -> Run:
     """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
     path: the run folder. plugins: the files or modules that the run was started with. allow_changed: continue
     even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
     max_hours, say: as for `run`. calls: the functions of a run in Python (`scripting.resume` gives them).
+    arch: the architecture to continue on; None: that of the run. On another device the bits are others.
 
     Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
     `CheckpointError` if no checkpoint can be read or something has changed, `DivergedError` for a run that
@@ -252,7 +254,7 @@ def resume(
             snapshot, remarks = folder.restore()
             if not allow_changed:
                 _ask_for_callbacks(path, snapshot.meta, calls.names if calls else ())
-            job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls)
+            job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls, arch)
         kept = job.scene.checkpoint
         with Writer() as writer:
             saver = Saver(job, folder, writer, snapshot.step)
@@ -277,10 +279,11 @@ def _as_it_was(
     allow_changed: bool,
     remarks: list[str],
     calls: ResumedCalls | None,
+    arch: str | None,
 ) -> Runnable:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
     build = calls.simulation if calls else Simulation
-    job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed, build=build)
+    job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed, build=build, arch=arch)
     if grave and not allow_changed:
         lines = [f"{folder.path}: {OTHER}", *grave, "to continue all the same: --allow-changed"]
         raise CheckpointError("\n".join(lines))
@@ -301,18 +304,21 @@ def rebuilt(
     allow_changed: bool = False,
     verb: str = "resume",
     build: Build = Simulation,
+    arch: str | None = None,
 ) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
 
-    verb: the command that asks for it. build: makes a simulation of one scene. Raises `CheckpointError` where
-    it cannot be built again, and `RunFolderError` for a damaged folder.
+    verb: the command that asks for it. build: makes a simulation of one scene. arch: the architecture to
+    compute on; None: that of the run. Raises `CheckpointError` where it cannot be built again, and
+    `RunFolderError` for a damaged folder.
     """
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins, verb)
     _ask_for_energies(path, snapshot.meta, plugins)
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
-    document = load(path / "scene.toml", _overrides(folder))
+    on = arch or provenance.arch(snapshot.meta)
+    document = load(path / "scene.toml", [*_overrides(folder), *([f"runtime.arch={on}"] if on else [])])
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
     validated = validate(document, plugins)
     validated.fitted = Fitted.of_run(path / INPUTS, snapshot.meta)

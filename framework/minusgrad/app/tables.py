@@ -125,6 +125,8 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for what in ("versions", "plugins"):
         if found.get(what):
             print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")
+    if (device := found.get("device") or {}).get("name"):
+        print(f"  on {device['arch']}: {device['name']}")
     if one := found.get("initial"):
         of = f" of '{one['title']}'" * bool(one.get("title"))
         print(f"  starts from step {one.get('step')} of another run{of}")

@@ -12,7 +12,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ..engine import runtime
+from ..engine import devices, runtime
 from ..scene.document import Scene
 from ..scene.toml_positions import KeyPath
 from .installed_plugins import Plugin, installed
@@ -28,7 +28,8 @@ def facts(
 ) -> dict[str, Any]:
     """Scene, files, plugins that it uses, machine and versions, as plain data without wall-clock times."""
     resolved = scene.resolved()
-    resolved["runtime"].pop("threads")
+    for key in ("threads", "arch", "device"):  # facts of the machine, or of none
+        resolved["runtime"].pop(key, None)
     resolved["checkpoint"].pop("wall_time")  # when files are written is no part of what they hold
     resolved["runtime"]["engine"] = engine = runtime.engine_name()
     return {
@@ -38,18 +39,45 @@ def facts(
         "files": {name: sha(data) for name, data in sorted(files.items())},
         "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
         "machine": platform.machine(),
+        "device": _device(),
         "versions": {package: _version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
     }
 
 
+def _device() -> dict[str, Any]:
+    """The architecture that kernels run on, and the name of the device, where the driver tells it."""
+    device = devices.used()
+    return {"arch": runtime.arch()} | ({"name": device.name} if device else {})
+
+
+def arch(then: Mapping[str, Any]) -> str | None:
+    """The architecture that the run was computed on, if known."""
+    device = _with_device(then).get("device")
+    found = device.get("arch") if isinstance(device, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _with_device(then: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The facts, of which those of earlier versions have the architecture in the scene."""
+    scene = then.get("scene")
+    found = scene.get("runtime") if isinstance(scene, dict) else None
+    if not isinstance(found, dict) or "arch" not in found:
+        return then
+    rest = {key: value for key, value in found.items() if key != "arch"}
+    return {**then, "scene": {**scene, "runtime": rest}, "device": {"arch": found["arch"]}}
+
+
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Differences, a line each: those that prevent an exact continuation, and those that may change bits."""
+    then = _with_device(then)
     grave = [line for key in ("scene", "files") for line in _lines(key, then.get(key), now.get(key))]
     changed, light = origin_differences.differences(then.get("origin"), now["origin"], not grave)
     known = "origin" in then  # which says more about source
     grave += [*_lines("plugins", _plugins(then, known), _plugins(now, known)), *changed]
     grave += _lines("callbacks", then.get("callbacks"), now.get("callbacks"))
-    light += [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
+    light += [
+        line for key in ("machine", "device", "versions") for line in _lines(key, then.get(key), now.get(key))
+    ]
     if not grave:
         light += _lines("the scene's text", then.get("text"), now.get("text"))
     return grave, light

@@ -384,7 +384,7 @@ class Simulation:
     def _start_engine(self) -> None:
         s = self.scene.runtime
         with self.placed(("runtime", "arch")):
-            runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math))
+            runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.device))
 
     @contextmanager
     def placed(self, path: KeyPath) -> Iterator[None]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import AfterValidator
 
 from ..errors import UserError
+from . import devices
 
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _UNREADABLE = "is not a size of memory; write it like '500 MB', '1 GiB', or in bytes"
@@ -19,18 +20,21 @@ _LIMITS = (("RLIMIT_AS", "VmSize", "ulimit -v"), ("RLIMIT_DATA", "VmData", "ulim
 
 @dataclass(frozen=True, order=True)
 class Free:
-    """Free bytes, and whose limit it is: "" for the machine's memory."""
+    """Free bytes, and whose limit it is: "" for the machine's memory; of a device `on` it."""
 
     count: int
     limit: str = ""
+    on: str = ""
 
     def __str__(self) -> str:
+        if self.on:
+            return f"{size(self.count)} free on device '{self.on}'"
         return f"{size(self.count)} free" + (f" under {self.limit}" if self.limit else "")
 
 
 def free() -> Free:
-    """Free memory: the least of the machine's, of the process's cgroups' and under `ulimit`."""
-    return min([_of_machine(), *_of_cgroups(), *_of_process()])
+    """Free memory: the least of the machine's, of the cgroups', under `ulimit` and on the device."""
+    return min([_of_machine(), *_of_cgroups(), *_of_process(), *_of_device()])
 
 
 def address_space() -> Free | None:
@@ -112,6 +116,13 @@ def _of_process() -> Iterator[Free]:
         most, _ = resource.getrlimit(getattr(resource, name))
         if most != resource.RLIM_INFINITY and counted in status:
             yield Free(max(0, most - status[counted]), command)
+
+
+def _of_device() -> Iterator[Free]:
+    """Memory of the device that kernels run on: arrays of fields lie there."""
+    left, device = devices.free(), devices.used()
+    if left is not None and device is not None:
+        yield Free(left, on=device.name)
 
 
 def _of_cgroups() -> Iterator[Free]:

@@ -32,7 +32,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import RuntimeUnavailableError, pip_line, unknown
-from . import lane_blocks, memory, source_texts
+from . import devices, lane_blocks, memory, source_texts
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
@@ -64,7 +64,8 @@ _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `start`. `engine`, `arch` None: those of the process. `threads` 0: all cores.
+    """Options of `start`. `engine`, `arch` None: those of the process. `threads` 0: all cores. `device`: its
+    number among those of the architecture; None: the first one.
 
     A scene's seed is not an option: random numbers are functions of it (`random`), so scenes of different
     seeds share a started engine. `ti.random` in a user's kernel does not depend on it.
@@ -74,6 +75,7 @@ class Options:
     arch: str | None = None
     threads: int = 0
     fast_math: bool = True
+    device: int | None = None
 
 
 class _Running:
@@ -214,6 +216,10 @@ def start(options: Options | None = None) -> None:
     if options.arch not in ARCHS:
         raise RuntimeUnavailableError(unknown("architecture", str(options.arch), ARCHS))
     assert options.arch
+    if options.arch == "cpu" and options.device is not None:
+        raise RuntimeUnavailableError(
+            f"device: needs an arch other than 'cpu', got {options.device}; leave it out"
+        )
     absent = f"arch '{options.arch}' is not available on this machine"
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
@@ -239,7 +245,12 @@ def _refuse_small_address_space() -> None:
 
 def _init(ti: ModuleType, options: Options) -> None:
     threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
-    with _no_settings_from_outside(), redirect_stdout(io.StringIO()):  # it prints the arch at any log level
+    device = devices.chosen(str(options.arch), PREFIXES[_Running.name], options.device)
+    with (
+        device,
+        _no_settings_from_outside(),
+        redirect_stdout(io.StringIO()),
+    ):  # it prints the arch in any case
         ti.init(
             arch=getattr(ti, str(options.arch)),
             default_fp=ti.f64,

@@ -58,6 +58,8 @@ def resume_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
     text = "continue although the scene, a plugin or the engine has changed"
     parser.add_argument("--allow-changed", action="store_true", help=text)
+    text = "continue on cpu, cuda, vulkan or metal; not bit for bit, if the run was on another device"
+    parser.add_argument("--arch", choices=("cpu", "cuda", "vulkan", "metal"), metavar="ARCH", help=text)
     _hours_option(parser)
     common_options(parser)
 
@@ -110,7 +112,7 @@ def resume(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say)
+        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say, arch=a.arch)
     report = _report_fit if isinstance(done, Fit) else _report_run
     return report(done, a.json, say.said)
 

@@ -1,0 +1,199 @@
+"""The devices of this machine, by the driver's own functions: number, name and memory.
+
+The engines choose a device by environment variables at their start, which `chosen` sets: TI_VISIBLE_DEVICE or
+QD_VISIBLE_DEVICE of Vulkan, CUDA_VISIBLE_DEVICES of CUDA. Vulkan (`libvulkan`) and CUDA (`libcuda`) are asked
+through ctypes, because the engines tell neither names nor memory. An architecture whose driver is not
+installed has no devices here.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from ctypes.util import find_library
+from dataclasses import dataclass
+from functools import cache
+
+from ..errors import RuntimeUnavailableError
+
+_SOFTWARE, _LOCAL = 4, 1
+"""Vulkan's type of a device that is the CPU; the flag of memory that belongs to the device."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device. memory: in bytes, all that it has. software: the CPU computes for it."""
+
+    number: int
+    name: str
+    memory: int
+    software: bool = False
+
+
+class _Used:
+    """The device that the running engine computes on; None on the CPU, or where none is known."""
+
+    device: Device | None = None
+    arch: str = "cpu"
+
+
+@cache
+def devices(arch: str) -> tuple[Device, ...]:
+    """The devices of an architecture, in the order of their numbers."""
+    asked = {"vulkan": _of_vulkan, "cuda": _of_cuda}.get(arch)
+    try:
+        return tuple(asked()) if asked else ()
+    except (OSError, AttributeError):  # no driver, or one without these functions
+        return ()
+
+
+def used() -> Device | None:
+    """The device that kernels run on; None on the CPU, or where the driver tells none."""
+    return _Used.device
+
+
+@contextmanager
+def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
+    """Context manager: the engine that starts inside takes the device of this number, else the first one.
+
+    A variable of the engine that is set already goes before. prefix: of the engine's variables. Raises
+    `RuntimeUnavailableError` for a number that no device has.
+    """
+    if arch == "cuda" and number is not None:  # the driver reads it once, before it is asked for devices
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(number))
+    there, name = devices(arch), f"{prefix}VISIBLE_DEVICE"
+    wanted = os.environ.get(name, number if arch == "vulkan" else None)
+    place = int(wanted) if str(wanted).isdigit() else 0
+    if place >= len(there) > 0 or (number is not None and not there):
+        listed = ", ".join(f"{one.number} ({one.name})" for one in there) or "none"
+        raise RuntimeUnavailableError(f"no device {place} of arch '{arch}'; there are: {listed}")
+    _Used.arch, _Used.device = arch, there[place] if there else None
+    if arch != "vulkan" or not there or name in os.environ:
+        yield
+        return
+    os.environ[name] = str(place)
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def free() -> int | None:
+    """The bytes that the device in use has left; None on the CPU, or where the driver does not tell."""
+    if _Used.device is None:
+        return None
+    if _Used.arch == "cuda":
+        with suppress(OSError, AttributeError):
+            return _free_of_cuda(_Used.device.number)
+    return _Used.device.memory
+
+
+# Vulkan ----------------------------------------------------------------------------------------------
+
+
+class _InstanceInfo(ctypes.Structure):
+    """VkInstanceCreateInfo."""
+
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("next", ctypes.c_void_p),
+        ("flags", ctypes.c_uint32),
+        ("application", ctypes.c_void_p),
+        ("layers", ctypes.c_uint32),
+        ("layer_names", ctypes.c_void_p),
+        ("extensions", ctypes.c_uint32),
+        ("extension_names", ctypes.c_void_p),
+    )
+
+
+class _Heap(ctypes.Structure):
+    """VkMemoryHeap."""
+
+    _fields_ = (("size", ctypes.c_uint64), ("flags", ctypes.c_uint32))
+
+
+class _Memory(ctypes.Structure):
+    """VkPhysicalDeviceMemoryProperties."""
+
+    _fields_ = (
+        ("type_count", ctypes.c_uint32),
+        ("types", ctypes.c_uint32 * 64),
+        ("heap_count", ctypes.c_uint32),
+        ("heaps", _Heap * 16),
+    )
+
+
+class _Properties(ctypes.Structure):
+    """The beginning of VkPhysicalDeviceProperties, which has less than a thousand bytes."""
+
+    _fields_ = (
+        ("versions", ctypes.c_uint32 * 4),
+        ("type", ctypes.c_uint32),
+        ("name", ctypes.c_char * 256),
+        ("more", ctypes.c_char * 2048),
+    )
+
+
+def _library(*names: str) -> ctypes.CDLL:
+    """The first of these libraries that is installed. Raises OSError."""
+    for name in names:
+        with suppress(OSError):
+            return ctypes.CDLL(name)
+    raise OSError(f"none of {names}")
+
+
+def _of_vulkan() -> Iterator[Device]:
+    found = find_library("vulkan")
+    vulkan = _library(*([found] if found else []), "libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
+    instance, count = ctypes.c_void_p(), ctypes.c_uint32()
+    if vulkan.vkCreateInstance(ctypes.byref(_InstanceInfo(type=1)), None, ctypes.byref(instance)) != 0:
+        return
+    try:
+        vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), None)
+        handles = (ctypes.c_void_p * count.value)()
+        vulkan.vkEnumeratePhysicalDevices(instance, ctypes.byref(count), handles)
+        for number, handle in enumerate(handles):
+            properties, memory = _Properties(), _Memory()
+            vulkan.vkGetPhysicalDeviceProperties(ctypes.c_void_p(handle), ctypes.byref(properties))
+            vulkan.vkGetPhysicalDeviceMemoryProperties(ctypes.c_void_p(handle), ctypes.byref(memory))
+            heaps = [memory.heaps[k] for k in range(memory.heap_count)]
+            size = max((heap.size for heap in heaps if heap.flags & _LOCAL), default=0)
+            yield Device(number, properties.name.decode(errors="replace"), size, properties.type == _SOFTWARE)
+    finally:
+        vulkan.vkDestroyInstance(instance, None)
+
+
+# CUDA ------------------------------------------------------------------------------------------------
+
+
+def _cuda() -> ctypes.CDLL:
+    driver = _library("libcuda.so.1", "nvcuda.dll")
+    if driver.cuInit(0) != 0:
+        raise OSError("no CUDA device")
+    return driver
+
+
+def _of_cuda() -> Iterator[Device]:
+    driver, count = _cuda(), ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    for number in range(count.value):
+        handle, name, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
+        driver.cuDeviceGet(ctypes.byref(handle), number)
+        driver.cuDeviceGetName(name, 256, handle)
+        driver.cuDeviceTotalMem_v2(ctypes.byref(size), handle)
+        yield Device(number, name.value.decode(errors="replace"), size.value)
+
+
+def _free_of_cuda(number: int) -> int:
+    driver, handle, context = _cuda(), ctypes.c_int(), ctypes.c_void_p()
+    driver.cuDeviceGet(ctypes.byref(handle), number)
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle) != 0:
+        raise OSError("no context")
+    try:
+        driver.cuCtxPushCurrent_v2(context)
+        left, all_ = ctypes.c_size_t(), ctypes.c_size_t()
+        driver.cuMemGetInfo_v2(ctypes.byref(left), ctypes.byref(all_))
+        driver.cuCtxPopCurrent_v2(ctypes.byref(context))
+        return left.value
+    finally:
+        driver.cuDevicePrimaryCtxRelease(handle)
