@@ -47,11 +47,11 @@ CASES: dict[str, tuple[Callable[[], Integrator], int]] = {
 MOVED = {"explicit time": "work", "friction and supports": "dissipated", "heat bath": "heat"}
 
 
-def ran(name: str) -> dict[str, Any]:
+def ran(name: str, fused: bool = True) -> dict[str, Any]:
     """The state after the steps of a case, with its balance."""
     made, steps = CASES[name]
     one = made()
-    assert one.fused
+    assert one.fused == fused
     one.advance(steps)
     return {field.name: field.values.copy() for field in one.moving} | one.balance | one.state()
 
@@ -78,6 +78,30 @@ def test_steps_are_those_of_the_cpu(name: str) -> None:
         np.testing.assert_array_equal(found[key], again[key], key)
     if name in MOVED:
         assert abs(paper[MOVED[name]]) > 1e-3
+
+
+@pytest.mark.parametrize("name", rows(MOVED, ()))
+def test_steps_move_by_move_are_those_of_the_cpu(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for elements that are rebuilt, maps and staged energies."""
+    runtime.start()
+    paper = ran(name)
+    monkeypatch.setattr("minusgrad.steppers.integrator.LEAST_WORK", -1)
+    with on():
+        found, again = ran(name, fused=False), ran(name, fused=False)
+    for key, values in paper.items():
+        np.testing.assert_allclose(found[key], values, 1e-12, 1e-12, err_msg=key)
+        np.testing.assert_array_equal(found[key], again[key], key)
+
+
+@pytest.mark.parametrize("name", rows(("heat bath", "friction and supports"), ("heat bath",)))
+def test_steps_move_by_move_copy_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minusgrad.steppers.integrator.LEAST_WORK", -1)
+    with on():
+        one = CASES[name][0]()
+        one.advance(1)
+        crossed = Crossings.count()
+        one.advance(4)
+        assert np.subtract(Crossings.count(), crossed).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("name", rows(MOVED, ("heat bath",)))

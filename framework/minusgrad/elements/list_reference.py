@@ -94,7 +94,8 @@ class ListReference:
 
         x: the array of a field. Nothing happens where positions or box are not finite: no list can be built.
         """
-        if (self.margins and self._serves(x, box) is False) or not self._trees_serve(storage.host(x), box):
+        trees_serve = not self.trees or self._trees_serve(storage.host(x), box)
+        if (self.margins and self._serves(x, box) is False) or not trees_serve:
             self.move(storage.host(x), box)
 
     def _trees_serve(self, x: np.ndarray, box: np.ndarray | None) -> bool:

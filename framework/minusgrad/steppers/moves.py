@@ -190,11 +190,9 @@ class Moves:
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""
-        rates = FusedCode(self.potential).rates("work[0] = work[0] + h * {}")
-        pieces = [self.kick(), *(rate.naming(work=self.work) for rate in rates)]
+        pieces = [self.kick(), *self.rates()]
         if self.holds.moving:
-            forces = {name: f"g_{name}" for name in self.gradient}
-            pieces.append(self.holds.power_code(forces, "work").naming(work=self.work))
+            pieces.append(self.power())
         return pieces
 
     def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
@@ -203,14 +201,30 @@ class Moves:
         if not self.friction:
             return pieces
         pieces += [Code("h = ti.f64(0.5) * dt\n"), self.apply_friction(self._tangents())]
+        return [*pieces, *self.lost()]
+
+    def lost(self) -> list[Code]:
+        """Loops that count the energy which friction took in a time h, from bodies and from supports."""
+        assert self.friction
         sums = {"dissipated": self.friction.dissipated}
-        for motion in self.motions:
-            pieces.append(self._lost(motion).naming(**sums))
+        pieces = [self._lost(motion).naming(**sums) for motion in self.motions]
         if self.holds.moving:
             forces = {m.position: f"g_{m.velocity}" for m in self.motions}
+            named = {f"g_{m.velocity}": self.friction.force[m.velocity] for m in self.motions}
             for name, total in (sums | {"work": self.work}).items():
-                pieces.append(self.holds.power_code(forces, name).naming(**{name: total}))
+                pieces.append(self.holds.power_code(forces, name).naming(**{name: total}, **named))
         return pieces
+
+    def rates(self) -> list[Code]:
+        """Loops that add h dU/dt to the work, for each term that depends on time."""
+        rates = FusedCode(self.potential).rates("work[0] = work[0] + h * {}")
+        return [rate.naming(work=self.work) for rate in rates]
+
+    def power(self) -> Code:
+        """Loops that add h times the power of supports by the forces of now to the work."""
+        forces = {name: f"g_{name}" for name in self.gradient}
+        named = {f"g_{name}": array for name, array in self.gradient.items()}
+        return self.holds.power_code(forces, "work").naming(work=self.work, **named)
 
     # Friction
 

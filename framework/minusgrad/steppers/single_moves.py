@@ -1,16 +1,21 @@
 """One step by single launches: each move a kernel of its own, its energies added up on the host.
 
-For systems too large for a kernel of many steps, and for inspection between two moves.
+For systems too large for a kernel of many steps, and for inspection between two moves. On a device energies
+are added up by its tasks (`engine.device_tasks`), so that nothing is copied; but for constraints, which are
+solved on the host, and dU/dt of energies with maps or with elements that are rebuilt.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..energies.fields import ordered_sum
-from ..engine import storage
+from ..engine import runtime, storage
+from ..engine.device_tasks import tasks
 from ..engine.kernels import BoundKernel, Code, short_loops_serial
+from ..potential.fused_code import FusedCode
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder
 from .moves import Moves
@@ -64,6 +69,13 @@ class SingleMoves:
         self._kepler = _kernel(moves.kepler.drift(), "h") if moves.kepler else None
         self._rest = _kernel(moves.rest_of_forces()) if moves.kepler else None
         self._friction = _friction(moves, constrained)
+        self._counts = runtime.arch() != "cpu" and constrained is None
+        if self._counts:
+            self._lost = BoundKernel(tasks(Code.joined(moves.lost())), "h") if moves.friction else None
+            self._power = BoundKernel(tasks(moves.power()), "h") if moves.holds.moving else None
+            plain = FusedCode(moves.potential).statements(moves.gradient) < math.inf
+            timed = moves.potential.uses_time and plain
+            self._rates = BoundKernel(tasks(Code.joined(moves.rates())), "t", "h") if timed else None
         self.tape = TapeKernels(moves.tape) if moves.tape else None
         self.recorder: MoveRecorder | None = None
 
@@ -121,7 +133,15 @@ class SingleMoves:
     def _kick_and_work(self, move: Kick) -> None:
         self.kick(move)
         potential, holds = self.moves.potential, self.moves.holds
-        if potential.uses_time or holds.moving:
+        if self._counts:
+            h = self.scheme.kicks[move.number] * self.dt
+            if self._power:
+                self._power(h)
+            if self._rates:
+                self._rates(self.time, h)
+            elif potential.uses_time:
+                _add(self.moves.work, h * potential.rate(self.time))
+        elif potential.uses_time or holds.moving:
             power = potential.rate(self.time) + holds.power(self.moves.gradient)
             _add(self.moves.work, self.scheme.kicks[move.number] * self.dt * power)
 
@@ -202,6 +222,9 @@ class SingleMoves:
         self.constrained.tangent()
 
     def _exchange_heat(self, bath: Bath, kernel: BoundKernel, h: float) -> None:
+        if self._counts:
+            kernel(h, float(self.number))
+            return
         before = self._kinetic()
         kernel(h, float(self.number))
         _add(bath.given, self._kinetic() - before)
@@ -231,6 +254,10 @@ class SingleMoves:
             return
         h, forces = 0.5 * self.dt, {m.position: friction.force[m.velocity] for m in self.moves.motions}
         self._friction(self.time, h)
+        if self._counts:
+            if self._lost:
+                self._lost(h)
+            return
         for motion in self.moves.motions:
             v, old = self.moves.potential.fields[motion.velocity].values, friction.before[motion.velocity]
             mass = storage.host(self.moves.inertia[motion.position]).astype(np.float64)
@@ -286,7 +313,11 @@ def _friction(
 
 
 def _bath(moves: Moves, drifting: bool = True) -> Code:
-    return Code.joined([Code("number = first\n"), moves.bath_drift(drifting=drifting)])
+    """The bath; on a device with sums of the heat, but for constraints, which change it."""
+    device = runtime.arch() != "cpu"
+    drift = moves.bath_drift(sums=device and moves.constrained is None, drifting=drifting)
+    code = Code.joined([Code("number = first\n"), drift])
+    return tasks(code) if device else code
 
 
 def _add(total: Any, value: float) -> None:
