@@ -228,8 +228,8 @@ class Simulation:
     def remarks(self) -> list[str]:
         """Remarks for the user about the initial state."""
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
-        remark = self.stepper.remark(self.scene.run.steps)
-        return [*self.starting.remarks, *outside, *([remark] if remark else [])]
+        own = (self.stepper.remark(self.scene.run.steps), self.stepper.device_remark(runtime.arch()))
+        return [*self.starting.remarks, *outside, *filter(None, own)]
 
     @property
     def potentials(self) -> list[Potential]:

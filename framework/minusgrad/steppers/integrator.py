@@ -232,6 +232,15 @@ class Integrator(MotionStepper):
         """True if many steps are taken inside one kernel; on a device, if each is one launch."""
         return self._steps is not None
 
+    @property
+    def slow_on_devices(self) -> str:  # type: ignore[override]
+        """Of moves that take no part in kernels of whole steps, and of those of one thread."""
+        if self.constraints:
+            return "each step copies the fields, for projections onto constraints on the host"
+        if self.cell:
+            return "each step copies the stress, for a move of the box on the host"
+        return "one thread takes its drifts along Kepler orbits" if self.kepler else ""
+
     def remark(self, steps: int) -> str:
         """That a step is too long for the shortest orbit; drifts along Kepler orbits have none too short."""
         if self.kepler:

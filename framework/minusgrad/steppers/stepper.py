@@ -147,6 +147,18 @@ class Stepper:
     patience: float = 1.0
     """How many times as much work as usual the scheduler gives it at once."""
 
+    slow_on_devices: str = ""
+    """The part of a step that takes no advantage of a device, and why, as a clause; empty where none does."""
+
+    def device_remark(self, arch: str) -> str:
+        """A warning about steps that are slow on this architecture; empty where they are not."""
+        if arch == "cpu" or not self.slow_on_devices:
+            return ""
+        return (
+            f"stepper '{self.name}' on {arch}: {self.slow_on_devices}; a small system is faster with"
+            ' arch = "cpu"'
+        )
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.fixed and name in self.__dict__:
             raise EnergyError(

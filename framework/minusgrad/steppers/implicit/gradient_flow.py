@@ -50,6 +50,8 @@ class GradientFlow(TimeStepper):
     are not positive, and for potentials without a sparse Hessian.
     """
 
+    slow_on_devices = "each step copies the fields, for linear systems on the host"
+
     fixed = frozenset({"potential", "capacities", "scheme", "holds"})
 
     def __init__(

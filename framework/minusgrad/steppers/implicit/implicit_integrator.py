@@ -55,6 +55,8 @@ class ImplicitIntegrator(MotionStepper):
     is then that before the step.
     """
 
+    slow_on_devices = "each step copies the fields, for linear systems on the host"
+
     optional = MotionStepper.optional | {"held"}
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "solver")

@@ -33,6 +33,8 @@ class LoadSteps(Stepper):
     zero.
     """
 
+    slow_on_devices = "each step copies the fields, for a search on the host"
+
     fixed = frozenset(("potential", "holds", "search"))
 
     def __init__(

@@ -58,6 +58,8 @@ class Minimiser(Stepper):
     where the objective is no potential, and for a start that violates the constraints.
     """
 
+    slow_on_devices = "each step copies the fields, for a search on the host"
+
     kept: tuple[str, ...] = ()
     """The attributes that the method's next iteration reads, apart from the present point."""
     fixed = frozenset(("objective", "potential", "holds", "coordinates", "gradient"))

@@ -65,6 +65,8 @@ class VariationalIntegrator(MotionStepper):
     that before the step.
     """
 
+    slow_on_devices = "each step copies the fields, for linear systems on the host"
+
     fixed = frozenset(("potential", "lagrangian", "motions", "order", "gradient", "holds", "dissipation")) | {
         "constraints"
     }

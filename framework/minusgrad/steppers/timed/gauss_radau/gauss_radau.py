@@ -56,6 +56,8 @@ class GaussRadau(MotionStepper):
     `UnsolvedStepError` where substeps become shorter than 1e-12 of a step.
     """
 
+    slow_on_devices = "each substep copies numbers, for a choice of its length on the host"
+
     fixed = frozenset(("potential", "motions", "gradient", "inertia", "dissipation"))
     conserves = True
 

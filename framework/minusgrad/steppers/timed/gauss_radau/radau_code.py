@@ -174,7 +174,7 @@ for i in range(x.shape[0]):
     itop = ti.max(itop, ti.abs(b[6, i]))
 ifactor = ti.f64({1.0 / SAFETY!r})
 if itop > 0.0:
-    ifactor = ti.pow({{tolerance}} * {{size}} / itop, {1.0 / 7.0!r})
+    ifactor = ti.pow({{tolerance}} * {{size}} / itop, ti.f64({1.0 / 7.0!r}))
 ih = {{h}}
 itaken = 0
 if ifactor >= {SAFETY!r}:

@@ -1,5 +1,6 @@
 """Launches of Gauss-Radau substeps: many in one kernel, or pieces around the forces of a large scene."""
 
+from ....engine import runtime
 from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zeroed
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
@@ -49,8 +50,12 @@ class RadauLaunches:
         return self.code.records()
 
     def _kernel_of_substeps(self, recorded: bool) -> BoundKernel | None:
-        """Many substeps in one kernel; None where terms have no code for it, or there is too much of it."""
-        if self._statements > SMALL:
+        """Many substeps in one kernel; None where terms have no code for it, or there is too much of it.
+
+        None on a device, too: a substep decides by its numbers how it goes on, so that no tasks are made of
+        it, and on Vulkan such loops of one thread gave wrong numbers.
+        """
+        if runtime.arch() != "cpu" or self._statements > SMALL:
             return None
         cleared = [zeroed(f"g_{name}", array) for name, array in self.code.forces.items()]
         forces = [*cleared, FusedCode(self.potential).gradient(self.code.forces)]
