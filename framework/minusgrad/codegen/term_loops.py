@@ -141,8 +141,12 @@ class Emitter(Statements):
 
     def rows(self, buffer: Any) -> np.ndarray:
         """The values of a buffer, (rows, components)."""
+        return storage.host(buffer)[: self.count(buffer)]
+
+    def count(self, buffer: Any) -> int:
+        """The number of rows of a buffer that hold values."""
         rows = self.term.elements.rows
-        return storage.host(buffer)[: -(-rows // BLOCK) if self._holds_totals(buffer) else rows]
+        return -(-rows // BLOCK) if self._holds_totals(buffer) else rows
 
     def _holds_totals(self, buffer: Any) -> bool:
         return buffer is self._arrays.get(TOTAL.buffer)

@@ -10,11 +10,13 @@ from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
 from ..codegen.one_thread.scattered_loops import ScatteredLoops
 from ..codegen.term_loops import Emitter
-from ..energies.fields import ordered_sum
+from ..energies.fields import MOST_COLUMNS, ordered_sum
 from ..energies.roles import Time
 from ..energies.term import Term
 from ..energies.values.element_data import require_range
 from ..energies.values.parameter_values import Values
+from ..engine import runtime
+from ..engine.column_sums import ColumnSums
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
 
@@ -32,6 +34,7 @@ class TermKernels:
         self.term, self.emitter, self._elements = term, emitter, term.elements
         self._launches: dict[str, tuple[BoundKernel, Any, Code]] = {}
         self._proven: set[str] = set()
+        self._sums: dict[int, ColumnSums] = {}
         self._emitted: dict[str, Sweep] = {}
         self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], Code, DerivativeRequest]] = {}
 
@@ -51,7 +54,7 @@ class TermKernels:
 
     def value(self, t: float) -> float:
         """The term's energy, a summand of U."""
-        return ordered_sum(self._filled(BLOCKS, t))
+        return ordered_sum(self._filled(BLOCKS, t, summed=True))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
@@ -79,7 +82,7 @@ class TermKernels:
             self._sweeps[key] = self._kernel(code), buffers, code, wanted
         launch, buffers, code, _ = self._sweeps[key]
         self._launched(launch, wanted, code, t)
-        found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
+        found = {name: self._rows(buffer, self._is_summed(name)) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
         return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
@@ -164,14 +167,30 @@ class TermKernels:
             raise EnergyError(f"{self.term.name}: {unknown('parameter', argument, parameters)}")
         return parameters[argument]
 
-    def _filled(self, what: str, t: float) -> np.ndarray:
-        """The buffer that loops fill: ELEMENTS or BLOCKS."""
+    def _is_summed(self, buffer: str) -> bool:
+        """True for a buffer of `sweep` whose rows are added up by `ordered_sum`."""
+        kind, _, argument = buffer.partition("_")
+        if buffer == "total" or kind not in ("d", "dd"):
+            return buffer == "total"
+        values = self.term.parameters.get(argument)
+        return argument in self.term.energy.of_role(Time) or (values is not None and values.index is None)
+
+    def _rows(self, buffer: Any, summed: bool) -> np.ndarray:
+        """The rows of a buffer; on a device sums of them, which `ordered_sum` adds up to the same bits."""
+        if runtime.arch() == "cpu" or not summed or (count := self.emitter.count(buffer)) <= MOST_COLUMNS:
+            return self.emitter.rows(buffer)
+        if id(buffer) not in self._sums:
+            self._sums[id(buffer)] = ColumnSums(buffer, MOST_COLUMNS)
+        return self._sums[id(buffer)](count)
+
+    def _filled(self, what: str, t: float, summed: bool = False) -> np.ndarray:
+        """The buffer that loops fill: ELEMENTS or BLOCKS; on a device sums of its rows, if `summed`."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
             self._launches[what] = self._kernel(code), buffer, code
         launch, buffer, code = self._launches[what]
         self._launched(launch, DerivativeRequest(value=True), code, t)
-        return self.emitter.rows(buffer)
+        return self._rows(buffer, summed)
 
 
 class MapKernels:

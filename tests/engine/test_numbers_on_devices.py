@@ -1,0 +1,68 @@
+"""Sums and the flag of finite numbers: few numbers are copied from a device, and they are right."""
+
+import numpy as np
+import pytest
+
+from minusgrad.energies.fields import MOST_COLUMNS, ordered_sum
+from minusgrad.engine.column_sums import ColumnSums
+from minusgrad.engine.device_tasks import tasks
+from minusgrad.engine.finite_numbers import FiniteNumbers
+from minusgrad.engine.kernels import BoundKernel, Code
+from minusgrad.engine.storage import ArraySlot, Crossings, allocate, duplicate, host, store
+from tests.support.devices import needed, on
+
+pytestmark = needed
+
+
+@pytest.mark.parametrize("rows", [1, MOST_COLUMNS + 1, 7 * MOST_COLUMNS + 3])
+def test_sums_by_columns_begin_an_ordered_sum(rows: int) -> None:
+    values = np.random.default_rng(1).normal(size=(rows + 5, 2))
+    with on():
+        found = ColumnSums(allocate(values), MOST_COLUMNS)(rows)
+    for column in range(2):
+        assert ordered_sum(found[:, column]) == ordered_sum(values[:rows, column])
+
+
+@pytest.mark.parametrize("count", [1, 300, 40_000])
+def test_a_sum_in_tasks(count: int) -> None:
+    """With scalars before it, one of which is changed; no number of a loop is lost or taken twice."""
+    values = np.random.default_rng(2).normal(size=count)
+    text = "a = 2.0 * h\na = a + h\nfor n in range(x.shape[0]):\n    total[0] = total[0] - a * x[n]\n"
+    with on():
+        arrays = {"x": allocate(values), "total": allocate(np.ones(1))}
+        kernel = BoundKernel(tasks(Code(text, arrays)), "h")
+        kernel(0.5)
+        first = host(arrays["total"])[0]
+        store(arrays["total"], np.ones(1))
+        kernel(0.5)
+        assert host(arrays["total"])[0] == first
+    assert first == pytest.approx(1.0 - 1.5 * values.sum(), rel=1e-12, abs=1e-11)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, np.finfo(np.float32).max, 1e-40])
+def test_the_flag_of_finite_numbers(kind: type, wrong: float) -> None:
+    with on():
+        slots = [ArraySlot(allocate(np.ones(shape, kind))) for shape in ((700,), (5, 3))]
+        finite = FiniteNumbers(slots)
+        assert finite()
+        for slot in slots:
+            values = np.ones(slot.shape, kind)
+            values.flat[-1] = wrong
+            store(slot, values)
+            assert finite() == bool(np.isfinite(wrong))
+            store(slot, np.ones(slot.shape, kind))
+        before = Crossings.count()
+        assert finite()
+        assert np.subtract(Crossings.count(), before).tolist() == [1, 0]
+
+
+def test_copies_within_a_device_are_none_to_the_host() -> None:
+    with on():
+        slot = ArraySlot(allocate(np.arange(6.0)))
+        before = Crossings.count()
+        kept = duplicate(slot)
+        slot.fill(0.0)
+        store(slot, kept)
+        assert Crossings.count() == before
+        np.testing.assert_array_equal(host(slot), np.arange(6.0))
