@@ -107,6 +107,10 @@ class TraceError(UserError):
     """A local energy contains code that the derivative engine cannot follow; says where, and the cure."""
 
 
+class DeviceError(EnergyError):
+    """A kernel, or its reverse, that the architecture of the run cannot compute; says which, and the cure."""
+
+
 class MissingPackageError(UserError, ModuleNotFoundError):
     """A package of an extra is not installed; also a ModuleNotFoundError, for `try: import`."""
 

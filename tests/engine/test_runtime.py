@@ -20,7 +20,7 @@ from minusgrad.engine.runtime import Options
 from minusgrad.errors import RuntimeUnavailableError, SceneError
 from minusgrad.files import trajectory
 from tests.support.command import SCENES, files, minusgrad
-from tests.support.engine import resident
+from tests.support.engine import resident, restarted
 
 TWO_BODY = SCENES / "two_body.toml"
 
@@ -271,6 +271,7 @@ def test_thirty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: P
 
 def test_another_size_compiles_nothing(tmp_path: Path) -> None:
     """Small systems have a kernel of many steps, larger ones do not: two texts, each for all its sizes."""
+    restarted()
     counts = []
     for n in (700, 3, 701, 8, 1000):
         simulation = build(SCENES / "plummer.toml", {"state.n": n})

@@ -40,7 +40,7 @@ needed = pytest.mark.skipif(not is_there(), reason=CURE)
 @contextmanager
 def on(arch: str = "vulkan") -> Iterator[None]:
     """Context manager: the engine runs on the device inside, and as before behind it."""
-    before = runtime._Running.options
+    before = runtime._Running.options or runtime.Options()
     runtime.start(runtime.Options(arch=arch))
     try:
         yield

@@ -37,7 +37,9 @@ _QUARTER = [
     float.fromhex(part)
     for part in ("0x1.921FB544p0", "0x1.0B4611A6p-34", "0x1.3198A2E0p-69", "0x1.B839A252049C1p-104")
 ]
-"""pi/2 in parts of 33 bits, the last one rounded: products with k < 2^20 are exact (Cody and Waite 1980)."""
+"""pi/2 in parts of 33 bits, the last one rounded: products with k < 2^20 are exact (Cody and Waite 1980).
+
+f32 needs three of them, because some of its numbers are as near to multiples of pi/2 as 2^-30."""
 _EIGHTH = {
     "f32": (float.fromhex("0x1.921fb6p-1"), float.fromhex("-0x1.777a5cf72cecep-26")),
     "f64": (math.pi / 4, float.fromhex("0x1.1a62633145c07p-55")),
@@ -136,7 +138,7 @@ def _circular(called: str, real: str) -> str:
     count = _TERMS[real]["sin"]
     sine = [(-1.0) ** n / math.factorial(2 * n + 1) for n in range(count)]
     cosine = [(-1.0) ** n / math.factorial(2 * n) for n in range(count + 1)]
-    parts = map(_number("f64"), _QUARTER if real == "f64" else _QUARTER[:2])
+    parts = map(_number("f64"), _QUARTER if real == "f64" else _QUARTER[:3])
     reduced = [
         "high = ti.floor(k * ti.f64(9.5367431640625e-07) + ti.f64(0.5)) * ti.f64(1048576.0)",
         "low = k - high",

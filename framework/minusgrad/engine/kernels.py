@@ -21,7 +21,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import EnergyError
-from . import device_functions, random, runtime, slices, special_functions, storage, vector_functions
+from . import (
+    device_functions,
+    device_refusals,
+    random,
+    runtime,
+    slices,
+    special_functions,
+    storage,
+    vector_functions,
+)
 from .lane_blocks import Blocks, taken
 from .slices import Pace, Slices
 from .storage import ArraySlot
@@ -169,7 +178,8 @@ class BoundKernel:
             arithmetic = runtime.exact_arithmetic() if self._exact else nullcontext()
             whole = runtime.left_to_llvm() if self._straight else nullcontext()
             positions, texts = runtime.short_positions(), runtime.texts_at_hand()
-            with vectors, arithmetic, whole, positions, texts, runtime.no_flow_analysis():
+            refused = device_refusals.in_words("kernel")
+            with vectors, arithmetic, whole, positions, texts, refused, runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             self._life = _life()

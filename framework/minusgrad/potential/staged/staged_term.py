@@ -14,7 +14,7 @@ from ...energies.fields import Field, Fields, Grid, ordered_sum
 from ...energies.roles import Parameter, Time
 from ...energies.staged_energy import Stage, Staged, arguments
 from ...energies.staged_map import StagedMap
-from ...engine import runtime, storage
+from ...engine import device_refusals, runtime, storage
 from ...errors import EnergyError, choices
 from .stage_probe import StageProbe
 from .staged_arrays import StagedArrays, clear, fill, labelled
@@ -211,7 +211,8 @@ class StagedTerm:
             self._store.put(argument, values)
         for act, what in self.energy.schedule.forward:
             if act == "run" and not self._probed:
-                StageProbe(self._store, self._run).check(what)
+                with device_refusals.in_words(labelled(self.name, self.energy.stages[what])):
+                    StageProbe(self._store, self._run).check(what)
             self._do(act, what)
         self._probed = self._forward_done = True
 
@@ -242,17 +243,20 @@ class StagedTerm:
     def run_back(self, stage: Stage) -> None:
         """Run one stage in reverse, from the present adjoints.
 
-        Raises `EnergyError` where Taichi cannot reverse it.
+        Raises `EnergyError` where Taichi cannot reverse it, and `DeviceError` where the device cannot.
         """
+        subject = labelled(self.name, stage)
         if stage.backward is not None:
-            stage.backward(*self._passed(stage, stage.backward))
+            with device_refusals.in_words(subject):
+                stage.backward(*self._passed(stage, stage.backward))
             return
+        device_refusals.refuse_reverse(subject)
         try:
-            with runtime.deep_stacks():
+            with device_refusals.in_words(subject), runtime.deep_stacks():
                 stage.kernel.grad(*self._passed(stage, stage.kernel))
         except runtime.refusals() as error:
             raise EnergyError(
-                f"{labelled(self.name, stage)}: Taichi cannot reverse this kernel ({_reason(error)}); split"
+                f"{subject}: Taichi cannot reverse this kernel ({_reason(error)}); split"
                 " it into several stages, or give it a `backward`"
             ) from None
 
