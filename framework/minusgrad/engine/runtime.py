@@ -181,14 +181,8 @@ def _muted() -> Iterator[None]:
     if sys.stdout is sys.__stdout__:
         yield
         return
-    before, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
+    with standard_streams.muted(2):
         yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
-        os.close(null)
 
 
 def _has_home() -> bool:
@@ -233,6 +227,8 @@ def start(options: Options | None = None) -> None:
         raise RuntimeUnavailableError(f'{absent} ({str(error).strip()}); use arch = "cpu"') from None
     _Running.options = options
     _Running.starts += 1
+    if options.arch in device_functions.DEVICES:
+        device_limits.warn_of_loops(ti, options.arch)
 
 
 def _refuse_small_address_space() -> None:
