@@ -32,7 +32,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import RuntimeUnavailableError, pip_line, unknown
-from . import devices, lane_blocks, memory, source_texts
+from . import device_functions, device_limits, devices, lane_blocks, memory, source_texts, standard_streams
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
