@@ -17,17 +17,25 @@ CHECK := tests/check tests/lint
 EXAMS := tests/exams tests/scene tests/project
 SCENES := two_body outer_solar_system stretch laser_butterfly
 
+# The device that `make devices` computes on; WHEELS: a folder to install from, without a network.
+ARCH := vulkan
+ENGINE := taichi
+WHEELS :=
+DEVICES := tests/devices tests/engine/test_device_functions.py tests/exams/test_energies.py tests/codegen/test_products.py \
+	tests/potential/test_hessian.py tests/steppers tests/adjoint/test_rollouts_on_devices.py
+
 # The whole suite in parts that can be run singly; the last one is all that is in no other.
 LONG := long-files long-check long-exams long-rest long-quadrants
 MINUTES = "make $@: $$(( ($$(date +%s) - began) / 60 )) min $$(( ($$(date +%s) - began) % 60 )) s"
 
-.PHONY: help docs demo test unit long $(LONG) lint bench pictures clean bytecode
+.PHONY: help docs demo test unit long $(LONG) devices wheels lint bench pictures clean bytecode
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
 	@echo "make test   install with the test extra, run unit tests, exams and the samples of long tables"
 	@echo "make unit   the tests that start no engine, in less than a minute"
 	@echo "make long   the whole suite, or in parts: make $(LONG)"
+	@echo "make devices  the exam on a device: ARCH=vulkan or cuda, ENGINE=taichi or quadrants, WHEELS=a folder"
 	@echo "make lint   ruff and mypy"
 	@echo "make docs   the documentation site in build/site, without a network"
 	@echo "make bench  where we stand, in ratios"
@@ -120,9 +128,18 @@ pictures: $(VENV)/plot
 		$(BIN)/minusgrad plot runs/pictures/electric && \
 		cp runs/pictures/electric/pictures/orbits.png scenes/pictures/electric.png
 
+# The suite of a device; on a machine without a network from a folder that `make wheels` filled on another one.
+devices: $(VENV)/devices
+	@began=$$(date +%s); MINUSGRAD_ARCH=$(ARCH) MINUSGRAD_ENGINE=$(ENGINE) $(PYTEST) $(DEVICES) -m "not long"; \
+	status=$$?; echo $(MINUTES); exit $$status
+
+wheels: $(VENV)/bin/python
+	$(BIN)/python -m pip download --quiet --dest $(WHEELS) ".[devices]" "setuptools>=77" wheel
+
 # Each marker is an installation of the project with that extra; it is renewed when pyproject.toml changes.
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(WHEELS),--no-index --find-links $(WHEELS)) \
+		--editable ".[$*]"
 	@touch $@
 
 $(VENV)/bin/python:

@@ -52,15 +52,15 @@ def state(name: str, precision: str) -> Potential:
 @pytest.mark.parametrize("names", [FEW, pytest.param(MORE, marks=pytest.mark.long)], ids=["few", "more"])
 def test_numbers_are_those_of_the_cpu(names: tuple[str, ...], precision: str) -> None:
     found: dict[str, dict[str, Found]] = {}
-    for arch in ("cpu", "vulkan"):
+    for arch in ("cpu", devices.ARCH):
         with devices.on(arch):
             assert runtime.arch() == arch
             found[arch] = {name: numbers(name, precision) for name in names}
             again = {name: numbers(name, precision) for name in names[:2]}
     for name in names:
-        compared(found["cpu"][name], found["vulkan"][name], CLOSE[precision])
+        compared(found["cpu"][name], found[devices.ARCH][name], CLOSE[precision])
     for name, numbers_again in again.items():
-        compared(found["vulkan"][name], numbers_again, 0.0)
+        compared(found[devices.ARCH][name], numbers_again, 0.0)
 
 
 def compared(wanted: Found, found: Found, close: float) -> None:
@@ -73,11 +73,11 @@ def compared(wanted: Found, found: Found, close: float) -> None:
 
 def test_hessians() -> None:
     found = {}
-    for arch in ("cpu", "vulkan"):
+    for arch in ("cpu", devices.ARCH):
         with devices.on(arch):
             found[arch] = {
                 name: state(name, "f64").hessian("x", T).toarray() for name in ("spring", "neo_hookean")
             }
     for name, wanted in found["cpu"].items():
         close = 1e-12 * np.abs(wanted).max()
-        np.testing.assert_allclose(found["vulkan"][name], wanted, rtol=0.0, atol=close)
+        np.testing.assert_allclose(found[devices.ARCH][name], wanted, rtol=0.0, atol=close)

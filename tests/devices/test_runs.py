@@ -34,10 +34,10 @@ def ended(scene: str, arch: str) -> dict[str, np.ndarray]:
 def both() -> dict[str, dict[str, dict[str, np.ndarray]]]:
     """The fields of all scenes on the CPU, on the device, and of two there again."""
     found = {}
-    for arch in ("cpu", "vulkan"):
+    for arch in ("cpu", devices.ARCH):
         with devices.on(arch):
             found[arch] = {scene: ended(scene, arch) for scene in RUNS}
-            if arch == "vulkan":
+            if arch == devices.ARCH:
                 found["again"] = {scene: ended(scene, arch) for scene in ("two_body", "wave")}
     return found
 
@@ -46,20 +46,22 @@ def both() -> dict[str, dict[str, dict[str, np.ndarray]]]:
 def test_a_run_ends_where_it_does_on_the_cpu(both: dict, scene: str) -> None:
     for name, wanted in both["cpu"][scene].items():
         close = RUNS[scene][1] * max(np.abs(wanted).max(initial=0.0), 1e-12)
-        np.testing.assert_allclose(both["vulkan"][scene][name], wanted, rtol=0.0, atol=close, err_msg=name)
+        np.testing.assert_allclose(
+            both[devices.ARCH][scene][name], wanted, rtol=0.0, atol=close, err_msg=name
+        )
 
 
 def test_the_same_bits_in_every_run(both: dict) -> None:
     for scene, fields in both["again"].items():
         for name, values in fields.items():
-            np.testing.assert_array_equal(values, both["vulkan"][scene][name], err_msg=f"{scene} {name}")
+            np.testing.assert_array_equal(values, both[devices.ARCH][scene][name], err_msg=f"{scene} {name}")
 
 
 def test_a_resumed_run_has_the_bits_of_a_whole_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scene = [SCENES / "two_body.toml", "runtime.arch=vulkan", "run.steps=40", "--out"]
-    with devices.on("vulkan"):
+    scene = [SCENES / "two_body.toml", f"runtime.arch={devices.ARCH}", "run.steps=40", "--out"]
+    with devices.on():
         assert cli.main(_words("run", *scene, tmp_path / "whole")) == 0
         stopped = _words("run", *scene, tmp_path / "cut", "--max-hours", "1e-9")
         assert cli.main(stopped) == 4
@@ -71,14 +73,20 @@ def test_a_resumed_run_has_the_bits_of_a_whole_one(
 def test_on_another_device_a_resumed_run_is_not_bit_for_bit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scene = [SCENES / "two_body.toml", "run.steps=40", "runtime.arch=vulkan", "--out", tmp_path / "cut"]
-    with devices.on("vulkan"):
+    scene = [
+        SCENES / "two_body.toml",
+        "run.steps=40",
+        f"runtime.arch={devices.ARCH}",
+        "--out",
+        tmp_path / "cut",
+    ]
+    with devices.on():
         assert cli.main(_words("run", *scene, "--max-hours", "1e-9")) == 4
         capsys.readouterr()
         assert cli.main(_words("resume", tmp_path / "cut", "--arch", "cpu")) == 0
     said = capsys.readouterr().err
     assert "perhaps not bit for bit the same" in said
-    assert 'device.arch: "vulkan" then, "cpu" now' in said
+    assert f'device.arch: "{devices.ARCH}" then, "cpu" now' in said
 
 
 def _words(*arguments: object) -> list[str]:

@@ -13,8 +13,11 @@ import pytest
 
 from minusgrad.engine import runtime
 
+_OF_PROCESS = os.environ.get("MINUSGRAD_ARCH", "cpu")
+ARCH = "vulkan" if _OF_PROCESS in ("", "cpu") else _OF_PROCESS
+"""The architecture of the device: that of the process if it is one, so that `make devices ARCH=cuda` asks it."""
 FOLDERS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d")
-CURE = "no Vulkan device: apt-get install mesa-vulkan-drivers libvulkan1"
+CURE = f"no device of arch '{ARCH}'; of Vulkan: apt-get install mesa-vulkan-drivers libvulkan1"
 
 
 def software_device() -> str:
@@ -27,7 +30,7 @@ if "VK_ICD_FILENAMES" not in os.environ and software_device():
     os.environ["VK_ICD_FILENAMES"] = software_device()
 
 
-def is_there(arch: str = "vulkan") -> bool:
+def is_there(arch: str = ARCH) -> bool:
     """True if the engine of this process finds a device of the architecture."""
     ti = runtime.engine()
     return bool(ti.lang.misc.is_arch_supported(getattr(ti, arch)))
@@ -38,7 +41,7 @@ needed = pytest.mark.skipif(not is_there(), reason=CURE)
 
 
 @contextmanager
-def on(arch: str = "vulkan") -> Iterator[None]:
+def on(arch: str = ARCH) -> Iterator[None]:
     """Context manager: the engine runs on the device inside, and as before behind it."""
     before = runtime._Running.options or runtime.Options()
     runtime.start(runtime.Options(arch=arch))
