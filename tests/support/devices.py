@@ -15,7 +15,7 @@ from minusgrad.engine import runtime
 
 _OF_PROCESS = os.environ.get("MINUSGRAD_ARCH", "cpu")
 ARCH = "vulkan" if _OF_PROCESS in ("", "cpu") else _OF_PROCESS
-"""The architecture of the device: that of the process if it is one, so that `make devices ARCH=cuda` asks it."""
+"""The architecture of the device: that of the process if it is one, as `make devices ARCH=cuda` has it."""
 FOLDERS = ("/usr/share/vulkan/icd.d", "/usr/local/share/vulkan/icd.d", "/etc/vulkan/icd.d")
 CURE = f"no device of arch '{ARCH}'; of Vulkan: apt-get install mesa-vulkan-drivers libvulkan1"
 
