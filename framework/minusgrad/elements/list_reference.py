@@ -105,7 +105,7 @@ class ListReference:
         return all(tree.serves(x) for tree in self.trees) or not np.isfinite(x).all()
 
     def _in_the_box(self, box: np.ndarray) -> bool:
-        return self.box is None or np.array_equal(storage.host(self.box), box)
+        return self.box is None or np.array_equal(self.box.last_stored, box)
 
     def move(self, x: Any, box: Any) -> None:
         """Overwrite the reference: all lists are rebuilt before they are used again."""
@@ -116,7 +116,7 @@ class ListReference:
     def _serves(self, x: Any, box: np.ndarray | None) -> bool | None:
         """True if no unlisted pair can be within its cutoff; None where numbers are not finite."""
         displacements, deformation, least = self._from_reference(x), np.eye(x.shape[1]), 1.0
-        if self.box is not None and box is not None and not np.array_equal(storage.host(self.box), box):
+        if self.box is not None and box is not None and not np.array_equal(self.box.last_stored, box):
             if not np.isfinite(box).all():
                 return None
             old, new = (np.asarray(h, np.float64)[0] for h in (storage.host(self.box), box))

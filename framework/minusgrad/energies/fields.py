@@ -304,7 +304,8 @@ class Fields(Mapping[str, Field]):
     def follow_lists(self) -> None:
         """Move the reference of lists to the present positions and box, if a list might miss a pair there."""
         for reference in self._lists:
-            reference.follow(self[POSITIONS].array, self._fields[BOX].values if self.periodic else None)
+            box = self._fields[BOX].array.last_stored if self.periodic else None
+            reference.follow(self[POSITIONS].array, box)
 
     def list_afresh(self) -> None:
         """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""

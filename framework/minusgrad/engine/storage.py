@@ -48,12 +48,13 @@ class ArraySlot:
     than a kernel; it only grows, so that whoever computed something from the array can see that it is stale.
     """
 
-    __slots__ = ("_home", "address", "at", "dtype", "own", "shape", "writes")
+    __slots__ = ("_copied", "_home", "address", "at", "dtype", "own", "shape", "writes")
 
     def __init__(self, own: Any):
         self.own, self.shape, self.dtype = own, tuple(own.shape), own.dtype
         self._home = own.ctypes.data if isinstance(own, np.ndarray) else None
         self.writes = 0
+        self._copied: tuple[int, np.ndarray] | None = None
         self.leave()
 
     def __len__(self) -> int:
@@ -87,6 +88,15 @@ class ArraySlot:
         self.own, self.shape = allocate(values), values.shape
         self._home = self.own.ctypes.data if isinstance(self.own, np.ndarray) else None
         self.leave()
+
+    @property
+    def last_stored(self) -> np.ndarray:
+        """The values of a slot that no kernel writes: copied from a device once after each write."""
+        if isinstance(self.at, np.ndarray):
+            return self.at
+        if self._copied is None or self._copied[0] != self.writes:
+            self._copied = self.writes, host(self)
+        return self._copied[1]
 
     def fill(self, value: float) -> None:
         """Set every number of the array in use."""
