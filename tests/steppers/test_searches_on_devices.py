@@ -42,7 +42,7 @@ def test_searches_are_those_of_the_cpu(method: Callable) -> None:
 
 @pytest.mark.long
 def test_gauss_radau_takes_launches() -> None:
-    """Kernels of one thread gave wrong numbers on Vulkan, in tens of substeps."""
+    """Loops of one thread end early on software devices: such a kernel gave wrong numbers, silently."""
 
     def ended() -> tuple[GaussRadau, np.ndarray]:
         one = two(0.3, 0.5)

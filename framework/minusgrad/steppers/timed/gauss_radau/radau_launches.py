@@ -53,7 +53,7 @@ class RadauLaunches:
         """Many substeps in one kernel; None where terms have no code for it, or there is too much of it.
 
         None on a device, too: a substep decides by its numbers how it goes on, so that no tasks are made of
-        it, and on Vulkan such loops of one thread gave wrong numbers.
+        it, and software devices end the loops of a thread after 65,535 turns.
         """
         if runtime.arch() != "cpu" or self._statements > SMALL:
             return None
