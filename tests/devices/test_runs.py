@@ -9,6 +9,7 @@ from minusgrad import build
 from minusgrad.app import cli
 from tests.support import devices
 from tests.support.command import SCENES
+from tests.support.ensembles import ensemble, unlike, written
 
 pytestmark = devices.needed
 RUNS: dict[str, tuple[dict, float]] = {
@@ -91,3 +92,13 @@ def test_on_another_device_a_resumed_run_is_not_bit_for_bit(
 
 def _words(*arguments: object) -> list[str]:
     return [*map(str, arguments)]
+
+
+def test_a_member_has_the_same_bits_alone_and_among_others(tmp_path: Path) -> None:
+    """On a device each member has a thread of its own."""
+    scene = written(tmp_path)
+    with devices.on():
+        three = ensemble(scene, tmp_path / "three", "ensemble.members=3")
+        alone = ensemble(scene, tmp_path / "alone", "ensemble.member=2")
+    assert unlike(alone.folder, three.folder, 3, 2) == []
+    assert unlike(alone.folder, three.folder, 3, 1) != []

@@ -174,9 +174,10 @@ class BoundKernel:
     def _launch(self, *scalars: float) -> None:
         if self._bound is None or self._life is not _life():
             logger.debug("compiling kernels ...")
-            vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
+            cpu = runtime.arch() == "cpu"
+            vectors = runtime.whole_vectors() if cpu and "ti.Vector(" in self.source else nullcontext()
             arithmetic = runtime.exact_arithmetic() if self._exact else nullcontext()
-            whole = runtime.left_to_llvm() if self._straight else nullcontext()
+            whole = runtime.left_to_llvm() if cpu and self._straight else nullcontext()
             positions, texts = runtime.short_positions(), runtime.texts_at_hand()
             refused = device_refusals.in_words("kernel")
             with vectors, arithmetic, whole, positions, texts, refused, runtime.no_flow_analysis():

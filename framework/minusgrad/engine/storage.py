@@ -171,6 +171,12 @@ def duplicate(array: Any) -> Any:
     return array.clone() if hasattr(array, "clone") else array.copy()
 
 
+def numpy_dtype(array: Any) -> np.dtype:
+    """The type of the numbers of an array of either memory."""
+    kind = array.dtype
+    return np.dtype(NUMPY_DTYPES[kind.to_string()] if hasattr(kind, "to_string") else kind)
+
+
 def locked(array: Any) -> Any:
     """The same array; on the CPU it can be written by `store` alone, since writes elsewhere go unnoticed."""
     if isinstance(array, np.ndarray):

@@ -336,7 +336,7 @@ class Expressions(TextSurvey):
                 del scope.vectors[vector]
 
     def _dtype(self, name: str) -> str:
-        dtype = np.dtype(self.arrays[name].dtype)
+        dtype = storage.numpy_dtype(self.arrays[name])
         return storage.ENGINE_DTYPES[dtype.name] if dtype.kind == "f" else "whole"
 
 

@@ -3,10 +3,12 @@
 The code is that of one system (`Code`), with its arrays; it is rewritten by `member_source`. `MemberArrays`
 has, for an array of that one system, the numbers of all members. The last block is filled up with the last
 member. All arithmetic is IEEE 754's in the order written, so that a member's bits depend neither on the
-others, nor on their number, nor on how many steps a launch takes.
+others, nor on their number, nor on how many steps a launch takes. On a device a vector has one lane: each
+member has a thread, and a launch of many steps copies the numbers of all members there and back.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ import numpy as np
 from .. import lane_blocks, runtime, storage
 from ..kernels import MOST_ARRAYS, BoundKernel, Code, dealt
 from .member_source import MemberSource
-from .text_survey import NotWideError
+from .text_survey import NotWideError, width
 
 
 class MemberArrays:
@@ -25,8 +27,13 @@ class MemberArrays:
     """
 
     def __init__(self, count: int, dtype: Any):
-        self.count, self.dtype, self.wide = count, np.dtype(dtype), lane_blocks.lanes(dtype)
+        self.count, self.dtype, self.wide = count, np.dtype(dtype), width(dtype)
         self._made: dict[int, tuple[Any, lane_blocks.Blocks]] = {}
+
+    @cached_property
+    def each(self) -> Any:
+        """An array with a number for each member."""
+        return storage.allocate(np.zeros(self.count))
 
     def of(self, array: Any) -> lane_blocks.Blocks:
         """The blocks with the numbers of all members."""
@@ -100,6 +107,8 @@ class MemberKernel:
         arrays = {n: members.of(a) if n in source.own else a for n, a in code.arrays.items()}
         used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
         every = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
+        if runtime.arch() != "cpu" and not blocks:  # whose loops have no division in their bounds
+            every, used["each_member"] = "each_member.shape[0]", members.each
         text = "\n".join([*dealt("block", blocks or every, lines), ""])
         self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
 

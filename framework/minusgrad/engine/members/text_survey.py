@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import UserError
-from .. import storage
+from .. import runtime, storage
 from ..kernels import SCALARS
 from ..lane_blocks import lanes
 
@@ -29,6 +29,11 @@ class NotWideError(UserError):
     """The text cannot be rewritten; says why."""
 
 
+def width(dtype: Any) -> int:
+    """The members that share a vector of this precision; on a device each has a thread of its own."""
+    return lanes(dtype) if runtime.arch() == "cpu" else 1
+
+
 class TextSurvey:
     """What differs between members in one text, and which of its loops are unrolled.
 
@@ -40,11 +45,11 @@ class TextSurvey:
     def __init__(self, text: str, arrays: Mapping[str, Any], own: set[str], dtype: Any):
         self.tree = ast.parse(text)
         self.arrays = arrays
-        self.wide = lanes(dtype)
+        self.wide = width(dtype)
         self.real = storage.ENGINE_DTYPES[np.dtype(dtype).name]
         self.written = {base(t) for t in targets(self.tree) if isinstance(t, ast.Subscript)}
         self.own = own | self.written
-        if whole := [n for n in self.own if np.dtype(arrays[n].dtype).kind != "f"]:
+        if whole := [n for n in self.own if storage.numpy_dtype(arrays[n]).kind != "f"]:
             raise NotWideError(f"{whole[0]} has whole numbers that differ between members")
         self.varying = self._varying()
         self.sizes = {n: int(np.prod(arrays[n].shape, dtype=int)) for n in self.own}
