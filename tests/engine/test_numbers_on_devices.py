@@ -1,4 +1,4 @@
-"""Sums and the flag of finite numbers: few numbers are copied from a device, and they are right."""
+"""Sums, the flag of finite numbers and launches on a device: few numbers are copied, and they are right."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,9 @@ from minusgrad.energies.fields import MOST_COLUMNS, ordered_sum
 from minusgrad.engine.column_sums import ColumnSums
 from minusgrad.engine.device_tasks import tasks
 from minusgrad.engine.finite_numbers import FiniteNumbers
-from minusgrad.engine.kernels import BoundKernel, Code
+from minusgrad.engine.kernels import MOST_IN_A_LOOP, BoundKernel, Code
 from minusgrad.engine.storage import ArraySlot, Crossings, allocate, duplicate, host, store
+from minusgrad.errors import EnergyError
 from tests.support.devices import needed, on
 
 pytestmark = needed
@@ -66,3 +67,33 @@ def test_copies_within_a_device_are_none_to_the_host() -> None:
         store(slot, kept)
         assert Crossings.count() == before
         np.testing.assert_array_equal(host(slot), np.arange(6.0))
+
+
+def gathered(count: int) -> tuple[BoundKernel, dict[str, ArraySlot]]:
+    """a0 <- h + the sum of so many arrays, in one loop."""
+    arrays = {f"a{k}": ArraySlot(allocate(np.full(9, float(k)))) for k in range(count)}
+    text = f"for n in range(a0.shape[0]):\n    a0[n] = ti.f64(h) + {' + '.join(f'{a}[n]' for a in arrays)}\n"
+    return BoundKernel(Code(text, arrays), "h"), arrays
+
+
+def test_a_kept_launch_takes_the_array_that_is_in_the_slot() -> None:
+    with on():
+        kernel, arrays = gathered(3)
+        kernel(0.5)
+        kernel(0.25)
+        np.testing.assert_array_equal(host(arrays["a0"]), np.full(9, 6.75))
+        arrays["a1"].lend(allocate(np.full(9, 10.0)))
+        kernel(0.0)
+        np.testing.assert_array_equal(host(arrays["a0"]), np.full(9, 18.75))
+        arrays["a1"].leave()
+        kernel(0.0)
+        np.testing.assert_array_equal(host(arrays["a0"]), np.full(9, 21.75))
+
+
+def test_a_loop_of_too_many_arrays_is_refused() -> None:
+    with on():
+        kernel, arrays = gathered(MOST_IN_A_LOOP)
+        kernel(1.0)
+        assert host(arrays["a0"])[0] == 1.0 + sum(range(MOST_IN_A_LOOP))
+        with pytest.raises(EnergyError, match="a loop on Vulkan takes at most 32 arrays, got 33; put"):
+            gathered(MOST_IN_A_LOOP + 1)

@@ -39,6 +39,8 @@ logger = getLogger("minusgrad")
 
 MOST_ARRAYS = 59
 """Taichi kernels have at most 64 arguments; up to five are scalars."""
+MOST_IN_A_LOOP = 32
+"""Arrays of a loop on Vulkan: the buffers of a shader on software devices, which end the process beyond."""
 GRAIN = 512
 """The least number of iterations of a parallel loop that one thread takes at once."""
 GROUP = 8
@@ -138,6 +140,8 @@ class BoundKernel:
                 " of an element into one Datum of shape (k,)"
             )
         code = code.aliased()
+        if runtime.arch() == "vulkan":
+            _refuse_wide_loops(code)
         self._pace: Pace | None = None
         if code.slices is not None and code.slices.long(code.text):
             self._pace = Pace(code.slices.jobs, 4 * runtime.threads())
@@ -316,7 +320,7 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     their memory, so they are passed to the engine once; the array of a slot is passed again when it changes.
     """
     if not all(_stays(array) for array in arrays):
-        return lambda *values: kernel(*(_now(array) for array in arrays), *values)
+        return _bound_on_device(kernel, arrays, scalars)
     newer, program = runtime.engine_name() == "quadrants", _life().prog
     made = _made(kernel._primal, newer, [_now(a) for a in arrays], scalars)  # type: ignore[attr-defined]
     context = made.make_launch_context()
@@ -346,6 +350,59 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
         program.launch_kernel(code, context)
 
     return launch
+
+
+def _bound_on_device(
+    kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]
+) -> Callable[..., None]:
+    """As `_bound`, for arrays of the engine; others are passed at every call, and so are Quadrants'."""
+
+    def passed(*values: float) -> None:
+        kernel(*(_now(array) for array in arrays), *values)
+
+    shown = [_now(array) for array in arrays]
+    if runtime.engine_name() != "taichi" or not all(_is_engines(array) for array in shown):
+        return passed
+    program = _life().prog
+    made = _made(kernel._primal, False, shown, scalars)  # type: ignore[attr-defined]
+    context = made.make_launch_context()
+    code = program.compile_kernel(program.config(), program.get_device_caps(), made)
+    for place, array in enumerate(shown):
+        context.set_arg_ndarray((place,), array.arr)
+    seats = [(k, seat) for k, seat in enumerate(arrays) if type(seat) is ArraySlot]
+    put = [
+        partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, (place,))
+        for place, name in enumerate(scalars, len(arrays))
+    ]
+
+    def launch(*values: float) -> None:
+        for k, seat in seats:
+            if seat.at is not shown[k]:
+                if not _is_engines(seat.at):
+                    passed(*values)
+                    return
+                context.set_arg_ndarray((k,), seat.at.arr)
+                shown[k] = seat.at
+        for one, value in zip(put, values, strict=True):
+            one(value)
+        program.launch_kernel(code, context)
+
+    return launch
+
+
+def _is_engines(array: Any) -> bool:
+    """True for an array in the engine's own memory, without a gradient of its own."""
+    return hasattr(array, "arr") and getattr(array, "grad", None) is None
+
+
+def _refuse_wide_loops(code: Code) -> None:
+    """Raise `EnergyError` for a loop, which is a shader of its own, of more arrays than Vulkan may take."""
+    for loop in re.split(r"^(?=\S)", code.text, flags=re.M):
+        if (count := len(words(loop) & code.arrays.keys())) > MOST_IN_A_LOOP:
+            raise EnergyError(
+                f"kernel: a loop on Vulkan takes at most {MOST_IN_A_LOOP} arrays, got {count}; put several"
+                ' numbers of an element into one Datum of shape (k,), or use arch = "cpu"'
+            )
 
 
 def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
