@@ -23,6 +23,7 @@ NAMES = ["x", "v", "z", "w", "swung.k"]
 def launched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs as large as these take their steps in one kernel."""
     monkeypatch.setattr("minusgrad.steppers.programs.serial_steps.SMALL", -1)
+    monkeypatch.setattr("minusgrad.steppers.programs.serial_steps.LEAST_WORK", -1)
 
 
 @local_map(

@@ -250,6 +250,7 @@ def table(*kept: tuple[Made, str]) -> pytest.MarkDecorator:
 
 def by_launches(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("minusgrad.steppers.programs.serial_steps.SMALL", -1)
+    patch.setattr("minusgrad.steppers.programs.serial_steps.LEAST_WORK", -1)
 
 
 def states(made: Made, precision: str, *runs: list[int]) -> list[list[bytes]]:
