@@ -69,8 +69,17 @@ def _tensor(x: np.ndarray, needed: bool = True) -> Any:
     return torch.tensor(x, requires_grad=needed)
 
 
+def on(x: np.ndarray, calls: int, device: str) -> Call:
+    """`U(x=x).backward()` so many times, of a tensor on that device."""
+    given, u = _tensor(x).detach().to(device).requires_grad_(), _energy(x)
+    return _backward(given, u, calls)
+
+
 def _ours(x: np.ndarray, calls: int) -> Call:
-    given, u = _tensor(x), _energy(x)
+    return _backward(_tensor(x), _energy(x), calls)
+
+
+def _backward(given: Any, u: Any, calls: int) -> Call:
 
     def call() -> np.ndarray:
         for _ in range(calls):

@@ -17,6 +17,8 @@ def bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", action="append", metavar="NAME", help=text)
     text = "only columns with WORD in their name, and those that ratios refer to"
     parser.add_argument("--columns", action="append", metavar="WORD", help=text)
+    text = "measure our kernels on a device, beside its limits: cuda, vulkan or metal"
+    parser.add_argument("--arch", choices=("cuda", "vulkan", "metal"), metavar="ARCH", help=text)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see whether everything runs")
     parser.add_argument("--threads", type=int, default=0, help="threads of every column (default: all cores)")
     parser.add_argument("--json", type=path, metavar="FILE", help="file to write (default: in runs/bench)")
@@ -32,4 +34,4 @@ def bench(a: argparse.Namespace) -> int:
     from importlib import import_module
 
     sys.path.insert(0, str(root))
-    return import_module("benchmarks.scoreboard").run(a)
+    return import_module("benchmarks.on_device" if a.arch else "benchmarks.scoreboard").run(a)
