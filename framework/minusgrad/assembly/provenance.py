@@ -61,7 +61,7 @@ def _with_device(then: Mapping[str, Any]) -> Mapping[str, Any]:
     """The facts, of which those of earlier versions have the architecture in the scene."""
     scene = then.get("scene")
     found = scene.get("runtime") if isinstance(scene, dict) else None
-    if not isinstance(found, dict) or "arch" not in found:
+    if not isinstance(scene, dict) or not isinstance(found, dict) or "arch" not in found:
         return then
     rest = {key: value for key, value in found.items() if key != "arch"}
     return {**then, "scene": {**scene, "runtime": rest}, "device": {"arch": found["arch"]}}

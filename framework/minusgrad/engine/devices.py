@@ -62,8 +62,8 @@ def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
     if arch == "cuda" and number is not None:  # the driver reads it once, before it is asked for devices
         os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(number))
     there, name = devices(arch), f"{prefix}VISIBLE_DEVICE"
-    wanted = os.environ.get(name, number if arch == "vulkan" else None)
-    place = int(wanted) if str(wanted).isdigit() else 0
+    wanted = os.environ.get(name, str(number)) if arch == "vulkan" else ""
+    place = int(wanted) if wanted.isdigit() else 0
     if place >= len(there) > 0 or (number is not None and not there):
         listed = ", ".join(f"{one.number} ({one.name})" for one in there) or "none"
         raise RuntimeUnavailableError(f"no device {place} of arch '{arch}'; there are: {listed}")
