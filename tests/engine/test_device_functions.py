@@ -108,6 +108,13 @@ def test_whole_powers_are_products_of_the_engine() -> None:
     np.testing.assert_array_equal(computed("ti.pow(a[i], 3)", x), x**3)
 
 
+def test_powers_of_numbers_of_python() -> None:
+    x = np.array([1.5, 2.0])
+    np.testing.assert_allclose(computed("ti.pow(a[i], 0.25)", x), x**0.25, rtol=1e-15)
+    np.testing.assert_allclose(computed("ti.pow(1.5, a[i])", x), 1.5**x, rtol=1e-15)
+    np.testing.assert_allclose(computed("ti.atan2(0.5, a[i])", x), np.arctan2(0.5, x), rtol=1e-15)
+
+
 def test_other_architectures_keep_the_functions_of_the_engine() -> None:
     from minusgrad.engine import runtime
 

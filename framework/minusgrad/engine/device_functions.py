@@ -92,8 +92,10 @@ class _Function:
 
     def __call__(self, *arguments: Any) -> Any:
         kinds = [self._kind(argument) for argument in arguments]
-        if not kinds[0] or (self._name == "pow" and not kinds[1]):
-            return self._own(*arguments)  # numbers of Python, or whole powers
+        if self._name == "pow" and not (kinds[1] or isinstance(arguments[1], float)):
+            return self._own(*arguments)  # whole powers
+        if not any(kinds):
+            return self._own(*arguments)  # numbers of Python
         real = "f64" if "f64" in kinds else "f32"
         if real not in self._made:
             self._made[real] = _compiled(self._language, self._name, real)
