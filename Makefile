@@ -21,8 +21,10 @@ SCENES := two_body outer_solar_system stretch laser_butterfly
 ARCH := vulkan
 ENGINE := taichi
 WHEELS :=
-DEVICES := tests/devices tests/engine/test_device_functions.py tests/exams/test_energies.py tests/codegen/test_products.py \
-	tests/potential/test_hessian.py tests/steppers tests/adjoint/test_rollouts_on_devices.py
+DEVICES := devices engine/test_device_functions.py engine/test_device_refusals.py engine/test_numbers_on_devices.py \
+	exams/test_energies.py codegen/test_products.py potential/test_hessian.py steppers/test_steps_on_devices.py \
+	steppers/test_searches_on_devices.py steppers/programs/test_programs_on_devices.py \
+	adjoint/test_rollouts_on_devices.py app/ensembles/test_ensemble_runs.py
 
 # The whole suite in parts that can be run singly; the last one is all that is in no other.
 LONG := long-files long-check long-exams long-rest long-quadrants
@@ -130,7 +132,7 @@ pictures: $(VENV)/plot
 
 # The suite of a device; on a machine without a network from a folder that `make wheels` filled on another one.
 devices: $(VENV)/devices
-	@began=$$(date +%s); MINUSGRAD_ARCH=$(ARCH) MINUSGRAD_ENGINE=$(ENGINE) $(PYTEST) $(DEVICES) -m "not long"; \
+	@began=$$(date +%s); MINUSGRAD_ARCH=$(ARCH) MINUSGRAD_ENGINE=$(ENGINE) $(PYTEST) $(DEVICES:%=tests/%) -m "not long"; \
 	status=$$?; echo $(MINUTES); exit $$status
 
 wheels: $(VENV)/bin/python
