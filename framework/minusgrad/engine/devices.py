@@ -35,6 +35,7 @@ class _Used:
 
     device: Device | None = None
     arch: str = "cpu"
+    bytes: int = 0
 
 
 @cache
@@ -79,13 +80,21 @@ def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
 
 
 def free() -> int | None:
-    """The bytes that the device in use has left; None on the CPU, or where the driver does not tell."""
+    """The bytes that the device in use has left; None on the CPU, or where the driver does not tell.
+
+    Vulkan: all that it has, less the arrays of this process.
+    """
     if _Used.device is None:
         return None
     if _Used.arch == "cuda":
         with suppress(OSError, AttributeError):
             return _free_of_cuda(_Used.device.number)
-    return _Used.device.memory
+    return max(_Used.device.memory - _Used.bytes, 0)
+
+
+def taken(count: int) -> None:
+    """Count the bytes of an array that was made; less than zero, of one that was freed."""
+    _Used.bytes += count
 
 
 # Vulkan ----------------------------------------------------------------------------------------------

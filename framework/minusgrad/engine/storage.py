@@ -4,17 +4,29 @@ from copy import deepcopy
 from ctypes import c_char
 from math import prod
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
-from . import runtime
+from . import devices, memory, runtime
+
+_LARGE = 1 << 20
+"""Bytes: for arrays of at least this size the device is asked whether it has room."""
+CURE = 'use fewer nodes, precision = "f32" or arch = "cpu"'
 
 
 def allocate(values: np.ndarray) -> Any:
-    """An array for kernels with these values: NumPy memory on the CPU, else memory of the device."""
+    """An array for kernels with these values: NumPy memory on the CPU, else memory of the device.
+
+    Raises `UserError` where the device has not enough of it.
+    """
     if runtime.arch() == "cpu":
         return np.array(values, order="C")
+    if values.nbytes >= _LARGE:
+        memory.require(values.nbytes, f"an array of shape {list(values.shape)}", CURE)
     made = ndarray(getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
+    devices.taken(values.nbytes)
+    finalize(made, devices.taken, -values.nbytes)
     made.from_numpy(np.ascontiguousarray(values))
     return made
 
