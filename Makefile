@@ -21,7 +21,7 @@ SCENES := two_body outer_solar_system stretch laser_butterfly
 ARCH := vulkan
 ENGINE := taichi
 WHEELS :=
-DEVICES := devices engine/test_device_functions.py engine/test_device_refusals.py engine/test_numbers_on_devices.py \
+DEVICES := devices engine/test_devices.py engine/test_device_functions.py engine/test_device_refusals.py engine/test_numbers_on_devices.py \
 	exams/test_energies.py codegen/test_products.py potential/test_hessian.py steppers/test_steps_on_devices.py \
 	steppers/test_searches_on_devices.py steppers/programs/test_programs_on_devices.py \
 	adjoint/test_rollouts_on_devices.py app/ensembles/test_ensemble_runs.py
