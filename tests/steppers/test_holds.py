@@ -648,11 +648,13 @@ def test_refused(name):
 
 
 def test_a_duration_too_short_is_refused_where_the_processor_takes_it_for_zero():
+    """The engines leave it in that state, and so does this test."""
+    before = float(np.multiply([1e-310], 1.0)[0]) == 0.0
     torch.set_flush_denormal(True)
     try:
         test_refused("too short")
     finally:
-        torch.set_flush_denormal(False)
+        torch.set_flush_denormal(before)
 
 
 @pytest.mark.parametrize("field", ["m", "v"])

@@ -355,13 +355,17 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
 def _bound_on_device(
     kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]
 ) -> Callable[..., None]:
-    """As `_bound`, for arrays of the engine; others are passed at every call, and so are Quadrants'."""
+    """As `_bound`, for arrays of the engine on Vulkan and Metal; others are passed at every call.
+
+    Quadrants' are, too. So are those of CPU and CUDA, whose launches overwrite the arguments of a context.
+    """
 
     def passed(*values: float) -> None:
         kernel(*(_now(array) for array in arrays), *values)
 
     shown = [_now(array) for array in arrays]
-    if runtime.engine_name() != "taichi" or not all(_is_engines(array) for array in shown):
+    kept = runtime.engine_name() == "taichi" and runtime.arch() in device_functions.DEVICES
+    if not kept or not all(_is_engines(array) for array in shown):
         return passed
     program = _life().prog
     made = _made(kernel._primal, False, shown, scalars)  # type: ignore[attr-defined]
