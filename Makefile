@@ -132,7 +132,7 @@ pictures: $(VENV)/plot
 
 # The suite of a device; on a machine without a network from a folder that `make wheels` filled on another one.
 devices: $(VENV)/devices
-	@began=$$(date +%s); MINUSGRAD_ARCH=$(ARCH) MINUSGRAD_ENGINE=$(ENGINE) $(PYTEST) $(DEVICES:%=tests/%) -m "not long"; \
+	@began=$$(date +%s); MINUSGRAD_SHORT_LOOPS=1 MINUSGRAD_ARCH=$(ARCH) MINUSGRAD_ENGINE=$(ENGINE) $(PYTEST) $(DEVICES:%=tests/%) -m "not long"; \
 	status=$$?; echo $(MINUTES); exit $$status
 
 wheels: $(VENV)/bin/python

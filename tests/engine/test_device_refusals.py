@@ -9,7 +9,7 @@ import pytest
 from minusgrad import Fields, Node, Stage, bind_staged, staged_energy, ti
 from minusgrad.engine import device_limits, device_refusals, runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
-from minusgrad.errors import DeviceError
+from minusgrad.errors import DeviceError, RuntimeUnavailableError
 from minusgrad.potential.staged.staged_term import StagedTerm
 from tests.support import devices
 
@@ -130,5 +130,13 @@ def test_a_device_that_ends_loops(caplog, monkeypatch) -> None:
     assert not device_limits.ends_loops(runtime.engine())
     monkeypatch.setattr(device_limits, "ends_loops", lambda _: True)
     with caplog.at_level(logging.WARNING, "minusgrad"):
-        device_limits.warn_of_loops(runtime.engine(), "vulkan")
+        device_limits.refuse_short_loops(runtime.engine(), "vulkan")
     assert "arch 'vulkan': this device ends the loops of a thread after 65,535 turns" in caplog.text
+    monkeypatch.delenv(device_limits.VARIABLE)
+    with pytest.raises(RuntimeUnavailableError) as refused:
+        device_limits.refuse_short_loops(runtime.engine(), "vulkan")
+    assert str(refused.value) == (
+        "arch 'vulkan': this device ends the loops of a thread after 65,535 turns, as software devices do,"
+        ' and values of larger systems would be wrong; use a GPU or arch = "cpu",'
+        " or set MINUSGRAD_SHORT_LOOPS=1 to try small ones"
+    )

@@ -26,6 +26,7 @@ def software_device() -> str:
     return str(found[0]) if found else ""
 
 
+os.environ.setdefault("MINUSGRAD_SHORT_LOOPS", "1")  # the systems of tests are small
 if "VK_ICD_FILENAMES" not in os.environ and software_device():
     os.environ["VK_ICD_FILENAMES"] = software_device()
 

@@ -1,15 +1,22 @@
 """Limits of devices that no engine reports: the turns of loops.
 
 Software devices of Mesa end all loops of a thread after 65,535 turns together, without a message, so that
-values of longer ones are wrong. GPUs have no such limit.
+values of longer ones are wrong: a sum over a hundred thousand cells into one number. GPUs have no such
+limit. A device that has it is refused, unless MINUSGRAD_SHORT_LOOPS says that it shall be tried all the same,
+as tests of small systems do.
 """
 
 import linecache
+import os
 from logging import getLogger
 from types import ModuleType
 from typing import Any
 
+from ..errors import RuntimeUnavailableError
+
 logger = getLogger("minusgrad")
+VARIABLE = "MINUSGRAD_SHORT_LOOPS"
+"""Set to 1: devices that end long loops are used, with a warning."""
 _TURNS = 1 << 17
 _PROBE = """\
 def turns(most: ti.i32, found: ti.types.ndarray(dtype=ti.i32, ndim=1)):
@@ -31,11 +38,18 @@ def ends_loops(ti: ModuleType) -> bool:
     return int(found.to_numpy()[0]) != _TURNS
 
 
-def warn_of_loops(ti: ModuleType, arch: str) -> None:
-    """Log a warning if the device leaves out turns of long loops."""
-    if ends_loops(ti):
-        logger.warning(
-            "arch '%s': this device ends the loops of a thread after 65,535 turns, as software devices do,"
-            ' and longer ones give wrong values without a message; use arch = "cpu"',
-            arch,
-        )
+def refuse_short_loops(ti: ModuleType, arch: str) -> None:
+    """Warn of a device that leaves out turns of long loops.
+
+    Raises `RuntimeUnavailableError` for one, unless `VARIABLE` is set.
+    """
+    if not ends_loops(ti):
+        return
+    text = f"arch '{arch}': this device ends the loops of a thread after 65,535 turns, as software devices do"
+    if os.environ.get(VARIABLE) == "1":
+        logger.warning("%s: values of larger systems can be wrong; %s is set", text, VARIABLE)
+        return
+    raise RuntimeUnavailableError(
+        f'{text}, and values of larger systems would be wrong; use a GPU or arch = "cpu", or set'
+        f" {VARIABLE}=1 to try small ones"
+    )

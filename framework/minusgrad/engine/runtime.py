@@ -228,7 +228,11 @@ def start(options: Options | None = None) -> None:
     _Running.options = options
     _Running.starts += 1
     if options.arch in device_functions.DEVICES:
-        device_limits.warn_of_loops(ti, options.arch)
+        try:
+            device_limits.refuse_short_loops(ti, options.arch)
+        except RuntimeUnavailableError:
+            _Running.options = None
+            raise
 
 
 def _refuse_small_address_space() -> None:
