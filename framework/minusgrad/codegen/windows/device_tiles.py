@@ -20,8 +20,8 @@ CHUNK = 256
 """Elements that one thread looks at for the lists."""
 BANDS = 256
 """Most bands: each has room for a list of all elements."""
-ROWS, COLUMNS = {1: 64, 2: 8, 3: 2}, 16
-"""Rows of a band, at least, by the number of axes; columns of a tile."""
+ROWS, COLUMNS = {1: 64, 2: 8, 3: 1}, {1: 1, 2: 16, 3: 4}
+"""Rows of a band, at least, and columns of a tile, by the number of axes."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,12 @@ class DeviceTiles:
     @property
     def tiles(self) -> int:
         """The tiles of a band."""
-        return 1 if self.whole or len(self.shape) == 1 else -(-self.shape[1] // COLUMNS)
+        return 1 if self.whole or len(self.shape) == 1 else -(-self.shape[1] // self.columns)
+
+    @property
+    def columns(self) -> int:
+        """The columns of a tile."""
+        return COLUMNS[len(self.shape)]
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
@@ -66,11 +71,11 @@ class DeviceTiles:
     def within(self, low: list[str], high: list[str]) -> None:
         """Restrict the ranges of an element's cells along the second axis to a tile."""
         if self.tiles > 1:
-            low[1], high[1] = f"ti.max(b1, tile * {COLUMNS})", f"ti.min(c1 + 1, {self._end})"
+            low[1], high[1] = f"ti.max(b1, tile * {self.columns})", f"ti.min(c1 + 1, {self._end})"
 
     @property
     def _end(self) -> str:
-        return f"ti.min((tile + 1) * {COLUMNS}, {self.shape[1]})"
+        return f"ti.min((tile + 1) * {self.columns}, {self.shape[1]})"
 
     def loops(self, reaches: str, cleared: Sequence[str], element: list[str], lost: list[str]) -> list[str]:
         """Zeros, the lists, and for each tile the statements for each element e that reaches it.
@@ -97,7 +102,7 @@ class DeviceTiles:
         jobs = f"for job in range({self.bands * self.chunks}):"
         last = self.chunks - 1
         columns = (
-            f"({p}window[e, 2] < {self._end}) & ({p}window[e, 3] >= tile * {COLUMNS})"
+            f"({p}window[e, 2] < {self._end}) & ({p}window[e, 3] >= tile * {self.columns})"
             if self.tiles > 1
             else ""
         )
