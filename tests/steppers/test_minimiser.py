@@ -17,7 +17,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers import lbfgs, line_search
 from minusgrad.steppers.minimisers import minimiser as minimisers
 from minusgrad.steppers.minimisers.first_order import FIRE, Adam, GradientDescent
-from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.lbfgs import LBFGS, curved
 from minusgrad.steppers.minimisers.line_search import Trial, _between, _beyond
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.minimisers.newton import Newton
@@ -464,6 +464,15 @@ def test_a_pair_that_bends_the_wrong_way_is_not_remembered():
     search.advance(5)
     assert (search.step, search.outcome, found(search)[0]) == (1, "converged", 1.0)
     assert search.pairs == 0
+
+
+def test_a_pair_whose_square_underflows_is_not_remembered():
+    """Slopes of 1e-200 have digits, their squares have none."""
+    search = solved(LBFGS(single([bowl], [0.0, 0.5], bowl={"k": 1e-200, "c": 1.0}), q()))
+    np.testing.assert_array_equal(found(search), [1.0, 1.0])
+    np.testing.assert_array_equal(
+        curved(np.array([1.0, 1e-202]), np.ones(2), np.array([1.0, 0.0])), [True, False]
+    )
 
 
 def test_a_memory_that_leads_nowhere_is_forgotten():

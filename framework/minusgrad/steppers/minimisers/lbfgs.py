@@ -105,5 +105,6 @@ def _curved(s: np.ndarray, y: np.ndarray) -> bool:
 
 
 def curved(sy: Any, ss: Any, yy: Any) -> Any:
-    """True if s.y is positive beyond rounding; numbers, or arrays of them."""
-    return sy > np.finfo(np.float64).eps * np.sqrt(ss * yy)
+    """True if s.y is positive beyond rounding, and y.y does not underflow; numbers, or arrays of them."""
+    limits = np.finfo(np.float64)
+    return (yy >= limits.tiny) & (sy > limits.eps * np.sqrt(ss * yy))
