@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from minusgrad.assembly.registry import Registry
-from minusgrad.engine import memory
+from minusgrad.engine import devices, memory
+from minusgrad.engine.runtime import is_there
 from minusgrad.files import checkpoint, trajectory
 from minusgrad.scene.document import load
 from tests.support.command import MINUSGRAD, SCENES, complaints, files, minusgrad, own_files
@@ -271,6 +272,22 @@ def test_plugins(invoke) -> None:
     assert listed["gravity"]["module"] == "minusgrad_gravity"
     assert listed["core"]["distribution"] == "minusgrad"
     assert re.search(r"^gravity +minusgrad +\d\S+ +minusgrad_gravity", invoke("plugins")[1], re.MULTILINE)
+
+
+def test_devices(invoke) -> None:
+    code, out, err = invoke("devices", "--json")
+    assert (code, err) == (0, "")
+    rows = json.loads(out)
+    assert [*dict.fromkeys(row["arch"] for row in rows)] == ["cpu", "cuda", "vulkan", "metal"]
+    for row in rows:
+        assert row["works"] == is_there(row["arch"])
+        listed = devices.devices(row["arch"])
+        if listed:
+            assert (row["name"], row["memory"]) == (listed[row["device"]].name, listed[row["device"]].memory)
+    assert rows[0]["memory"] > 1 << 28
+    absent = [row["arch"] for row in rows if not row["works"]]
+    shown = invoke("devices")[1]
+    assert re.findall(r"^(\w+) +not on this machine", shown, re.MULTILINE) == absent
 
 
 def resolved(schema: dict, node: dict) -> dict:

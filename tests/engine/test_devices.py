@@ -1,14 +1,18 @@
 """Devices by the driver's own functions: names, numbers and memory."""
 
 import gc
+import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from minusgrad import build
 from minusgrad.engine import devices as asked
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import RuntimeUnavailableError, UserError
 from tests.support import devices
+from tests.support.command import SCENES
 
 pytestmark = devices.needed
 
@@ -31,6 +35,77 @@ def test_a_number_that_no_device_has_is_refused() -> None:
     ):
         runtime.start(runtime.Options(arch=devices.ARCH, device=count))
     runtime.start(before or runtime.Options())
+
+
+def test_where_nobody_names_one_of_several_a_run_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    (first, *_) = asked.devices(devices.ARCH)
+    two = {devices.ARCH: (first, asked.Device(1, "another", 1 << 30))}
+    monkeypatch.setattr(asked, "devices", lambda arch: two.get(arch, ()))
+    before = runtime._Running.options
+    runtime.start(runtime.Options(arch="cpu"))
+    with devices.on():
+        said = f"device 0 of 2: {first.name}; name one by [runtime] device"
+        assert asked.remark() == said
+        scene = build(SCENES / "two_body.toml", {"runtime.arch": devices.ARCH})
+        assert said in scene.remarks
+    runtime.start(runtime.Options(arch=devices.ARCH, device=0))
+    assert asked.remark() == ""
+    runtime.start(before or runtime.Options())
+    assert asked.remark() == ""
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A driver of CUDA with two devices, which shows what its variable names when it is first asked."""
+    shown: list[asked.Device] = []
+
+    def driver(_: str) -> tuple[asked.Device, ...]:
+        if not shown:
+            names = os.environ.get(asked.CUDA_VARIABLE, "0,1").split(",")
+            every = [f"GPU {name}" for name in names if int(name) < 2]
+            shown[:] = [asked.Device(k, name, 1 << 30) for k, name in enumerate(every)]
+            asked._Used.asked_cuda = True
+        return tuple(shown)
+
+    monkeypatch.setattr(asked, "devices", driver)
+    monkeypatch.delenv(asked.CUDA_VARIABLE, raising=False)
+    for name in ("device", "arch", "first_of", "cuda", "asked_cuda"):
+        monkeypatch.setattr(asked._Used, name, getattr(asked._Used, name))
+    asked._Used.cuda, asked._Used.asked_cuda = None, False
+    yield monkeypatch
+    os.environ.pop(asked.CUDA_VARIABLE, None)
+
+
+def taken(number: int | None) -> str:
+    """The device of CUDA that an engine takes which asks for this number: the first that its driver shows."""
+    with asked.chosen("cuda", "TI_", number):
+        device = asked.used()
+    assert device is not None
+    return device.name
+
+
+def test_a_device_of_cuda_by_its_number(gpus: pytest.MonkeyPatch) -> None:
+    assert [taken(1), taken(1)] == 2 * ["GPU 1"]
+    assert asked.remark() == ""
+    with pytest.raises(RuntimeUnavailableError, match="on device 1 of arch 'cuda'; 0 needs a process of its"):
+        taken(0)
+
+
+def test_the_first_device_of_cuda_is_the_default(gpus: pytest.MonkeyPatch) -> None:
+    assert [taken(None), taken(0)] == 2 * ["GPU 0"]
+    with pytest.raises(RuntimeUnavailableError, match="on device 0 of arch 'cuda'; 1 needs a process of its"):
+        taken(1)
+
+
+def test_a_number_that_cuda_does_not_show(gpus: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RuntimeUnavailableError, match="no device 7 of arch 'cuda'; there are: none"):
+        taken(7)
+
+
+def test_the_variable_of_cuda_goes_before(gpus: pytest.MonkeyPatch) -> None:
+    gpus.setenv(asked.CUDA_VARIABLE, "1")
+    assert [taken(None), taken(0)] == 2 * ["GPU 1"]
+    assert asked.remark() == ""
 
 
 def test_a_device_is_of_no_use_on_the_cpu() -> None:

@@ -31,13 +31,7 @@ if "VK_ICD_FILENAMES" not in os.environ and software_device():
     os.environ["VK_ICD_FILENAMES"] = software_device()
 
 
-def is_there(arch: str = ARCH) -> bool:
-    """True if the engine of this process finds a device of the architecture."""
-    ti = runtime.engine()
-    return bool(ti.lang.misc.is_arch_supported(getattr(ti, arch)))
-
-
-needed = pytest.mark.skipif(not is_there(), reason=CURE)
+needed = pytest.mark.skipif(not runtime.is_there(ARCH), reason=CURE)
 """The mark of a test, or `pytestmark` of a file, that computes on the device."""
 
 

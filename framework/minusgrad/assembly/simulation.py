@@ -27,7 +27,7 @@ from ..energies.staged_map import StagedMap
 from ..energies.term import Term
 from ..energies.values.element_data import refuse_in_runs
 from ..energies.written.rest_shape import REST
-from ..engine import memory, runtime
+from ..engine import devices, memory, runtime
 from ..errors import (
     CheckpointError,
     EnergyError,
@@ -228,7 +228,8 @@ class Simulation:
     def remarks(self) -> list[str]:
         """Remarks for the user about the initial state."""
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
-        own = (self.stepper.remark(self.scene.run.steps), self.stepper.device_remark(runtime.arch()))
+        on_device = devices.remark(), self.stepper.device_remark(runtime.arch())
+        own = (self.stepper.remark(self.scene.run.steps), *on_device)
         return [*self.starting.remarks, *outside, *filter(None, own)]
 
     @property

@@ -16,6 +16,7 @@ from functools import cache
 
 from ..errors import RuntimeUnavailableError
 
+CUDA_VARIABLE = "CUDA_VISIBLE_DEVICES"
 _SOFTWARE, _LOCAL = 4, 1
 """Vulkan's type of a device that is the CPU; the flag of memory that belongs to the device."""
 
@@ -31,11 +32,18 @@ class Device:
 
 
 class _Used:
-    """The device that the running engine computes on; None on the CPU, or where none is known."""
+    """The device that the running engine computes on; None on the CPU, or where none is known.
+
+    first_of: of how many devices it is the first, where nobody named one; else 0. cuda: the number that
+    CUDA_VISIBLE_DEVICES was set to here. asked_cuda: its driver has read that variable.
+    """
 
     device: Device | None = None
     arch: str = "cpu"
     bytes: int = 0
+    first_of: int = 0
+    cuda: int | None = None
+    asked_cuda: bool = False
 
 
 @cache
@@ -53,22 +61,38 @@ def used() -> Device | None:
     return _Used.device
 
 
+def remark() -> str:
+    """That there are other devices than the one in use, where nobody named one; empty else."""
+    device, count = _Used.device, _Used.first_of
+    if device is None or count < 2:
+        return ""
+    return f"device {device.number} of {count}: {device.name}; name one by [runtime] device"
+
+
 @contextmanager
 def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
     """Context manager: the engine that starts inside takes the device of this number, else the first one.
 
     A variable of the engine that is set already goes before. prefix: of the engine's variables. Raises
-    `RuntimeUnavailableError` for a number that no device has.
+    `RuntimeUnavailableError` for a number that no device has, and for another device of CUDA than the process
+    has.
     """
-    if arch == "cuda" and number is not None:  # the driver reads it once, before it is asked for devices
-        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(number))
-    there, name = devices(arch), f"{prefix}VISIBLE_DEVICE"
-    wanted = os.environ.get(name, str(number)) if arch == "vulkan" else ""
-    place = int(wanted) if wanted.isdigit() else 0
+    name = f"{prefix}VISIBLE_DEVICE"
+    if arch == "cuda":
+        _show_to_cuda(number)
+        there, place, named = devices(arch), 0, CUDA_VARIABLE in os.environ
+    else:
+        there, named = devices(arch), name in os.environ or number is not None
+        wanted = os.environ.get(name, str(number)) if arch == "vulkan" else ""
+        place = int(wanted) if wanted.isdigit() else 0
     if place >= len(there) > 0 or (number is not None and not there):
+        asked = number if _Used.cuda is not None and arch == "cuda" else place
         listed = ", ".join(f"{one.number} ({one.name})" for one in there) or "none"
-        raise RuntimeUnavailableError(f"no device {place} of arch '{arch}'; there are: {listed}")
+        raise RuntimeUnavailableError(
+            f"no device {asked} of arch '{arch}'; there are: {listed}; `minusgrad devices` lists them"
+        )
     _Used.arch, _Used.device = arch, there[place] if there else None
+    _Used.first_of = 0 if named else len(there)
     if arch != "vulkan" or not there or name in os.environ:
         yield
         return
@@ -77,6 +101,22 @@ def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
         yield
     finally:
         del os.environ[name]
+
+
+def _show_to_cuda(number: int | None) -> None:
+    """Let CUDA's driver see one device alone: it reads its variable once, when it is first asked.
+
+    Raises `RuntimeUnavailableError` where it was asked before, and shows another device.
+    """
+    if number is None or (_Used.cuda is None and CUDA_VARIABLE in os.environ):
+        return
+    shown = _Used.cuda if _Used.cuda is not None or not _Used.asked_cuda else 0
+    if shown is None:
+        os.environ[CUDA_VARIABLE], _Used.cuda = str(number), number
+    elif number != shown:
+        raise RuntimeUnavailableError(
+            f"this process computes on device {shown} of arch 'cuda'; {number} needs a process of its own"
+        )
 
 
 def free() -> int | None:
@@ -88,7 +128,7 @@ def free() -> int | None:
         return None
     if _Used.arch == "cuda":
         with suppress(OSError, AttributeError):
-            return _free_of_cuda(_Used.device.number)
+            return _free_of_cuda()
     return max(_Used.device.memory - _Used.bytes, 0)
 
 
@@ -177,6 +217,7 @@ def _of_vulkan() -> Iterator[Device]:
 
 def _cuda() -> ctypes.CDLL:
     driver = _library("libcuda.so.1", "nvcuda.dll")
+    _Used.asked_cuda = True
     if driver.cuInit(0) != 0:
         raise OSError("no CUDA device")
     return driver
@@ -193,9 +234,10 @@ def _of_cuda() -> Iterator[Device]:
         yield Device(number, name.value.decode(errors="replace"), size.value)
 
 
-def _free_of_cuda(number: int) -> int:
+def _free_of_cuda() -> int:
+    """Of the first device that the driver shows, which is the one that the engines take."""
     driver, handle, context = _cuda(), ctypes.c_int(), ctypes.c_void_p()
-    driver.cuDeviceGet(ctypes.byref(handle), number)
+    driver.cuDeviceGet(ctypes.byref(handle), 0)
     if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle) != 0:
         raise OSError("no context")
     try:

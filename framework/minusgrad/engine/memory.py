@@ -37,6 +37,11 @@ def free() -> Free:
     return min([_of_machine(), *_of_cgroups(), *_of_process(), *_of_device()])
 
 
+def whole() -> int:
+    """The memory of this machine, used or not: bytes that the system reports, whatever limits a process."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def address_space() -> Free | None:
     """The bytes that `ulimit -v` leaves to this process; None without such a limit.
 
@@ -104,7 +109,7 @@ def _of_machine() -> Free:
     facts = _facts(_PROC / "meminfo")
     if "MemAvailable" in facts:
         return Free(facts["MemAvailable"])
-    return Free(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return Free(whole())
 
 
 def _of_process() -> Iterator[Free]:

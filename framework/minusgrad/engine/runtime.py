@@ -215,7 +215,7 @@ def start(options: Options | None = None) -> None:
             f"device: needs an arch other than 'cpu', got {options.device}; leave it out"
         )
     absent = f"arch '{options.arch}' is not available on this machine"
-    if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
+    if not is_there(options.arch):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
     _Running.options = None
     _refuse_small_address_space()
@@ -286,6 +286,12 @@ def lanes(dtype: Any) -> int:
     start()
     assert _Running.options is not None
     return lane_blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
+
+
+def is_there(arch: str) -> bool:
+    """True if the engine of this process finds a device of the architecture; it need not run."""
+    ti = engine()
+    return bool(ti.lang.misc.is_arch_supported(getattr(ti, arch)))
 
 
 def arch() -> str:

@@ -95,7 +95,7 @@ class Runtime(Record):
     arch: Literal["cpu", "cuda", "vulkan", "metal"] | None = None
     """The architecture of kernels, without a fallback (default: that of MINUSGRAD_ARCH, else "cpu")."""
     device: Count | None = None
-    """Number of the device among those of `arch`, as `minusgrad info` lists them (default: the first one)."""
+    """Number of the device among those of `arch`; `minusgrad devices` lists them (default: the first one)."""
     precision: Literal["f64", "f32"] = "f64"
     """Floating-point precision of fields and kernels."""
     threads: Count = 0

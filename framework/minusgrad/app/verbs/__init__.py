@@ -30,6 +30,7 @@ VERBS = {
     "observers": ("kinds", "list observers, or the keys of one"),
     "source": ("gradients", "print the generated Taichi code of an energy, and the size of its graph"),
     "plugins": ("listings", "list installed plugins"),
+    "devices": ("listings", "list the devices of this machine that kernels can run on: number, name, memory"),
     "new-plugin": ("new_plugin", "write a plugin to begin with: an energy, a state, a scene, tests"),
     "schema": ("listings", "print the JSON schema of scene files, for editors"),
     "bench": ("benchmarks", "run the benchmarks: time and memory relative to C and to peer packages"),

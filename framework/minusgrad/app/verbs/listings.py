@@ -1,4 +1,4 @@
-"""`scenes`, `energies`, `plugins` and `schema`: lists of what is installed."""
+"""`scenes`, `energies`, `plugins`, `devices` and `schema`: lists of what is installed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from .shared_options import common_options, json_option, path, plugin_option, pr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-plugins_options, schema_options = json_option, plugin_option
+plugins_options, devices_options, schema_options = json_option, json_option, plugin_option
 
 
 def energies_options(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +82,31 @@ def plugins(a: argparse.Namespace) -> int:
     else:
         print_table(("plugin", "distribution", "version", "module"), rows)
     return 0
+
+
+def devices(a: argparse.Namespace) -> int:
+    from ...engine import memory
+    from .device_list import devices
+    from ..tables import print_table
+
+    rows = devices()
+    if a.json:
+        print_json(rows)
+    else:
+        head = ("arch", "device", "name", "memory", "")
+        print_table(head, [_device_row(row, memory.size) for row in rows])
+    return 0
+
+
+def _device_row(row: dict[str, Any], size: Callable[[int], str]) -> tuple[str, ...]:
+    number, room = row["device"], row["memory"]
+    return (
+        row["arch"],
+        "" if number is None else str(number),
+        row["name"],
+        "" if room is None else size(room),
+        row["remark"],
+    )
 
 
 def schema(a: argparse.Namespace) -> int:
