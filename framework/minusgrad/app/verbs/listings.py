@@ -86,8 +86,8 @@ def plugins(a: argparse.Namespace) -> int:
 
 def devices(a: argparse.Namespace) -> int:
     from ...engine import memory
-    from .device_list import devices
     from ..tables import print_table
+    from .device_list import devices
 
     rows = devices()
     if a.json:
