@@ -39,7 +39,7 @@ def cases() -> Iterator[Case]:
         {name: Column(partial(_written, how, state)) for name, how in makers.items()},
         expected=lambda: state[:HEAD],
         base=BARE,
-        goals=(Goal(BARE, 4.0, column=WAITS),),
+        goals=(Goal(BARE, 4.0), Goal(BARE, 4.0, column=WAITS)),
     )
 
 

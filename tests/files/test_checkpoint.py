@@ -161,7 +161,7 @@ STRANGE = {
     "no meta": (lambda f: f.__delitem__("meta"), "not a readable checkpoint"),
     "list as meta": (lambda f: (f.pop("meta"), _set("meta", np.uint8([91, 93]))(f)), "is not a JSON object"),
     "other format": (_attr("format", np.bytes_("else")), "not a minusgrad checkpoint"),
-    "other major": (_attr("version", np.int32([3, 0])), "written by format 3, this is 2: resume it with the"),
+    "other major": (_attr("version", np.int32([4, 0])), "written by format 4, this is 3: resume it with the"),
 }  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_the_logical_hash_sees_dtype_shape_and_bytes():
 
 def test_a_later_minor_version_loads_with_what_it_added(tmp_path):
     def later(file):
-        file.attrs["version"] = np.int32([2, 7])
+        file.attrs["version"] = np.int32([3, 7])
         file["news"] = 1.0
 
     _same(SNAPSHOT, checkpoint.load(_tampered(tmp_path, later)))
@@ -247,7 +247,7 @@ def test_prune_keeps_the_newest_and_all_interrupted(tmp_path):
 def test_the_file_says_what_it_is(tmp_path):
     with h5py.File(checkpoint.save(tmp_path, SNAPSHOT)) as file:
         assert file.attrs["format"] == b"minusgrad checkpoint"
-        assert file.attrs["version"].tolist() == [2, 0]
+        assert file.attrs["version"].tolist() == [3, 0]
         assert file["arrays/fields/x"].attrs["unit"] == "µm"
         assert json.loads(file["meta"][()].tobytes()) == META
 
@@ -266,7 +266,7 @@ def test_a_checkpoint_loads_where_the_processor_takes_subnormal_numbers_for_zero
     assert np.float64(dt).tobytes() == np.float64(SNAPSHOT.dt).tobytes()
 
 
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("version", ["1.0", "2.0", "3.0"])
 def test_a_checkpoint_of_each_format_that_was_ever_written_loads(version):
     """Their content is that of SNAPSHOT."""
     (path,) = (FORMATS / version).iterdir()

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError
-from minusgrad.files import durable, hdf5_trust, vouched_files
+from minusgrad.files import durable, hdf5_trust
+from minusgrad.files.hashes import vouched_files
 from minusgrad.files.run_folder import RunDir
 
 pytestmark = pytest.mark.unit

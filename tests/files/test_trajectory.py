@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError, UserError
-from minusgrad.files import durable, h5md, master_file, trajectory, vouched_files
+from minusgrad.files import durable, h5md, master_file, trajectory
+from minusgrad.files.hashes import vouched_files
 from minusgrad.files.trajectory import Recorder
 from tests.support.masters import place, series_in, through_master
 

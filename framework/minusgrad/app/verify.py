@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CheckpointError, UserError
-from ..files import checkpoint, hdf5_trust, master_file, trajectory, vouched_files
+from ..files import checkpoint, hdf5_trust, master_file, trajectory
 from ..files.checkpoint import Snapshot
+from ..files.hashes import vouched_files
 from ..files.run_folder import RunDir
 from ..scene.document import load
 

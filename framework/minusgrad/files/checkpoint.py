@@ -6,7 +6,9 @@
       /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes), in the order of names;
                                 last of step, time, dt, names, units, scene, meta and these
 
-This hash of the content does not depend on the version of HDF5. (Format 1 stored it in attributes.)
+This hash of the content does not depend on the version of HDF5. Of an array of at least 1 MiB the digests of
+its blocks are hashed in place of its bytes, as in the file's own hash (`block_hashes`), so that each byte is
+hashed once. (Format 2 hashed the bytes of each array, and format 1 stored these hashes in attributes.)
 Names are `<step>` for a scheduled checkpoint, `<step>.interrupted` for one that a signal or a time limit
 caused, and `<step>.interim` for one by the clock; the step has 12 digits, from 10^12 on more.
 
@@ -18,7 +20,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +30,13 @@ import numpy as np
 
 from ..errors import CheckpointError
 from . import durable, hdf5_trust
-from .hdf5_layout import Draft, Later, laid_out
+from .hashes import block_hashes
+from .hdf5_layout import Draft, Hashed, Later, laid_out, raw
 
 FORMAT = "minusgrad checkpoint"
-VERSION = (2, 0)
-READS = {1, 2}
-"""The major versions that can be read; 2 is written."""
+VERSION = (3, 0)
+READS = {1, 2, 3}
+"""The major versions that can be read; 3 is written."""
 INTERRUPTED, INTERIM = "interrupted", "interim"
 _NAME = re.compile(r"(?P<step>\d{12,})(?P<unscheduled>\.interrupted|\.interim)?")
 _PART = re.compile(r"(?!\.+$)[^/\0-\x1f]+")
@@ -77,7 +80,7 @@ def save(folder: Path, snapshot: Snapshot, kind: str = "") -> Path:
     if foreign := sorted(snapshot.units.keys() - snapshot.arrays.keys()):
         raise ValueError(f"units for missing arrays: {', '.join(foreign)}")
     stem = f"{snapshot.step:012d}" + f".{kind}" * bool(kind)
-    with ThreadPoolExecutor(1) as beside:
+    with block_hashes.threads() as beside:
         return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
 
 
@@ -156,7 +159,15 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
 
 def sums(snapshot: Snapshot) -> dict[str, bytes]:
     """SHA-256 of each array's dtype, shape and bytes, by name; under "" that of the rest and these hashes."""
-    found = {name: _logical_sha(snapshot.arrays[name]) for name in sorted(snapshot.arrays)}
+    with block_hashes.threads() as beside:
+        digests = {name: _digests(array, beside) for name, array in snapshot.arrays.items()}
+        return _sums(snapshot, digests)
+
+
+def _sums(snapshot: Snapshot, digests: "Mapping[str, list[Future[bytes]]]") -> dict[str, bytes]:
+    """digests: of the arrays that are hashed by blocks."""
+    arrays = snapshot.arrays
+    found = {name: _logical_sha(arrays[name], digests.get(name)) for name in sorted(arrays)}
     head = [int(snapshot.step), _hex(snapshot.time), _hex(snapshot.dt), sorted(found)]
     rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
     rest.update(hashlib.sha256(snapshot.scene).digest() + b"".join(found.values()))
@@ -172,8 +183,13 @@ def _hex(number: float) -> str:
     return f"{'-' * (bits >> 63)}0x0.{fraction:013x}p-1022"
 
 
-def _fill(draft: Draft, snapshot: Snapshot, beside: ThreadPoolExecutor) -> None:
-    file, kept = draft.file, {}
+def _digests(array: np.ndarray, beside: Executor) -> "list[Future[bytes]]":
+    """Of an array that is hashed by blocks; of others none."""
+    return block_hashes.digests(raw(array), beside) if array.nbytes >= block_hashes.BLOCK else []
+
+
+def _fill(draft: Draft, snapshot: Snapshot, beside: Executor) -> None:
+    file, kept, digests = draft.file, {}, {}
     file.attrs["format"] = np.bytes_(FORMAT)
     file.attrs["version"] = np.array(VERSION, np.int32)
     file.attrs["step"] = np.int64(snapshot.step)
@@ -186,11 +202,13 @@ def _fill(draft: Draft, snapshot: Snapshot, beside: ThreadPoolExecutor) -> None:
         kept[name] = array = np.asarray(snapshot.arrays[name], order="C")
         if not hdf5_trust.is_plain(array.dtype):
             raise ValueError(f"{name}: a checkpoint holds numbers and booleans, not {array.dtype}")
-        dataset = draft.array(f"arrays/{name}", [array], array.shape, array.dtype)
+        digests[name] = found = _digests(array, beside)
+        part = Hashed(array, found) if found else array
+        dataset = draft.array(f"arrays/{name}", [part], array.shape, array.dtype)
         if name in snapshot.units:
             dataset.attrs["unit"] = snapshot.units[name]
     whole, shape = replace(snapshot, arrays=kept), (len(kept) + 1, 32)
-    rows = beside.submit(lambda: b"".join(sums(whole).values()))
+    rows = beside.submit(lambda: b"".join(_sums(whole, digests).values()))
     draft.array("sha256", [Later(rows, 32 * shape[0])], shape, np.dtype(np.uint8))
 
 
@@ -206,7 +224,7 @@ def _read(file: h5py.File, size: int) -> Snapshot:
     arrays = {name: dataset[...] for name, dataset in named.items()}
     found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
     saved = _sums_of_format_1(named) if major == 1 else _saved_sums(datasets["sha256"], named)
-    _compare(sums(found), saved)
+    _compare(_sums(found, {}) if major < 3 else sums(found), saved)
     return found
 
 
@@ -243,8 +261,11 @@ def _major(file: h5py.File) -> int:
     return major
 
 
-def _logical_sha(array: np.ndarray) -> bytes:
-    """SHA-256 of dtype, shape and bytes: equal arrays compare across versions of HDF5."""
+def _logical_sha(array: np.ndarray, digests: "Iterable[Future[bytes]] | None" = None) -> bytes:
+    """SHA-256 of dtype, shape and bytes, or the digests of these: the same with each version of HDF5."""
     found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
-    found.update(np.ascontiguousarray(array).data)
+    if digests:
+        found.update(b"".join(digest.result() for digest in digests))
+    else:
+        found.update(np.ascontiguousarray(array).data)
     return found.digest()

@@ -3,8 +3,8 @@
     bytes or `hdf5_layout.Image` -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
 
 HDF5 does not write to disk here: files that it appends to or keeps open are lost by a kill or a power cut,
-and a full disk under HDF5 ends the process. Immutable files have the SHA-256 of their bytes in their name, so
-that a flipped bit is detected before HDF5 opens the file.
+and a full disk under HDF5 ends the process. Immutable files have their hash (SHA-256, of large arrays by
+blocks: `block_hashes`) in their name, so that a flipped bit is detected before HDF5 opens the file.
 """
 
 import errno
@@ -21,7 +21,9 @@ from typing import BinaryIO, TextIO
 import h5py
 
 from ..errors import CheckpointError, RunFailedError
-from .hdf5_layout import CHUNK, Bytes, Image, chunks
+from .hashes import block_hashes
+from .hashes.block_hashes import Bytes
+from .hdf5_layout import Image, chunks
 
 _TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
@@ -122,13 +124,12 @@ def check(path: Path) -> None:
 
 def check_stream(path: Path, file: BinaryIO) -> None:
     """`check` for a file that is open."""
-    expected, sum_of = _vouched(path), hashlib.sha256()
+    expected = _vouched(path)
     try:
-        while chunk := file.read(CHUNK):
-            sum_of.update(chunk)
+        found = block_hashes.of_file(file)
     except OSError as error:
         raise _unreadable(path, error) from error
-    _compare(path, sum_of.hexdigest()[:16], expected)
+    _compare(path, found[:16], expected)
 
 
 def _vouched(path: Path) -> str:
@@ -211,8 +212,10 @@ def _chunks(data: bytes | Image) -> Iterator[Bytes]:
 
 
 def _sha(data: bytes | Image) -> str:
+    if not isinstance(data, Image):
+        return block_hashes.of_bytes(data)[:16]
     sum_of = hashlib.sha256()
-    for chunk in _chunks(data):
+    for chunk in data.hashed():
         sum_of.update(chunk)
     return sum_of.hexdigest()[:16]
 
@@ -227,6 +230,7 @@ def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
             _allocate(descriptor, _size(data))
             for chunk in _chunks(data):
                 _put(descriptor, chunk)
+                _send(descriptor, len(chunk))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -242,6 +246,13 @@ def _put(descriptor: int, data: Bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def _send(descriptor: int, length: int) -> None:
+    """Let the disk begin with the last bytes, if they are many, while others are hashed and copied."""
+    if length >= _LARGE and hasattr(os, "posix_fadvise"):
+        begin = os.lseek(descriptor, 0, os.SEEK_CUR) - length
+        os.posix_fadvise(descriptor, begin, length, os.POSIX_FADV_DONTNEED)
 
 
 def _allocate(descriptor: int, size: int) -> None:

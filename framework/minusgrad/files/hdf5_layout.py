@@ -2,6 +2,7 @@
 
     image = laid_out(fill)     fill(draft): draft.file is an h5py.File, draft.array places an array's parts
     for chunk in image: ...    its bytes in order, each chunk a few megabytes at most
+    image.hashed()             what the file's hash is of: digests in place of arrays that have them
 
 HDF5 computes the layout and writes its metadata into pages in memory; for arrays it only reserves space. A
 file of any size needs no memory beyond its arrays, which may be in other files. The same content gives the
@@ -17,6 +18,9 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
+
+from .hashes import block_hashes
+from .hashes.block_hashes import Bytes
 
 CHUNK = 1 << 22
 """The number of bytes that are hashed and written at once."""
@@ -38,8 +42,14 @@ class Later(NamedTuple):
     length: int
 
 
-Part = np.ndarray | Stretch | Later
-Bytes = bytes | memoryview
+class Hashed(NamedTuple):
+    """The whole of an array of at least `block_hashes.BLOCK` bytes, and its digests, being computed."""
+
+    array: np.ndarray
+    digests: "list[Future[bytes]]"
+
+
+Part = np.ndarray | Stretch | Later | Hashed
 
 
 class Draft:
@@ -75,20 +85,34 @@ class Draft:
 
 @dataclass(frozen=True)
 class Image:
-    """The bytes of a file; may be iterated several times."""
+    """The bytes of a file; may be iterated several times. end: that of HDF5, where the table follows."""
 
-    size: int
+    end: int
     pages: dict[int, bytearray]
     places: list[tuple[int, list[Part]]]
+    table: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end + len(self.table)
 
     def __iter__(self) -> Iterator[Bytes]:
+        return self._joined(_chunks)
+
+    def hashed(self) -> Iterator[Bytes]:
+        """The bytes whose SHA-256 is the hash of the file (`block_hashes`)."""
+        return self._joined(_hashed)
+
+    def _joined(self, chunks_of: Callable[[Part], Iterator[Bytes]]) -> Iterator[Bytes]:
         at = 0
         for begin, parts in self.places:
             yield from _between(self.pages, at, begin)
             at = begin + sum(map(_length, parts))
             for part in parts:
-                yield from _chunks(part)
-        yield from _between(self.pages, at, self.size)
+                yield from chunks_of(part)
+        yield from _between(self.pages, at, self.end)
+        yield self.table
 
 
 def laid_out(fill: Callable[[Draft], None]) -> Image:
@@ -99,7 +123,8 @@ def laid_out(fill: Callable[[Draft], None]) -> Image:
         fill(draft)
         file.flush()
         places = draft.places()
-    return Image(pages.size, pages.pages, places)
+    hashed = [(begin, parts[0].array.nbytes) for begin, parts in places if isinstance(parts[0], Hashed)]
+    return Image(pages.size, pages.pages, places, block_hashes.table(hashed))
 
 
 def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:
@@ -110,7 +135,20 @@ def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:
 
 
 def _length(part: Part) -> int:
+    if isinstance(part, Hashed):
+        return part.array.nbytes
     return part.nbytes if isinstance(part, np.ndarray) else part.length
+
+
+def raw(array: np.ndarray) -> memoryview:
+    """The bytes of an array in C order; without a copy if it is in this order."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _hashed(part: Part) -> Iterator[Bytes]:
+    if isinstance(part, Hashed):
+        return (digest.result() for digest in part.digests)
+    return _chunks(part)
 
 
 def _chunks(part: Part) -> Iterator[Bytes]:
@@ -126,7 +164,7 @@ def _chunks(part: Part) -> Iterator[Bytes]:
         if left:
             raise OSError(f"{part.file}: ends {left} bytes too early")
     else:
-        yield from chunks(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        yield from chunks(raw(part.array if isinstance(part, Hashed) else part))
 
 
 def chunks(data: Bytes) -> Iterator[Bytes]:

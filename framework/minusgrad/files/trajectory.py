@@ -20,8 +20,9 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
-from . import durable, h5md, hdf5_trust, vouched_files
+from . import durable, h5md, hdf5_trust
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
+from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ..errors import CheckpointError
-from . import durable
+from ...errors import CheckpointError
+from .. import durable
 
 _RACE = 50_000_000
 """Nanoseconds: a file changed so recently may change again within one tick of the file system's clock."""
