@@ -73,10 +73,11 @@ def _hash(read: Read, size: int) -> str:
 
 def _submitted(read: Read, begin: int, length: int, beside: Executor) -> "list[Future[bytes]]":
     end = begin + length
-    return [
-        beside.submit(lambda at=at: hashlib.sha256(read(at, min(BLOCK, end - at))).digest())
-        for at in range(begin, end, BLOCK)
-    ]
+
+    def digest(at: int) -> bytes:
+        return hashlib.sha256(read(at, min(BLOCK, end - at))).digest()
+
+    return [beside.submit(digest, at) for at in range(begin, end, BLOCK)]
 
 
 def _stretches(read: Read, size: int) -> list[tuple[int, int]]:
