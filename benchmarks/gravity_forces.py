@@ -92,7 +92,7 @@ def ours(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
 def in_c(x: np.ndarray, m: np.ndarray, precision: str, registers: bool = False) -> Call:
     """`gravity_forces.c`, or `gravity_lanes.c`, whose bodies are filled up with masses of zero."""
     function = library("gravity_lanes.c" if registers else "gravity_forces.c", precision).forces
-    more = -len(x) % (4 * width(precision))
+    more = -len(x) % (4 * width("gravity_lanes.c", precision))
     columns = aligned(np.pad(x, ((0, more), (0, 0))).T, x.dtype)
     masses = aligned(np.pad(m, (0, more)), x.dtype)
     out = aligned(np.zeros_like(columns), x.dtype)

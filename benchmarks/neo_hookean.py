@@ -157,6 +157,6 @@ def in_c(solid: Solid, precision: str) -> Call:
     call = solids.element_hessians()
 
     def first() -> np.ndarray:
-        return call().transpose(0, 2, 1)[: SHOWN // 8].reshape(-1, 78)[:SHOWN]
+        return call().transpose(0, 2, 1)[: -(-SHOWN // solids.width)].reshape(-1, 78)[:SHOWN]
 
     return first

@@ -11,6 +11,8 @@ from .harness.cases import Call
 from .harness.compiled import DTYPE, NUMBER, Bound, aligned, library, width
 from .solid import Solid
 
+SOURCE = "elastic.c"
+
 
 @dataclass(frozen=True)
 class InC:
@@ -26,9 +28,14 @@ class InC:
         return DTYPE[self.precision]
 
     @cached_property
+    def width(self) -> int:
+        """W: tetrahedra in a register."""
+        return width(SOURCE, self.precision)
+
+    @cached_property
     def blocks(self) -> int:
         """Of W tetrahedra each."""
-        return -(-len(self.solid.cells) // width(self.precision))
+        return -(-len(self.solid.cells) // self.width)
 
     @cached_property
     def nodes(self) -> np.ndarray:
@@ -49,7 +56,7 @@ class InC:
 
     def _blocked(self, rows: np.ndarray) -> np.ndarray:
         """(E, k) to (blocks, k, W); the last row stands for those that are missing."""
-        lanes = width(self.precision)
+        lanes = self.width
         filled = np.pad(rows, ((0, self.blocks * lanes - len(rows)), (0, 0)), mode="edge")
         return filled.reshape(self.blocks, lanes, -1).transpose(0, 2, 1)
 
@@ -65,7 +72,7 @@ class InC:
     @cached_property
     def lists(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the list of each node begins (n + 1,), and the slots in it, in order (4 E,)."""
-        cells, lanes = self.solid.cells, width(self.precision)
+        cells, lanes = self.solid.cells, self.width
         order = np.argsort(cells.reshape(-1), kind="stable")
         cell, corner = np.divmod(order, 4)
         block, lane = np.divmod(cell, lanes)
@@ -90,7 +97,7 @@ class InC:
     def by_slots(self, name: str) -> Call:
         """`gradient` or `product`, by the scheme that is measured: a buffer, then ordered sums."""
         n = len(self.solid.x)
-        slots = aligned(np.zeros((self.blocks, 12, width(self.precision))), self.dtype)
+        slots = aligned(np.zeros((self.blocks, 12, self.width)), self.dtype)
         out = aligned(np.zeros((n, 3)), self.dtype)
         sizes = n, self.blocks, self.threads
         run = Bound(self._function(f"{name}_by_slots"), *sizes, *self._given, *self.lists, slots, out)
@@ -106,10 +113,10 @@ class InC:
 
     def element_hessians(self) -> Call:
         """The 78 numbers of each tetrahedron, (blocks, 78, W)."""
-        out = aligned(np.zeros((self.blocks, 78, width(self.precision))), self.dtype)
+        out = aligned(np.zeros((self.blocks, 78, self.width)), self.dtype)
         x, _, *rest = self._given
         run = Bound(self._function("element_hessians"), self.blocks, self.threads, x, *rest, out)
         return lambda: (run(), out)[1]
 
     def _function(self, name: str) -> Any:
-        return getattr(library("elastic.c", self.precision), name)
+        return getattr(library(SOURCE, self.precision), name)

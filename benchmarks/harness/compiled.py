@@ -91,9 +91,9 @@ def folder() -> Path:
     return Path(made)
 
 
-def width(precision: str) -> int:
-    """W of `lanes.h`: how many numbers are in 64 bytes."""
-    return 64 // DTYPE[precision].itemsize
+def width(source: str, precision: str) -> int:
+    """W of `lanes.h`: how many numbers a register holds, for a source that includes it."""
+    return int(library(source, precision).numbers_in_a_register())
 
 
 def aligned(values: Any, dtype: Any) -> np.ndarray:

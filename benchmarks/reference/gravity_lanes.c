@@ -2,12 +2,13 @@
    g[k][i] = m_i sum_j m_j (x_i - x_j)[k] / (|x_i - x_j|^2 + eps^2)^(3/2)
 
    A register holds W targets, sources are broadcast, and BLOCK registers of targets share each source. For
-   s = |r|^2 + eps^2, y an estimate of s^(-1/2) and e = 1 - s y^2 (2^-13 at most), the power wanted is
+   s = |r|^2 + eps^2, y an estimate of s^(-1/2) and e = 1 - s y^2 (2^-13 at most with AVX-512), the power wanted is
 
        y^3 (1 - e)^(-3/2) = y^3 (1 + 3/2 e + 15/8 e^2 + 35/16 e^3 + ...)
 
-   of which single precision needs two terms, 3/2 y^3 (5/3 - s y^2), and double precision four. Sources are summed
-   by the SPAN, so that rounding does not grow with n. */
+   of which single precision needs two terms, 3/2 y^3 (5/3 - s y^2), and double precision four; with the estimate of
+   AVX2 (e is 2^-10 at most) single precision needs three. Sources are summed by the SPAN, so that rounding does not
+   grow with n. */
 #include <omp.h>
 
 #include "lanes.h"
@@ -15,7 +16,13 @@
 #define BLOCK 2
 #define SPAN 512
 
-#ifdef SINGLE
+#if defined(SINGLE) && BYTES < 64
+#define SCALE 1
+static inline lanes cubed(lanes s, REAL m) {
+  lanes y = inverse_root(s), square = y * y, e = 1 - s * square, c = m * y * square;
+  return c + (c * e) * ((REAL)1.5 + e * (REAL)1.875);
+}
+#elif defined(SINGLE)
 #define SCALE (REAL)1.5
 static inline lanes cubed(lanes s, REAL m) {
   lanes y = inverse_root(s), square = y * y;

@@ -44,6 +44,11 @@ STRETCH = 256
 class Lanes(AllVectors, Emitter):
     """The loops of one term, a block of elements at a time."""
 
+    NODES = "nodes_in_blocks"
+    """The blocks with the nodes of elements."""
+    QUADS = "quads_"
+    """Begins the names of the copies of node fields in rows of four numbers."""
+
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
         super().__init__(term, arrays)
         self.wide = lane_blocks.lanes(term.dtype)
@@ -61,7 +66,7 @@ class Lanes(AllVectors, Emitter):
 
     def _nodes_in_blocks(self) -> dict[str, Any]:
         elements = self.term.elements
-        return {"nodes_in_blocks": elements.in_lanes("nodes", lambda: elements.nodes, self.wide)}
+        return {self.NODES: elements.in_lanes("nodes", lambda: elements.nodes, self.wide)}
 
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
         name, number = place.buffer, place.column
@@ -152,12 +157,12 @@ class Lanes(AllVectors, Emitter):
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
         p, wide, last = self.prefix, self.wide, f"{self.prefix}nodes.shape[0] - 1"
         loads = [self._load(leaf) for leaf in leaves]
-        slots = range(self._arrays["nodes_in_blocks"].shape[1])
+        slots = range(self._arrays[self.NODES].shape[1])
         each = [(slot, lane) for slot in slots for lane in range(wide)]
-        nodes = [f"n{slot} = {self._vector_at('nodes_in_blocks', slot)}" for slot in slots]
+        nodes = [f"n{slot} = {self._vector_at(self.NODES, slot)}" for slot in slots]
         elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
         rows = [
-            f"q{slot}_{lane}_{array} = {p}quads_{array}[n{slot}[{lane}]]"
+            f"q{slot}_{lane}_{array} = {p}{self.QUADS}{array}[n{slot}[{lane}]]"
             for array in self._rowed(leaves)
             for slot, lane in each
         ]
@@ -177,10 +182,9 @@ class Lanes(AllVectors, Emitter):
         loops: dict[int, list[str]] = {}
         names: dict[int, str] = {}
         for array, field in self._rowed(leaves).items():
-            count = len(field)
-            if (name := f"quads_{array}") not in self._arrays:
-                self._arrays[name] = lane_blocks.zeros(4 * count, 1, 4, field.dtype).reshape(count, 4)
-            numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
+            count, node = self._copied(len(field))
+            name = self._own_quads(f"{self.QUADS}{array}", count, field.dtype)
+            numbers = [f"{array}[{node}, {c}]" for c in range(field.shape[1])]
             numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
             loops.setdefault(count, []).append(
                 f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])"
@@ -191,6 +195,16 @@ class Lanes(AllVectors, Emitter):
             for count, lines in loops.items()
             for line in (f"for n in range({self.prefix}{names[count]}.shape[0]):", *lines)
         ]
+
+    def _copied(self, nodes: int) -> tuple[int, str]:
+        """How many rows of four numbers a field over so many nodes is copied to, and the node of row n."""
+        return nodes, "n"
+
+    def _own_quads(self, name: str, count: int, dtype: np.dtype) -> str:
+        """The name of an array of so many rows of four numbers, each of which is a vector."""
+        if name not in self._arrays:
+            self._arrays[name] = lane_blocks.zeros(4 * count, 1, 4, dtype).reshape(count, 4)
+        return name
 
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
         """Sums over the slots of a node, in their order.

@@ -11,8 +11,8 @@ from ..elements.trees.near_pairs import NearPairs
 from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
-from ..engine import runtime
-from . import lane_loops
+from ..engine import lane_blocks, runtime
+from . import lane_loops, part_lanes
 from .expansions import image_sums
 from .kept_traces import KEPT
 from .lane_loops import Lanes
@@ -26,6 +26,7 @@ from .node_lanes import stencil_lane_loops, sum_lanes
 from .node_lanes.node_lane_loops import NodeLanes, one_of_each
 from .node_lanes.stencil_lane_loops import StencilLanes
 from .node_lanes.sum_lanes import SumLanes
+from .part_lanes import PartLanes
 from .term_loops import Emitter
 from .windows import scatter_lane_loops
 from .windows.gather_loops import GatherLoops
@@ -44,7 +45,10 @@ def loops_of_energy(term: Term) -> Emitter:
     single = term.arity == 1
     if (single and not one_of_each(term)) or not serve(KEPT.of_term(term, "value").value):
         return Emitter(term)
-    return NodeLanes(term) if single else Lanes(term)
+    if single:
+        return NodeLanes(term)
+    parts = part_lanes.parts_of(term, lane_blocks.lanes(term.dtype))
+    return PartLanes(term, parts) if parts else Lanes(term)
 
 
 def loops_of_map(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:

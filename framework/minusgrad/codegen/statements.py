@@ -266,7 +266,7 @@ class Statements:
         aliases = {
             f"{kind}_{adjoint}{name}": f"{kind}_{adjoint}{alias}"
             for name, alias in self.term.aliases.items()
-            for kind in ("f", "w", "g", "h", "quads_f", "quads_w")
+            for kind in ("f", "w", "g", "h", "quads_f", "quads_w", "part_quads_f", "part_quads_w")
             for adjoint in ("", ADJOINT_OF)
         }
         return Code(text, {name: array for name, array in named.items() if name in used}, aliases=aliases)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Emitter(Statements):
     """The loops of one term. `swept`: the graph of the newest sweep, until its kernel is verified."""
 
     swept: Sweep | None = None
+    adds_up_elements: ClassVar[bool] = False
+    """True if loops keep no number of the slots of elements that share nodes."""
     compared: bool = False
     """True if the graph of the energy was compared with its function."""
 

@@ -20,6 +20,7 @@ from typing import Any
 
 FUNCTIONS = ("log", "exp")
 """The available functions."""
+_CALLED = re.compile(rf"\b({'|'.join(FUNCTIONS)})_(f32|f64)x(\d+)\b")
 _TERMS = {"f32": 5, "f64": 12}
 """Of the series of log."""
 _BITS = {"f32": ("i32", 127, 23), "f64": ("i64", 1023, 52)}
@@ -34,17 +35,12 @@ def name(function: str, real: str, wide: int) -> str:
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
     """The Taichi functions of vectors that a kernel's text calls, by name."""
     made = {}
-    for real, wide in (("f32", 16), ("f64", 8)):
-        for function in FUNCTIONS:
-            if (called := name(function, real, wide)) in text:
-                source, file, scope = (
-                    written(function, called, real, wide),
-                    f"<minusgrad {called}>",
-                    {"ti": ti},
-                )
-                linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-                exec(compile(source, file, "exec"), scope)
-                made[called] = ti.func(scope[called])
+    for function, real, wide in sorted(set(_CALLED.findall(text))):
+        called = name(function, real, int(wide))
+        source, file, scope = written(function, called, real, int(wide)), f"<minusgrad {called}>", {"ti": ti}
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        exec(compile(source, file, "exec"), scope)
+        made[called] = ti.func(scope[called])
     return made
 
 

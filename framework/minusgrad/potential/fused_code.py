@@ -235,7 +235,8 @@ class FusedSweep:
 
 def _is_constant(name: str) -> bool:
     """True for the numbers of nodes, and of rows of values, in the names of `Emitter` and `MapLoops`."""
-    return name in ("nodes", "giving_start", "giving") or name.startswith(("start", "slots", "row_of_"))
+    numbers = "nodes", "giving_start", "giving", "part_begin", "part_first", "part_nodes"
+    return name in numbers or name.startswith(("start", "slots", "row_of_"))
 
 
 def _is_buffer(name: str) -> bool:

@@ -212,9 +212,9 @@ class LaneHessians(HessianLoops, Lanes):
         return self._to_all(super()._zero())
 
     def _values_at_node(self, form: LinearForm) -> list[str]:
-        nodes = f"na = {self._vector_at('nodes_in_blocks', 'a')}"
+        nodes = f"na = {self._vector_at(self.NODES, 'a')}"
         if array := next(iter(self._rowed(form.first)), ""):
-            rows = [f"q_{lane} = {self.prefix}quads_{array}[na[{lane}]]" for lane in range(self.wide)]
+            rows = [f"q_{lane} = {self.prefix}{self.QUADS}{array}[na[{lane}]]" for lane in range(self.wide)]
             texts = [f"q_{{lane}}[{c}]" for c in range(form.width)]
         else:
             array, rows = self._nodal(form.first[0]).partition("[")[0], []

@@ -8,7 +8,7 @@ digits cancel, numbers move by as much as they are.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -191,6 +191,8 @@ class Places:
     samples: Sequence[Sample]
     sums: bool = False
     largest: bool = True
+    noun: ClassVar[str] = "element"
+    """Of a place, for messages."""
 
     @property
     def term(self) -> Term:

@@ -192,9 +192,10 @@ def _raise_range(
     near = "where" if limits.margin == 1.0 else "near"
     cure = ', or precision = "f64"' if precision == "f32" else ""
     raise RangeError(
-        f"term '{term.name}', element {places.labels[k]}: {number.name} leaves the range of {precision},"
-        f" {_short(info.tiny)} to {_short(info.max)}, {near} {text} = {value}: got {float(found):.6g} in"
-        f" place of {float(exact):.6g}; use units in which such numbers are nearer to 1{cure}"
+        f"term '{term.name}', {places.noun} {places.labels[k]}: {number.name} leaves the range of"
+        f" {precision}, {_short(info.tiny)} to {_short(info.max)}, {near} {text} = {value}:"
+        f" got {float(found):.6g} in place of {float(exact):.6g};"
+        f" use units in which such numbers are nearer to 1{cure}"
     )
 
 
@@ -215,9 +216,9 @@ def _short(value: Any) -> str:
     return np.format_float_scientific(value, precision=1, unique=False, exp_digits=2)
 
 
-def _raise(places: Places, what: str, element: int, found: float, right: float) -> None:
+def _raise(places: Places, what: str, label: int, found: float, right: float) -> None:
     raise MiscompiledError(
-        f"term '{places.term.name}', element {element}: {what} is {found:.9g} in the compiled kernel and"
+        f"term '{places.term.name}', {places.noun} {label}: {what} is {found:.9g} in the compiled kernel and"
         f" {right:.9g} by its function: engine '{runtime.engine_name()}' has translated it wrongly; set"
         " [runtime] engine to the other one, or fast_math = false, and please report it"
     )

@@ -7,7 +7,7 @@ are computed once more, by the same kernel, into arrays of zeros: other terms ma
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -19,12 +19,17 @@ from ..derivative_request import TOTAL, Place, Sweep, outputs
 from ..tracing import Trace
 from .element_samples import Number, Places, at_rows, in_blocks_of
 from .kernel_verification import compare, compare_plainly
+from .node_sums import NodeNumber, at_nodes
 
 
 class Swept(Protocol):
-    """The loops of a term, after their code for a sweep was emitted and launched."""
+    """The loops of a term, after their code for a sweep was emitted and launched.
+
+    `adds_up_elements`: elements share nodes, and no number of their slots is left.
+    """
 
     term: Term
+    adds_up_elements: ClassVar[bool]
 
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None: ...
 
@@ -47,6 +52,9 @@ def verify_sweep(
         compare_plainly(places, sweep.traced)
     rows = np.asarray(places.labels)
     kept = [place for place in sweep.places if place is not TOTAL]
+    if loops.adds_up_elements:
+        verify_node_sums(loops, sweep, rows, code, t, tangents)
+        kept = [place for place in kept if place.summed]
     graphs = outputs(sweep.traced.value, kept, sweep.along)
     if kept:
         wanted, found = numbers_found(loops, list(zip(kept, graphs, strict=True)), rows, code, t)
@@ -77,6 +85,26 @@ def numbers_found(
             wanted.append(Number.at(summands[0][0], reduce(add, (graph for _, graph in summands))))
             found.append(storage.host(fresh[name])[(at, *component)])
     return wanted, found
+
+
+def verify_node_sums(
+    loops: Swept, sweep: Sweep, rows: np.ndarray, code: Code, t: float, tangents: Mapping[str, Any]
+) -> None:
+    """Compare what a sweep adds to the fields with sums of its graphs over the elements at some nodes.
+
+    Raises `MiscompiledError` and `RangeError`.
+    """
+    nodal = [place for place in sweep.places if not place.summed]
+    graphs = outputs(sweep.traced.value, nodal, sweep.along)
+    added: dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]] = {}
+    for place, graph in zip(nodal, graphs, strict=True):
+        added.setdefault((loops.output(place), place.component), []).append((place, graph))
+    if not added:
+        return
+    places = at_nodes(loops.term, rows, t, tangents)
+    fresh = relaunched(code, {name for name, _ in added}, t)
+    found = [storage.host(fresh[name])[(places.labels, *component)] for name, component in added]
+    compare(places, [NodeNumber.of(summands) for summands in added.values()], found)
 
 
 def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | None:

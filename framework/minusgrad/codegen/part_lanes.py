@@ -1,0 +1,121 @@
+"""Lanes over parts of elements: forces are added to the rows of their part; no slot keeps a number.
+
+    own[n0[lane]] = own[n0[lane]] + row          a row of four numbers, one load and one store
+
+A part is one thread's work (`elements.parts`). Node fields are copied to the rows of all parts before, so one
+number leads to the positions of a node and to its sum.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..elements.parts import Parts
+from ..energies.term import Term
+from ..engine.kernels import dealt
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
+from .derivative_request import Place, outputs
+from .lane_loops import ROWS, Lanes
+from .statements import indented
+
+
+def parts_of(term: Term, wide: int) -> Parts | None:
+    """The parts of a term's elements; None if they do not suit it.
+
+    They suit elements that stay, whose fields are over one set and have rows of two to four numbers.
+    """
+    elements = term.elements
+    if (
+        elements.loop.per_target
+        or not elements.fixed
+        or elements.arity == 1
+        or elements.room != elements.rows
+    ):
+        return None
+    if term.energy.element_kind.several or any(f.shape[1:] not in ROWS for f in term.fields.values()):
+        return None
+    return Parts.of(elements.nodes, wide)
+
+
+class PartLanes(Lanes):
+    """The loops of one term whose elements are in parts."""
+
+    adds_up_elements = True
+    NODES = "rows_in_blocks"
+    QUADS = "part_quads_"
+
+    def __init__(self, term: Term, parts: Parts, arrays: Mapping[str, Any] | None = None):
+        self.parts = parts
+        super().__init__(term, arrays)
+        self._own("part_begin", parts.begin)
+        self._own("part_first", parts.first)
+        self._own("part_nodes", parts.nodes)
+
+    def _nodes_in_blocks(self) -> dict[str, Any]:
+        parts = self.parts
+        return {self.NODES: self.term.elements.in_lanes("rows of parts", lambda: parts.rows, self.wide)}
+
+    def _copied(self, nodes: int) -> tuple[int, str]:
+        return len(self.parts.nodes), f"{self.prefix}part_nodes[n]"
+
+    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        return super().left(place, rows) if place.summed else None
+
+    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """Per element into the rows of its part, then per node over its rows."""
+        nodal = [place for place in places if not place.summed]
+        if not nodal:
+            return super()._by_element(value, places, along)
+        p, wanted = self.prefix, outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        own = [leaf for leaf in leaves if not self._uniform(leaf)]
+        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
+        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        of_place = dict(zip(places, texts, strict=True))
+        store = [line for q, text in of_place.items() if q.summed for line in self._stored(q, text)]
+        buffers = [*dict.fromkeys(place.buffer for place in nodal)]
+        for name in buffers:
+            self._own_quads(f"sums_{name}", len(self.parts.nodes), self.term.dtype)
+            store += self._added_to_rows(name, {q: t for q, t in of_place.items() if q.buffer == name})
+        zero = f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
+        part = [
+            *before,
+            f"for row in range({p}part_begin[part], {p}part_begin[part + 1]):",
+            *(f"    {p}sums_{name}[row] = {zero}" for name in buffers),
+            f"for block in range({p}part_first[part], {p}part_first[part + 1]):",
+            *indented([*self._lane_loads(own), *lines, *store]),
+        ]
+        loops = dealt("part", f"({p}part_first.shape[0] - 1)", part)
+        gathers = [line for group in self._gathered(nodal) for line in self._gather_loop(group)]
+        return [*self._rows_loop(own), *loops, *gathers]
+
+    def _added_to_rows(self, buffer: str, texts: Mapping[Place, str]) -> list[str]:
+        """Statements that add the vectors of a buffer's places to the rows of their nodes."""
+        lines: list[str] = []
+        sums = f"{self.prefix}sums_{buffer}"
+        for slot in dict.fromkeys(place.slot for place in texts):
+            columns = {place.component[0]: text for place, text in texts.items() if place.slot == slot}
+            numbers = [f"c{k}[{{lane}}]" if k in columns else f"{self.type}(0.0)" for k in range(4)]
+            lines += [f"c{k} = {text}" for k, text in columns.items()]
+            at = f"{sums}[n{slot}[{{lane}}]]"
+            add = f"{at} = {at} + ti.Vector([{', '.join(numbers)}])"
+            lines += [add.replace("{lane}", str(lane)) for lane in range(self.wide)]
+        return lines
+
+    def _gather_loop(self, places: Sequence[Place]) -> list[str]:
+        """Sums over the rows of a node, in the order of parts."""
+        p, count = self.prefix, len(self.term.fields[places[0].argument])
+        self._derived("start_of_parts", count, lambda: self.parts.gather(count).start)
+        self._derived("slots_of_parts", count, lambda: self.parts.gather(count).slots)
+        buffers = [*dict.fromkeys(place.buffer for place in places)]
+        zero = f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
+        return [
+            f"for n in range({p}start_of_parts.shape[0] - 1):",
+            *(f"    a{k} = {zero}" for k in range(len(buffers))),
+            f"    for q in range({p}start_of_parts[n], {p}start_of_parts[n + 1]):",
+            f"        at = {p}slots_of_parts[q]",
+            *(f"        a{k} += {p}sums_{name}[at]" for k, name in enumerate(buffers)),
+            *(f"    {self._added(q, 'n', f'a{buffers.index(q.buffer)}[{q.component[0]}]')}" for q in places),
+        ]
