@@ -26,7 +26,8 @@ SOFTENING = 0.05
 SHOWN = 64
 SIZES, QUICK = (4096, 16384, 65536), (1024,)
 TOLERANCE = {"f32": 3e-5, "f64": 1e-12}
-GOALS = (Goal(C, 1.2, "quadrants"), Goal(C, 1.6, "taichi"))
+REGISTERS = "C, registers"
+GOALS = (Goal(C, 1.2, "quadrants"), Goal(C, 1.6, "taichi"), Goal(REGISTERS, 1.2))
 
 
 def cases() -> Iterator[Case]:
@@ -41,7 +42,7 @@ def case(n: int, precision: str, work: str = "gravity_forces", threads: int = 0)
     x, m = bodies(n, precision)
     own = {
         C: Column(lambda: in_c(x, m, precision)),
-        "C, registers": Column(lambda: in_c(x, m, precision, registers=True)),
+        REGISTERS: Column(lambda: in_c(x, m, precision, registers=True)),
         OURS: Column(lambda: ours(x, m, precision), engine=True),
         "closed form by hand": Column(lambda: by_hand(x, m, precision), engine=True),
         "double loop, reverse mode": Column(lambda: double_loop(x, m, precision), engine=True, most=2**26),

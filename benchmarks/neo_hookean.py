@@ -1,7 +1,8 @@
 """Neo-Hookean tetrahedra: dU/dx, (d2U/dx2) w and the Hessian of each element, in ns a tetrahedron.
 
 384,000 tetrahedra in a box, bent and shaken (`solid`). C twice (`reference/elastic.c`), both with registers
-of tetrahedra by hand: by slots is our scheme, by parts needs no buffer and is the best we know. Each
+of tetrahedra by hand: by parts is our scheme (with as many parts as threads), by slots keeps a number of each
+slot and sums them afterwards, which is faster for small meshes. Each
 hand-written Taichi column is what a user writes: the closed form P = mu F + (lambda ln J - mu) F^-T with
 atomic sums, and the energy with `Matrix` code by reverse mode. Element Hessians: the lower halves, 78 numbers
 each; the first ones are compared with NumPy.
@@ -29,7 +30,7 @@ SHOWN = 4096
 TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
 BY_SLOTS, BY_PARTS, BY_HAND = "C, by slots", "C, by parts", "closed form by hand"
 GOALS = {
-    "gradient": (Goal(BY_SLOTS, 1.2), Goal(BY_PARTS, 1.6), Goal(BY_HAND, 0.45), Goal("torch.compile", 1.0)),
+    "gradient": (Goal(BY_PARTS, 1.15), Goal(BY_SLOTS, 1.5), Goal(BY_HAND, 0.45), Goal("torch.compile", 1.0)),
     "product": (Goal("its gradient", 1.5),),
     "hessians": (Goal("its gradient", 3.0),),
 }
@@ -60,7 +61,7 @@ def of(
             tolerance=TOLERANCE[precision],
             count=6 * int(np.prod(parts)),
             unit="ns a tetrahedron",
-            base="C" if name == "hessians" else BY_SLOTS,
+            base="C" if name == "hessians" else BY_PARTS,
             goals=GOALS[name],
             threads=threads,
             about={"tetrahedra": 6 * int(np.prod(parts))},

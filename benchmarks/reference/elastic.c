@@ -10,10 +10,9 @@
    volume[block][W]; the last block is filled up with tetrahedra of no volume. Positions are padded to four numbers,
    x[n][4]. Each derivative is written twice:
 
-   by slots    forces of each tetrahedron into a buffer, then summed for each node over its list in order: the scheme
-               of the code that is measured
+   by slots    forces of each tetrahedron into a buffer, then summed for each node over its list in order
    by parts    each thread has a part of the tetrahedra, and adds their forces to sums of its own as it goes: no
-               buffer, the fewest bytes */
+               buffer, the fewest bytes; the scheme of the code that is measured */
 #include <omp.h>
 
 #include "lanes.h"

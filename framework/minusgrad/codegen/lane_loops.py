@@ -110,12 +110,17 @@ class Lanes(AllVectors, Emitter):
         own = [leaf for leaf in leaves if not self._uniform(leaf)]
         early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
         before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
-        store = [
-            line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)
-        ]
-        loop = self._block_loop(before, [*self._lane_loads(own), *lines, *store])
+        work = [*self._lane_loads(own), *lines, *self._all_stored(dict(zip(places, texts, strict=True)))]
         gathers = [line for group in self._gathered(nodal) for line in self._gather_loop(group)]
-        return [*self._rows_loop(own), *loop, *gathers]
+        return [*self._rows_loop(own), *self._blocks_of(nodal, before, work), *gathers]
+
+    def _all_stored(self, texts: Mapping[Place, str]) -> list[str]:
+        """Statements that store the vectors of all places."""
+        return [line for place, text in texts.items() for line in self._stored(place, text)]
+
+    def _blocks_of(self, nodal: Sequence[Place], before: list[str], work: list[str]) -> list[str]:
+        """The loop over blocks of elements that computes numbers of nodes at these places."""
+        return self._block_loop(before, work)
 
     def _stored(self, place: Place, text: str) -> list[str]:
         """Statements that store the vector of a place."""

@@ -14,9 +14,7 @@ import numpy as np
 from ..elements.parts import Parts
 from ..energies.term import Term
 from ..engine.kernels import dealt
-from ..symbolic.graph import inputs
-from ..symbolic.scalar import Scalar
-from .derivative_request import Place, outputs
+from .derivative_request import Place
 from .lane_loops import ROWS, Lanes
 from .statements import indented
 
@@ -63,38 +61,36 @@ class PartLanes(Lanes):
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
         return super().left(place, rows) if place.summed else None
 
-    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
-        """Per element into the rows of its part, then per node over its rows."""
-        nodal = [place for place in places if not place.summed]
+    def _all_stored(self, texts: Mapping[Place, str]) -> list[str]:
+        """Numbers of elements, and what is added to the rows of their nodes."""
+        store = super()._all_stored({place: text for place, text in texts.items() if place.summed})
+        for name in _buffers_of([*texts]):
+            store += self._added_to_rows(name, {q: text for q, text in texts.items() if q.buffer == name})
+        return store
+
+    def _blocks_of(self, nodal: Sequence[Place], before: list[str], work: list[str]) -> list[str]:
+        """The blocks of each part, one after another, after its sums are set to zero."""
         if not nodal:
-            return super()._by_element(value, places, along)
-        p, wanted = self.prefix, outputs(value, places, along)
-        leaves = list(inputs(wanted))
-        own = [leaf for leaf in leaves if not self._uniform(leaf)]
-        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
-        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
-        of_place = dict(zip(places, texts, strict=True))
-        store = [line for q, text in of_place.items() if q.summed for line in self._stored(q, text)]
-        buffers = [*dict.fromkeys(place.buffer for place in nodal)]
-        for name in buffers:
-            self._own_quads(f"sums_{name}", len(self.parts.nodes), self.term.dtype)
-            store += self._added_to_rows(name, {q: t for q, t in of_place.items() if q.buffer == name})
-        zero = f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
+            return self._block_loop(before, work)
+        p = self.prefix
         part = [
             *before,
             f"for row in range({p}part_begin[part], {p}part_begin[part + 1]):",
-            *(f"    {p}sums_{name}[row] = {zero}" for name in buffers),
+            *(f"    {p}sums_{name}[row] = {self._zeros}" for name in _buffers_of(nodal)),
             f"for block in range({p}part_first[part], {p}part_first[part + 1]):",
-            *indented([*self._lane_loads(own), *lines, *store]),
+            *indented(work),
         ]
-        loops = dealt("part", f"({p}part_first.shape[0] - 1)", part)
-        gathers = [line for group in self._gathered(nodal) for line in self._gather_loop(group)]
-        return [*self._rows_loop(own), *loops, *gathers]
+        return dealt("part", f"({p}part_first.shape[0] - 1)", part)
+
+    @property
+    def _zeros(self) -> str:
+        """A row of zeros."""
+        return f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
 
     def _added_to_rows(self, buffer: str, texts: Mapping[Place, str]) -> list[str]:
         """Statements that add the vectors of a buffer's places to the rows of their nodes."""
         lines: list[str] = []
-        sums = f"{self.prefix}sums_{buffer}"
+        sums = f"{self.prefix}{self._own_quads(f'sums_{buffer}', len(self.parts.nodes), self.term.dtype)}"
         for slot in dict.fromkeys(place.slot for place in texts):
             columns = {place.component[0]: text for place, text in texts.items() if place.slot == slot}
             numbers = [f"c{k}[{{lane}}]" if k in columns else f"{self.type}(0.0)" for k in range(4)]
@@ -109,13 +105,17 @@ class PartLanes(Lanes):
         p, count = self.prefix, len(self.term.fields[places[0].argument])
         self._derived("start_of_parts", count, lambda: self.parts.gather(count).start)
         self._derived("slots_of_parts", count, lambda: self.parts.gather(count).slots)
-        buffers = [*dict.fromkeys(place.buffer for place in places)]
-        zero = f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
+        buffers = _buffers_of(places)
         return [
             f"for n in range({p}start_of_parts.shape[0] - 1):",
-            *(f"    a{k} = {zero}" for k in range(len(buffers))),
+            *(f"    a{k} = {self._zeros}" for k in range(len(buffers))),
             f"    for q in range({p}start_of_parts[n], {p}start_of_parts[n + 1]):",
             f"        at = {p}slots_of_parts[q]",
             *(f"        a{k} += {p}sums_{name}[at]" for k, name in enumerate(buffers)),
             *(f"    {self._added(q, 'n', f'a{buffers.index(q.buffer)}[{q.component[0]}]')}" for q in places),
         ]
+
+
+def _buffers_of(places: Sequence[Place]) -> list[str]:
+    """The names of the sums that numbers of nodes are added to."""
+    return [*dict.fromkeys(place.buffer for place in places if not place.summed)]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .elements import each_once
 from .gather import Gather
 
 COUNTS = (64, 32, 16)
@@ -43,7 +44,7 @@ class Parts:
     @staticmethod
     def of(elements: np.ndarray, wide: int) -> "Parts | None":
         """The most parts of elements (E, k), in blocks of `wide`; None if all have too many rows."""
-        count = len(np.unique(elements))
+        count = len(each_once(elements))
         for parts in COUNTS:
             divided = _divided(elements, wide, parts)
             if divided is not None and len(divided.nodes) <= MOST_ROWS * count:
