@@ -162,19 +162,16 @@ class MapLoops(Emitter):
 
     def _received(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
         """The loop that sums the outputs of elements by receiver; `stored(node, texts)` stores the sums."""
-        p, count = self.prefix, len(self.given[0])
+        count = len(self.given[0])
         gather = self._receivers(count)
-        self._derived("giving_start", count, lambda: gather().start)
         self._derived("giving", count, lambda: gather().slots)
-        buffer, columns = self._rows[0].buffer, range(len(self.components))
-        sums = [f"a{k}" for k in columns] if len(columns) > 1 else ["a"]
-        return [
-            f"for n in range({p}giving_start.shape[0] - 1):",
-            *(f"    {one} = ti.f64(0.0)" for one in sums),
-            f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
-            *(f"        {one} += {p}{buffer}[{p}giving[q], {k}]" for k, one in enumerate(sums)),
-            *(f"    {line}" for line in stored("n", [f"{self.type}({one})" for one in sums])),
-        ]
+        buffer, at = self._rows[0].buffer, f"{self.prefix}giving[{{q}}]"
+        numbers = [self.row(buffer, k, at) for k in range(len(self.components))]
+
+        def end(sums: Sequence[str]) -> list[str]:
+            return stored("n", [f"{self.type}({one})" for one in sums])
+
+        return self._row_sums("giving_start", count, lambda: gather().start, numbers, "ti.f64", end)
 
     def _receivers(self, count: int) -> Callable[[], Gather]:
         """The elements that give to each of `count` nodes; sorted once, unless elements are rebuilt."""

@@ -29,7 +29,8 @@ from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
 from .kept_traces import KEPT
-from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
+from .row_sums import RowSums
+from .statements import DOT, filled, indented, is_tangent, leaf_name, subscript
 from .tracing import Trace, of_term
 from .verification.sweep_verification import verify_sweep
 
@@ -37,7 +38,7 @@ BLOCK = 64
 """Elements whose energies are summed together: the order of the sum does not depend on the threads."""
 
 
-class Emitter(Statements):
+class Emitter(RowSums):
     """The loops of one term. `swept`: the graph of the newest sweep, until its kernel is verified."""
 
     swept: Sweep | None = None
@@ -110,36 +111,39 @@ class Emitter(Statements):
         """
         p, columns = self.prefix, range(array.shape[1])
         values = self.term.parameters.get(argument)
+        if values is not None and values.index is not None and runtime.arch() != "cpu":
+            return self.by_row(argument, f"dd_{argument}", into, array, "-")
         row = "e" if values is None else "0" if values.index is None else f"{p}row_of_{argument}[e]"
         changes = [self.row(f"dd_{argument}", c) for c in columns]
         lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {changes[c]}" for c in columns]
-        if row not in ("e", "0") and runtime.arch() != "cpu":
-            lines = [f"{into}[row, {c}] = {into}[row, {c}] - {changes[c]}" for c in columns]
-            return self.by_row(argument, lines).naming(**{into: array})
         return self._code([f"for e in range({p}nodes.shape[0]):", *indented(lines)]).naming(**{into: array})
 
-    def by_row(self, argument: str, lines: Iterable[str]) -> Code:
-        """Loops of a thread for each `row` of a parameter's values over its elements `e`, in their order."""
-        index = self.term.parameters[argument].index
-        assert index is not None
-        if f"order_of_{argument}" not in self._arrays:
-            order = np.argsort(index, kind="stable").astype(np.int32)
-            rows = np.arange(len(self.term.parameters[argument].rows) + 1)
-            self._arrays[f"order_of_{argument}"] = storage.allocate(order)
-            begin = np.searchsorted(index[order], rows).astype(np.int32)
-            self._arrays[f"begin_of_{argument}"] = storage.allocate(begin)
-        first, listed = (f"{self.prefix}{what}_of_{argument}" for what in ("begin", "order"))
-        loop = [
-            f"for row in range({first}.shape[0] - 1):",
-            f"    for k in range({first}[row], {first}[row + 1]):",
-            f"        e = {listed}[k]",
-            *(f"        {line}" for line in lines),
-        ]
-        return self._code(loop)
+    def by_row(self, argument: str, buffer: str, into: str, array: Any, sign: str = "+") -> Code:
+        """Loops that add the sums of a buffer, by row of a parameter's values, to an array, or take them off.
 
-    def row(self, buffer: str, column: int) -> str:
-        """The text of a number of element (or target) e in a buffer that a sweep fills."""
-        return f"{self.prefix}{buffer}[e, {column}]"
+        sign: "+" or "-". The order is that of the elements.
+        """
+        index, listed = self.term.parameters[argument].index, f"order_of_{argument}"
+        assert index is not None
+        order = np.argsort(index, kind="stable").astype(np.int32)
+        self._own(listed, order)
+        rows = np.arange(len(self.term.parameters[argument].rows) + 1)
+        begin = np.searchsorted(index[order], rows).astype(np.int32)
+        columns = range(array.shape[1])
+        numbers = [self.row(buffer, c, f"{self.prefix}{listed}[{{q}}]") for c in columns]
+        loops = self._row_sums(
+            f"begin_of_{argument}",
+            None,
+            lambda: begin,
+            numbers,
+            "ti.f64",
+            lambda sums: [f"{into}[n, {c}] = {into}[n, {c}] {sign} {sums[c]}" for c in columns],
+        )
+        return self._code(loops).naming(**{into: array})
+
+    def row(self, buffer: str, column: int, element: str = "e") -> str:
+        """The text of a number of an element (or target) in a buffer that a sweep fills."""
+        return f"{self.prefix}{buffer}[{element}, {column}]"
 
     def rows(self, buffer: Any) -> np.ndarray:
         """The values of a buffer, (rows, components)."""
@@ -261,11 +265,6 @@ class Emitter(Statements):
     def _gathers(self) -> dict[str, Gather]:
         return {}
 
-    def _derived(self, name: str, of: Hashable, make: Callable[[], np.ndarray]) -> None:
-        """An array of its own that follows from the elements; `of`: its other inputs."""
-        if name not in self._arrays:
-            self._own(name, self.term.elements.derived((name, of), make))
-
     @cached_property
     def _apart(self) -> bool:
         """True if elements are single nodes, each a different one: each writes its own node."""
@@ -315,16 +314,14 @@ class Emitter(Statements):
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
         p, of = self.prefix, self._set(places[0].argument)
         name, gather = self._gathering(places[0].argument)
-        self._derived(f"start{of}", name, lambda: gather().start)
         self._derived(f"slots{of}", name, lambda: gather().slots)
-        begin = [f"a{k} = {self.type}(0.0)" for k in range(len(places))]
-        add = [
-            f"a{k} += {p}slot_{place.buffer}[{p}slots{of}[q]{subscript(place.component)}]"
-            for k, place in enumerate(places)
-        ]
-        inner = [f"for q in range({p}start{of}[n], {p}start{of}[n + 1]):", *indented(add)]
-        end = [self._added(place, "n", f"a{k}") for k, place in enumerate(places)]
-        return [f"for n in range({p}start{of}.shape[0] - 1):", *indented([*begin, *inner, *end])]
+        at = f"{p}slots{of}[{{q}}]"
+        numbers = [f"{p}slot_{place.buffer}[{at}{subscript(place.component)}]" for place in places]
+
+        def end(sums: Sequence[str]) -> list[str]:
+            return [self._added(place, "n", a) for place, a in zip(places, sums, strict=True)]
+
+        return self._row_sums(f"start{of}", name, lambda: gather().start, numbers, self.type, end)
 
     def output(self, place: Place) -> str:
         """The name of the array of a field that the numbers of a place are added to."""

@@ -33,6 +33,18 @@ class Gather:
         return cls(start, slots)
 
 
+def parts(start: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a list divided into parts of at most so many slots.
+
+    Returns where parts begin in the list, (parts + 1,), and where rows begin among the parts, (rows + 1,).
+    """
+    counts = -(-np.diff(start) // most)
+    rows = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    within = np.arange(rows[-1]) - np.repeat(rows[:-1], counts)
+    begin = np.repeat(start[:-1], counts) + most * within
+    return np.append(begin, start[-1]).astype(np.int32), rows
+
+
 def _counted(rows: np.ndarray, count: int) -> np.ndarray:
     """The stable order of numbers below `count`: the transpose of a matrix with one entry in each row."""
     from scipy.sparse import csr_matrix

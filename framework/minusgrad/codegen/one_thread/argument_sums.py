@@ -33,11 +33,11 @@ def argument_sums(emitter: Emitter, argument: str, buffer: str, into: Any) -> li
 def _in_tasks(emitter: Emitter, argument: str, buffer: str, into: Any) -> Code:
     """The loops for a device (`engine.device_tasks`): sums in a tree, or a thread for each row of values."""
     values, components = emitter.term.parameters.get(argument), range(into.shape[1])
-    row = "e" if values is None else "0" if values.index is None else "row"
-    lines = [f"into[{row}, {c}] = into[{row}, {c}] + {emitter.row(buffer, c)}" for c in components]
-    if row == "row":
-        return emitter.by_row(argument, lines).naming(into=into)
-    loop = f"for e in range({emitter.prefix}nodes.shape[0]):\n" + "".join(f"    {line}\n" for line in lines)
+    if values is not None and values.index is not None:
+        return emitter.by_row(argument, buffer, "into", into)
+    row = "e" if values is None else "0"
+    lines = [f"    into[{row}, {c}] = into[{row}, {c}] + {emitter.row(buffer, c)}\n" for c in components]
+    loop = f"for e in range({emitter.prefix}nodes.shape[0]):\n{''.join(lines)}"
     return emitter.naming(loop).naming(into=into)
 
 
