@@ -37,21 +37,23 @@ def test_a_number_that_no_device_has_is_refused() -> None:
     runtime.start(before or runtime.Options())
 
 
-def test_where_nobody_names_one_of_several_a_run_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nobody_names_one_of_several_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     (first, *_) = asked.devices(devices.ARCH)
     two = {devices.ARCH: (first, asked.Device(1, "another", 1 << 30))}
     monkeypatch.setattr(asked, "devices", lambda arch: two.get(arch, ()))
     before = runtime._Running.options
     runtime.start(runtime.Options(arch="cpu"))
     with devices.on():
-        said = f"device 0 of 2: {first.name}; name one by [runtime] device"
-        assert asked.remark() == said
-        scene = build(SCENES / "two_body.toml", {"runtime.arch": devices.ARCH})
-        assert said in scene.remarks
+        assert asked.remark() == f"device 0 of 2: {first.name}; name one by [runtime] device"
     runtime.start(runtime.Options(arch=devices.ARCH, device=0))
     assert asked.remark() == ""
     runtime.start(before or runtime.Options())
     assert asked.remark() == ""
+
+
+def test_a_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "remark", lambda: "device 0 of 2: one")
+    assert "device 0 of 2: one" in build(SCENES / "two_body.toml").remarks
 
 
 @pytest.fixture
