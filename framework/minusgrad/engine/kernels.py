@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EnergyError
+from ..errors import DeviceError, EnergyError
 from . import (
     device_functions,
     device_refusals,
@@ -361,9 +361,12 @@ def _bound_on_device(
     """
 
     def passed(*values: float) -> None:
-        kernel(*(_now(array) for array in arrays), *values)
+        present = [_now(array) for array in arrays]
+        _refuse_host_memory(present)
+        kernel(*present, *values)
 
     shown = [_now(array) for array in arrays]
+    _refuse_host_memory(shown)
     kept = runtime.engine_name() == "taichi" and runtime.arch() in device_functions.DEVICES
     if not kept or not all(_is_engines(array) for array in shown):
         return passed
@@ -382,6 +385,7 @@ def _bound_on_device(
     def launch(*values: float) -> None:
         for k, seat in seats:
             if seat.at is not shown[k]:
+                _refuse_host_memory([seat.at])
                 if not _is_engines(seat.at):
                     passed(*values)
                     return
@@ -392,6 +396,16 @@ def _bound_on_device(
         program.launch_kernel(code, context)
 
     return launch
+
+
+def _refuse_host_memory(arrays: Iterable[Any]) -> None:
+    """Raise `DeviceError` for a NumPy array, which the engines would copy there and back at each launch."""
+    if host := [array for array in arrays if isinstance(array, np.ndarray)]:
+        shapes = ", ".join(str(list(array.shape)) for array in host)
+        raise DeviceError(
+            f"kernel: takes arrays of the device alone on arch = '{runtime.arch()}', got NumPy's of shape"
+            f" {shapes}; make them by `storage.allocate`"
+        )
 
 
 def _is_engines(array: Any) -> bool:

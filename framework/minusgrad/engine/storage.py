@@ -150,7 +150,7 @@ def host_copy(array: Any) -> np.ndarray:
 def store(array: Any, values: Any) -> None:
     """Overwrite an array's values, also those of a `locked` one; a slot counts the write.
 
-    values: NumPy's, or an array or slot of kernels, which is copied where it is.
+    values: NumPy's of any precision, or an array or slot of kernels, which is copied where it is.
     """
     values = values.at if isinstance(values, ArraySlot) else values
     if isinstance(array, ArraySlot):
@@ -165,7 +165,8 @@ def store(array: Any, values: Any) -> None:
             array.copy_from(values)
             return
         Crossings.to_device += 1
-        array.from_numpy(np.ascontiguousarray(values if isinstance(values, np.ndarray) else host(values)))
+        values = values if isinstance(values, np.ndarray) else host(values)
+        array.from_numpy(np.ascontiguousarray(values, numpy_dtype(array)))
     elif hasattr(values, "data_ptr"):
         array.copy_(values)
     else:

@@ -62,5 +62,5 @@ class PhaseParts:
             for name, part in self.components.parts(vector, some).items():
                 if name in one.read:
                     found[name] = self.parts.array(f"{key} {name}", name)
-                    storage.store(found[name], part.astype(found[name].dtype))
+                    storage.store(found[name], part)
         return found

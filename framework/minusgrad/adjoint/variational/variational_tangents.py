@@ -135,7 +135,7 @@ class VariationalTangents:
         for name in phase.others:
             if name in potential.reads:
                 tangents[name] = phase.parts.array(f"along {name}", name)
-                storage.store(tangents[name], self.tangents[name].astype(tangents[name].dtype))
+                storage.store(tangents[name], self.tangents[name])
         tangents |= {n: values for n, values in self.parameters.items() if phase.owners[n] is potential}
         asked = {n: phase.parts.array(n, n) for n in one.read}
         if not tangents or not asked:
