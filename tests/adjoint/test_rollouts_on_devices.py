@@ -10,6 +10,7 @@ from minusgrad.engine import runtime
 from minusgrad.engine.kernels import BoundKernel
 from minusgrad.engine.storage import Crossings
 from minusgrad.steppers.integrator import Integrator
+from tests.adjoint.variational import test_variational_runs as variational
 from tests.support.devices import needed, on
 from tests.support.rollouts import drawn, line, mapped, names, net, pair, probes, space
 
@@ -64,6 +65,26 @@ def test_tangents_are_those_of_the_cpu(name: str) -> None:
     size = max(np.abs(values).max() for values in paper.values())
     for key, values in paper.items():
         np.testing.assert_allclose(found[key], values, 0, size * (3e-6 if name == "in f32" else 1e-13), key)
+
+
+def of_variational(case: str) -> dict[str, np.ndarray]:
+    """Derivatives of a run of variational steps, and tangents of its end."""
+    make, names = variational.CASES[case]
+    run, rng = variational.rollout(make()), np.random.default_rng(2)
+    found = run.evaluate(names)[1]
+    along = {name: rng.normal(size=np.shape(found[name])) for name in names}
+    return found | {f"end of {name}": end for name, end in run.end_tangents(along).items()}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", variational.CASES)
+def test_derivatives_of_variational_runs_are_those_of_the_cpu(case: str) -> None:
+    runtime.start()
+    paper = of_variational(case)
+    with on():
+        found = of_variational(case)
+    for key, values in paper.items():
+        np.testing.assert_allclose(found[key], values, 0, 1e-12 * np.abs(values).max(), key)
 
 
 @pytest.mark.parametrize("name", ROWS[:4:3])

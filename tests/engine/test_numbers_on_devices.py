@@ -9,7 +9,7 @@ from minusgrad.engine.device_tasks import tasks
 from minusgrad.engine.finite_numbers import FiniteNumbers
 from minusgrad.engine.kernels import MOST_IN_A_LOOP, BoundKernel, Code
 from minusgrad.engine.storage import ArraySlot, Crossings, allocate, duplicate, host, store
-from minusgrad.errors import EnergyError
+from minusgrad.errors import DeviceError, EnergyError
 from tests.support.devices import needed, on
 
 pytestmark = needed
@@ -88,6 +88,30 @@ def test_a_kept_launch_takes_the_array_that_is_in_the_slot() -> None:
         arrays["a1"].leave()
         kernel(0.0)
         np.testing.assert_array_equal(host(arrays["a0"]), np.full(9, 21.75))
+
+
+def test_an_array_of_the_host_is_refused() -> None:
+    """The engines would copy it there and back at each launch."""
+    message = r"kernel: takes arrays of the device alone on arch = '\w+', got NumPy's of shape \[9\]"
+    with on():
+        with pytest.raises(DeviceError, match=message):
+            BoundKernel(Code("for n in range(a.shape[0]):\n    a[n] = 1.0\n", {"a": np.zeros(9)}))()
+        kernel, arrays = gathered(3)
+        kernel(0.5)
+        arrays["a1"].lend(np.full(9, 10.0))
+        with pytest.raises(DeviceError, match=message):
+            kernel(0.5)
+        arrays["a1"].leave()
+        kernel(0.0)
+        np.testing.assert_array_equal(host(arrays["a0"]), np.full(9, 6.5))
+
+
+def test_values_of_another_precision_are_stored() -> None:
+    with on():
+        for kind, other in ((np.float32, np.float64), (np.float64, np.float32)):
+            slot = ArraySlot(allocate(np.zeros(3, kind)))
+            store(slot, np.array([0.5, 1.5, -2.0], other))
+            np.testing.assert_array_equal(host(slot), [0.5, 1.5, -2.0])
 
 
 def test_a_loop_of_too_many_arrays_is_refused() -> None:

@@ -319,7 +319,7 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     The engines check every argument at every call, which takes 10 us or more per array. NumPy arrays keep
     their memory, so they are passed to the engine once; the array of a slot is passed again when it changes.
     """
-    if not all(_stays(array) for array in arrays):
+    if runtime.arch() != "cpu" or not all(_stays(array) for array in arrays):
         return _bound_on_device(kernel, arrays, scalars)
     newer, program = runtime.engine_name() == "quadrants", _life().prog
     made = _made(kernel._primal, newer, [_now(a) for a in arrays], scalars)  # type: ignore[attr-defined]
@@ -399,7 +399,9 @@ def _bound_on_device(
 
 
 def _refuse_host_memory(arrays: Iterable[Any]) -> None:
-    """Raise `DeviceError` for a NumPy array, which the engines would copy there and back at each launch."""
+    """Raise `DeviceError` for a NumPy array on a device, which the engines would copy at each launch."""
+    if runtime.arch() == "cpu":
+        return
     if host := [array for array in arrays if isinstance(array, np.ndarray)]:
         shapes = ", ".join(str(list(array.shape)) for array in host)
         raise DeviceError(
