@@ -357,7 +357,7 @@ def _bound_on_device(
 ) -> Callable[..., None]:
     """As `_bound`, for arrays of the engine on Vulkan and Metal; others are passed at every call.
 
-    Quadrants' are, too. So are those of CPU and CUDA, whose launches overwrite the arguments of a context.
+    So are those of CPU and CUDA, whose launches overwrite the arguments of a context.
     """
 
     def passed(*values: float) -> None:
@@ -367,19 +367,27 @@ def _bound_on_device(
 
     shown = [_now(array) for array in arrays]
     _refuse_host_memory(shown)
-    kept = runtime.engine_name() == "taichi" and runtime.arch() in device_functions.DEVICES
-    if not kept or not all(_is_engines(array) for array in shown):
+    if runtime.arch() not in device_functions.DEVICES or not all(_is_engines(array) for array in shown):
         return passed
-    program = _life().prog
-    made = _made(kernel._primal, False, shown, scalars)  # type: ignore[attr-defined]
+    newer, program = runtime.engine_name() == "quadrants", _life().prog
+    made = _made(kernel._primal, newer, shown, scalars)  # type: ignore[attr-defined]
     context = made.make_launch_context()
     code = program.compile_kernel(program.config(), program.get_device_caps(), made)
-    for place, array in enumerate(shown):
-        context.set_arg_ndarray((place,), array.arr)
+    code = code.compiled_kernel_data if newer else code
+    places: list[Any] = [place if newer else (place,) for place in range(len(arrays) + len(scalars))]
+
+    def show(place: Any, array: Any) -> None:
+        if newer:
+            context.set_args_ndarray((place,), (array,))
+        else:
+            context.set_arg_ndarray(place, array)
+
+    for place, array in zip(places, shown, strict=False):
+        show(place, array.arr)
     seats = [(k, seat) for k, seat in enumerate(arrays) if type(seat) is ArraySlot]
     put = [
-        partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, (place,))
-        for place, name in enumerate(scalars, len(arrays))
+        partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
+        for place, name in zip(places[len(arrays) :], scalars, strict=True)
     ]
 
     def launch(*values: float) -> None:
@@ -389,7 +397,7 @@ def _bound_on_device(
                 if not _is_engines(seat.at):
                     passed(*values)
                     return
-                context.set_arg_ndarray((k,), seat.at.arr)
+                show(places[k], seat.at.arr)
                 shown[k] = seat.at
         for one, value in zip(put, values, strict=True):
             one(value)
