@@ -7,7 +7,7 @@ import numpy as np
 from . import runtime, storage
 from .kernels import BoundKernel, Code, at_each, real
 
-_EXPONENT = {"ti.f32": ("ti.i32", 0x7F800000), "ti.f64": ("ti.i64", 0x7FF0000000000000)}
+EXPONENT = {"ti.f32": ("ti.i32", 0x7F800000), "ti.f64": ("ti.i64", 0x7FF0000000000000)}
 """By precision: whole numbers of its size, and the bits that all stand in infinities and NaN."""
 
 
@@ -24,7 +24,7 @@ class FiniteNumbers:
         self._flag = storage.allocate(np.zeros(1, np.int32))
         text = "for one in range(1):\n    flag[0] = 0\n"
         for k, array in enumerate(arrays):
-            whole, mask = _EXPONENT[real(np.dtype(storage.NUMPY_DTYPES.get(str(array.dtype), array.dtype)))]
+            whole, mask = EXPONENT[real(np.dtype(storage.NUMPY_DTYPES.get(str(array.dtype), array.dtype)))]
             bits = f"ti.bit_cast(a{k}[{{at}}], {whole}) & {whole}({mask})"
             text += at_each(f"a{k}", array, f"if ({bits}) == {whole}({mask}):", "    flag[0] = 1")
         named = {f"a{k}": array for k, array in enumerate(arrays)}

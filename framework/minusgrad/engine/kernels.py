@@ -255,6 +255,8 @@ def _annotation(array: Any) -> str:
         dtype, ndim = storage.ENGINE_DTYPES[array.dtype.name], array.ndim
     else:
         dtype, ndim = array.dtype.to_string(), len(array.shape)
+        if lanes := getattr(array, "element_shape", ()):
+            return f"ti.types.ndarray(dtype=ti.types.vector({lanes[0]}, ti.{dtype}), ndim={ndim})"
     return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim})"
 
 

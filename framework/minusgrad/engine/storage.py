@@ -31,6 +31,16 @@ def allocate(values: np.ndarray) -> Any:
     return made
 
 
+def allocate_vectors(values: np.ndarray) -> Any:
+    """An array of vectors (n, lanes) in the device's memory, which kernels index by one number."""
+    kind = getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name])
+    made = ndarray(runtime.engine().types.vector(values.shape[1], kind), values.shape[:1])
+    devices.taken(values.nbytes)
+    finalize(made, devices.taken, -values.nbytes)
+    made.from_numpy(np.ascontiguousarray(values))
+    return made
+
+
 def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
     """An array in the engine's own memory; the next `start` ends its use."""
     return runtime.engine().ndarray(kind, shape, needs_grad=needs_grad)

@@ -175,7 +175,7 @@ class AdjointLanes:
         """Set all derivatives to zero, for the end of a run."""
         sums = (self._back.adjoints, self._back.parameters, self._back.kicked)
         for array in (array for some in sums for array in some.values()):
-            self._arrays.of(array)[...] = 0.0
+            self._arrays.clear(array)
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""

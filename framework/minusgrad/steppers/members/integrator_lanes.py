@@ -14,6 +14,7 @@ import numpy as np
 from ...energies.fields import Field
 from ...engine import storage
 from ...engine.kernels import Code
+from ...engine.members.finite_members import FiniteMembers
 from ...engine.members.member_kernels import MemberArrays, MemberKernel
 from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
@@ -79,6 +80,7 @@ class IntegratorLanes:
         row = ("at",) if integrator.tape else ()
         self._kernel = self.kernel(lambda: integrator.moves.steps(integrator.scheme), *row)
         self._values: tuple[MemberKernel, dict[str, Any]] | None = None
+        self._finite = FiniteMembers(self.arrays, [field.array for field in integrator.moving])
         self._differing = [array for array in self._own if array in self.arrays]
 
     def kernel(self, steps: Callable[[], Code], *more: str) -> MemberKernel:
@@ -133,7 +135,7 @@ class IntegratorLanes:
         """Forces at the present positions, after what is held is placed."""
         for name, array in self._saved.items():
             if name.startswith(FORCES):
-                self.arrays.of(array)[...] = 0.0
+                self.arrays.clear(array)
         self._kernel(1, 0.0, t, 0.0, *((0,) if self.integrator.tape else ()))
 
     def energies(self, t: float) -> dict[str, np.ndarray]:
@@ -153,10 +155,7 @@ class IntegratorLanes:
 
     def finite(self) -> np.ndarray:
         """Whether everything that moves is finite, by member."""
-        whole = np.ones(self.count, bool)
-        for field in self.integrator.moving:
-            whole &= np.isfinite(self.arrays.rows(field.array).reshape(self.count, -1)).all(axis=1)
-        return whole
+        return self._finite()
 
     def first_not_finite(self, row: int) -> tuple[Field, int] | None:
         """The first field and node of a member that are not finite."""
