@@ -6,17 +6,25 @@ sparse matrix. What is compared is the matrix times a direction, with NumPy's: e
 by element; ours in the nine numbers of F, TinyAD's in the twelve of the nodes. The box is
 pressed until its elements have negative eigenvalues.
 
+24rows: matrices of 24 rows alone, such as those of cells of eight nodes, beside `numpy.linalg.eigh` of all at
+once and the matrices of its vectors: symmetric normal random ones, and those of the box's cubes, each the sum
+of its six tetrahedra. All of both have negative eigenvalues, 12 and 3 of 24 on average; time includes a copy
+of the lower halves, because ours are projected in place.
+
 TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
 libeigen3-dev puts it.
 """
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+from minusgrad.codegen.hessians.semidefinite import projection
+from minusgrad.engine import storage
 
 from .harness import session
 from .harness.cases import OURS, Call, Case, Column, Goal
@@ -24,12 +32,18 @@ from .harness.compiled import pointers, with_tinyad
 from .solid import Solid
 
 PARTS, QUICK = (18, 25, 37), (4, 4, 5)
-TINYAD = "TinyAD"
+CUBES = (8, 16, 32)
+TINYAD, NUMPY = "TinyAD", "NumPy, eigh"
+LOWER = np.tril_indices(24)
 
 
 def cases() -> Iterator[Case]:
-    """One, in f64: TinyAD's precision."""
-    yield case(QUICK if session.quick() else PARTS)
+    """A matrix beside TinyAD in f64, its precision; matrices of 24 rows in both."""
+    parts = QUICK if session.quick() else PARTS
+    yield case(parts)
+    for name, made in {"random": random, "solid": of_cubes}.items():
+        for precision in ("f32", "f64"):
+            yield rows_case(name, made, QUICK if session.quick() else CUBES, precision)
 
 
 def case(parts: tuple[int, int, int]) -> Case:
@@ -56,6 +70,68 @@ def case(parts: tuple[int, int, int]) -> Case:
         goals=(Goal(TINYAD, 1.0),),
         about={"tetrahedra": 6 * int(np.prod(parts))},
     )
+
+
+def rows_case(
+    name: str, made: Callable[[tuple[int, int, int]], np.ndarray], parts: tuple[int, int, int], precision: str
+) -> Case:
+    """Matrices of 24 rows, by ours and by NumPy."""
+
+    def columns(how: Callable[[np.ndarray], Call]) -> Callable[[], Call]:
+        return lambda: how(made(parts).astype(precision.replace("f", "float")))
+
+    return Case(
+        "projected_hessian",
+        f"24rows-{name}",
+        precision,
+        {NUMPY: Column(columns(by_eigh)), OURS: Column(columns(by_kernel), engine=True)},
+        expected=lambda: _clamped(made(parts))[:, *LOWER],
+        tolerance=2e-5 if precision == "f32" else 1e-12,
+        count=int(np.prod(parts)),
+        unit="ns a matrix",
+        base=NUMPY,
+        goals=(Goal(NUMPY, 0.5),),
+        about={"matrices": int(np.prod(parts))},
+    )
+
+
+@cache
+def random(parts: tuple[int, int, int]) -> np.ndarray:
+    """As many symmetric matrices as there are cubes, of normal random numbers."""
+    half = np.random.default_rng(0).normal(size=(int(np.prod(parts)), 24, 24))
+    return half + half.transpose(0, 2, 1)
+
+
+@cache
+def of_cubes(parts: tuple[int, int, int]) -> np.ndarray:
+    """The Hessians of the pressed box's cubes in the places of their eight corners."""
+    solid = pressed(parts)
+    H, cubes = solid.element_hessians().reshape(-1, 6, 4, 3, 4, 3), solid.cells.reshape(-1, 24)
+    found = np.zeros((len(cubes), 8, 3, 8, 3))
+    for cube, nodes in enumerate(cubes):
+        corners = np.unique(nodes, return_inverse=True)[1].reshape(6, 4)
+        for own, at in zip(H[cube], corners, strict=True):
+            found[cube][at[:, None], :, at[None, :]] += own.transpose(0, 2, 1, 3)
+    return found.reshape(-1, 24, 24)
+
+
+def by_eigh(H: np.ndarray) -> Call:
+    """NumPy, all at once."""
+    return lambda: _clamped(H)[:, *LOWER]
+
+
+def by_kernel(H: np.ndarray) -> Call:
+    """The kernel of `semidefinite`."""
+    lower = np.ascontiguousarray(H[:, *LOWER])
+    packed = storage.allocate(lower.copy())
+    project = projection(packed, 24, "clamp")
+
+    def call() -> Any:
+        storage.host(packed)[...] = lower
+        project()
+        return storage.host(packed)
+
+    return call
 
 
 @cache

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from minusgrad import Datum, Fields, Linear, Node, Potential, bind, local_energy, ti
+from minusgrad.codegen.hessians import semidefinite
 from minusgrad.codegen.hessians.hessian_loops import HessianLoops
 from minusgrad.codegen.hessians.semidefinite import projection
 from minusgrad.codegen.term_loops import Emitter
@@ -185,6 +186,31 @@ def test_matrices_of_any_size_and_spectrum(m: int, precision: str) -> None:
         size = np.abs(blocks).max(axis=(1, 2)).astype(np.float64)
         off = np.abs(storage.host(packed) - expected[:, low, high]).max(axis=1)
         assert (off <= 200.0 * np.finfo(dtype).eps * size).all(), np.argmax(off / np.maximum(size, 1e-300))
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("m", [3, 9, 24])
+def test_matrices_that_count_as_semidefinite_equal_their_projection(m: int, precision: str) -> None:
+    """Smallest eigenvalues around the tolerance: the difference is below (DELTA + 2 m) eps sum |H_kk|."""
+    rng, dtype = np.random.default_rng(m), np.dtype(precision.replace("f", "float"))
+    eps, count = float(np.finfo(dtype).eps), 240
+    turn = np.linalg.qr(rng.normal(size=(count, m, m)))[0]
+    values = rng.uniform(0.1, 1.0, (count, m))
+    values[:, 0] = -eps * values.sum(axis=1) * 10.0 ** np.linspace(-1.0, 4.0, count)
+    blocks = (turn * values[:, None, :]) @ turn.transpose(0, 2, 1)
+    blocks = (0.5 * (blocks + blocks.transpose(0, 2, 1))).astype(dtype)
+    low, high = np.tril_indices(m)
+    before = np.ascontiguousarray(blocks[:, low, high])
+    packed = storage.allocate(before.copy())
+    projection(packed, m, "clamp")()
+    found = storage.host(packed)
+    skipped = (found == before).all(axis=1)
+    assert skipped[:20].all()
+    assert not skipped[-100:].any()
+    off = np.abs(found - projected(blocks.astype(np.float64), "clamp")[:, low, high]).max(axis=1)
+    rounding = eps * np.abs(np.trace(blocks.astype(np.float64), axis1=1, axis2=2))
+    assert (off <= (semidefinite.DELTA + 2.0 * m) * rounding).all(), (off / rounding).max()
+    assert (off[~skipped] <= 20.0 * rounding[~skipped]).all(), (off / rounding)[~skipped].max()
 
 
 def test_single_precision_follows_double() -> None:
