@@ -6,8 +6,13 @@ One of each kind of loop here; `make devices` asks the whole exam on the device 
 import numpy as np
 import pytest
 
+from minusgrad import Fields, bind
+from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.engine import runtime
+from minusgrad.errors import DeviceError
 from minusgrad.potential.potential import Potential
+from minusgrad_elastic.springs import spring
+from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.support import devices
 from tests.support.instances import CANONICAL, MAPS
 from tests.support.variables import names
@@ -81,3 +86,27 @@ def test_hessians() -> None:
     for name, wanted in found["cpu"].items():
         close = 1e-12 * np.abs(wanted).max()
         np.testing.assert_allclose(found[devices.ARCH][name], wanted, rtol=0.0, atol=close)
+
+
+def test_a_derivative_that_no_source_of_a_list_is_in() -> None:
+    """d2U/d epsilon2 = 0: a loop over lists of neighbours that reads nothing of them."""
+    x = np.array([[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [0.0, 60.0, 0.0]])
+    with devices.on():
+        fields = Fields({"x": x})
+        given = {"epsilon": 1.0, "sigma": 1.0}
+        potential = Potential(
+            fields, [bind(lennard_jones, fields, parameters=given, cutoff=Cutoff(3.0, skin=0.3))]
+        )
+        along = {"lennard_jones.epsilon": 1.0}
+        assert potential.product(along, "lennard_jones.epsilon") == 0.0
+        by_sigma = potential.gradient("lennard_jones.sigma")
+        assert potential.product(along, "lennard_jones.sigma") == pytest.approx(by_sigma, rel=1e-14)
+
+
+def test_a_term_without_elements_is_refused() -> None:
+    with devices.on():
+        fields = Fields({"x": np.zeros((3, 2))})
+        with pytest.raises(
+            DeviceError, match=r"an array of shape \[0, 2\]: needs at least one number, got arch"
+        ):
+            Potential(fields, [bind(spring, fields, tuples=[], data={"rest": []})]).gradient("x")

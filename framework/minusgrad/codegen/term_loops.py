@@ -439,6 +439,8 @@ class Emitter(RowSums):
         assert isinstance(self.loop, EachTarget)
         p, rows = self.prefix, self.loop.rows
         kept = self._of_sources(wanted)
+        if not kept:  # the outputs are constants
+            return [], [], {}
         packed = f"packed_{len(kept)}"
         self._own(packed, np.zeros((len(kept), self.term.elements.arrays()[rows].shape[0]), self.term.dtype))
         lines, texts = self._statements(kept)

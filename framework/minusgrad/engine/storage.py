@@ -8,6 +8,7 @@ from weakref import finalize
 
 import numpy as np
 
+from ..errors import DeviceError
 from . import devices, memory, runtime
 
 _LARGE = 1 << 20
@@ -18,10 +19,16 @@ CURE = 'use fewer nodes, precision = "f32" or arch = "cpu"'
 def allocate(values: np.ndarray) -> Any:
     """An array for kernels with these values: NumPy memory on the CPU, else memory of the device.
 
-    Raises `UserError` where the device has not enough of it.
+    Raises `UserError` where the device has not enough of it, and `DeviceError` for no numbers, of which it has
+    no array.
     """
     if runtime.arch() == "cpu":
         return np.array(values, order="C")
+    if not values.size:
+        raise DeviceError(
+            f"an array of shape {list(values.shape)}: needs at least one number, got arch ="
+            f" '{runtime.arch()}'; leave a term without elements out, or use arch = \"cpu\""
+        )
     if values.nbytes >= _LARGE:
         memory.require(values.nbytes, f"an array of shape {list(values.shape)}", CURE)
     made = ndarray(getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
