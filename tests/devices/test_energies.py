@@ -107,6 +107,6 @@ def test_a_term_without_elements_is_refused() -> None:
     with devices.on():
         fields = Fields({"x": np.zeros((3, 2))})
         with pytest.raises(
-            DeviceError, match=r"an array of shape \[0, 2\]: needs at least one number, got arch"
+            DeviceError, match=r"an array of shape \[0\]: needs at least one number, got arch ="
         ):
             Potential(fields, [bind(spring, fields, tuples=[], data={"rest": []})]).gradient("x")
