@@ -87,6 +87,18 @@ def test_ordered_sum_is_one_of_the_values_alone():
     assert ordered_sum(np.zeros(0)) == 0.0
 
 
+@pytest.mark.parametrize("count", [*range(70), 128, 1000])
+def test_few_numbers_are_added_as_many_are(count):
+    """Floats of Python in the tree of the arrays: the same bits, and signs of zero."""
+    values = np.random.default_rng(count).normal(size=count) * 10.0 ** np.arange(count).clip(max=17)
+    for numbers in (values, -values, np.full(count, -0.0), values.astype(np.float32)):
+        width = 1 << max(count - 1, 0).bit_length()
+        sums = np.concatenate([numbers.astype(np.float64), np.zeros(width - count)])
+        while len(sums) > 1:
+            sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
+        assert np.float64(ordered_sum(numbers)).tobytes() == (sums[0] + 0.0).tobytes()
+
+
 # Observers ----------------------------------------------------------------------------------------------
 
 

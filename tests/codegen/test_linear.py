@@ -17,7 +17,7 @@ from minusgrad.energies.values import element_data
 from minusgrad.errors import EnergyError
 from minusgrad.exam import references
 from minusgrad.potential.fused_code import FusedCode
-from minusgrad.potential.term_kernels import TermKernels
+from minusgrad.potential.term_kernels import TermSweep
 from minusgrad.symbolic.plain_python import evaluate
 from minusgrad.symbolic.tensors import Tensor
 from minusgrad_elastic import generators
@@ -562,9 +562,9 @@ def summed_up(made_of, values, functions):
     return Tensor(shape, entries, functions) if shape else entries[0]
 
 
-def transposed(right, self, wanted, t):
+def transposed(right, self, t):
     """The stress of each element transposed."""
-    found = right(self, wanted, t)
+    found = right(self, t)
     found.slopes = {a: np.swapaxes(p, -1, -2) if p.ndim == 3 else p for a, p in found.slopes.items()}
     return found
 
@@ -580,7 +580,7 @@ MUTANTS = {
         ),
         matrices,
     ),
-    "stress transposed": (method(TermKernels, "sweep", transposed), matrices),
+    "stress transposed": (method(TermSweep, "__call__", transposed), matrices),
     "any weights will do": (
         lambda patch: patch.setattr(terms, "check_weights", lambda *_: None),
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),

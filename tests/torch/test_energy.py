@@ -123,8 +123,10 @@ def block(u: Any, name: str) -> torch.Tensor:
 def test_a_part_of_what_is_asked_costs_no_other_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
     u = energy(a_potential())
     asked = []
-    sweep = u._potential.sweep
-    monkeypatch.setattr(u._potential, "sweep", lambda wanted, t: asked.append(wanted) or sweep(wanted, t))
+    swept = u._potential._swept
+    monkeypatch.setattr(
+        u._potential, "_swept", lambda wanted, *more: asked.append(wanted) or swept(wanted, *more)
+    )
     x, m = u.start("x").requires_grad_(), u.start("m")
     u(x=x, m=m).backward()
     assert [(set(one.gradient), one.slopes) for one in asked] == [({"x"}, ())]
@@ -366,8 +368,10 @@ def test_kernels_read_and_write_the_memory_of_tensors(monkeypatch: pytest.Monkey
         show(self, place, address, *more)
 
     monkeypatch.setattr(context, "set_arg_external_array_with_shape", showing)
-    made, empty = [], minusgrad.torch.tensors.empty
-    monkeypatch.setattr(minusgrad.torch.tensors, "empty", lambda *a: made.append(empty(*a)) or made[-1])
+    made, guests = [], minusgrad.torch.tensors
+    for name in ("empty", "new_in"):
+        make = getattr(guests, name)
+        monkeypatch.setattr(guests, name, lambda *a, make=make: made.append(make(*a)) or made[-1])
     u = energy(a_potential())
     several = [u.start("x").requires_grad_() for _ in range(3)]
     for x in several:  # all alive, so that no two have one place
@@ -379,6 +383,40 @@ def test_kernels_read_and_write_the_memory_of_tensors(monkeypatch: pytest.Monkey
         assert {x.data_ptr(), made[-1].data_ptr()} <= set(shown)
     own = u._seats["x"]
     assert own.at is own.own
+
+
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_a_tensor_that_is_changed_in_place_is_read_again(precision: str) -> None:
+    """Kernels are kept from call to call, and no numbers of a call before."""
+    u, x = energy(a_potential(precision=precision)), energy(a_potential(precision=precision)).start("x")
+    slopes = []
+    for shift in (0.0, 0.5, 0.25):
+        x += shift
+        given, fresh = x.detach().requires_grad_(), x.clone().requires_grad_()
+        value, new = u(x=given), energy(a_potential(precision=precision))(x=fresh)
+        assert value.item() == new.item()
+        assert (value.dtype, value.shape) == (x.dtype, ())
+        value.backward()
+        new.backward()
+        assert torch.equal(given.grad, fresh.grad)
+        slopes.append(given.grad)
+    given.data = torch.zeros_like(x)  # other memory
+    other = torch.zeros_like(x).requires_grad_()
+    assert u(x=given).item() == energy(a_potential(precision=precision))(x=other).item()
+    assert not torch.equal(slopes[0], slopes[1]), "gradients of a call are not those of the call before"
+
+
+def test_gradients_of_calls_share_no_memory() -> None:
+    u = energy(a_potential())
+    x = u.start("x").requires_grad_()
+    first, second = u(x=x), u(x=x)
+    (one,) = torch.autograd.grad(first, x, retain_graph=True)
+    kept = one.clone()
+    one.zero_()
+    (again,) = torch.autograd.grad(first, x)
+    (other,) = torch.autograd.grad(second, x)
+    assert torch.equal(again, kept)
+    assert torch.equal(other, kept)
 
 
 def test_tensors_of_numpy_memory_are_read_where_they_lie() -> None:

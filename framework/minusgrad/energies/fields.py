@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -441,6 +442,8 @@ def _refuse_the_time(name: str) -> None:
 
 MOST_COLUMNS = 1024
 """The most columns of `ordered_sum`: a power of two."""
+FEW_COLUMNS = 64
+"""Up to so many numbers `ordered_sum` adds floats of Python."""
 
 
 def columns_of(count: int) -> int:
@@ -448,13 +451,24 @@ def columns_of(count: int) -> int:
     return min(MOST_COLUMNS, 1 << max(count - 1, 0).bit_length())
 
 
+def sum_of_few(numbers: list[float]) -> float:
+    """`ordered_sum` of up to `FEW_COLUMNS` numbers: the same tree, for which arrays take longer."""
+    numbers = numbers + [0.0] * (columns_of(len(numbers)) - len(numbers))
+    while len(numbers) > 1:
+        half = len(numbers) // 2
+        numbers = [*map(add, numbers[:half], numbers[half:])]
+    return numbers[0] + 0.0
+
+
 def ordered_sum(values: np.ndarray) -> float:
     """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree.
 
     A short array takes only part of the tree. Number k is in column k % `columns_of`.
     """
-    flat = np.ravel(values).astype(np.float64, copy=False)
+    flat = np.asarray(values, np.float64).ravel()
     width = columns_of(len(flat))
+    if width <= FEW_COLUMNS:
+        return sum_of_few(flat.tolist())
     padded = np.zeros(-(-max(len(flat), 1) // width) * width)
     padded[: len(flat)] = flat
     sums = np.add.reduce(padded.reshape(-1, width), axis=0)

@@ -465,7 +465,7 @@ def short_loops_serial(code: Code) -> Code:
     Waking the pool takes 10 us, in which one thread executes some `SHORT` statements. Loops of up to `GRAIN`
     turns are left to one thread in any case.
     """
-    if runtime.arch() != "cpu" or code.slices is not None:
+    if runtime.arch() != "cpu" or (code.slices is not None and code.slices.long(code.text)):
         return code
     shapes = {name: taken(array) for name, array in code.arrays.items()}
     text = ""
@@ -475,7 +475,7 @@ def short_loops_serial(code: Code) -> Code:
         flat = loop.count("for ") == 1
         short = turns <= GRAIN or (flat and turns * loop.count("\n") <= SHORT)
         text += f"ti.loop_config(serialize=True)\n{loop}" if short else loop
-    return replace(code, text=text)
+    return replace(code, text=text, slices=None)
 
 
 def on_one_thread(code: Code, work: int, most: int = 1 << 17) -> Code:

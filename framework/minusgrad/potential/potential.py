@@ -8,9 +8,10 @@ evaluated, in the order of the maps, and dU/dy is propagated back through the ma
 Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest"; the time is "t".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,16 @@ from ..energies.constraint import Constraint
 from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
-from ..engine import storage
+from ..engine import runtime, storage
 from ..errors import EnergyError
 from .far_pairs.tree_kernels import TreeKernels
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
+from .requests.prepared_sweep import LentTargets, PreparedSweep
 from .requests.request_plan import RequestPlan
 from .requests.request_validation import RequestValidation
-from .requests.term_request import add_answer, owner
+from .requests.term_request import owner
 from .slope import Slope
 from .staged.staged_term import StagedTerm
 from .term_kernels import TermKernels
@@ -123,7 +125,8 @@ class Potential:
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians.use(emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
-        self._plans: dict[tuple, RequestPlan] = {}
+        self._plans: dict[tuple, PreparedSweep] = {}
+        self._lent: dict[tuple, LentTargets] = {}
         for kept in (self._outputs, self._tangents):
             for name in [n for n, array in kept.items() if array.shape != self.fields[n].shape]:
                 del kept[name]
@@ -247,7 +250,7 @@ class Potential:
             self.chain.refresh(t, ())
         elif request.only_seeds and self.fixed and key in self._plans:
             if key not in self._needed:
-                read = self._plans[key].read(self._owners, self._kernels)
+                read = self._plans[key].plan.read(self._owners, self._kernels)
                 self._needed[key] = self.chain.needed(read)
             self.chain.refresh(t, self._needed[key])
         else:
@@ -373,7 +376,7 @@ class Potential:
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
-        self.sweep(DerivativeRequest(gradient=targets), t)
+        self._swept_into(targets, t, value=False)
 
     def seconds(self, fields: Iterable[str], t: float = 0.0) -> float:
         """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
@@ -385,7 +388,7 @@ class Potential:
 
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
         """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
-        return self.sweep(DerivativeRequest(value=True, gradient=targets), t).value
+        return self._swept_into(targets, t, value=True).value
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
@@ -404,30 +407,52 @@ class Potential:
         `EnergyError` for a name without a derivative, an array that is given twice, and changes of staged
         energies.
         """
-        if not {*request.gradient, *request.product}.isdisjoint((self.fields.box_name,)):
+        if self.fields.box_name in request.gradient or self.fields.box_name in request.product:
             return self._swept_with_box(request, t)
-        key = request.key({*request.gradient, *request.product})
-        if request.tangents or key not in self._plans:
+        return self._swept(request, request.key({*request.gradient, *request.product}), t)
+
+    def repeated(self, request: DerivativeRequest) -> Callable[[float], Derivatives]:
+        """`sweep` of a request without tangents that is made often, as a function of time.
+
+        The request's mappings must stay as they are.
+        """
+        if self.fields.box_name in request.gradient:
+            return partial(self.sweep, request)
+        return partial(self._swept, request, request.key({*request.gradient}))
+
+    def _swept(self, request: DerivativeRequest, key: tuple, t: float) -> Derivatives:
+        """`sweep` without the box; `key`: that of the request."""
+        prepared = None if request.tangents else self._plans.get(key)
+        if prepared is None:
             self._validation.check(request)
-        self._prepare(request, key, t)  # where elements have changed, all plans are dropped
-        plan = None if request.tangents else self._plans.get(key)
-        if plan is None:
-            tangents = self.chain.with_outputs(request.tangents, t)
-            plan = self.plan(request, tangents)
+        self._prepare(request, key, t)
+        if prepared is None or self._changing:  # where elements have changed, all plans were dropped
+            prepared = None if request.tangents else self._plans.get(key)
+        if prepared is None:
+            plan = self.plan(request, self.chain.with_outputs(request.tangents, t))
+            prepared = PreparedSweep(plan, self._owners, self._kernels)
             if not request.tangents:
-                self._plans[key] = plan
-        for array in plan.zeroed:
-            array.fill(0)
-        for into, seed in plan.seeded:
-            storage.store(into, seed)
-        total = Derivatives()
-        for name, part in plan.requests.items():
-            add_answer(total, name, self._owners[name], self._kernels[name].sweep(part, t))
-        for into, array in plan.copied:
-            storage.store(into, array)
+                self._plans[key] = prepared
+        total = prepared(t)
         for names, values in ((request.slopes, total.slopes), (request.changes, total.changes)):
-            values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
+            if names:
+                values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return total
+
+    def _swept_into(self, targets: Mapping[str, Any], t: float, value: bool) -> Derivatives:
+        """U, if `value`, and gradients; into arrays of NumPy without a kernel of their own."""
+        key = (value, *targets)
+        if (lent := self._lent.get(key)) is None and self._lends(targets):
+            lent = self._lent[key] = LentTargets(self.fields, value, tuple(targets))
+        if lent is None or not lent.suit(targets):
+            return self.sweep(DerivativeRequest(value=value, gradient=targets), t)
+        with lent.lending(targets):
+            return self._swept(lent.request, lent.key, t)
+
+    def _lends(self, targets: Mapping[str, Any]) -> bool:
+        """True if gradients by these fields can be lent arrays: fields of one size, in NumPy's memory."""
+        known = all(name in self.fields and name != self.fields.box_name for name in targets)
+        return known and self.fixed and runtime.arch() == "cpu"
 
     def _swept_with_box(self, request: DerivativeRequest, t: float) -> Derivatives:
         """`sweep` with the box among the fields: its derivatives are sums over all elements."""

@@ -1,6 +1,6 @@
 """The kernels of one term of a potential, compiled at their first use."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
 from ..codegen.one_thread.scattered_loops import ScatteredLoops
 from ..codegen.term_loops import Emitter
-from ..energies.fields import MOST_COLUMNS, ordered_sum
+from ..energies.fields import FEW_COLUMNS, MOST_COLUMNS, ordered_sum, sum_of_few
 from ..energies.roles import Time
 from ..energies.term import Term
 from ..energies.values.element_data import require_range
@@ -36,7 +36,7 @@ class TermKernels:
         self._proven: set[str] = set()
         self._sums: dict[int, ColumnSums] = {}
         self._emitted: dict[str, Sweep] = {}
-        self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], Code, DerivativeRequest]] = {}
+        self._sweeps: dict[tuple, TermSweep] = {}
 
     def serves(self, term: Term) -> bool:
         """True if they are the kernels of a term with its present elements."""
@@ -70,26 +70,32 @@ class TermKernels:
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
+        return self._resolved(wanted)(t)
+
+    def prepared(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
+        """`sweep` for this request as a function of time, until the next request with tangents."""
+        return self._resolved(wanted)
+
+    def _resolved(self, wanted: DerivativeRequest) -> "TermSweep":
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.read:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
         key = wanted.key(self.emitter.term.read)
         if key not in self._sweeps:
             code, buffers = self.emitter.totalled(wanted)
-            if isinstance(self.emitter, MapLoops):
-                code = short_loops_serial(code)
+            code = self._with_short_loops(code)
             # the request keeps the arrays that the key names
-            self._sweeps[key] = self._kernel(code), buffers, code, wanted
-        launch, buffers, code, _ = self._sweeps[key]
-        self._launched(launch, wanted, code, t)
-        found = {name: self._rows(buffer, self._is_summed(name)) for name, buffer in buffers.items()}
-        value = ordered_sum(found["total"]) if wanted.value else 0.0
-        slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
-        return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
+            self._sweeps[key] = TermSweep(self, self._kernel(code), buffers, code, wanted)
+        return self._sweeps[key]
+
+    def _with_short_loops(self, code: Code) -> Code:
+        """The code with its short loops on one thread; of changing elements the number decides nothing."""
+        lasting = isinstance(self.emitter, MapLoops) or self._elements.fixed
+        return short_loops_serial(code) if lasting else code
 
     def arrays(self, wanted: DerivativeRequest) -> set[int]:
         """The ids of the arrays that the kernel of a sweep names, after the sweep."""
-        code = self._sweeps[wanted.key(self.emitter.term.read)][2]
+        code = self._sweeps[wanted.key(self.emitter.term.read)].code
         return {id(array) for array in code.arrays.values()}
 
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
@@ -187,10 +193,52 @@ class TermKernels:
         """The buffer that loops fill: ELEMENTS or BLOCKS; on a device sums of its rows, if `summed`."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
+            code = self._with_short_loops(code)
             self._launches[what] = self._kernel(code), buffer, code
         launch, buffer, code = self._launches[what]
         self._launched(launch, DerivativeRequest(value=True), code, t)
         return self._rows(buffer, summed)
+
+
+class TermSweep:
+    """The kernel of one request to a term, and its buffers; a call returns the derivatives at time t."""
+
+    __slots__ = ("_buffers", "_kernels", "_total", "_wanted", "code", "launch")
+
+    def __init__(
+        self,
+        kernels: TermKernels,
+        launch: BoundKernel,
+        buffers: Mapping[str, Any],
+        code: Code,
+        wanted: DerivativeRequest,
+    ):
+        self._kernels, self.launch, self._buffers = kernels, launch, buffers
+        self.code, self._wanted = code, wanted
+        self._total = self._view() if wanted.value and len(buffers) == 1 else None
+
+    def _view(self) -> np.ndarray | None:
+        """The numbers whose sum is U, in the memory that the kernel writes; None where they are copied."""
+        if runtime.arch() != "cpu" or not self._kernels.term.elements.fixed:
+            return None
+        numbers = self._kernels.emitter.rows(self._buffers["total"]).reshape(-1)
+        return numbers if np.shares_memory(numbers, self._buffers["total"]) else None
+
+    def __call__(self, t: float) -> Derivatives:
+        kernels, wanted = self._kernels, self._wanted
+        kernels._launched(self.launch, wanted, self.code, t)
+        if not self._buffers:
+            return Derivatives()
+        if self._total is not None:
+            few = len(self._total) <= FEW_COLUMNS
+            return Derivatives(sum_of_few(self._total.tolist()) if few else ordered_sum(self._total))
+        found = {
+            name: kernels._rows(buffer, kernels._is_summed(name)) for name, buffer in self._buffers.items()
+        }
+        value = ordered_sum(found["total"]) if wanted.value else 0.0
+        slopes = {a: kernels._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
+        changes = {a: kernels._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes}
+        return Derivatives(value, slopes, changes)
 
 
 class MapKernels:

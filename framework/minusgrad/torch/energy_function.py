@@ -10,6 +10,7 @@ together if an input requires a gradient.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import torch
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
-from ..codegen.derivative_request import DerivativeRequest
+from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..engine import storage
 from ..engine.runtime import ENGINE
 from ..engine.storage import ArraySlot
@@ -80,14 +81,14 @@ class Energy(guests.Lasting):
         self._into, self._along = (
             {n: storage.vacant(seat.shape, fields.dtype) for n, seat in self._seats.items()} for _ in range(2)
         )
-        self._sweeps: dict[tuple[str, ...], DerivativeRequest] = {}
+        self._sweeps: dict[tuple[str, ...], tuple[DerivativeRequest, Callable[[float], Derivatives]]] = {}
 
     @guests.eager
     def __call__(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> torch.Tensor:
         given, members = called(self.guests, tensors, more, batch)
-        return applied(_Value, self, given, members, torch.is_grad_enabled())
+        return applied(_Value, self, given, (members, torch.is_grad_enabled()))
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of the default value of input `name`."""
@@ -107,8 +108,12 @@ class Energy(guests.Lasting):
         if wanted not in self._sweeps:
             fields = {n: self._into[n] for n in wanted if n in self._seats}
             others = tuple(n for n in wanted if n not in self._seats)
-            self._sweeps[wanted] = DerivativeRequest(value=True, gradient=fields, slopes=others)
-        asked, values = self._sweeps[wanted], list[float]()
+            request = DerivativeRequest(value=True, gradient=fields, slopes=others)
+            self._sweeps[wanted] = request, self._potential.repeated(request)
+        asked, sweep = self._sweeps[wanted]
+        if members.count is None and wanted:
+            return self._of_one(given, wanted, asked, sweep)
+        values = list[float]()
         found = self._rows(members, wanted)
         into = {n: found[n] for n in asked.gradient}
         with ENGINE, self._blamed():
@@ -117,12 +122,30 @@ class Energy(guests.Lasting):
                     if not wanted:
                         values.append(self._potential.value(t))
                         continue
-                    swept = self._potential.sweep(asked, t)
+                    swept = sweep(t)
                 values.append(swept.value)
                 for n in asked.slopes:
                     members.row(found[n], k)[...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
-        value = values[0] if members.count is None else values
-        return torch.tensor(value, dtype=self._precision, device=guests.device()), [*found.values()]
+        if members.count is None:
+            return guests.number(values[0], self._precision), [*found.values()]
+        value = torch.tensor(values, dtype=self._precision, device=guests.device())
+        return value, [*found.values()]
+
+    def _of_one(
+        self,
+        given: Mapping[str, torch.Tensor],
+        wanted: Sequence[str],
+        asked: DerivativeRequest,
+        sweep: Callable[[float], Derivatives],
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """`evaluate` without a batch, with some derivatives."""
+        with ENGINE, self._blamed(), (visit := self._at(given, {}, {})) as t:
+            found = {n: visit.new(slot, self._precision) for n, slot in asked.gradient.items()}
+            swept = sweep(t)
+        for n in asked.slopes:
+            found[n] = guests.empty(self.guests[n].shape, self.guests[n].dtype)
+            found[n][...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
+        return guests.number(swept.value, self._precision), [found[n] for n in wanted]
 
     def product(
         self,
@@ -152,7 +175,6 @@ class Energy(guests.Lasting):
         """Uninitialised tensors for a derivative by each of these inputs, one row for each member."""
         return {n: guests.empty(members.shape(self.guests[n].shape), self.guests[n].dtype) for n in names}
 
-    @contextmanager
     def _member(
         self,
         k: int,
@@ -161,8 +183,23 @@ class Energy(guests.Lasting):
         into: Mapping[str, torch.Tensor],
         along: Mapping[str, torch.Tensor],
         others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
-    ) -> Iterator[float]:
+    ) -> AbstractContextManager[float]:
         """Put member k's inputs in place, its rows of `into` and `along`, and others; yields its time."""
+        if members.count is None:
+            return self._at(given, into, along, others)
+        return self._named(k, members, given, into, along, others)
+
+    @contextmanager
+    def _named(
+        self,
+        k: int,
+        members: Members,
+        given: Mapping[str, torch.Tensor],
+        into: Mapping[str, torch.Tensor],
+        along: Mapping[str, torch.Tensor],
+        others: Sequence[tuple[ArraySlot, torch.Tensor]],
+    ) -> Iterator[float]:
+        """The same for a member of a batch, whose errors name it."""
         mine, moved = ({n: members.row(v, k) for n, v in some.items()} for some in (into, along))
         with members.named(k), self._at(members.of_member(given, k), mine, moved, others) as t:
             yield t
@@ -175,8 +212,10 @@ class Energy(guests.Lasting):
         others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
     ) -> "Visit":
         seats = [(self._seats[n], tensor) for n, tensor in given.items() if n in self._seats]
-        seats += [(self._into[n], tensor) for n, tensor in into.items()]
-        seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
+        if into:
+            seats += [(self._into[n], tensor) for n, tensor in into.items()]
+        if along:
+            seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
         seats += others
         for name, one in self._inputs.items():
             one.put(given.get(name))
@@ -188,8 +227,14 @@ class Visit:
 
     __slots__ = ("_seats", "_t")
 
-    def __init__(self, seats: Sequence[tuple[ArraySlot, torch.Tensor]], t: float):
+    def __init__(self, seats: list[tuple[ArraySlot, torch.Tensor]], t: float):
         self._seats, self._t = seats, t
+
+    def new(self, place: ArraySlot, dtype: torch.dtype) -> torch.Tensor:
+        """A new tensor for the output of kernels, in whose memory a slot is until the end."""
+        made = guests.new_in(place, dtype)
+        self._seats.append((place, made))
+        return made
 
     def __enter__(self) -> float:
         try:
@@ -224,28 +269,23 @@ class _Value(Function):
     """U; its gradient is computed with it if a graph is `recorded`."""
 
     @staticmethod
-    def forward(
-        ctx: Any, energy: Energy, names: Any, members: Members, recorded: bool, *tensors: torch.Tensor
-    ) -> Any:
-        needed = zip(names, ctx.needs_input_grad[4:], strict=True)
-        wanted = tuple(n for n, yes in needed if yes and recorded)
+    def forward(ctx: Any, energy: Energy, names: Any, more: Any, *tensors: torch.Tensor) -> Any:
+        members, recorded = more
+        wanted = tuple(compress(names, ctx.needs_input_grad[3:])) if recorded else ()
         value, found = energy.evaluate(members, dict(zip(names, tensors, strict=True)), wanted)
-        ctx.energy, ctx.names, ctx.members, ctx.wanted = energy, names, members, wanted
+        ctx.call = energy, names, members, wanted
         ctx.save_for_backward(*tensors, *found)
         return value
 
     @staticmethod
-    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[Any, ...]:
-        (slope,) = slopes
+    def backward(ctx: Any, slope: torch.Tensor) -> tuple[Any, ...]:
+        energy, names, members, wanted = ctx.call
         saved = ctx.saved_tensors  # once: PyTorch's checkpoints unpack it at each access
-        tensors, found = saved[: len(ctx.names)], saved[len(ctx.names) :]
+        tensors, found = saved[: len(names)], saved[len(names) :]
         if torch.is_grad_enabled():
-            found = _Gradient.apply(ctx.energy, ctx.names, ctx.members, ctx.wanted, found, *tensors)
-        gradient = {
-            n: ctx.members.summed(n, ctx.members.weighted(slope, one))
-            for n, one in zip(ctx.wanted, found, strict=True)
-        }
-        return None, None, None, None, *(gradient.get(n) for n in ctx.names)
+            found = _Gradient.apply(energy, names, members, wanted, found, *tensors)
+        slopes = {n: members.along(n, slope, one) for n, one in zip(wanted, found, strict=True)}
+        return None, None, None, *map(slopes.get, names)
 
 
 class _Gradient(Function):

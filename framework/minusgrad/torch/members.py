@@ -36,10 +36,10 @@ class Members:
     own: frozenset[str]
 
     @classmethod
-    def of(cls, known: Mapping[str, Guest], given: Mapping[str, torch.Tensor], count: int | None) -> Self:
-        """Raises `TensorError` if there is a batch and no input has its dimension."""
+    def of(cls, known: Mapping[str, Guest], given: Mapping[str, torch.Tensor], count: int) -> Self:
+        """Raises `TensorError` if no input has the dimension of a batch of so many."""
         own = frozenset(name for name, one in given.items() if one.dim() > len(known[name].shape))
-        if count is not None and not own:
+        if not own:
             raise TensorError(UNNAMED.format(count=count))
         return cls(count, own)
 
@@ -59,9 +59,12 @@ class Members:
         """The inputs of member k."""
         return {name: one[k] if name in self.own else one for name, one in given.items()}
 
-    def weighted(self, weights: torch.Tensor, every: torch.Tensor) -> torch.Tensor:
-        """Each member's part times its own number, by differentiable operations."""
-        return weights.reshape(weights.shape + (1,) * (every.dim() - weights.dim())) * every
+    def along(self, name: str, weights: torch.Tensor, every: torch.Tensor) -> torch.Tensor:
+        """The slopes by an input: each member's part times its own number; differentiable."""
+        if self.count is None:
+            return weights * every
+        weights = weights.reshape(weights.shape + (1,) * (every.dim() - weights.dim()))
+        return self.summed(name, weights * every)
 
     def summed(self, name: str, every: torch.Tensor) -> torch.Tensor:
         """The derivative by an input, from those of the members: their sum, if they share the input."""
@@ -79,6 +82,10 @@ class Members:
             if self.count is None:
                 raise
             raise type(error)(f"member {k}: {error}") from error
+
+
+ALONE = Members(None, frozenset())
+"""A call without a batch: its inputs have the shapes of one member's."""
 
 
 class Collected:
@@ -138,4 +145,4 @@ def called(
     """The checked arguments of a call by name, and its members. Raises `TensorError`."""
     count = counted(batch)
     given = guests.taken(known, guests.named(tensors, more), count)
-    return given, Members.of(known, given, count)
+    return given, ALONE if count is None else Members.of(known, given, count)

@@ -6,6 +6,7 @@ they take the tensors. Only the values of parameters and data are copied.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -52,7 +53,10 @@ class Guest:
 
     def taken(self, given: Any, batch: int | None = None) -> torch.Tensor:
         """The checked tensor, of one member or a batch; a plain number becomes one. Raises `TensorError`."""
-        if isinstance(given, int | float) and not self.shape:
+        if isinstance(given, torch.Tensor):
+            if given.dtype is self.dtype and given.shape == self.shape and self._suits(given):
+                return given
+        elif isinstance(given, int | float) and not self.shape:
             return torch.tensor(given, dtype=self.dtype, device=device())
         refuse_others(self.name, given)
         if given.dtype is not self.dtype:
@@ -73,6 +77,13 @@ class Guest:
             )
         return given
 
+    def _suits(self, given: torch.Tensor) -> bool:
+        """True if kernels can take its memory. Raises `TensorError` for a tensor of torch.func."""
+        if given.layout is not torch.strided or given.device != _device(device()):
+            return False
+        refuse_transformed(given)
+        return given.is_contiguous()
+
     def _needed(self, got: Sequence[int], batch: int | None) -> str:
         """The shapes that it may have, and the one that it has; says how a batch is given."""
         if batch is not None:
@@ -92,7 +103,7 @@ def refuse_others(name: str, given: Any) -> None:
 
 def refuse_elsewhere(name: str, given: torch.Tensor, or_else: str = "") -> None:
     """Raises `TensorError` for a tensor on another device than the engine's."""
-    if given.device != torch.device(device()):
+    if given.device != _device(device()):
         raise TensorError(
             f"'{name}': needs device {device()}, the engine's, got {given.device};"
             f' use .to("{device()}"){or_else}'
@@ -116,6 +127,11 @@ def device() -> str:
     if arch not in ("cpu", "cuda"):
         raise TensorError(f"[runtime] arch: needs cpu or cuda to share memory with PyTorch, got {arch}")
     return "cuda:0" if arch == "cuda" else arch
+
+
+@cache
+def _device(name: str) -> torch.device:
+    return torch.device(name)
 
 
 def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,11 +167,32 @@ def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device=device())
 
 
+def number(value: float, dtype: torch.dtype) -> torch.Tensor:
+    """A number as a tensor of shape () on the engine's device; infinite beyond the range of f32."""
+    if dtype is torch.float64 and runtime.arch() == "cpu":
+        return torch.from_numpy(np.array(value))  # a third of the time of the other
+    return torch.tensor(value, dtype=dtype, device=device())
+
+
+def new_in(place: ArraySlot, dtype: torch.dtype) -> torch.Tensor:
+    """A new tensor, uninitialised, whose memory `place` uses until `place.leave()`."""
+    if isinstance(place.own, np.ndarray):
+        array = np.empty(place.shape, place.dtype)
+        made = torch.from_numpy(array)
+        place.lend(array, made.data_ptr())
+    else:
+        made = empty(place.shape, dtype)
+        place.lend(made)
+    return made
+
+
 def seat(place: ArraySlot, tensor: torch.Tensor) -> None:
     """Make `place` use the memory of a contiguous tensor, until `place.leave()`."""
     refuse_transformed(tensor)
-    plain = tensor.detach().resolve_neg()
-    if plain.device.type == "cpu" and isinstance(place.own, np.ndarray):
+    plain = tensor.detach()
+    if plain.is_neg():
+        plain = plain.resolve_neg()
+    if plain.is_cpu and isinstance(place.own, np.ndarray):
         place.lend(plain.numpy(), plain.data_ptr())
     else:
         place.lend(plain)

@@ -7,7 +7,8 @@ With u(i, j) = u(j, i), the force on node i, and the derivative by its fields, i
 those of b are of other nodes. All is derived of this one function, with the tree as it is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,9 @@ class TreeKernels(TermKernels):
         slopes = {a: values + far.slopes[a] for a, values in near.slopes.items()}
         changes = {a: values + far.changes[a] for a, values in near.changes.items()}
         return Derivatives(near.value + far.value, slopes, changes)
+
+    def prepared(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
+        return partial(self.sweep, wanted)
 
     def arrays(self, wanted: DerivativeRequest) -> set[int]:
         return super().arrays(wanted) | {id(field.array) for field in self.term.fields.values()}

@@ -96,6 +96,8 @@ def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> t
 def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, answer: Derivatives) -> None:
     """Add a term's derivatives to those of the sum, under the names of the potential."""
     total.value += answer.value
+    if not answer.slopes and not answer.changes:
+        return
     if isinstance(part, Slope):
         for argument, values in answer.slopes.items():
             total.slopes[argument] = total.slopes.get(argument, 0.0) + values
