@@ -56,7 +56,7 @@ def cases() -> Iterator[Case]:
         count=calls,
         unit="ns a call",
         base=TAICHI,
-        goals=(Goal(TAICHI, 3.0),),
+        goals=(Goal(TAICHI, 2.0),),
         about={"N": N, "calls": calls},
     )
 

@@ -24,6 +24,7 @@ WORKS = {
     "evolution": "programs in time: value and gradient of a whole run",
     "first_call": "the cold first call",
     "energies": "every shipped energy",
+    "small_systems": "what a call costs: 256 bodies, 384 tetrahedra",
     "scaling": "time against size and cores",
     "saving": "a state of 128 MB on its way to disk",
     "ensembles": "1,024 members of small systems, and gradients of their runs",
