@@ -49,7 +49,7 @@ def in_numba(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
     return call
 
 
-def in_torch(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
+def in_torch(x: np.ndarray, m: np.ndarray, eps: float, device: str = "cpu") -> Call:
     """The closed form; the compiler fuses it, so that no matrix of pairs is made."""
     torch = peer("torch")
 
@@ -59,11 +59,14 @@ def in_torch(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
         return torch.stack([m * (w * dx).sum(1), m * (w * dy).sum(1), m * (w * dz).sum(1)])
 
     compiled = torch.compile(forces)
-    parts = [torch.tensor(np.ascontiguousarray(c)) for c in (*x.T, m)]
+    parts = [torch.tensor(np.ascontiguousarray(c), device=device) for c in (*x.T, m)]
 
     def call() -> Any:
         with torch.no_grad():
-            return compiled(*parts).T
+            found = compiled(*parts).T
+        if device != "cpu":
+            torch.cuda.synchronize()
+        return found
 
     return call
 
@@ -104,7 +107,7 @@ def in_jax_by_gradient(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
     return lambda: jax.block_until_ready(gradient(x, m))
 
 
-def in_warp(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
+def in_warp(x: np.ndarray, m: np.ndarray, eps: float, device: str = "cpu") -> Call:
     """A kernel a target; Warp takes one thread on the CPU."""
     wp = peer("warp")
     pull, number, vector = warp_pull(x.dtype.type, eps)
@@ -114,11 +117,12 @@ def in_warp(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
         i = wp.tid()
         g[i] = pull(x, m, i) * m[i]
 
-    given = [wp.array(x, dtype=vector, device="cpu"), wp.array(m, dtype=number, device="cpu")]
-    out = wp.zeros(len(x), dtype=vector, device="cpu")
+    given = [wp.array(x, dtype=vector, device=device), wp.array(m, dtype=number, device=device)]
+    out = wp.zeros(len(x), dtype=vector, device=device)
 
     def call() -> Any:
-        wp.launch(forces, dim=len(x), inputs=[*given, out], device="cpu")
+        wp.launch(forces, dim=len(x), inputs=[*given, out], device=device)
+        wp.synchronize_device(device)
         return out
 
     return call

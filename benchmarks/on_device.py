@@ -34,9 +34,9 @@ from minusgrad.errors import UserError
 from minusgrad_laser.dose.spots import stencil_dose
 from minusgrad_laser.losses.pixel_differences import dose_l2
 
-from . import ensembles, gravity_forces, neo_hookean, torch_call
+from . import device_peers, ensembles, gravity_forces, neo_hookean, torch_call
 from .harness import session
-from .harness.cases import error, numbers
+from .harness.cases import MissingColumnError, error, numbers
 from .harness.process import ROOT, environment
 from .harness.session import Settings
 from .laser_post import Path4, Result, Scaled, Task, expected, task
@@ -91,6 +91,8 @@ def run(asked: argparse.Namespace) -> int:
             continue
         print(f"{name} ...", file=sys.stderr, flush=True)
         figures.append(work(SIZES[name][quick], limits))
+        if name == "gravity":
+            figures += beside_gravity(SIZES[name][quick], figures[-1])
     device = devices.used()
     document = {
         "device": asdict(device) if device else {"name": platform.processor()},
@@ -99,7 +101,7 @@ def run(asked: argparse.Namespace) -> int:
         "quick": quick,
         "limits": limits,
         "figures": [asdict(figure) for figure in figures],
-        "not measured": "torch.compile, JAX, Warp, CUDA by hand",
+        "not measured": "peers of works but gravity",
     }
     file = asked.json or RESULTS / f"{_slug(document)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +172,25 @@ def gravity(n: int, limits: dict[str, float]) -> Figure:
     off = error(numbers(call())[: gravity_forces.SHOWN], gravity_forces.expected(x, m))
     part = PAIR * n * n / seconds / limits["flops"]
     return _figure("gravity", f"{n:,} bodies", seconds, first, off, part, "of peak")
+
+
+def beside_gravity(n: int, own: Figure) -> list[Figure]:
+    """The same forces by peers, as multiples of our time; a line says why one was not measured."""
+    x, m = gravity_forces.bodies(n, "f32")
+    found = []
+    for name, make in device_peers.gravity(runtime.arch()).items():
+        work = f"gravity, {name}"
+        try:
+            call = make(x, m, gravity_forces.SOFTENING)
+        except MissingColumnError as reason:
+            found.append(Figure(work, f"not measured: {reason}", 0.0, 0.0, 0.0, None, "", ""))
+            continue
+        first, seconds = fastest(call)
+        off = error(numbers(call())[: gravity_forces.SHOWN], gravity_forces.expected(x, m))
+        where = "" if runtime.arch() == "cuda" else ", on the CPU"
+        times = seconds / own.seconds
+        found.append(Figure(work, f"{n:,} bodies{where}", seconds, first, off, times, "times ours", ""))
+    return found
 
 
 def tetrahedra(parts: tuple[int, int, int], limits: dict[str, float]) -> Figure:

@@ -115,10 +115,10 @@ Cases = Iterator[Case]
 
 
 def numbers(array: Any) -> np.ndarray:
-    """Anybody's array in f64: NumPy's, torch's, JAX's, Warp's, Taichi's."""
+    """Anybody's array in f64: NumPy's, torch's, JAX's, Warp's, Taichi's, numba's."""
     if hasattr(array, "detach"):
-        array = array.detach()
-    for name in ("to_numpy", "numpy"):
+        array = array.detach().cpu()
+    for name in ("copy_to_host", "to_numpy", "numpy"):
         if hasattr(array, name):
             array = getattr(array, name)()
             break

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from minusgrad.engine import devices
 from tests.support import instances
 from tests.support.command import minusgrad
 
@@ -25,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
     chain_of_rods,
+    device_peers,
     double_pendula,
     energies,
     ensembles,
@@ -518,3 +520,26 @@ def test_a_wheel_has_no_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(benchmarks, "__file__", str(tmp_path / "a" / "b" / "app" / "verbs" / "benchmarks.py"))
     assert cli.main(["bench"]) == 2
     assert "not part of a wheel" in capsys.readouterr().err
+
+
+SLOW_PEERS = [pytest.param(name, marks=pytest.mark.long) for name in ("JAX", "torch.compile", "CUDA by hand")]
+
+
+@pytest.mark.parametrize("name", ["Warp", *SLOW_PEERS])
+def test_peers_on_a_device_are_right(name: str) -> None:
+    """Beside another architecture than CUDA they run on the CPU; here is no simulator of CUDA."""
+    x, m = gravity_forces.bodies(256, "f32")
+    try:
+        call = device_peers.gravity("vulkan")[name](x, m, gravity_forces.SOFTENING)
+    except MissingColumnError as reason:
+        pytest.skip(str(reason))
+    found = cases.numbers(call())[: gravity_forces.SHOWN]
+    assert cases.error(found, gravity_forces.expected(x, m)) < 1e-5
+
+
+@pytest.mark.skipif(bool(devices.devices("cuda")), reason="has CUDA")
+@pytest.mark.parametrize("name", device_peers.gravity("cuda"))
+def test_a_peer_without_cuda_is_not_measured(name: str) -> None:
+    x, m = gravity_forces.bodies(256, "f32")
+    with pytest.raises(MissingColumnError):
+        device_peers.gravity("cuda")[name](x, m, 0.1)

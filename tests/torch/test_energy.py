@@ -17,6 +17,7 @@ import torch
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, ti
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime, storage
+from minusgrad.engine.kernels import BoundKernel
 from minusgrad.errors import EnergyError, SceneError, TensorError, pip_line
 from minusgrad.plugin import Cutoff
 from minusgrad.scene.document import load
@@ -251,6 +252,33 @@ def test_two_inputs_may_share_memory() -> None:
     a = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
     u(a=a, b=a).backward()
     torch.testing.assert_close(a.grad, 3.0 * a.detach() ** 2, rtol=1e-14, atol=0.0)
+
+
+def test_on_a_gpu_kernels_wait_for_torch_and_torch_for_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's current stream ends before a launch, and the engine's work before PyTorch goes on."""
+    seen: list[str] = []
+    stream = SimpleNamespace(synchronize=lambda: seen.append("torch"))
+    launch = BoundKernel.__call__
+    fields = Fields({"x": [[1.0], [-2.0], [0.5]], "m": [1.0, 2.0, 3.0]})
+    u = energy(Potential(fields, [bind(well, fields)]))
+    x = torch.tensor([[1.0], [-2.0], [0.5]], dtype=torch.float64, requires_grad=True)
+    u(x=x).backward()  # compiles
+    monkeypatch.setattr(
+        guests, "runtime", SimpleNamespace(arch=lambda: "cuda", sync=lambda: seen.append("engine"))
+    )
+    monkeypatch.setattr(guests, "device", lambda: "cpu")
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda _: stream)
+    monkeypatch.setattr(
+        BoundKernel, "__call__", lambda self, *s: (seen.append("kernel"), launch(self, *s))[1]
+    )
+    paper, x.grad = x.grad, None
+    value = u(x=x)
+    forward = [*seen]
+    value.backward()
+    torch.testing.assert_close(x.grad, paper, rtol=0.0, atol=0.0)
+    for some in (forward, seen):
+        assert re.fullmatch(r"(torch( kernel)* engine ?)+", " ".join(some)), some
+    assert "kernel" in forward
 
 
 def test_two_calls_in_one_graph_keep_apart() -> None:
