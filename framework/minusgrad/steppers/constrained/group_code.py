@@ -2,7 +2,7 @@
 
 Newton's method, written out for the m equations and D components of a group. Locals: x_a, w_a a component
 and its inverse mass, o_i_a the Jacobian where the drift began and d_i_a that at x, g_i and L_i an equation
-and its impulse, A and r the system of an iteration (`codegen.small_systems`):
+and its impulse, A and r the system of an iteration (`codegen.one_thread.small_systems`):
 
     x = y - h W G0^T L,    (G W G0^T) dL = g / h        y: the end of the drift
 
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.element_statements import ElementStatements, Leaf
-from ...codegen.small_systems import f64, solved
+from ...codegen.one_thread.small_systems import f64, solved
 from ...codegen.statements import indented
 from ...energies.fields import Field
 from ...engine import storage

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.element_statements import ElementStatements, Leaf
-from ...codegen.small_systems import f64, solved
+from ...codegen.one_thread.small_systems import f64, solved
 from ...codegen.statements import indented
 from ...energies.fields import Field, Motion
 from ...engine import storage

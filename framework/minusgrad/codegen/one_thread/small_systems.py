@@ -1,6 +1,6 @@
 """Statements that solve a small dense system in a kernel, with its numbers in locals: A_0_0, ..., r_0, ..."""
 
-from .statements import indented
+from ..statements import indented
 
 
 def f64(number: float) -> str:
