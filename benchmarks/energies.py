@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.codegen import lane_loops
 from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.engine import runtime, storage
 from minusgrad.potential.potential import Potential
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from minusgrad import Fields, Potential, bind
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.energies.fields import Motion
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator

@@ -84,7 +84,7 @@ def test_back_is_there_transposed_in_space(system, launches):
 
 
 def test_back_is_there_transposed_in_lanes(monkeypatch, launches):
-    monkeypatch.setattr("minusgrad.codegen.lane_loops.LEAST_TUPLES", 1)
+    monkeypatch.setattr("minusgrad.codegen.element_lanes.lane_loops.LEAST_TUPLES", 1)
     one = net()
     assert one.potential.in_lanes == ["spring"]
     assert_transposed(one)

@@ -237,7 +237,7 @@ def test_our_planets_are_right():
 
 def test_our_liquid_is_right(monkeypatch: pytest.MonkeyPatch):
     """In lanes, against the loops over one target at a time."""
-    from minusgrad.codegen import lane_loops
+    from minusgrad.codegen.element_lanes import lane_loops
 
     monkeypatch.setattr(lane_loops, "LEAST_TARGETS", 1)
     case = liquid.case(4, "f64", 20)

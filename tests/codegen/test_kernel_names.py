@@ -14,8 +14,8 @@ import pytest
 
 from minusgrad import Datum, Fields, Node, Parameter, Potential, Table, Time, bind, local_energy
 from minusgrad.codegen.derivative_request import ADJOINT, DerivativeRequest
+from minusgrad.codegen.element_lanes.lane_loops import Lanes
 from minusgrad.codegen.hessians.hessian_loops import HessianLoops, LaneHessians
-from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.codegen.node_lanes.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Motion

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Node, Potential, bind, local_energy, ti
-from minusgrad.codegen.lane_loops import Lanes
+from minusgrad.codegen.element_lanes.lane_loops import Lanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.engine import lane_blocks, runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Potential, bind, local_energy
-from minusgrad.codegen import part_lanes
-from minusgrad.codegen.lane_loops import Lanes
-from minusgrad.codegen.part_lanes import PartLanes
+from minusgrad.codegen.element_lanes import part_lanes
+from minusgrad.codegen.element_lanes.lane_loops import Lanes
+from minusgrad.codegen.element_lanes.part_lanes import PartLanes
 from minusgrad.engine import runtime
 from minusgrad.errors import MiscompiledError
 from minusgrad_elastic import generators

@@ -9,7 +9,7 @@ import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, local_map, ti
 from minusgrad.check import single_precision, term_check
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.energies.fields import Body
 from minusgrad.energies.pairs.cutoff_jump import jump
 from minusgrad.engine import kernels

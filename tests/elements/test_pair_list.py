@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Potential, bind, local_energy
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.engine import storage
 from minusgrad.plugin import Cutoff
 

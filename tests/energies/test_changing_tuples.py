@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Linear, Node, Parameter, Potential, bind, local_energy, local_map, ti
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.energies.fields import Motion
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.energies.term import Term

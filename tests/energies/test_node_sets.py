@@ -26,7 +26,7 @@ from minusgrad import (
 from minusgrad.adjoint.programs.program_check import of_program
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.canonical_trace import canonical_trace
-from minusgrad.codegen.lane_loops import Lanes
+from minusgrad.codegen.element_lanes.lane_loops import Lanes
 from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.energies.fields import Body, Grid, Motion
 from minusgrad.energies.roles import Linear

@@ -8,7 +8,7 @@ import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.check.term_check import of_energy
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.codegen.tracing import of_term
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.engine import runtime

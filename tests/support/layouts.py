@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minusgrad import Potential
-from minusgrad.codegen import lane_loops
 from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.engine import storage
 from tests.support.variables import drawn, names
 

@@ -12,10 +12,11 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime
-from . import lane_loops, part_lanes
+from .element_lanes import lane_loops, part_lanes
+from .element_lanes.lane_loops import Lanes
+from .element_lanes.part_lanes import PartLanes
 from .expansions import image_sums
 from .kept_traces import KEPT
-from .lane_loops import Lanes
 from .lane_statements import serve
 from .map_loops import MapLoops
 from .neighbours import listed_lanes
@@ -26,7 +27,6 @@ from .node_lanes import stencil_lane_loops, sum_lanes
 from .node_lanes.node_lane_loops import NodeLanes, one_of_each
 from .node_lanes.stencil_lane_loops import StencilLanes
 from .node_lanes.sum_lanes import SumLanes
-from .part_lanes import PartLanes
 from .term_loops import Emitter
 from .windows import scatter_lane_loops
 from .windows.gather_loops import GatherLoops

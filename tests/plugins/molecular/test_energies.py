@@ -9,7 +9,7 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.check import term_check
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Potential, bind
-from minusgrad.codegen import lane_loops
+from minusgrad.codegen.element_lanes import lane_loops
 from minusgrad.plugin import Cutoff
 from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.plugins.molecular.liquid_reference import RADIUS, chosen, crystal, summary

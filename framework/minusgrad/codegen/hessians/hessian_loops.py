@@ -20,7 +20,7 @@ from ...engine.kernels import Code
 from ...symbolic import differentiation, ties
 from ...symbolic.graph import inputs, reachable
 from ...symbolic.scalar import Scalar
-from ..lane_loops import Lanes
+from ..element_lanes.lane_loops import Lanes
 from ..statements import indented, subscript
 from ..term_loops import Emitter
 from ..verification.element_samples import Number, at_rows

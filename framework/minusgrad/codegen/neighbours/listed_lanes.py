@@ -26,10 +26,10 @@ from ...engine.kernels import dealt_in_groups
 from ...engine.slices import Slices
 from ...symbolic.graph import inputs
 from ...symbolic.scalar import Scalar
-from .. import lane_loops
 from ..derivative_request import Place, outputs
+from ..element_lanes import lane_loops
+from ..element_lanes.lane_loops import STRETCH, Lanes
 from ..kept_traces import KEPT
-from ..lane_loops import STRETCH, Lanes
 from ..lane_statements import MOST_BY_LANE, serve
 from ..statements import indented, leaf_name
 from ..term_loops import Emitter

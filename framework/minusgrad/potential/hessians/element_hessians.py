@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
+from ...codegen.element_lanes.lane_loops import Lanes
 from ...codegen.hessians.hessian_loops import MOST_MODULI, HessianLoops, LaneHessians
 from ...codegen.hessians.semidefinite import projection
-from ...codegen.lane_loops import Lanes
 from ...codegen.term_loops import Emitter
 from ...engine import lane_blocks as blocks
 from ...engine import memory, storage

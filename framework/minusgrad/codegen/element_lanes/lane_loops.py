@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.roles import Datum
-from ..energies.term import Term, in_blocks
-from ..engine import lane_blocks, storage
-from ..engine.kernels import GRAIN, Code, dealt
-from ..engine.slices import BEGIN, END, Slices
-from ..symbolic.graph import inputs
-from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, Place, outputs
-from .lane_statements import AllVectors
-from .statements import indented, is_tangent, leaf_name
-from .term_loops import Emitter
+from ...energies.fields import Field
+from ...energies.roles import Datum
+from ...energies.term import Term, in_blocks
+from ...engine import lane_blocks, storage
+from ...engine.kernels import GRAIN, Code, dealt
+from ...engine.slices import BEGIN, END, Slices
+from ...symbolic.graph import inputs
+from ...symbolic.scalar import Scalar
+from ..derivative_request import TOTAL, Place, outputs
+from ..lane_statements import AllVectors
+from ..statements import indented, is_tangent, leaf_name
+from ..term_loops import Emitter
 
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.parts import Parts
-from ..energies.term import Term
-from ..engine.kernels import dealt
-from .derivative_request import Place
+from ...elements.parts import Parts
+from ...energies.term import Term
+from ...engine.kernels import dealt
+from ..derivative_request import Place
+from ..statements import indented
 from .lane_loops import ROWS, Lanes
-from .statements import indented
 
 
 def parts_of(term: Term, wide: int) -> Parts | None:

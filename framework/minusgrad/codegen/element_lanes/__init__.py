@@ -1,0 +1,1 @@
+"""Loops over elements in vector lanes: a block of elements at a time, summed by slots or by parts."""
