@@ -27,7 +27,7 @@ def in_c(state: State) -> Callable[[], np.ndarray]:
     dtype = state["x"].dtype
     precision = "f32" if dtype == np.float32 else "f64"
     run = library("leapfrog.c", precision).leapfrog
-    more = -len(state["m"]) % (2 * width(precision))
+    more = -len(state["m"]) % (2 * width("leapfrog.c", precision))
     x0, v0 = (np.pad(state[name], ((0, more), (0, 0))).T for name in "xv")
     m = aligned(np.pad(state["m"], (0, more)), dtype)
     x, v, g = (aligned(values, dtype) for values in (x0, v0, 0 * x0))

@@ -110,8 +110,8 @@ class PartLanes(Lanes):
             f"for n in range({p}start_of_parts.shape[0] - 1):",
             *(f"    a{k} = {self._zeros}" for k in range(len(buffers))),
             f"    for q in range({p}start_of_parts[n], {p}start_of_parts[n + 1]):",
-            f"        at = {p}slots_of_parts[q]",
-            *(f"        a{k} += {p}sums_{name}[at]" for k, name in enumerate(buffers)),
+            f"        at_row = {p}slots_of_parts[q]",
+            *(f"        a{k} += {p}sums_{name}[at_row]" for k, name in enumerate(buffers)),
             *(f"    {self._added(q, 'n', f'a{buffers.index(q.buffer)}[{q.component[0]}]')}" for q in places),
         ]
 
