@@ -4,12 +4,14 @@ References: the engine's own gradients, which the exam holds against three other
 tangents (differences of sixth order); Taylor's remainder; symmetry.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.codegen.derivative_request import DerivativeRequest
-from minusgrad.engine import runtime
+from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError
 from minusgrad_elastic.springs import spring
 from tests.support import instances
@@ -46,13 +48,14 @@ def swept(potential: Potential, tangents: dict[str, np.ndarray], t: float):
     gradient, product, moved = _arrays(potential)
     for name, values in tangents.items():
         if name in fields:
-            moved[name][...] = values.astype(dtype)
+            storage.store(moved[name], values.astype(dtype))
     along = {n: moved[n] if n in fields else w for n, w in tangents.items()}
     if not tangents:
         found = potential.sweep(DerivativeRequest(True, gradient, others), t)
-        return found.value, _double(gradient | found.slopes, every), {}
+        return found.value, _double(_on_host(gradient) | found.slopes, every), {}
     found = potential.sweep(DerivativeRequest(True, gradient, others, product, others, along), t)
-    return found.value, _double(gradient | found.slopes, every), _double(product | found.changes, every)
+    slopes, changes = _on_host(gradient) | found.slopes, _on_host(product) | found.changes
+    return found.value, _double(slopes, every), _double(changes, every)
 
 
 def _arrays(potential: Potential):
@@ -60,8 +63,14 @@ def _arrays(potential: Potential):
     if not hasattr(potential, "_of_tests"):
         fields = [n for n in names(potential) if n in set(potential.fields)]
         like = {n: potential.fields[n].values for n in fields}
-        potential._of_tests = [{n: np.zeros_like(v) for n, v in like.items()} for _ in range(3)]
+        potential._of_tests = [
+            {n: storage.allocate(np.zeros_like(v)) for n, v in like.items()} for _ in range(3)
+        ]
     return potential._of_tests
+
+
+def _on_host(arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+    return {n: storage.host(array) for n, array in arrays.items()}
 
 
 def _double(found: dict[str, np.ndarray], every: list[str]) -> dict[str, np.ndarray]:
