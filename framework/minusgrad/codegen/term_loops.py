@@ -43,7 +43,7 @@ class Emitter(RowSums):
 
     swept: Sweep | None = None
     adds_up_elements: ClassVar[bool] = False
-    """True if loops keep no number of the slots of elements that share nodes."""
+    """True if the loops store sums over elements alone, and no derivative of a single element."""
     compared: bool = False
     """True if the graph of the energy was compared with its function."""
 

@@ -34,8 +34,8 @@ class Device:
 class _Used:
     """The device that the running engine computes on; None on the CPU, or where none is known.
 
-    first_of: of how many devices it is the first, where nobody named one; else 0. cuda: the number that
-    CUDA_VISIBLE_DEVICES was set to here. asked_cuda: its driver has read that variable.
+    first_of: the number of devices if the first was taken because none was named; else 0. cuda: the number
+    that CUDA_VISIBLE_DEVICES was set to here. asked_cuda: its driver has read that variable.
     """
 
     device: Device | None = None
@@ -62,7 +62,7 @@ def used() -> Device | None:
 
 
 def remark() -> str:
-    """That there are other devices than the one in use, where nobody named one; empty else."""
+    """A remark that other devices exist, if none was named and several exist; otherwise empty."""
     device, count = _Used.device, _Used.first_of
     if device is None or count < 2:
         return ""

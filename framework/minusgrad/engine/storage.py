@@ -19,8 +19,8 @@ CURE = 'use fewer nodes, precision = "f32" or arch = "cpu"'
 def allocate(values: np.ndarray) -> Any:
     """An array for kernels with these values: NumPy memory on the CPU, else memory of the device.
 
-    Raises `UserError` where the device has not enough of it, and `DeviceError` for no numbers, for which it
-    has no array.
+    Raises `UserError` if the device has too little free memory, and `DeviceError` for an empty array, which
+    the engines cannot allocate on a device.
     """
     if runtime.arch() == "cpu":
         return np.array(values, order="C")

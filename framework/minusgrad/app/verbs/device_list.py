@@ -15,7 +15,8 @@ UNNAMED = "works; its driver tells neither name nor memory"
 def devices() -> list[dict[str, Any]]:
     """Rows with arch, works, device (its number, as `[runtime] device` takes it), name, memory and a remark.
 
-    One of the CPU, and at least one of each other architecture. memory: in bytes; None where nobody tells it.
+    One of the CPU, and at least one of each other architecture. memory: in bytes; None where the driver
+    does not report it.
     works: True if the engine of this process finds the driver; nothing is started.
     """
     return [row for arch in runtime.ARCHS for row in _of(arch)]

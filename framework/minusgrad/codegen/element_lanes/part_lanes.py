@@ -102,9 +102,11 @@ class PartLanes(Lanes):
 
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
         """Sums over the rows of a node, in the order of parts."""
-        p, count = self.prefix, len(self.term.fields[places[0].argument])
-        self._derived("start_of_parts", count, lambda: self.parts.gather(count).start)
-        self._derived("slots_of_parts", count, lambda: self.parts.gather(count).slots)
+        p = self.prefix
+        if "start_of_parts" not in self._arrays:
+            gather = self.parts.gather(self.term.nodes)
+            self._own("start_of_parts", gather.start)
+            self._own("slots_of_parts", gather.slots)
         buffers = _buffers_of(places)
         return [
             f"for n in range({p}start_of_parts.shape[0] - 1):",

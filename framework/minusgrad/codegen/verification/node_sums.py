@@ -1,4 +1,4 @@
-"""Sums over the elements at some nodes: the reference for kernels that keep no number of a slot."""
+"""Sums over all elements at some nodes: the reference for kernels that store sums alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

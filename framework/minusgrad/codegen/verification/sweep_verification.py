@@ -25,7 +25,7 @@ from .node_sums import NodeNumber, at_nodes
 class Swept(Protocol):
     """The loops of a term, after their code for a sweep was emitted and launched.
 
-    `adds_up_elements`: elements share nodes, and no number of their slots is left.
+    `adds_up_elements`: the kernel stores sums over elements alone, and no derivative of a single element.
     """
 
     term: Term
@@ -70,14 +70,14 @@ def numbers_found(
     """The numbers that a kernel computes at some rows, and their values: of places with their graphs."""
     wanted: list[Number] = []
     found: list[np.ndarray] = []
-    added: dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]] = {}
+    others: list[tuple[Place, Scalar]] = []
     for place, graph in places:
         if (numbers := loops.left(place, rows)) is not None:
             wanted.append(Number.at(place, graph))
             found.append(numbers)
-        else:  # several arguments may be bound to one field
-            added.setdefault((loops.output(place), place.component), []).append((place, graph))
-    if added:
+        else:
+            others.append((place, graph))
+    if added := _by_output(loops, others):
         fresh = relaunched(code, {name for name, _ in added}, t)
         nodes = loops.term.elements.nodes[rows].reshape(len(rows), -1)
         for (name, component), summands in added.items():
@@ -96,15 +96,25 @@ def verify_node_sums(
     """
     nodal = [place for place in sweep.places if not place.summed]
     graphs = outputs(sweep.traced.value, nodal, sweep.along)
-    added: dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]] = {}
-    for place, graph in zip(nodal, graphs, strict=True):
-        added.setdefault((loops.output(place), place.component), []).append((place, graph))
-    if not added:
+    if not (added := _by_output(loops, list(zip(nodal, graphs, strict=True)))):
         return
     places = at_nodes(loops.term, rows, t, tangents)
     fresh = relaunched(code, {name for name, _ in added}, t)
     found = [storage.host(fresh[name])[(places.labels, *component)] for name, component in added]
     compare(places, [NodeNumber.of(summands) for summands in added.values()], found)
+
+
+def _by_output(
+    loops: Swept, places: Sequence[tuple[Place, Scalar]]
+) -> dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]]:
+    """Places with their graphs, by the array and component that they are added to.
+
+    Several arguments may be bound to one field.
+    """
+    added: dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]] = {}
+    for place, graph in places:
+        added.setdefault((loops.output(place), place.component), []).append((place, graph))
+    return added
 
 
 def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | None:
