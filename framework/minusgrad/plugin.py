@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
     from .scene.toml_records import read_toml
-    from .scene.units import UnitSystem
+    from .scene.units import UnitSystem, rate_unit
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
@@ -109,7 +109,7 @@ _HOMES = {
     "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
     "scene.toml_records": "read_toml",
-    "scene.units": "UnitSystem",
+    "scene.units": "UnitSystem rate_unit",
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
     "steppers.magnetic.force": "MagneticForce MagneticTerm",
@@ -138,7 +138,8 @@ __all__ = [
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
     "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",
-    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "read_toml", "staged_energy",
+    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "rate_unit", "read_toml",
+    "staged_energy",
     "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 

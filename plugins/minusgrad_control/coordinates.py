@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import Body, Motion, Record, State, StateContext, UserError, memory
+from minusgrad.plugin import Body, Motion, Record, State, StateContext, UserError, memory, rate_unit
 
 Numbers = float | str | list[Any]
 
@@ -51,7 +51,7 @@ class Coordinates(Record):
         fields, units, motions, rng = {}, {}, [], context.random("coordinates")
         for name, one in self.coordinates.items():
             velocity = one.velocity or ("v" if len(self.coordinates) == 1 else f"v_{name}")
-            rate = f"{one.unit} s^-1"
+            rate = rate_unit(one.unit)
             start = _numbers(f"coordinates.{name}.start", one.start, one.unit, context)
             speed = _numbers(f"coordinates.{name}.rate", one.rate, rate, context)
             q = self._rows(f"coordinates.{name}.start", start)

@@ -9,8 +9,9 @@ The XML is that of `openmm.XmlSerializer.serialize(system)`. Units are OpenMM's:
     CMMotionRemover         no energy; left out with a remark
     Constraints             p1 p2, d: a distance that is kept
 
-Forces of one type are put together. Other forces, virtual sites and offsets of parameters are refused by
-name, and so are constraints that cannot be.
+`NonbondedSettings` are the method, cutoff, switch and corrections of a NonbondedForce, which a scene has in
+its own energies. Forces of one type are put together. Other forces, virtual sites and offsets of parameters
+are refused by name, and so are constraints that cannot be.
 """
 
 from collections.abc import Sequence
@@ -22,8 +23,8 @@ import numpy as np
 
 from minusgrad.plugin import UserError, node_numbers
 
-PERIODIC = {2: "CutoffPeriodic", 3: "Ewald", 4: "PME", 5: "LJPME"}
-"""Methods of a NonbondedForce that use the box."""
+from .nonbonded_settings import NAMES, PERIODIC, NonbondedSettings
+
 CURES = {
     "CMAPTorsionForce": "take a force field without CMAP, such as amber14-all.xml",
     "GBSAOBCForce": "leave the implicit solvent out",
@@ -62,8 +63,8 @@ class System:
     """A parsed System, in OpenMM's units.
 
     mass (n,); bonds, angles and torsions; constraints of distances; nonbonded: q, sig and eps (n,);
-    exceptions of pairs; box (3, 3), its edge vectors as rows, None without periodic boundaries; remarks for
-    the user.
+    exceptions of pairs; box (3, 3), its edge vectors as rows, None without periodic boundaries; settings of
+    the nonbonded force; remarks for the user.
     """
 
     mass: np.ndarray
@@ -74,6 +75,7 @@ class System:
     nonbonded: dict[str, np.ndarray]
     exceptions: Interactions
     box: np.ndarray | None
+    settings: NonbondedSettings
     remarks: tuple[str, ...] = ()
 
 
@@ -135,7 +137,7 @@ class _Reader:
 
     def system(self) -> System:
         self._refuse_the_rest()
-        method, nonbonded, exceptions = self._nonbonded()
+        settings, nonbonded, exceptions = self._nonbonded()
         torsions = self._listed("PeriodicTorsionForce", "Torsions/Torsion", 4, ("periodicity", "phase", "k"))
         minima = torsions.numbers["periodicity"]
         if (broken := minima[minima != np.rint(minima)]).size:
@@ -154,7 +156,8 @@ class _Reader:
             constraints=kept,
             nonbonded=nonbonded,
             exceptions=exceptions,
-            box=self._box() if method in PERIODIC else None,
+            box=self._box() if settings.method in PERIODIC else None,
+            settings=settings,
             remarks=(removed,) if "CMMotionRemover" in self.forces else (),
         )
 
@@ -220,8 +223,8 @@ class _Reader:
             {name: self._numbers(found, name, kind) for name in names},
         )
 
-    def _nonbonded(self) -> tuple[int, dict[str, np.ndarray], Interactions]:
-        """The method, charge, sigma and epsilon of particles, and the exceptions."""
+    def _nonbonded(self) -> tuple[NonbondedSettings, dict[str, np.ndarray], Interactions]:
+        """The settings, charge, sigma and epsilon of particles, and the exceptions."""
         forces = self.forces.get("NonbondedForce", [])
         if len(forces) > 1:
             raise UserError(
@@ -230,7 +233,7 @@ class _Reader:
         names = ("q", "sig", "eps")
         exceptions = self._listed("NonbondedForce", "Exceptions/Exception", 2, names)
         if not forces:
-            return 0, {name: np.zeros(self.n) for name in names}, exceptions
+            return NonbondedSettings(), {name: np.zeros(self.n) for name in names}, exceptions
         found = forces[0].findall("Particles/Particle")
         if len(found) != self.n:
             raise UserError(
@@ -238,9 +241,37 @@ class _Reader:
                 f" got {len(found)}; write the file again"
             )
         return (
-            int(forces[0].get("method", "0")),
+            self._settings(forces[0]),
             {name: self._numbers(found, name, "NonbondedForce") for name in names},
             exceptions,
+        )
+
+    def _settings(self, force: Element) -> NonbondedSettings:
+        """Method, cutoff, switch and corrections. Raises `UserError` for those without a counterpart here."""
+        names = {"method": 0.0, "cutoff": 0.0, "useSwitchingFunction": 0.0, "switchingDistance": -1.0}
+        names |= {"dispersionCorrection": 0.0, "rfDielectric": 78.3, "includeDirectSpace": 1.0}
+        found = {
+            name: self._numbers([force], name, "NonbondedForce")[0] if name in force.attrib else usual
+            for name, usual in names.items()
+        }
+        if (method := int(found["method"])) not in range(len(NAMES) - 1):
+            raise UserError(
+                f"'{self.file}': NonbondedForce with the method {dict(enumerate(NAMES)).get(method, method)}"
+                " is not supported; make the System with PME, and a dispersion correction"
+            )
+        if not found["includeDirectSpace"]:
+            raise UserError(
+                f"'{self.file}': NonbondedForce without its direct space is not supported; set"
+                " setIncludeDirectSpace(True)"
+            )
+        begin, cutoff = found["switchingDistance"], found["cutoff"]
+        switched = bool(found["useSwitchingFunction"]) and method and 0.0 <= begin < cutoff
+        return NonbondedSettings(
+            method,
+            float(cutoff),
+            float(begin) if switched else None,
+            bool(found["dispersionCorrection"]),
+            float(found["rfDielectric"]),
         )
 
     def _numbers(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:

@@ -33,12 +33,14 @@ def parse(file: str, data: bytes) -> Atoms:
     """
     rows: list[tuple[str, str, str, str]] = []
     places: list[tuple[float, ...]] = []
+    conformers: dict[str, str] = {}  # by atom, of which a file may have several of one name
     for number, line in enumerate(data.decode("ascii", "replace").splitlines(), 1):
         if line.startswith("ENDMDL"):
             break
         if not line.startswith(("ATOM  ", "HETATM")):
             continue
-        if line[16:17] not in ("", " ", "A", "1"):
+        atom, location = line[12:16] + line[21:27], line[16:17].strip()
+        if conformers.setdefault(atom, location) != location and location:
             continue
         rows.append((line[12:16].strip(), line[17:20].strip(), line[22:26].strip(), line[21:22].strip()))
         places.append(_place(f"'{file}': line {number}", line))

@@ -23,7 +23,8 @@ epsilon is above 0. Velocities are zero, or those of a `temperature`: normal wit
 a common velocity.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -41,6 +42,7 @@ from minusgrad.plugin import (
 )
 
 from . import openmm_system, pdb
+from .nonbonded_settings import Block
 from .topology import lists_of
 
 ARGUMENTS = {
@@ -109,7 +111,21 @@ class Molecule(Record):
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
+            compare=partial(self._differences, system, fields, units.convert("1 nm", "m")),
         )
+
+    def _differences(
+        self,
+        system: openmm_system.System,
+        fields: Mapping[str, np.ndarray],
+        nanometre: float,
+        blocks: Sequence[Block],
+    ) -> list[str]:
+        """Remarks on what the energies of the scene do otherwise than the System."""
+        extent = float(np.linalg.norm(np.ptp(fields["x"], axis=0)))
+        charged, wells = fields["charge"].any(), fields["epsilon"].any()
+        found = system.settings.differences(blocks, nanometre, extent, bool(charged), bool(wells))
+        return [f"'{self.system}': its NonbondedForce {one}; the scene counts" for one in found]
 
     def _velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
         heat = context.units.convert("1.380649e-23 J K^-1", "J K^-1")

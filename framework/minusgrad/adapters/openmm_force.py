@@ -1,6 +1,6 @@
 """The energy of a scene as a force of OpenMM, called from Python at each step."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from openmm import unit
 from ..app.runs import Overrides, Plugins
 from ..engine.runtime import ENGINE
 from ..errors import AtomsError
+from ..scene.document import is_text
 from .scene_energy import Given, GivenUnits, SceneEnergy
 
 UNITS = GivenUnits(1e-9, 1000.0 / 6.02214076e23)
@@ -67,6 +68,8 @@ class _Compute:
 
     def __reduce__(self) -> tuple[Any, ...]:
         scene, overrides, plugins = self.given
+        if isinstance(scene, Mapping) or is_text(scene):
+            return _Compute, self.given
         if not isinstance(scene, Path | str):
             raise TypeError("minusgrad.openmm.force: only a scene that was given by its path can be written")
         return _Compute, (str(Path(scene).resolve()), overrides, plugins)

@@ -10,12 +10,11 @@ across a face join certain images.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..app.runs import Overrides, Plugins, build
+from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest
 from ..elements.periodic_box import PeriodicBox
@@ -23,6 +22,7 @@ from ..energies.fields import BOX, POSITIONS, Motion
 from ..engine import storage
 from ..errors import AtomsError, NonFiniteError
 from ..potential.potential import Potential
+from ..scene.document import SceneSource
 from ..scene.units import UnitSystem
 from ..steppers.pressure.stress import Stress
 from ..steppers.stability.exact_hessian import exact_hessian
@@ -30,7 +30,7 @@ from ..steppers.stability.exact_hessian import exact_hessian
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Given = Path | str | Simulation | Potential
+Given = SceneSource | Simulation | Potential
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,12 @@ class GivenUnits:
 class SceneEnergy:
     """U, its gradient and Hessian with respect to positions, in `units`.
 
-    `scene`: the path of a scene file, a simulation or a potential. Raises `SceneError` with all mistakes of
-    the scene, `AtomsError` where its field "x" does not hold positions in space.
+    `scene`: the path of a scene file, its text or tables, a simulation or a potential. Raises `SceneError`
+    with all mistakes of the scene, `AtomsError` where its field "x" does not hold positions in space.
     """
 
     def __init__(self, scene: Given, units: GivenUnits, overrides: Overrides = (), plugins: Plugins = ()):
-        if isinstance(scene, Path | str):
-            scene = build(scene, overrides, plugins)
+        scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
         system = scene.units if isinstance(scene, Simulation) else UnitSystem.dimensionless()
         self.time = scene.stepper.time if isinstance(scene, Simulation) else 0.0
         self.potential = (scene.potential if isinstance(scene, Simulation) else scene).twin()

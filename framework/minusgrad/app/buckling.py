@@ -14,7 +14,7 @@ from ..errors import EnergyError, RunFailedError, UserError, unknown
 from ..plot.mode_shapes import Shapes
 from ..potential.potential import Potential
 from ..scene import units
-from ..scene.units import UnitSystem
+from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
 from ..steppers.stability.constrained_body import ConstrainedBody
 from ..steppers.stability.loaded_body import EQUAL, Equilibrium, LoadedBody, dead_loads
@@ -50,8 +50,7 @@ class RunBuckling:
     @cached_property
     def force_unit(self) -> str:
         """The unit of the resultant of the loads."""
-        unit = UnitSystem.si().symbol(self.simulation.fields[self.body.names[0]].unit)
-        symbol = self.units.symbol("J" if unit == "1" else f"J/{unit.replace(' ', '/')}")
+        symbol = self.units.symbol(quotient("J", self.simulation.fields[self.body.names[0]].unit))
         return "N" if symbol == UnitSystem.si().symbol("N") else symbol
 
     @property

@@ -12,7 +12,7 @@ from ..assembly.simulation import Simulation
 from ..errors import EnergyError, UserError
 from ..plot.mode_shapes import Shapes
 from ..scene import units
-from ..scene.units import UnitSystem
+from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.lagrangian_modes import lagrangian_modes
 from ..steppers.stability.normal_modes import NormalModes, normal_modes
 from .run_options import Plugins
@@ -88,8 +88,7 @@ class RunModes:
         return said
 
     def _force_unit(self, field: str) -> str:
-        unit = UnitSystem.si().symbol(self.simulation.fields[field].unit)
-        return self.units.symbol("J" if unit == "1" else f"J/{unit.replace(' ', '/')}")
+        return self.units.symbol(quotient("J", self.simulation.fields[field].unit))
 
     def as_dict(self, mode: int | None = None) -> dict[str, Any]:
         """For JSON; with the displacements of one mode."""

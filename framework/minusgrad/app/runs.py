@@ -55,6 +55,7 @@ from .run_options import Overrides, Plugins, ResumedCalls, RunOptions, Say, Show
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
+T = TypeVar("T")
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 SOURCE = "source"
@@ -82,6 +83,25 @@ def build(
     Raises `SceneError` with all mistakes of the scene.
     """
     return _built(Simulation, RunOptions(scene, overrides, plugins=plugins, fitted=fitted).validated())
+
+
+def built_or_given(
+    scene: SceneSource | T, overrides: Overrides, plugins: Plugins, *kinds: type[T]
+) -> Simulation | T:
+    """The simulation of a scene, as `build` makes it; an object of one of `kinds` is returned as it is.
+
+    Raises `SceneError` with all mistakes of the scene, and `UserError` for overrides or plugins of an object
+    that was made without them.
+    """
+    if not isinstance(scene, kinds):
+        return build(scene, overrides, plugins)
+    if overrides or plugins:
+        what = "overrides" if overrides else "plugins"
+        raise UserError(
+            f"{what}: are for a scene, got a {type(scene).__name__}, which is built already; build it with"
+            " them"
+        )
+    return scene
 
 
 def run(

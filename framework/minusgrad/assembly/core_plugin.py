@@ -15,7 +15,7 @@ from ..errors import EnergyError
 from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
-from ..scene.units import UnitSystem
+from ..scene.units import UnitSystem, quotient
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
@@ -674,8 +674,8 @@ class ConstraintsBlock(Looks):
     def make(self, context: ObserverContext) -> Observer:
         made = ConstraintForces(context.stepper, context.recorder, self.every)
         for name in made.names:
-            unit = UnitSystem.si().symbol(made.fields[name].unit).replace(" ", "/")
-            force = context.units.symbol(f"J/{unit}"), context.units.in_si(f"J/{unit}")
+            unit = quotient("J", made.fields[name].unit)
+            force = context.units.symbol(unit), context.units.in_si(unit)
             context.recorder.unit(made.label(name), *force)
         return made
 

@@ -57,7 +57,7 @@ from ..potential.velocity_terms import refuse_velocities
 from ..scene.document import PROGRAM, Block, HoldTable, SlopeTable
 from ..scene.records import quantities
 from ..scene.toml_positions import KeyPath
-from ..scene.units import UnitSystem, duration
+from ..scene.units import UnitSystem, duration, product, quotient, rate_unit
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
@@ -129,6 +129,7 @@ class Simulation:
             self.potential = Potential(self.fields, bound, maps)
         self._refuse_frozen_rest()
         self._announce()
+        self._compare_with_state()
         self.lagrangian = self._lagrangian()
         self.dissipation = self._dissipation()
         self.holds = self._holds()
@@ -361,6 +362,14 @@ class Simulation:
                         " follow the field 'rest', so that derivatives by it would be wrong; give it"
                         " rest_shape = true where it is a solid, else leave [state] rest_shape out"
                     )
+
+    def _compare_with_state(self) -> None:
+        """Remarks on energies that are others than those of the file that the state was read from."""
+        if self.state.compare is not None:
+            blocks = [*self.scene.energy, *self.scene.compound]
+            models = [quantities(self._validated.models[block.path], self.units) for block in blocks]
+            tables = [{**model, "kind": block.kind} for block, model in zip(blocks, models, strict=True)]
+            self.starting.remarks += self.state.compare(tables)
 
     def _announce(self) -> None:
         """Log the time and memory of a run whose forces take long, before they are computed."""
@@ -661,7 +670,7 @@ class Simulation:
         field = self.fields[table.field or positions[0]]
         unit = UnitSystem.si().symbol(field.unit)
         far = tuple(self.units.convert(v, unit) for v in table.displacement)
-        speed = tuple(self.units.convert(v, f"{unit} s^-1") for v in table.velocity)
+        speed = tuple(self.units.convert(v, rate_unit(unit)) for v in table.velocity)
         return Hold(
             name=identifier(table.name or "_".join(b.name for b in bodies), "a hold"),
             field=field.name,
@@ -711,20 +720,19 @@ class Simulation:
         pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m"}
         for field in self.holds.fields:
             label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
-            unit = UnitSystem.si().symbol(self.fields[field].unit).replace(" ", "/")
-            pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in self.holds.names)], f"J/{unit}")
+            force = quotient("J", self.fields[field].unit)
+            pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in self.holds.names)], force)
         for motion in self.state.motions:
             suffix = "" if len(self.state.motions) == 1 else f"/{motion.position}"
             mass = self.fields[motion.inertia].unit if isinstance(motion.inertia, str) else "1"
-            p = f"{mass} {self.fields[motion.velocity].unit}"
+            p = product(mass, self.fields[motion.velocity].unit)
             if self.lagrangian is not None:
-                q = UnitSystem.si().symbol(self.fields[motion.position].unit)
-                p = "J s" if q == "1" else f"J s/{q.replace(' ', '/')}"
+                p = quotient("J s", self.fields[motion.position].unit)
                 pairs |= {f"momentum{suffix}": p, f"conjugate_momentum{suffix}": p}
                 continue
             pairs |= {
                 f"momentum{suffix}": p,
-                f"angular_momentum{suffix}": f"{p} {self.fields[motion.position].unit}",
+                f"angular_momentum{suffix}": product(p, self.fields[motion.position].unit),
             }
         if self.lagrangian is not None:
             terms = self.lagrangian.terms

@@ -4,7 +4,7 @@ A field's array is passed to kernels as an argument and owned here: on the CPU i
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
@@ -223,6 +223,8 @@ class State:
     argument of an energy. quadratures: by name, points in the cells of lists; an energy over "cells" has an
     element for each of its points if there are some, and `data` has a value for each.
     of_rest: the names of data and fields that were computed from the field `rest`, the nodes at rest.
+    compare: gives remarks on the energies and compounds of a scene: it is called with the values of their
+    blocks, and the `kind` of each.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -239,6 +241,7 @@ class State:
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)
     quadratures: Mapping[str, Quadrature] = field(default_factory=dict)
     of_rest: frozenset[str] = frozenset()
+    compare: Callable[[Sequence[Mapping[str, Any]]], Sequence[str]] | None = None
 
 
 class Fields(Mapping[str, Field]):

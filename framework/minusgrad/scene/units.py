@@ -12,6 +12,7 @@ Sources: SI Brochure, 9th edition (2019); IAU 2012 resolution B2 (AU); IAU 2015 
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -106,9 +107,17 @@ def parse_unit(text: str) -> Unit:
 
     Raises UnitError for an unknown unit, an unreadable text, and for "J/kg K", which can be read in two ways.
     """
+    unit = ONE
+    for name, exponent in _factors(text):
+        unit = unit.times(_named(name).power(exponent))
+    return unit
+
+
+def _factors(text: str) -> Iterator[tuple[str, Fraction]]:
+    """The names and powers in the text of a unit."""
     if len(text) > 80:
         raise UnitError(f"a unit of {len(text)} characters (80 are the most)")
-    unit, place, divided = ONE, 0, False
+    place, divided = 0, False
     end = len(text.rstrip())
     while place < end:
         factor = _FACTOR.match(text, place)
@@ -121,10 +130,30 @@ def parse_unit(text: str) -> Unit:
                 f"the unit '{printable(text)}' can be read in two ways; write powers, as in 'J kg^-1 K^-1'"
             )
         divided = operator == "/" or (divided and not operator)
-        exponent = Fraction(power or 1) * (-1 if operator == "/" else 1)
-        unit = unit.times(_named(name).power(exponent))
+        yield name, Fraction(power or 1) * (-1 if operator == "/" else 1)
         place = factor.end()
-    return unit
+
+
+def product(*units: str) -> str:
+    """The product of units, in powers: of "kg" and "m/s" it is "kg m s^-1". Raises as `parse_unit` does."""
+    factors = [factor for unit in units for factor in _factors(unit) if factor[0] != "1"]
+    return _symbol(tuple(name for name, _ in factors), tuple(power for _, power in factors))
+
+
+def inverse(unit: str) -> str:
+    """1 / unit, in powers: of "m/s" it is "m^-1 s". Raises as `parse_unit` does."""
+    factors = [factor for factor in _factors(unit) if factor[0] != "1"]
+    return _symbol(tuple(name for name, _ in factors), tuple(-power for _, power in factors))
+
+
+def quotient(unit: str, divisor: str) -> str:
+    """unit / divisor, in powers: of "J" and "m/s" it is "J m^-1 s". Raises as `parse_unit` does."""
+    return product(unit, inverse(divisor))
+
+
+def rate_unit(unit: str) -> str:
+    """The unit of a rate, in powers: of "m" it is "m s^-1"."""
+    return quotient(unit, "s")
 
 
 def parse_quantity(text: str) -> tuple[float, Unit]:

@@ -19,7 +19,7 @@ from ..energies.roles import Datum, Node
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import UserError, unknown
 from ..scene.document import PROGRAM
-from ..scene.units import UnitSystem
+from ..scene.units import UnitSystem, rate_unit
 from .stepper_blocks import StepperBlock
 
 FILE = "arrays.h5"
@@ -215,8 +215,7 @@ class SceneTables:
         for motion in self._given.get("motions") or ():
             table = _motion(motion)
             unit = found.get(table["position"]) or USUAL.get(table["position"], "1")
-            velocity = "s^-1" if unit == "1" else f"{unit} s^-1"
-            found.setdefault(table["velocity"], UnitSystem.si().symbol(velocity))
+            found.setdefault(table["velocity"], UnitSystem.si().symbol(rate_unit(unit)))
         own = {name: unit for name, unit in found.items() if not self._arrays[f"fields/{name}"].unit}
         return {name: unit for name, unit in own.items() if unit != USUAL.get(name, "1")}
 

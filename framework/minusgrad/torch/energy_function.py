@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 from torch.autograd.function import Function
 
 import torch
 
-from ..app.runs import Overrides, Plugins, build
+from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
@@ -28,6 +27,7 @@ from ..engine.storage import ArraySlot
 from ..errors import PluginFailedError, TensorError
 from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.potential import Potential
+from ..scene.document import SceneSource
 from . import tensors as guests
 from .members import Members, called
 from .tensors import DTYPES, Guest
@@ -335,14 +335,13 @@ class Last(Function):
 
 
 def energy(
-    scene: Path | str | Simulation | Potential, overrides: Overrides = (), plugins: Plugins = ()
+    scene: SceneSource | Simulation | Potential, overrides: Overrides = (), plugins: Plugins = ()
 ) -> Energy:
     """U of a scene file, a simulation from `minusgrad.build`, or a potential, as a function of tensors.
 
     `overrides` and `plugins` are those of `minusgrad.run`. Raises `SceneError` with all mistakes.
     """
-    if isinstance(scene, Path | str):
-        scene = build(scene, overrides, plugins)
+    scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
     if isinstance(scene, Simulation):
         return Energy(scene.potential, partial(blaming, scene.registry, PluginFailedError))
     return Energy(scene)

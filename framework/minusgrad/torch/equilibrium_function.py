@@ -6,7 +6,6 @@ forward: nothing is searched twice.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,11 @@ from torch.autograd.function import Function
 import torch
 
 from ..adjoint.equilibria.equilibrium import Equilibrium as Balance
-from ..app.runs import Overrides, Plugins, build
+from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..scene.document import SceneSource
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
@@ -151,7 +151,7 @@ class Equilibrium(guests.Lasting):
 
 
 def equilibrium(
-    scene: Path | str | Simulation,
+    scene: SceneSource | Simulation,
     iterations: int | None = None,
     *,
     overrides: Overrides = (),
@@ -159,11 +159,12 @@ def equilibrium(
 ) -> Equilibrium:
     """The equilibrium that the scene's minimiser finds within `iterations` (default: the scene's steps).
 
+    scene, overrides, plugins: as of `minusgrad.run`.
     A simulation from `minusgrad.build` belongs to the function afterwards. Raises `SceneError` with all the
     scene's mistakes, `EnergyError` for an energy without a sparse Hessian, and `TensorError` for a stepper
     that is no minimiser.
     """
-    simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
+    simulation = built_or_given(scene, overrides, plugins, Simulation)
     return Equilibrium(simulation, simulation.last if iterations is None else iterations)
 
 

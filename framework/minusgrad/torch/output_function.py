@@ -6,20 +6,20 @@ Backward is a sweep that begins with the slopes as adjoints of the outputs: dL/d
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from torch.autograd.function import Function
 
 import torch
 
-from ..app.runs import Overrides, Plugins, build
+from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
 from ..errors import PluginFailedError, TensorError, choices
 from ..potential.potential import Potential
+from ..scene.document import SceneSource
 from . import tensors as guests
 from .energy_function import ENGINE, Blame, Energy, Last, applied
 from .members import Members, called
@@ -133,7 +133,7 @@ class _Outputs(Function):
 
 
 def outputs(
-    scene: Path | str | Simulation | Potential,
+    scene: SceneSource | Simulation | Potential,
     names: Sequence[str] | None = None,
     overrides: Overrides = (),
     plugins: Plugins = (),
@@ -143,8 +143,7 @@ def outputs(
     names: of the output fields; default: all. `overrides` and `plugins` are those of `minusgrad.run`. Raises
     `SceneError` with all mistakes of a scene, and `TensorError` for names that no map gives.
     """
-    if isinstance(scene, Path | str):
-        scene = build(scene, overrides, plugins)
+    scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
     if isinstance(scene, Simulation):
         return Outputs(scene.potential, names, partial(blaming, scene.registry, PluginFailedError))
     return Outputs(scene, names)

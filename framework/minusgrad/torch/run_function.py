@@ -6,7 +6,6 @@ tensors, so that one graph may contain any number of calls.
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,11 @@ import torch
 from ..adjoint.backward import arguments, owner, potentials_of
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
-from ..app.runs import Overrides, Plugins, build
+from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..scene.document import SceneSource
 from ..steppers.integrator import Integrator
 from . import tensors as guests
 from .energy_function import ENGINE, Last, applied
@@ -187,7 +187,7 @@ class Run(guests.Lasting):
 
 
 def rollout(
-    scene: Path | str | Simulation,
+    scene: SceneSource | Simulation,
     steps: int | None = None,
     *,
     observe: Sequence[int] | None = None,
@@ -198,6 +198,7 @@ def rollout(
 ) -> Run:
     """The states of a run after `steps` (default: the scene's), or at the steps `observe`.
 
+    scene, overrides, plugins: as of `minusgrad.run`.
     A simulation from `minusgrad.build` belongs to the function afterwards. `memory`: bytes for stored states
     of the backward pass; the observed states come on top. `lanes`: batches of small systems run one member to
     a lane of vectors: their rows have the same bits in every batch, and differ from single calls by rounding;
@@ -206,7 +207,7 @@ def rollout(
     depend on velocities) and for a budget that is too small, `TensorError` for steps that are
     not whole numbers.
     """
-    simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
+    simulation = built_or_given(scene, overrides, plugins, Simulation)
     return Run(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
 
 

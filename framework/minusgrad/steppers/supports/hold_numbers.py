@@ -12,6 +12,7 @@ import numpy as np
 
 from ...energies.fields import Hold
 from ...errors import EnergyError, choices
+from ...scene.units import rate_unit
 from .held_components import ROWS, HeldComponents
 
 FIXED = ("centre", "axis", "duration")
@@ -70,7 +71,7 @@ class HoldNumbers:
     def unit(self, name: str) -> str:
         """The unit of a number, as of a field."""
         held, _, row = self.place(name)
-        of = {"displacement": held.field.unit, "velocity": _per_second(held.field.unit)}
+        of = {"displacement": held.field.unit, "velocity": rate_unit(held.field.unit)}
         return of.get(row, {"angle": "rad", "rate": "rad s^-1"}.get(row, "1"))
 
     def parameter(self, name: str) -> np.ndarray:
@@ -104,7 +105,3 @@ def _shapes(hold: Hold) -> dict[str, tuple[int, ...]]:
         if hold.duration > 0.0 or hold.rotation.rate != 0.0:
             found["rate"] = ()
     return found
-
-
-def _per_second(unit: str) -> str:
-    return "s^-1" if unit == "1" else f"{unit} s^-1"

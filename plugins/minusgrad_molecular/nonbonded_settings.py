@@ -1,0 +1,103 @@
+"""Settings of an OpenMM NonbondedForce beside the energies of a scene, which may take others.
+
+    method                 energy of charges                  cutoff of lennard_jones_mixture
+    NoCutoff               coulomb                            none
+    CutoffNonPeriodic      coulomb_reaction_field             that of the force
+    CutoffPeriodic         the same                           that of the force
+    Ewald, PME             pme                                that of the force
+
+A switch begins where that of the force does, or is "none"; a force with a dispersion correction asks for
+`dispersion`. A state has the parameters of atoms alone, so that the scene says all this once more. LJPME,
+which has no counterpart here, is refused by `openmm_system`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isclose
+from typing import Any
+
+Block = Mapping[str, Any]
+"""The values of a block of a scene, with its kind, in the run's units."""
+NO_CUTOFF, PERIODIC = 0, (2, 3, 4)
+"""Methods by their number in files; LJPME is 5."""
+NAMES = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
+CHARGES = ("coulomb", "coulomb_reaction_field", "coulomb_reaction_field", "pme", "pme")
+"""The energy of charges by method."""
+SWITCHED = 0.9
+"""Where a switch begins, in parts of the cutoff, where a block does not say."""
+
+
+@dataclass(frozen=True)
+class NonbondedSettings:
+    """The settings of a force in OpenMM's units; switch: where it begins, None without one."""
+
+    method: int = NO_CUTOFF
+    cutoff: float = 0.0
+    switch: float | None = None
+    dispersion: bool = False
+    permittivity: float = 1.0
+
+    def differences(
+        self, blocks: Sequence[Block], nanometre: float, extent: float, charged: bool, wells: bool
+    ) -> Iterator[str]:
+        """What the energies of a scene do otherwise: "has ..., the scene ...".
+
+        nanometre: in the run's units. extent: the longest distance of two atoms, beyond which a cutoff is
+        none. charged, wells: atoms have charges, and Lennard-Jones wells.
+        """
+        if wells:
+            for block in blocks:
+                if block["kind"] in ("lennard_jones", "lennard_jones_mixture"):
+                    yield from self._of_wells(block, nanometre, extent)
+            if any(b["kind"] == "lennard_jones_mixture" for b in blocks):
+                yield from self._of_dispersion([b for b in blocks if b["kind"] == "dispersion"])
+        if charged:
+            yield from self._of_charges([b for b in blocks if b["kind"] in CHARGES], nanometre)
+
+    def _of_wells(self, block: Block, nanometre: float, extent: float) -> Iterator[str]:
+        """The cutoff and the switch of a Lennard-Jones energy."""
+        label, cutoff = block.get("name") or block["kind"], block.get("cutoff")
+        if cutoff is not None and self.method == NO_CUTOFF and cutoff >= extent:
+            return
+        asked = None if self.method == NO_CUTOFF else self.cutoff * nanometre
+        if not _alike(asked, cutoff):
+            asks, has = _of(self.cutoff if asked else None, "cutoff"), _of(cutoff, "cutoff", nanometre)
+            yield f"has {asks}, {label} {has}"
+            return
+        if cutoff is None:
+            return
+        begins, switch = block.get("switch"), None if self.switch is None else self.switch * nanometre
+        begin = None if begins == "none" else SWITCHED * cutoff if begins is None else begins
+        if not _alike(switch, begin):
+            yield f"has {_of(self.switch, 'switch from')}, {label} {_of(begin, 'switch from', nanometre)}"
+
+    def _of_dispersion(self, corrections: Sequence[Block]) -> Iterator[str]:
+        wanted = self.dispersion and self.method in PERIODIC
+        if wanted and not corrections:
+            yield 'has a dispersion correction, the scene none; add [[compound]] kind = "dispersion"'
+        if corrections and not wanted:
+            yield f"has no dispersion correction, the scene has '{corrections[0].get('name', 'dispersion')}'"
+
+    def _of_charges(self, blocks: Sequence[Block], nanometre: float) -> Iterator[str]:
+        asked, name = CHARGES[self.method], NAMES[self.method]
+        if blocks and all(block["kind"] != asked for block in blocks):
+            yield f"asks for {name}, which is '{asked}' here, the scene has '{blocks[0]['kind']}'"
+        for block in blocks:
+            if block["kind"] != asked or asked != "coulomb_reaction_field":
+                continue
+            if not _alike(block["radius"], self.cutoff * nanometre):
+                has = _of(block["radius"], "radius", nanometre)
+                yield f"has a cutoff of {self.cutoff:g} nm, {asked} {has}"
+            if not _alike(block.get("eps_rf") or 78.3, self.permittivity):
+                yield f"has rfDielectric = {self.permittivity:g}, {asked} eps_rf = {block.get('eps_rf'):g}"
+
+
+def _alike(a: float | None, b: float | None) -> bool:
+    return a is b if a is None or b is None else isclose(a, b, rel_tol=1e-6)
+
+
+def _of(length: float | None, what: str, nanometre: float = 1.0) -> str:
+    """`a cutoff of 0.8 nm`, `no switch`."""
+    if length is None:
+        return f"no {what.split()[0]}"
+    return f"a {what} {'' if ' ' in what else 'of '}{length / nanometre:g} nm"
