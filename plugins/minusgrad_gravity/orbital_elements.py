@@ -2,21 +2,40 @@
 
     mu = G (M + m);  a semi-major axis [length], negative of a hyperbola; e eccentricity; i inclination, node
     (the longitude of the ascending node), pericentre (its argument) and mean anomaly [rad]
-    E - e sin E = mean anomaly (ellipse),  e sinh H - H = mean anomaly (hyperbola)
+    q = a (1 - e) the pericentre distance, by which a parabola is given
+    e sin E = x.v / sqrt(mu a),   e cos E = 1 - r / a,   1 - e^2 = h^2 / (mu a)
 
-Murray & Dermott 1999, Solar System Dynamics, 2.8. In the plane i = 0 and node = 0.
+Murray & Dermott 1999, Solar System Dynamics, 2.8; `keplers_equation`. In the plane i = 0 and node = 0. A
+radial orbit has e = 1 and its pericentre in the central mass; its plane is i = 0, or contains the axis z.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from minusgrad.plugin import UserError
 
+from .keplers_equation import (
+    eccentric_anomaly,
+    elliptic_mean,
+    hyperbolic_mean,
+    reduced_angle,
+    solved_ellipse,
+    solved_from_apocentre,
+    solved_hyperbola,
+    solved_parabola,
+)
+
+__all__ = ["Elements", "eccentric_anomaly", "refuse_mismatch"]
+
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+"""A part of an angular momentum below this times its products is their rounding."""
+
 
 @dataclass(frozen=True)
 class Elements:
-    """The elements of an orbit; angles in rad."""
+    """The elements of an orbit; angles in rad. A parabola has a pericentre distance and no axis."""
 
     semi_major_axis: float
     eccentricity: float
@@ -24,22 +43,20 @@ class Elements:
     node: float = 0.0
     pericentre: float = 0.0
     mean_anomaly: float = 0.0
+    pericentre_distance: float | None = None
 
     def state(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        """Relative position and velocity (3,), in the units of mu and the semi-major axis."""
-        a, e = self.semi_major_axis, self.eccentricity
-        if e < 1.0:
-            anomaly = eccentric_anomaly(self.mean_anomaly, e)
-            cos, sin, b = np.cos(anomaly), np.sin(anomaly), np.sqrt(1.0 - e * e)
-            rate = np.sqrt(mu / a**3) / (1.0 - e * cos)
-            q, u = np.array([a * (cos - e), a * b * sin]), rate * a * np.array([-sin, b * cos])
+        """Relative position and velocity (3,), in the units of mu and of the axis.
+
+        Raises `UserError` if Kepler's equation has no solution within the range of double precision.
+        """
+        q, e, axes = self.pericentre_distance, self.eccentricity, self._axes()
+        if q is not None and e == 1.0:
+            place, speed = _on_parabola(q, self.mean_anomaly, mu)
         else:
-            anomaly = _hyperbolic_anomaly(self.mean_anomaly, e)
-            cos, sin, b = np.cosh(anomaly), np.sinh(anomaly), np.sqrt(e * e - 1.0)
-            rate = np.sqrt(mu / -(a**3)) / (e * cos - 1.0)
-            q, u = np.array([a * (cos - e), -a * b * sin]), rate * a * np.array([sin, -b * cos])
-        axes = self._axes()
-        return q @ axes, u @ axes
+            a = self.semi_major_axis if q is None else q / (1.0 - e)
+            place, speed = (_on_ellipse if a > 0.0 else _on_hyperbola)(a, e, self.mean_anomaly, mu)
+        return np.array(place) @ axes, np.array(speed) @ axes
 
     def _axes(self) -> np.ndarray:
         """The unit vectors towards pericentre and along its motion, (2, 3)."""
@@ -57,64 +74,122 @@ class Elements:
     def of(cls, x: np.ndarray, v: np.ndarray, mu: float) -> "Elements":
         """The osculating elements at a relative position and velocity, (3,) or (2,); angles from 0 to 2 pi.
 
-        Where an angle has no meaning, as the node in the plane, it is 0 and the next one counts from x.
+        Where an angle has no meaning, as the node in the plane, it is 0 and the next one counts from x. The
+        axis of a parabola is infinite, and its mean anomaly that of Barker's equation. Raises `UserError` for
+        bodies in one place.
         """
         x, v = (np.pad(np.asarray(part, np.float64), (0, 3 - len(part))) for part in (x, v))
-        r, h = np.linalg.norm(x), np.cross(x, v)
-        a = 1.0 / (2.0 / r - v @ v / mu)
+        r, h = float(np.linalg.norm(x)), np.cross(x, v)
+        if r == 0.0:
+            raise UserError("orbital elements: two bodies in one place have no orbit; move one of them")
+        size = float(np.linalg.norm(h))
+        if size <= ROUNDING * r * float(np.linalg.norm(v)):
+            return cls._radial(x, v, r, mu)
+        bound = float(2.0 / r - v @ v / mu)
         to_pericentre = np.cross(v, h) / mu - x / r
-        e, size = float(np.linalg.norm(to_pericentre)), float(np.linalg.norm(h))
-        up = h / size
-        line = np.array([-h[1], h[0], 0.0])
-        flat = np.hypot(h[0], h[1]) <= 1e-14 * size
-        line = np.array([1.0, 0.0, 0.0]) if flat else line / np.linalg.norm(line)
+        e, tilt = float(np.linalg.norm(to_pericentre)), float(np.hypot(h[0], h[1]))
+        up, flat = h / size, tilt <= ROUNDING * _products(x, v)
+        line = np.array([1.0, 0.0, 0.0]) if flat else np.array([-h[1], h[0], 0.0]) / tilt
         across = np.cross(up, line)
         pericentre = np.arctan2(to_pericentre @ across, to_pericentre @ line) if e > 1e-14 else 0.0
-        true = np.arctan2(x @ across, x @ line) - pericentre
-        half = np.tan(0.5 * np.arctan2(np.sin(true), np.cos(true)))
-        if e < 1.0:
-            anomaly = 2.0 * np.arctan(np.sqrt((1.0 - e) / (1.0 + e)) * half)
-            mean = (anomaly - e * np.sin(anomaly)) % (2.0 * np.pi)
+        less = size * size / mu * bound / (1.0 + e)
+        if e > 0.5:
+            mean = _mean_of_motion(r, float(x @ v), mu, bound, e, less, size)
         else:
-            anomaly = 2.0 * np.arctanh(np.sqrt((e - 1.0) / (e + 1.0)) * half)
-            mean = e * np.sinh(anomaly) - anomaly
-        angles = (np.arctan2(line[1], line[0]), pericentre)
-        node, pericentre = (float(angle % (2.0 * np.pi)) for angle in angles)
-        return cls(float(a), e, float(np.arccos(np.clip(up[2], -1.0, 1.0))), node, pericentre, float(mean))
+            mean = _mean_of_angle(np.arctan2(x @ across, x @ line) - pericentre, e)
+        node, pericentre = _turned(np.arctan2(line[1], line[0])), _turned(pericentre)
+        return cls(_axis(bound), e, math.atan2(tilt, h[2]), node, pericentre, mean)
+
+    @classmethod
+    def _radial(cls, x: np.ndarray, v: np.ndarray, r: float, mu: float) -> "Elements":
+        """The elements of a motion through the central mass."""
+        p, bound = -x / r, float(2.0 / r - v @ v / mu)
+        level = float(np.hypot(p[0], p[1]))
+        mean = _mean_of_motion(r, float(x @ v), mu, bound, 1.0, 0.0, 0.0)
+        around = _turned(np.arctan2(p[1], p[0])) if level > 0.0 else 0.0
+        if p[2] == 0.0:
+            return cls(_axis(bound), 1.0, 0.0, 0.0, around, mean)
+        return cls(_axis(bound), 1.0, 0.5 * math.pi, around, _turned(np.arctan2(p[2], level)), mean)
 
 
-def eccentric_anomaly(mean: float, e: float) -> float:
-    """E - e sin E = mean, by Newton's method within a bracket."""
-    turns = 2.0 * np.pi * np.round(mean / (2.0 * np.pi))
-    wanted = mean - turns
-    low, high = wanted - e, wanted + e
-    anomaly = wanted
-    for _ in range(100):
-        off = anomaly - e * np.sin(anomaly) - wanted
-        low, high = (low, anomaly) if off > 0.0 else (anomaly, high)
-        newer = anomaly - off / (1.0 - e * np.cos(anomaly))
-        newer = newer if low <= newer <= high else 0.5 * (low + high)
-        if abs(newer - anomaly) <= 1e-16 * max(1.0, abs(anomaly)):
-            break
-        anomaly = newer
-    return float(anomaly + turns)
+Plane = tuple[list[float], list[float]]
+"""Position and velocity along the axes of the orbit: towards pericentre, and along its motion."""
 
 
-def _hyperbolic_anomaly(mean: float, e: float) -> float:
-    """e sinh H - H = mean, by Newton's method from outside."""
-    anomaly = np.arcsinh(mean / e) if abs(mean) < e else np.sign(mean) * np.log(2.0 * abs(mean) / e + 1.8)
-    for _ in range(100):
-        newer = anomaly - (e * np.sinh(anomaly) - anomaly - mean) / (e * np.cosh(anomaly) - 1.0)
-        if abs(newer - anomaly) <= 1e-16 * max(1.0, abs(anomaly)):
-            break
-        anomaly = newer
-    return float(anomaly)
+def _on_ellipse(a: float, e: float, mean: float, mu: float) -> Plane:
+    less = 1.0 - e
+    if math.cos(mean) < 0.0:
+        D = solved_from_apocentre(math.atan2(math.sin(mean), -math.cos(mean)), e)
+        sin, cos = math.sin(D), -math.cos(D)
+        along, r = cos - e, 1.0 - e * cos
+    else:
+        E = solved_ellipse(reduced_angle(mean), e)
+        sin, cos, half = math.sin(E), math.cos(E), math.sin(0.5 * E) ** 2
+        along, r = less - 2.0 * half, less + 2.0 * e * half
+    b, speed = math.sqrt(less * (1.0 + e)), math.sqrt(mu / a) / r
+    return [a * along, a * b * sin], [-speed * sin, speed * b * cos]
+
+
+def _on_hyperbola(a: float, e: float, mean: float, mu: float) -> Plane:
+    H, more = solved_hyperbola(mean, e), e - 1.0
+    sin, cos, half = math.sinh(H), math.cosh(H), math.sinh(0.5 * H) ** 2
+    b, speed = math.sqrt(more * (1.0 + e)), math.sqrt(mu / -a) / (more + 2.0 * e * half)
+    return [a * (2.0 * half - more), -a * b * sin], [-speed * sin, speed * b * cos]
+
+
+def _on_parabola(q: float, mean: float, mu: float) -> Plane:
+    D = solved_parabola(mean)
+    speed = math.sqrt(2.0 * mu / q) / (1.0 + D * D)
+    return [q * (1.0 - D) * (1.0 + D), 2.0 * q * D], [-speed * D, speed]
+
+
+def _mean_of_motion(
+    r: float, along: float, mu: float, bound: float, e: float, less: float, h: float
+) -> float:
+    """The mean anomaly by x.v; bound: 1 / a; less: 1 - e; h: the angular momentum."""
+    if bound > 0.0:
+        E = math.atan2(along * math.sqrt(bound / mu), 1.0 - r * bound)
+        return _turned(elliptic_mean(E, e, less))
+    if bound < 0.0:
+        return hyperbolic_mean(math.asinh(along * math.sqrt(-bound / mu) / e), e, -less)
+    if h == 0.0:
+        return math.copysign(math.inf, along)
+    return along / h + (along / h) ** 3 / 3.0
+
+
+def _mean_of_angle(true: float, e: float) -> float:
+    """The mean anomaly of an ellipse by the true one, which has a meaning in sum with the pericentre."""
+    half = math.tan(0.5 * math.atan2(math.sin(true), math.cos(true)))
+    E = 2.0 * math.atan(math.sqrt((1.0 - e) / (1.0 + e)) * half)
+    return _turned(elliptic_mean(E, e, 1.0 - e))
+
+
+def _products(x: np.ndarray, v: np.ndarray) -> float:
+    """The size of the products whose differences are the components of x cross v in the plane."""
+    x, v = np.abs(x), np.abs(v)
+    return float(np.hypot(x[1] * v[2] + x[2] * v[1], x[2] * v[0] + x[0] * v[2]))
+
+
+def _axis(bound: float) -> float:
+    return 1.0 / bound if bound else math.inf
+
+
+def _turned(angle: float) -> float:
+    """An angle from 0 to 2 pi."""
+    return float(angle % (2.0 * math.pi))
 
 
 def refuse_mismatch(name: str, elements: Elements) -> None:
     """Raise `UserError` for an ellipse with a negative axis, or a hyperbola with a positive one."""
     a, e = elements.semi_major_axis, elements.eccentricity
-    if e == 1.0 or a == 0.0 or (a > 0.0) != (e < 1.0):
+    if elements.pericentre_distance is not None:
+        return
+    if e == 1.0:
+        raise UserError(
+            f"body '{name}': a parabola has no semi-major axis, got eccentricity 1; give"
+            " `pericentre_distance` in its place"
+        )
+    if a == 0.0 or (a > 0.0) != (e < 1.0):
         raise UserError(
             f"body '{name}': the semi-major axis is positive for eccentricities below 1 and negative above,"
             f" got {a:g} and {e:g}; change one of them"

@@ -1,5 +1,6 @@
 """Bodies on Keplerian orbits about a central mass: a state, and observers of elements and encounters."""
 
+import math
 from collections.abc import Mapping
 from itertools import combinations
 from math import inf
@@ -20,7 +21,7 @@ from minusgrad.plugin import (
 )
 
 from .orbital_elements import Elements, refuse_mismatch
-from .states import GravitationalConstant, Mass, point_masses
+from .states import GravitationalConstant, Length, Mass, point_masses
 
 Angle = Annotated[float | str, Quantity("rad")]
 ELEMENTS = ("semi_major_axis", "eccentricity", "inclination", "node", "pericentre", "mean_anomaly")
@@ -38,15 +39,18 @@ class CentralBody(Record):
 class OrbitingBody(Record):
     """A body by its Keplerian elements about the central one, with mu = G (M + m); angles in rad or "7 deg".
 
-    A hyperbola has a negative semi-major axis.
+    A hyperbola has a negative semi-major axis. A parabola, of eccentricity 1, is given by
+    `pericentre_distance` q; its `mean_anomaly` is sqrt(mu / (2 q^3)) (t - T), T the time of pericentre.
     """
 
     name: str
     """Name of the body."""
     mass: Mass
     """Mass of the body."""
-    semi_major_axis: Annotated[float | str, Quantity("m")]
+    semi_major_axis: Annotated[float | str, Quantity("m")] | None = None
     """Semi-major axis; negative of a hyperbola."""
+    pericentre_distance: Length | None = None
+    """Distance at pericentre, in place of the semi-major axis."""
     eccentricity: Annotated[float, Field(ge=0.0)] = 0.0
     """Eccentricity, at least 0."""
     inclination: Angle = 0.0
@@ -57,6 +61,20 @@ class OrbitingBody(Record):
     """Argument of the pericentre, from the ascending node."""
     mean_anomaly: Angle = 0.0
     """Mean anomaly at the start."""
+
+    def elements(self, given: Mapping[str, Any]) -> Elements:
+        """Those of this record's numbers, in the run's units."""
+        a, q = given["semi_major_axis"], given["pericentre_distance"]
+        if (a is None) == (q is None):
+            both = "neither" if a is None else "both"
+            raise UserError(
+                f"body '{self.name}': needs one of `semi_major_axis` and `pericentre_distance`, got {both};"
+                " give one of them"
+            )
+        e, *angles = (float(given[name]) for name in ELEMENTS[1:])
+        found = Elements(math.inf if a is None else float(a), e, *angles, pericentre_distance=q)
+        refuse_mismatch(self.name, found)
+        return found
 
 
 class Orbits(Record):
@@ -75,9 +93,7 @@ class Orbits(Record):
         x, v, m = [np.zeros(3)], [np.zeros(3)], [M]
         for body in self.bodies:
             given = quantities(body, context.units)
-            elements = Elements(*(float(given[name]) for name in ELEMENTS))
-            refuse_mismatch(body.name, elements)
-            place, speed = elements.state(G * (M + given["mass"]))
+            place, speed = body.elements(given).state(G * (M + given["mass"]))
             x.append(place)
             v.append(speed)
             m.append(given["mass"])
