@@ -17,7 +17,8 @@ own, as in Quigley and Probert 2004, J. Chem. Phys. 120, 11432.
 
 Flexible boxes have the weight V^(1-d) exp(-P V / kT) Z(h) dh, over all d^2 components of h (Martyna, Tobias,
 Klein): V^(-d) dh is the measure that no deformation changes. So shapes of one volume are equally likely in
-this measure, and nothing but U limits them: the box of a gas or a liquid grows longer without end.
+this measure, and nothing but U limits them: the box of a gas or a liquid grows longer without end. Edges that
+are lower triangular stay so (`orientation`), where U is known not to change by a rotation.
 
 The energy is split into U + P V - kT ln V (a kick of v and p), the kinetic energy (a drift, and a kick of p)
 and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps the
@@ -35,6 +36,7 @@ from ...engine.kernels import BoundKernel, Code, real, short_loops_serial
 from ...errors import EnergyError, RunFailedError
 from ...potential.potential import Potential
 from .barostat import Barostat
+from .orientation import is_lower_triangular, may_turn, rotated, triangular_deformation
 from .stress import Stress, box_of, product, volume
 
 LARGEST = 0.5
@@ -67,6 +69,7 @@ class Cell:
         self.before = 0
         self._change = storage.allocate(np.zeros((2, d, d)))
         self._deform = BoundKernel(short_loops_serial(self._deformation()))
+        self._may_turn = barostat.shape == "flexible" and may_turn(potential, [m.position for m in motions])
 
     @property
     def energy(self) -> float:
@@ -89,7 +92,10 @@ class Cell:
         self._push(h, self._stress.kinetic())
 
     def deform(self, h: float) -> None:
-        """x <- x e^(G h), edges likewise, v <- v e^(-G h). Raises `RunFailedError` for a large change."""
+        """x <- x e^(G h), edges likewise, v <- v e^(-G h), and all rotated where the box stays triangular.
+
+        Raises `RunFailedError` for a large change.
+        """
         strain = storage.host(self.momentum) * (h / self.inertia)
         if not (largest := float(np.abs(strain).max())) < LARGEST:
             how = "explodes" if np.trace(strain) > 0.0 else "collapses"
@@ -98,10 +104,14 @@ class Cell:
                 f" {volume(self.box):.4g}; use a smaller dt, a longer relaxation, or a start nearer to the"
                 " pressure"
             )
-        grown = exponential_less_one(strain)
-        storage.store(self._change, np.stack([grown, exponential_less_one(-strain)]))
-        self._deform()
+        grown, shrunk = exponential_less_one(strain), exponential_less_one(-strain)
         edges = self.box.values[0].astype(np.float64)
+        if self._may_turn and is_lower_triangular(edges):
+            grown, inverse = triangular_deformation(exponential_less_one(2.0 * strain))
+            storage.store(self.momentum, rotated(storage.host(self.momentum), shrunk, grown))
+            shrunk = inverse
+        storage.store(self._change, np.stack([grown, shrunk]))
+        self._deform()
         self.box.set((edges + product(edges, grown))[None])
 
     def exchange_heat(self, h: float, number: int) -> None:
