@@ -18,6 +18,7 @@ from .box import volume
 @local_energy(
     "dispersion_correction",
     over=("box",),
+    beyond_cutoff=True,
     box=Box(),
     coefficient=Parameter("J m^3", scale=1.0),
 )

@@ -618,10 +618,12 @@ class TemperaturesBlock(Looks):
 
 
 class PressureBlock(Looks):
-    """Pressure and volume; with `tensor` also the stress, positive in tension."""
+    """Pressure and volume of all forces; with `tensor` also the stress, positive in tension."""
 
     tensor: bool = False
     """Record the stress, too, positive in tension."""
+    parts: bool = False
+    """Record the parts of the pressure, too: kinetic, of each energy, constraint, friction and sharp cutoff."""
 
     def make(self, context: ObserverContext) -> Observer:
         _refuse_lagrangian("pressure", context)
@@ -631,10 +633,11 @@ class PressureBlock(Looks):
             context.recorder.unit(label, symbol, in_si)
         size = " ".join(["m"] * d)
         context.recorder.unit("volume", units.symbol(size), units.in_si(size))
-        motions = context.state.motions
-        return Pressures(
-            context.stepper, context.recorder, self.every, motions, tensor=self.tensor, factor=factor
-        )
+        asked = self.tensor, self.parts
+        made = Pressures(context.stepper, context.recorder, self.every, context.state.motions, *asked, factor)
+        for part in made.labels:
+            context.recorder.unit(part, symbol, in_si)
+        return made
 
 
 def _kelvin(units: UnitSystem) -> tuple[str, float]:

@@ -28,7 +28,7 @@ from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.pressure.stress import Stress, volume
+from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
 from ..steppers.stepper import Stepper
@@ -209,10 +209,11 @@ class Temperatures(Observer):
 
 
 class Pressures(Observer):
-    """Records pressure and volume, and with `tensor` the stress (d, d) (`steppers.pressure.stress`).
+    """Records pressure and volume, with `tensor` the stress (d, d), and with `parts` pressure_parts/PART, the parts
+    whose sum the pressure is (`steppers.pressure.virial`).
 
-    motions: the positions in the box; of a minimiser the pressure is that of U alone. factor: the run's unit
-    of pressure in that of the series. Raises `EnergyError` where there is no box.
+    motions: the positions in the box; of a minimiser the pressure is without a kinetic part. factor: the run's
+    unit of pressure in that of the series. Raises `EnergyError` where there is no box.
     """
 
     def __init__(
@@ -222,23 +223,30 @@ class Pressures(Observer):
         every: int,
         motions: Sequence[Motion],
         tensor: bool = False,
+        parts: bool = False,
         factor: float = 1.0,
     ):
         super().__init__(stepper, recorder, every)
-        self.stress, self.tensor = Stress(self.potential, motions, stepper.inertia), tensor
-        self.factor = factor
-        known = stepper.gradient
-        missing = [name for name in (BOX, *(m.position for m in motions)) if name not in known]
-        self._own = {name: storage.allocate(np.zeros_like(self.fields[name].values)) for name in missing}
+        self.virial, self.tensor, self.parts, self.factor = Virial(stepper, motions), tensor, parts, factor
+
+    @property
+    def labels(self) -> list[str]:
+        """The series of the parts."""
+        return [f"pressure_parts/{name}" for name in self.virial.names] if self.parts else []
 
     def observe(self) -> None:
-        if self._own:
-            self.potential.gradient_into(self._own, self.stepper.time)
-        stress, size = self.stress.total({**self.stepper.gradient, **self._own}), volume(self.stress.box)
-        stress *= self.factor
-        values: dict[str, float | np.ndarray] = {"pressure": -np.trace(stress) / len(stress), "volume": size}
-        values |= {"stress": stress} if self.tensor else {}
+        stress = self.virial.total() * self.factor
+        values: dict[str, float | np.ndarray] = {"pressure": mean_pressure(stress)}
+        values |= {"volume": self.virial.volume} | ({"stress": stress} if self.tensor else {})
+        found = self.virial.parts().values() if self.parts else ()
+        parts = [mean_pressure(part * self.factor) for part in found]
+        values |= dict(zip(self.labels, parts, strict=True))
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+def mean_pressure(stress: np.ndarray) -> float:
+    """-trace(stress) / d."""
+    return -float(np.trace(stress)) / len(stress)
 
 
 class Momenta(Observer):

@@ -53,7 +53,8 @@ class LocalEnergy(Declaration):
     for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
     known once it is bound to a grid. Once it is bound to fields with a box or within a cutoff: `positions`,
     the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
-    the shapes that pictures draw, from values of parameters.
+    the shapes that pictures draw, from values of parameters. `beyond_cutoff`: it stands for the pairs beyond
+    the cutoffs of other energies, at uniform density.
     """
 
     name: str
@@ -68,6 +69,7 @@ class LocalEnergy(Declaration):
     cutoff: Cutoff | None = field(default=None, kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
     looks: Looks | None = field(default=None, kw_only=True, compare=False)
+    beyond_cutoff: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         """`LocalEnergy('gravity', over 'pairs': x [m], m [kg], G [m^3 kg^-1 s^-2])`."""
@@ -247,6 +249,7 @@ def local_energy(
     symmetries: Sequence[str] = (),
     edges: str | Sequence[str] = "",
     looks: Looks | None = None,
+    beyond_cutoff: bool = False,
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
@@ -274,6 +277,9 @@ def local_energy(
 
         @local_energy("ball", ..., looks=lambda centre, radius: [Sphere(centre, radius)])
 
+    `beyond_cutoff` says that it stands for the pairs beyond cutoffs, at uniform density, as the correction of
+    dispersion does: pressure and barostats then count the jumps of sharp cutoffs at this density, too.
+
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
     """
@@ -282,7 +288,8 @@ def local_energy(
         kept = known_symmetries(f"energy '{name}'", symmetries)
         known_edges = declared_edges(f"energy '{name}'", over, edges)
         made = declared(name, function, over, roles)
-        energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, looks=looks)
+        more: dict[str, Any] = {"looks": looks, "beyond_cutoff": beyond_cutoff}
+        energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, **more)
         known = (Node, Datum, Parameter, Time, Table, Box)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(

@@ -65,6 +65,7 @@ from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
 from .pressure.barostat import Barostat
 from .pressure.cell import Cell
+from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
 from .single_moves import SingleMoves
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
@@ -129,6 +130,7 @@ class Integrator(MotionStepper):
         self.potential, self.motions = potential, tuple(motions)
         if barostat:
             _refuse_at_pressure(holds, magnetic)
+            refuse_friction_between(dissipation, motions)
             scheme = scheme.at_pressure()
         _refuse_approximate_parts(scheme, magnetic, constraints)
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme

@@ -81,6 +81,11 @@ class LoadSteps(Stepper):
         return self.search.energy
 
     @property
+    def multipliers(self) -> np.ndarray | None:
+        """lambda (E,) of the constraints at the present fields; None without constraints."""
+        return None if self.constraints is None else self.search.multipliers
+
+    @property
     def outside(self):  # type: ignore[override]
         """The fields that began outside their bounds."""
         return self.search.outside

@@ -3,25 +3,27 @@
 The cell deforms at the rate G = p / W, a symmetric matrix; positions x and edges (rows of h) follow it:
 
     dx/dt = v + x G       dh/dt = h G       dv/dt = -(dU/dx) / m - v G
-    dp/dt = allowed part of  sum m v v - dU/de + (kT - P V) 1      dU/de = sum x (dU/dx) + h^T (dU/dh)
+    dp/dt = allowed part of  sum m v v - dU/de + (kT - P V + J / V) 1
+    dU/de = sum x (dU/dx) + h^T (dU/dh)
 
 W is (N + 1) kT relaxation^2 (Martyna, Tobias, Klein 1994, J. Chem. Phys. 101, 4177). Conserved, less the heat
 that the baths give, is
 
-    sum m v^2 / 2 + U + P V - kT ln V + tr(p p) / 2W
+    sum m v^2 / 2 + U + P V - kT ln V + J / V + tr(p p) / 2W
 
-with V as a number in the run's units. The term kT ln V stands for their kT (sum m v^2) / (N_f kT), as in
-Bussi, Zykova-Timan, Parrinello 2009, J. Chem. Phys. 130, 074101. In a bath of the same kT volumes have the
-weight exp(-P V / kT) Z(V): an ideal gas has the mean volume (N + 1) kT / P. The cell has a heat bath of its
-own, as in Quigley and Probert 2004, J. Chem. Phys. 120, 11432.
+with V as a number in the run's units. J / V^2 is the pressure of sharp cutoffs at uniform density, where an
+energy stands for the pairs beyond them, and J / V its work (`cutoff_jumps`); else J is 0. The term kT ln V
+stands for their kT (sum m v^2) / (N_f kT), as in Bussi, Zykova-Timan, Parrinello 2009, J. Chem. Phys. 130,
+074101. In a bath of the same kT volumes have the weight exp(-P V / kT) Z(V): an ideal gas has the mean volume
+(N + 1) kT / P. The cell has a heat bath of its own, as in Quigley and Probert 2004, J. Chem. Phys. 120, 11432.
 
 Flexible boxes have the weight V^(1-d) exp(-P V / kT) Z(h) dh, over all d^2 components of h (Martyna, Tobias,
 Klein): V^(-d) dh is the measure that no deformation changes. So shapes of one volume are equally likely in
 this measure, and nothing but U limits them: the box of a gas or a liquid grows longer without end. Edges that
 are lower triangular stay so (`orientation`), where U is known not to change by a rotation.
 
-The energy is split into U + P V - kT ln V (a kick of v and p), the kinetic energy (a drift, and a kick of p)
-and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps the
+The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kinetic energy (a drift, and a kick
+of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps the
 measure; compositions of leapfrog keep their order.
 """
 
@@ -36,6 +38,7 @@ from ...engine.kernels import BoundKernel, Code, real, short_loops_serial
 from ...errors import EnergyError, RunFailedError
 from ...potential.potential import Potential
 from .barostat import Barostat
+from .cutoff_jumps import CutoffJumps
 from .orientation import is_lower_triangular, may_turn, rotated, triangular_deformation
 from .stress import Stress, box_of, product, volume
 
@@ -61,7 +64,8 @@ class Cell:
                 " stepper at constant volume"
             )
         self.dimension = d = self.box.shape[-1]
-        self._stress = Stress(potential, motions, inertia)
+        self._stress, self.jumps = Stress(potential, motions, inertia), CutoffJumps(potential)
+        self.jumps.refuse_changing([m.position for m in motions])
         self._pairs = [(potential.fields[m.position], potential.fields[m.velocity]) for m in motions]
         self.inertia = (1 + sum(len(x) for x, _ in self._pairs)) * barostat.kT * barostat.relaxation**2
         self.momentum = storage.allocate(np.zeros((d, d)))
@@ -73,18 +77,23 @@ class Cell:
 
     @property
     def energy(self) -> float:
-        """P V - kT ln V + tr(p p) / 2W."""
+        """P V - kT ln V + J / V + tr(p p) / 2W."""
         own, p, size = self.barostat, storage.host(self.momentum), volume(self.box)
         with np.errstate(all="ignore"):  # infinity and NaN are reported by those who ask
             moving = ordered_sum(p * p) / (2.0 * self.inertia)
-            return float(own.pressure * size - own.kT * np.log(size) + moving)
+            return float(own.pressure * size - own.kT * np.log(size) + moving) + self._jump / size
+
+    @property
+    def _jump(self) -> float:
+        """J of the sharp cutoffs that are counted (`cutoff_jumps`)."""
+        return self.jumps.total(0.0)
 
     # Moves
 
     def kick(self, h: float, gradient: Mapping[str, Any]) -> None:
-        """p <- p + h (-dU/de + (kT - P V) 1), by the gradients of positions and box."""
-        own = self.barostat
-        push = (own.kT - own.pressure * volume(self.box)) * np.eye(self.dimension)
+        """p <- p + h (-dU/de + (kT - P V + J / V) 1), by the gradients of positions and box."""
+        own, size = self.barostat, volume(self.box)
+        push = (own.kT - own.pressure * size + self._jump / size) * np.eye(self.dimension)
         self._push(h, push - self._stress.strain_derivative(gradient))
 
     def kick_by_motion(self, h: float) -> None:

@@ -24,6 +24,8 @@ PRESSURE = {1: "J m^-1", 2: "J m^-2", 3: "J m^-3"}
 """The SI unit of pressure and stress, by the number of dimensions."""
 GRAIN = 256
 """Nodes whose contributions one turn of a loop adds up."""
+MOST = 8
+"""Gradients whose kernels are kept."""
 
 
 class Stress:
@@ -73,7 +75,7 @@ class _Sums:
             code = self._code("v", "v", mass).naming(v=v.array, mass=inertia)
             self._kinetic = BoundKernel(short_loops_serial(code))
         self._virial = self._code("x", "g", "").naming(x=x.array)
-        self._bound: tuple[Any, BoundKernel] | None = None
+        self._bound: dict[int, tuple[Any, BoundKernel]] = {}
 
     def kinetic(self) -> np.ndarray:
         if self._kinetic is None:
@@ -82,10 +84,12 @@ class _Sums:
         return self._total()
 
     def virial(self, gradient: Any) -> np.ndarray:
-        if self._bound is None or self._bound[0] is not gradient:
+        if id(gradient) not in self._bound:
+            if len(self._bound) == MOST:
+                self._bound.clear()
             kernel = BoundKernel(short_loops_serial(self._virial.naming(g=gradient)))
-            self._bound = gradient, kernel
-        self._bound[1]()
+            self._bound[id(gradient)] = gradient, kernel  # which keeps its number from another array
+        self._bound[id(gradient)][1]()
         return self._total()
 
     def _total(self) -> np.ndarray:
