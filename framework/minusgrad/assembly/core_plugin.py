@@ -623,7 +623,7 @@ class PressureBlock(Looks):
     tensor: bool = False
     """Record the stress, too, positive in tension."""
     parts: bool = False
-    """Record the parts of the pressure, too: kinetic, of each energy, constraint, friction and sharp cutoff."""
+    """Record the parts of the pressure, too: of motion, energies, constraints, friction and sharp cutoffs."""
 
     def make(self, context: ObserverContext) -> Observer:
         _refuse_lagrangian("pressure", context)

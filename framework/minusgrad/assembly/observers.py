@@ -209,11 +209,11 @@ class Temperatures(Observer):
 
 
 class Pressures(Observer):
-    """Records pressure and volume, with `tensor` the stress (d, d), and with `parts` pressure_parts/PART, the parts
-    whose sum the pressure is (`steppers.pressure.virial`).
+    """Records pressure and volume, with `tensor` the stress (d, d), and with `parts` pressure_parts/PART, of
+    which the pressure is the sum (`steppers.pressure.virial`).
 
-    motions: the positions in the box; of a minimiser the pressure is without a kinetic part. factor: the run's
-    unit of pressure in that of the series. Raises `EnergyError` where there is no box.
+    motions: the positions in the box; of a minimiser there is no kinetic part. factor: the run's unit of
+    pressure in that of the series. Raises `EnergyError` where there is no box.
     """
 
     def __init__(

@@ -18,7 +18,6 @@ from ..codegen.kept_traces import KEPT
 from ..elements.trees.near_pairs import NearPairs
 from ..energies.declaration import identifier
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
-from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.pairs.cutoff_jump import jump
 from ..energies.roles import Datum
@@ -72,6 +71,7 @@ from .blocks.term_block import TermBlock, bodies_named, magnetic_term
 from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
 from .initial.initial_values import InitialValues
 from .installed_plugins import OURS, Plugin
+from .jump_remarks import jump_remark
 from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources
@@ -116,6 +116,7 @@ class Simulation:
         """The terms and maps that round something, or may: their gradients may be dead."""
         self.bound: dict[KeyPath, Any] = {}
         """The term of each block that binds an energy or a map, by its place in the scene."""
+        self._cut_sharply: list[tuple[Term, float]] = []
         self._terms: dict[str, KeyPath] = {}
         maps = self._maps_and_slopes()
         blocks = [block for block in scene.energy if block.path not in self.bound]
@@ -231,7 +232,8 @@ class Simulation:
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
         on_device = devices.remark(), self.stepper.device_remark(runtime.arch())
         own = (self.stepper.remark(self.scene.run.steps), *on_device)
-        return [*self.starting.remarks, *outside, *filter(None, own)]
+        cut = [jump_remark(*one, self.potential, self.units) for one in self._cut_sharply]
+        return [*self.starting.remarks, *cut, *outside, *filter(None, own)]
 
     @property
     def potentials(self) -> list[Potential]:
@@ -546,27 +548,12 @@ class Simulation:
     def _local_terms(self, block: TermBlock) -> list[Term]:
         terms = block.bound(self.fields)
         if height := jump(terms[-1]):
-            self.starting.remarks.append(self._of_jump(terms[-1], height))
+            self._cut_sharply.append((terms[-1], height))
         if isinstance(terms[-1].elements, NearPairs):
             self.starting.remarks.append(narrowed(terms[-1]).remark)
         if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms
-
-    def _of_jump(self, term: Term, height: float) -> str:
-        """A remark about a sharp cutoff."""
-        assert term.energy.cutoff is not None
-        unit = "J"
-        if isinstance(term.energy, LocalMap):
-            unit = next(iter(term.energy.outputs.values())).unit
-        radius, symbols = term.energy.cutoff.radius, (self.units.symbol("m"), self.units.symbol(unit))
-        where, size = (
-            f"{n:.3g} {one}".removesuffix(" 1") for n, one in zip((radius, height), symbols, strict=True)
-        )
-        return (
-            f"{term.name}: is cut sharply at {where}, where a pair jumps by up to {size}, which no force"
-            " contains; a `switch` makes it smooth"
-        )
 
     def _staged_term(self, energy: Staged, block: TermBlock) -> StagedTerm:
         model: Any = block.model

@@ -15,16 +15,17 @@ with V as a number in the run's units. J / V^2 is the pressure of sharp cutoffs 
 energy stands for the pairs beyond them, and J / V its work (`cutoff_jumps`); else J is 0. The term kT ln V
 stands for their kT (sum m v^2) / (N_f kT), as in Bussi, Zykova-Timan, Parrinello 2009, J. Chem. Phys. 130,
 074101. In a bath of the same kT volumes have the weight exp(-P V / kT) Z(V): an ideal gas has the mean volume
-(N + 1) kT / P. The cell has a heat bath of its own, as in Quigley and Probert 2004, J. Chem. Phys. 120, 11432.
+(N + 1) kT / P. The cell has a heat bath of its own, as in Quigley and Probert 2004, J. Chem. Phys. 120,
+11432.
 
 Flexible boxes have the weight V^(1-d) exp(-P V / kT) Z(h) dh, over all d^2 components of h (Martyna, Tobias,
 Klein): V^(-d) dh is the measure that no deformation changes. So shapes of one volume are equally likely in
 this measure, and nothing but U limits them: the box of a gas or a liquid grows longer without end. Edges that
 are lower triangular stay so (`orientation`), where U is known not to change by a rotation.
 
-The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kinetic energy (a drift, and a kick
-of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps the
-measure; compositions of leapfrog keep their order.
+The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kinetic energy (a drift, and a
+kick of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps
+the measure; compositions of leapfrog keep their order.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,10 @@
 """The part of the pressure that sharp cutoffs have at uniform density: the derivative of J / V, no part of U.
 
-    E = J / V,    dE/de = -(J / V) 1,    pressure J / V^2        J of each pair energy: `codegen.cutoff_jump`
+    E = J / V,    dE/de = -(J / V) 1,    pressure J / V^2        J of each pair energy: `codegen.cutoff_shell`
 
-It is counted where an energy stands for the pairs beyond the cutoff at uniform density (`beyond_cutoff`, as the
-correction of dispersion): energy and jump together have the pressure of the pairs that are left out. J / V
-is the work of this pressure, which the conserved energy at constant pressure contains.
+It is counted where an energy stands for the pairs beyond the cutoff at uniform density (`beyond_cutoff`, as
+the correction of dispersion): energy and jump together have the pressure of the pairs that are left out.
+J / V is the work of this pressure, which the conserved energy at constant pressure contains.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.cutoff_jump import jump_over_ball, jumps_sharply
+from ...codegen.cutoff_shell import jump_over_ball, jumps_sharply
 from ...energies.local_energy import LocalEnergy
 from ...energies.term import Term
 from ...errors import TermError
@@ -63,6 +63,11 @@ class CutoffJumps:
         if (known := self._known.get(term.name)) is None or known[0] != key:
             self._known[term.name] = known = key, jump_over_ball(term, clock)
         return known[1]
+
+
+def pressure(strength: float, volume: float) -> float:
+    """J / V^2."""
+    return strength / volume**2
 
 
 def strain_derivative(strength: float, volume: float, dimension: int) -> np.ndarray:

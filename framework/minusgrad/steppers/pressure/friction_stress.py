@@ -59,8 +59,8 @@ def refuse_friction_between(dissipation: Potential | None, motions: Sequence[Mot
     names = FrictionStress(dissipation, motions).names if dissipation else []
     if names:
         raise TermError(
-            f"dissipation '{names[0]}': acts between nodes, whose stress would do work on a box that moves, got"
-            " a barostat, which has no rule for it; leave one of them out, or use drag on single nodes",
+            f"dissipation '{names[0]}': acts between nodes, whose stress would do work on a box that moves,"
+            " got a barostat, which has no rule for it; leave one of them out, or use drag on single nodes",
             names[0],
         )
 
@@ -81,8 +81,8 @@ def _between(part: Any, motions: Sequence[Motion]) -> Term | None:
 def _unknown(name: str, why: str) -> TermError:
     return TermError(
         f"dissipation '{name}': {why}, so that its part of the pressure is not known, got an observer or a"
-        " barostat that needs it; leave one of them out, or write drag over 'nodes' and friction of differences"
-        " of velocities",
+        " barostat that needs it; leave one of them out, or write drag over 'nodes' and friction of"
+        " differences of velocities",
         name,
     )
 

@@ -125,4 +125,3 @@ class Virial:
         size, d = self.volume, self.stress.box.shape[-1]
         found = self.jumps.by_term(self.stepper.time)
         return {f"cutoff/{n}": cutoff_jumps.strain_derivative(j, size, d) for n, j in found.items()}
-

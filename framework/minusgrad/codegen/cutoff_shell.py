@@ -4,10 +4,11 @@
 
 A pair that leaves the cutoff drops u(r_c), an impulse that no force contains. At uniform density (g = 1) it
 adds J / V^2 to the pressure: (2 pi / 3) rho^2 r_c^3 u(r_c) for one kind of atom in space (Allen & Tildesley
-2017, Computer Simulation of Liquids, 2.8). The sum runs over all ordered pairs of nodes of the term, a node with
-itself (its images) among them, so that mixtures have the density of each kind around each other. Excluded pairs
-are a finite number for each node, and have no part at uniform density. u_ij is the graph of the term's own
-function, and its mean over directions where it depends on them.
+2017, Computer Simulation of Liquids, 2.8). The sum runs over all ordered pairs of nodes of the term, a node
+with itself (its images) among them, so that mixtures have the density of each kind around each other.
+Excluded pairs are a finite number for each node, and have no part at uniform density. u_ij is the graph of
+the term's own function, and its mean over directions where it depends on them. Energies of charges are left
+out: charges are nowhere at uniform density, where those of a neutral system would add to nothing.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from ..energies.local_map import LocalMap
 from ..energies.roles import Box, Image, Node, Parameter, Time
 from ..energies.term import Term
 from ..errors import TermError
+from ..scene.units import parse_unit
 from ..symbolic.graph import inputs
 from ..symbolic.numpy_values import numbers
 from ..symbolic.scalar import Scalar
@@ -33,10 +35,13 @@ ROOM = 1 << 20
 
 
 def jumps_sharply(term: Term) -> bool:
-    """True for an energy over unordered pairs with a sharp cutoff."""
+    """True for an energy over unordered pairs with a sharp cutoff, unless it is one of charges."""
     energy = term.energy
     unordered = energy.element_kind.unordered and not isinstance(energy, LocalMap)
-    return bool(unordered and energy.cutoff is not None and energy.cutoff.sharp)
+    if not (unordered and energy.cutoff is not None and energy.cutoff.sharp):
+        return False
+    charge = parse_unit("C").dimension
+    return all(parse_unit(role.unit).dimension != charge for role in energy.of_role(Node).values())
 
 
 def jump_over_ball(term: Term, t: float = 0.0) -> float:
