@@ -106,7 +106,7 @@ def test_a_dashpot_to_a_moved_support(kind):
 
     def of_all(steps: int) -> np.ndarray:
         stepper, seen = dragged(kind, END / steps, MOVED), Recorder({}, ("", 1.0))
-        look = Reactions(stepper, seen, 1, stepper.holds, stepper.friction.dissipation)
+        look = Reactions(stepper, seen, 1, stepper.holds)
         stepper.advance(steps // 4)
         look.observe()
         at, reaction = stepper.time, seen.state()["observables/reaction/support/value"][0]
@@ -141,7 +141,7 @@ def test_the_reaction_of_a_dashpot_to_rounding(launches):
     stepper = dragged("leapfrog", 0.05, MOVED, 2)
     stepper.advance(9)
     seen = Recorder({}, ("", 1.0))
-    Reactions(stepper, seen, 1, stepper.holds, stepper.friction.dissipation).observe()
+    Reactions(stepper, seen, 1, stepper.holds).observe()
     x, v = position(stepper), velocity(stepper)
     pull = K * (x[SUPPORTED] - x[MASS] + aimed(REST, 2)) + 0.6 * (v[SUPPORTED] - v[MASS])
     inertia = 1.3 * aimed(MOVED.support(0.45)[2], 2)

@@ -304,7 +304,7 @@ def test_a_bead_on_a_wire(kind, drift, launches):
         stepper.advance(steps)
         (x, y), (v, up) = position(stepper)[1], velocity(stepper)[1]
         assert (y, up) == (pytest.approx(HEIGHT + drift * END, rel=1e-15), drift)
-        Reactions(stepper, seen, 1, stepper.holds, None).observe()
+        Reactions(stepper, seen, 1, stepper.holds).observe()
         (along, wire) = seen.state()["observables/reaction/wire/value"][0]
         assert along == 0.0
         return np.abs(np.array([x, v, wire, stepper.work]) - expected).max()
@@ -316,13 +316,7 @@ def test_a_bead_on_a_wire(kind, drift, launches):
 
 
 def reactions(stepper: Integrator, recorder: Recorder | None = None) -> Reactions:
-    return Reactions(
-        stepper,
-        recorder or Recorder({}, ("", 1.0)),
-        1,
-        stepper.holds,
-        stepper.friction.dissipation if stepper.friction else None,
-    )
+    return Reactions(stepper, recorder or Recorder({}, ("", 1.0)), 1, stepper.holds)
 
 
 def series(look: Reactions, name: str) -> np.ndarray:

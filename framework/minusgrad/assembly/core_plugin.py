@@ -668,7 +668,7 @@ class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
     def make(self, context: ObserverContext) -> Observer:
-        return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
+        return Reactions(context.stepper, context.recorder, self.every, context.holds)
 
 
 class ConstraintsBlock(Looks):

@@ -32,6 +32,7 @@ from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
 from ..steppers.stepper import Stepper
+from ..steppers.total_force import total_gradient
 
 
 def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
@@ -98,6 +99,22 @@ class Observer:
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the arrays that `state` returned."""
+
+    def total_gradient(self, position: str = POSITIONS) -> np.ndarray:
+        """dU/dx + dR/dv + G^T lambda (n, d): minus the force of energies, friction and constraints on nodes.
+
+        Raises `EnergyError` where supports, a magnetic field or a Lagrangian act besides.
+        """
+        stepper = self.stepper
+        others = {"held nodes": stepper.holds.fields, "a magnetic field": stepper.magnetic}
+        for what, found in (others | {"a Lagrangian": stepper.lagrangian}).items():
+            if found:
+                raise EnergyError(
+                    f"the total force: has no rule for {what}, got some; leave them out, or the observer"
+                    " that needs it"
+                )
+        own = {position: self.potential.gradient(position, stepper.time)}
+        return total_gradient(stepper, own)[position]
 
     def _inertia(self, motion: Motion) -> np.ndarray:
         return storage.host(self.stepper.inertia[motion.position])
@@ -320,14 +337,11 @@ class Reactions(Observer):
     where nothing is held.
     """
 
-    def __init__(
-        self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds, dissipation: Potential | None
-    ):
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds):
         super().__init__(stepper, recorder, every)
         if not holds.fields:
             raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
-        self.holds, self.dissipation = holds, dissipation
-        self.velocities = {m.position: m.velocity for m in stepper.motions}
+        self.holds = holds
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
@@ -340,24 +354,9 @@ class Reactions(Observer):
 
     def _reactions(self) -> dict[str, np.ndarray]:
         """Those of bodies that move by their inertia."""
-        time, found = self.stepper.time, {}
-        pulled = constraint_gradient(self.stepper, self.holds.fields)
-        for field in self.holds.fields:
-            force = storage.host(self.stepper.gradient[field]).astype(np.float64)
-            if field in pulled:
-                force += pulled[field]
-            if self.dissipation and field in self.velocities:
-                force += self.dissipation.gradient(self.velocities[field], time)
-            found[field] = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
-        return found
-
-
-def constraint_gradient(stepper: Stepper, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """G^T lambda by field, of those that constraints read; empty without constraints."""
-    if stepper.constraints is None or (weights := stepper.multipliers) is None:
-        return {}
-    read = [name for name in names if name in stepper.constraints.reads]
-    return stepper.constraints.forces(weights, read, stepper.time)
+        forces = total_gradient(self.stepper, {n: self.stepper.gradient[n] for n in self.holds.fields})
+        inertia, time = self.stepper.inertia, self.stepper.time
+        return {n: self.holds.reaction(n, force, inertia.get(n), time) for n, force in forces.items()}
 
 
 class ConstraintForces(Observer):

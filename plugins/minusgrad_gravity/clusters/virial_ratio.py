@@ -1,9 +1,10 @@
 """Virial ratio: twice the kinetic energy over Clausius's virial.
 
-    ratio = 2 T / sum x dU/dx
+    ratio = 2 T / (-sum x F)
 
-x and v are about the centre of mass, T = sum m v^2 / 2. The virial is that of U itself, softening and all:
-without a softening it is -U of gravity, and the ratio -2 T / U. It is 1 in equilibrium (Clausius 1870).
+x and v are about the centre of mass, T = sum m v^2 / 2, F the total force: -dU/dx, and that of friction and
+constraints. Of gravity with its softening it is sum x dU/dx: without a softening it is -U, and the ratio
+-2 T / U. It is 1 in equilibrium (Clausius 1870).
 """
 
 from typing import Annotated
@@ -22,7 +23,7 @@ class VirialRatio(Observer):
     def observe(self) -> None:
         x, v, m = (self.fields[name].values.astype(np.float64) for name in "xvm")
         x, v = x - m @ x / m.sum(), v - m @ v / m.sum()
-        pull = self.potential.gradient("x", self.stepper.time).astype(np.float64)
+        pull = self.total_gradient("x")
         virial = float(np.sum(x * pull))
         double = float(np.sum(m[:, None] * v * v))
         ratio = double / virial if virial else np.nan
@@ -30,7 +31,7 @@ class VirialRatio(Observer):
 
 
 class VirialRatioBlock(Record):
-    """2 T over the virial sum x dU/dx of the scene's energies, softening included: 1 in equilibrium."""
+    """2 T over the virial -sum x F of all forces, softening included: 1 in equilibrium."""
 
     every: Annotated[int, Field(ge=1)]
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
@@ -40,4 +41,6 @@ class VirialRatioBlock(Record):
         if not context.stepper.motions:
             raise UserError("virial_ratio: is of stars that move, got a search; give an integrator")
         context.recorder.unit("virial_ratio", "1", 1.0)
-        return VirialRatio(context.stepper, context.recorder, self.every)
+        made = VirialRatio(context.stepper, context.recorder, self.every)
+        made.total_gradient("x")  # refuses what it has no rule for
+        return made
