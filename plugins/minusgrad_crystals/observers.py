@@ -18,7 +18,8 @@ class ElasticConstants(Observer):
 
     def __init__(self, context: ObserverContext, every: int):
         super().__init__(context.stepper, context.recorder, every)
-        elastic_constants(self.potential, self.stepper.time, relax=False)  # refuses a scene without a box
+        # refuses a scene without a box, and what acts besides its energies
+        elastic_constants(self.potential, self.stepper.time, relax=False, stepper=self.stepper)
         symbol, in_si, self.factor = _unit(context.units, self.fields["box"].shape[-1])
         for figure in FIGURES:
             context.recorder.unit(f"elastic_constants/{figure}", symbol, in_si)

@@ -154,8 +154,8 @@ def test_excluded_and_scaled_pairs_of_a_scene(scene: Path) -> None:
     assert parts["lennard_jones_near"] == pytest.approx(u(np.array(1.6)), rel=1e-12)
     assert simulation.remarks == [
         "lennard_jones: is cut sharply at 2.5, where a pair jumps by up to 0.0163, which no force contains;"
-        " the virial lacks -0.0318 of the pressure at uniform density; a `switch` makes it smooth, and with the"
-        " compound `dispersion` it is counted"
+        " the virial lacks -0.0318 of the pressure at uniform density; a `switch` makes it smooth, and with"
+        " the compound `dispersion` it is counted"
     ]
 
 

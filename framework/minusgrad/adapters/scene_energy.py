@@ -24,6 +24,7 @@ from ..errors import AtomsError, NonFiniteError
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from ..scene.units import UnitSystem
+from ..steppers.pressure.cutoff_jumps import CutoffJumps, strain_derivative
 from ..steppers.pressure.stress import Stress
 from ..steppers.stability.exact_hessian import exact_hessian
 
@@ -51,6 +52,8 @@ class SceneEnergy:
     def __init__(self, scene: Given, units: GivenUnits, overrides: Overrides = (), plugins: Plugins = ()):
         scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
         system = scene.units if isinstance(scene, Simulation) else UnitSystem.dimensionless()
+        if isinstance(scene, Simulation):
+            _refuse_beyond_energies(scene)
         self.time = scene.stepper.time if isinstance(scene, Simulation) else 0.0
         self.potential = (scene.potential if isinstance(scene, Simulation) else scene).twin()
         has_units = system.symbol("m") != "1"
@@ -118,14 +121,17 @@ class SceneEnergy:
     def stress(self) -> np.ndarray:
         """(dU/de) / V at the present positions and box, symmetric (3, 3), positive in tension.
 
-        Without the kinetic part: other programs know the velocities. Raises `EnergyError` without a box.
+        Without the kinetic part: other programs know the velocities. Sharp cutoffs have their part in it
+        where an energy stands for the pairs beyond (`cutoff_jumps`). Raises `EnergyError` without a box.
         """
         if self._stress is None:  # the velocities are read for the kinetic part alone
             self._stress = Stress(self.potential, [Motion(POSITIONS, POSITIONS)], {})
+            self._jumps = CutoffJumps(self.potential)
         self.potential.sweep(DerivativeRequest(gradient=self._into), self.time)
         found = self._stress.strain_derivative(self._into)
         box = self.potential.fields.geometry
         assert box is not None
+        found = found + strain_derivative(self._jumps.total(self.time), box.volume, 3)
         return 0.5 * (found + found.T) / box.volume * (self._length**3 / self._energy)
 
     def hessian(self) -> "csr_matrix":
@@ -133,3 +139,18 @@ class SceneEnergy:
         found = exact_hessian(self.potential, [POSITIONS], self.time).copy()
         found.data *= self._length**2 / self._energy
         return found
+
+
+def _refuse_beyond_energies(scene: Simulation) -> None:
+    """Raise `AtomsError` for constraints, friction, magnetic fields and Lagrangians: they are no energies."""
+    acting = {
+        "[[constraint]]": scene.constraints,
+        "[[dissipation]]": scene.dissipation,
+        "[[magnetic]]": scene.magnetic,
+        "[[lagrangian]]": scene.lagrangian,
+    }
+    if found := [block for block, one in acting.items() if one is not None]:
+        raise AtomsError(
+            f"scene: only energies act on the atoms of another program, got {' and '.join(found)}; leave"
+            f" {'it' if len(found) == 1 else 'them'} out, and give the other program its own"
+        )

@@ -12,6 +12,7 @@ from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem
 from ..steppers.pressure.elasticity import STRAINS, Elasticity, elastic_constants
+from ..steppers.stepper import Stepper
 from .run_options import Plugins
 from .saved_simulation import derivatives_in_double, saved_simulation
 
@@ -110,15 +111,15 @@ def elastic(path: Path, at: int | None = None, plugins: Plugins = ()) -> RunElas
     with blaming(simulation.registry):
         potential, time = derivatives_in_double(simulation.potential), simulation.stepper.time
         try:
-            found = _relaxed_or_not(potential, time)
+            found = _relaxed_or_not(potential, time, simulation.stepper)
         except UserError as error:
             raise EnergyError(f"{path}: {error}") from error
     return RunElasticity(path, step, simulation.units, found)
 
 
-def _relaxed_or_not(potential: Potential, time: float) -> Elasticity:
+def _relaxed_or_not(potential: Potential, time: float, stepper: Stepper) -> Elasticity:
     """The constants without relaxation where the atoms are at no minimum."""
-    without = elastic_constants(potential, time, relax=False)
+    without = elastic_constants(potential, time, relax=False, stepper=stepper)
     try:
         return elastic_constants(potential, time)
     except EnergyError:

@@ -15,7 +15,8 @@ Wallace 1972, Thermodynamics of Crystals). Internal relaxation: Born & Huang 195
 Lattices.
 
 x (n, d), h (d, d) rows [m]; sigma (d, d), A, B, C (d, d, d, d) [Pa], in the plane [N/m]. All is static:
-without the kinetic part of the stress, and without vibrations.
+without the kinetic part of the stress, and without vibrations. U has the energy J / V of sharp cutoffs in it,
+where they are counted (`cutoff_jumps`).
 """
 
 from collections.abc import Sequence
@@ -24,10 +25,12 @@ from math import nan
 
 import numpy as np
 
-from ...energies.fields import BOX, Motion, ordered_sum
+from ...energies.fields import BOX, POSITIONS, Motion, ordered_sum
 from ...engine import storage
 from ...errors import EnergyError
 from ...potential.potential import Potential
+from ..stepper import Stepper
+from .cutoff_jumps import CutoffJumps
 from .internal_relaxation import relaxed_along
 from .stress import Stress
 
@@ -64,8 +67,9 @@ def elastic_constants(
     potential: Potential,
     t: float = 0.0,
     *,
-    positions: str = "x",
+    positions: str = POSITIONS,
     relax: bool = True,
+    stepper: Stepper | None = None,
 ) -> Elasticity:
     """The stress and the elastic constants of a crystal whose atoms are at rest.
 
@@ -74,11 +78,14 @@ def elastic_constants(
 
     potential: U of the field `positions` (n, d) in a periodic box. relax: compute
     the relaxed constants, too; without they are NaN. The relaxation is solved by conjugate gradients of
-    Hessian products without translations, and so works through maps.
+    Hessian products without translations, and so works through maps. stepper: that of a scene, which knows
+    what acts besides U.
 
-    Raises `EnergyError` for a potential without the box, where the atoms are at no minimum of U, and where
-    the relaxation does not converge.
+    Raises `EnergyError` for constraints, a Lagrangian and held atoms (one may fix the place), for a potential
+    without the box, where the atoms are at no minimum of U, and where the relaxation does not converge.
     """
+    if stepper is not None:
+        _refuse_beyond_energies(stepper)
     crystal = _Crystal(potential, t, positions)
     strains = [_strain(crystal.dimension, *pair) for pair in STRAINS[crystal.dimension]]
     forces, slopes = zip(*(crystal.response(e) for e in strains), strict=True)
@@ -88,6 +95,20 @@ def elastic_constants(
     stress, volume = crystal.stress, crystal.volume
     unrelaxed = direct / volume + voigt(_turned(stress) / 2.0 - _pressed(stress))
     return Elasticity(stress, unrelaxed, unrelaxed + _table(forces, moves) / volume, crystal.largest_force)
+
+
+def _refuse_beyond_energies(stepper: Stepper) -> None:
+    """Raise `EnergyError` for a system whose elastic constants are not those of its energies alone."""
+    kept, at_places = stepper.constraints, stepper.holds.held.get(POSITIONS)
+    held = len(np.unique(at_places.all[0])) if at_places else 0
+    found = f"the constraint '{next(iter(kept.terms))}'" if kept else ""
+    found = f"{held} held nodes" if held > 1 else found
+    found = "a Lagrangian" if stepper.lagrangian is not None else found
+    if found:
+        raise EnergyError(
+            f"elastic constants: have no rule for {found}, got a relaxation of all atoms by U alone; leave"
+            " them out (the observer `pressure` with tensor = true has the stress)"
+        )
 
 
 def voigt(constants: np.ndarray) -> np.ndarray:
@@ -115,9 +136,10 @@ class _Crystal:
                 f"elastic constants: need 2 or 3 dimensions, got {self.dimension}; use such a box"
             )
         self._stress = Stress(potential, [Motion(positions, positions)], {})
+        self._jump = CutoffJumps(potential).total(t) / self.volume
         gradients = [potential.gradient(n, t) for n in self.names]
         self.largest_force = float(np.abs(gradients[0]).max())
-        self.stress = self._by_strain(*gradients) / self.volume
+        self.stress = (self._by_strain(*gradients) - self._jump * np.eye(self.dimension)) / self.volume
 
     def response(self, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The changes along a strain e of dU/dx, (n, d), and of dU/dF, (d, d)."""
@@ -125,7 +147,8 @@ class _Crystal:
         strained = [np.einsum("ib,ab->ia", rows, e) for rows in (self.x, self.h)]
         tangents = {self.names[0]: strained[0], self.names[1]: strained[1].reshape(box.shape)}
         changes = [self.potential.product(tangents, name, self.t) for name in self.names]
-        return changes[0].astype(np.float64), self._by_strain(*changes)
+        of_jump = self._jump * (np.trace(e) * np.eye(self.dimension) + e.T)
+        return changes[0].astype(np.float64), self._by_strain(*changes) + of_jump
 
     def stiffness(self, moved: np.ndarray) -> np.ndarray:
         """d2U/dx2 times displacements of the atoms, (n, d)."""
