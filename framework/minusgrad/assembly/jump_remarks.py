@@ -1,11 +1,11 @@
 """Remarks about sharp cutoffs: how far a pair jumps there, and what the pressure has of it."""
 
-from ..codegen.cutoff_shell import jump_over_ball, jumps_sharply
+from ..codegen.cutoff_shell import jump_over_ball
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
-from ..steppers.pressure.cutoff_jumps import CutoffJumps, pressure
+from ..steppers.pressure.cutoff_jumps import CutoffJumps, jumps_sharply, pressure
 from ..steppers.pressure.stress import PRESSURE, volume
 
 

@@ -263,7 +263,7 @@ class Pressures(Observer):
 
 def mean_pressure(stress: np.ndarray) -> float:
     """-trace(stress) / d."""
-    return -float(np.trace(stress)) / len(stress)
+    return 0.0 - float(np.trace(stress)) / len(stress)
 
 
 class Momenta(Observer):

@@ -7,8 +7,7 @@ adds J / V^2 to the pressure: (2 pi / 3) rho^2 r_c^3 u(r_c) for one kind of atom
 2017, Computer Simulation of Liquids, 2.8). The sum runs over all ordered pairs of nodes of the term, a node
 with itself (its images) among them, so that mixtures have the density of each kind around each other.
 Excluded pairs are a finite number for each node, and have no part at uniform density. u_ij is the graph of
-the term's own function, and its mean over directions where it depends on them. Energies of charges are left
-out: charges are nowhere at uniform density, where those of a neutral system would add to nothing.
+the term's own function, and its mean over directions where it depends on them.
 """
 
 from collections.abc import Sequence
@@ -18,11 +17,9 @@ from math import gamma, pi, sqrt
 
 import numpy as np
 
-from ..energies.local_map import LocalMap
 from ..energies.roles import Box, Image, Node, Parameter, Time
 from ..energies.term import Term
 from ..errors import TermError
-from ..scene.units import parse_unit
 from ..symbolic.graph import inputs
 from ..symbolic.numpy_values import numbers
 from ..symbolic.scalar import Scalar
@@ -32,16 +29,6 @@ MOST_KINDS = 3000
 """The most kinds of nodes whose pairs are evaluated, some seconds."""
 ROOM = 1 << 20
 """Pairs that are evaluated together."""
-
-
-def jumps_sharply(term: Term) -> bool:
-    """True for an energy over unordered pairs with a sharp cutoff, unless it is one of charges."""
-    energy = term.energy
-    unordered = energy.element_kind.unordered and not isinstance(energy, LocalMap)
-    if not (unordered and energy.cutoff is not None and energy.cutoff.sharp):
-        return False
-    charge = parse_unit("C").dimension
-    return all(parse_unit(role.unit).dimension != charge for role in energy.of_role(Node).values())
 
 
 def jump_over_ball(term: Term, t: float = 0.0) -> float:

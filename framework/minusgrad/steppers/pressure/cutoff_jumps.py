@@ -4,7 +4,8 @@
 
 It is counted where an energy stands for the pairs beyond the cutoff at uniform density (`beyond_cutoff`, as
 the correction of dispersion): energy and jump together have the pressure of the pairs that are left out.
-J / V is the work of this pressure, which the conserved energy at constant pressure contains.
+J / V is the work of this pressure, which the conserved energy at constant pressure contains. Energies of
+charges are left out: charges are nowhere at uniform density, where those of a neutral system add to nothing.
 """
 
 from collections.abc import Sequence
@@ -12,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.cutoff_shell import jump_over_ball, jumps_sharply
+from ...codegen.cutoff_shell import jump_over_ball
 from ...energies.local_energy import LocalEnergy
+from ...energies.local_map import LocalMap
+from ...energies.roles import Node
 from ...energies.term import Term
 from ...errors import TermError
 from ...potential.potential import Potential
+from ...scene.units import parse_unit
 
 
 class CutoffJumps:
@@ -63,6 +67,16 @@ class CutoffJumps:
         if (known := self._known.get(term.name)) is None or known[0] != key:
             self._known[term.name] = known = key, jump_over_ball(term, clock)
         return known[1]
+
+
+def jumps_sharply(term: Term) -> bool:
+    """True for an energy over unordered pairs with a sharp cutoff, unless it is one of charges."""
+    energy = term.energy
+    unordered = energy.element_kind.unordered and not isinstance(energy, LocalMap)
+    if not (unordered and energy.cutoff is not None and energy.cutoff.sharp):
+        return False
+    charge = parse_unit("C").dimension
+    return all(parse_unit(role.unit).dimension != charge for role in energy.of_role(Node).values())
 
 
 def pressure(strength: float, volume: float) -> float:
