@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
     from .energies.lagrangian import lagrangian
-    from .energies.local_energy import local_energy
+    from .energies.local_energy import TermElements, local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.pairs.cutoff import Cutoff
@@ -89,7 +89,7 @@ _HOMES = {
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.lagrangian": "lagrangian",
-    "energies.local_energy": "local_energy",
+    "energies.local_energy": "TermElements local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.roles": "Box Datum Linear Node Parameter Spacing Table Time TimeStep Velocity",
@@ -134,7 +134,7 @@ __all__ = [
     "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential", "Pressure", "Quadrature",
     "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
-    "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
+    "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "TermElements", "Time", "TimeStep",
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
     "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",

@@ -7,7 +7,8 @@
             where these are larger
     damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
     reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports; of a
-            Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt
+            Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt; of a pressure that of its facets, not
+            dU/dx at a held rim (`potential.borne_forces`)
 
 All sums in double precision and in fixed order.
 """
@@ -22,6 +23,7 @@ from ..energies.written.momentum_map import MOMENTUM, bound_map
 from ..engine import storage
 from ..errors import EnergyError
 from ..files.trajectory import Recorder
+from ..potential.borne_forces import BorneForces
 from ..potential.far_pairs.force_error import force_error
 from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..potential.potential import Potential
@@ -341,7 +343,7 @@ class Reactions(Observer):
         super().__init__(stepper, recorder, every)
         if not holds.fields:
             raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
-        self.holds = holds
+        self.holds, self._borne = holds, BorneForces(stepper.potential)
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
@@ -356,6 +358,9 @@ class Reactions(Observer):
         """Those of bodies that move by their inertia."""
         forces = total_gradient(self.stepper, {n: self.stepper.gradient[n] for n in self.holds.fields})
         inertia, time = self.stepper.inertia, self.stepper.time
+        for name in forces:
+            if (beyond := self._borne.beyond(name, time)) is not None:
+                forces[name] = forces[name] + beyond
         return {n: self.holds.reaction(n, force, inertia.get(n), time) for n, force in forces.items()}
 
 

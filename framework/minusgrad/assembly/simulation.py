@@ -118,6 +118,7 @@ class Simulation:
         """The term of each block that binds an energy or a map, by its place in the scene."""
         self._cut_sharply: list[tuple[Term, float]] = []
         self._terms: dict[str, KeyPath] = {}
+        self.holds = self._holds()
         maps = self._maps_and_slopes()
         blocks = [block for block in scene.energy if block.path not in self.bound]
         bound = [term for block in blocks for term in self._named(block)]
@@ -133,7 +134,6 @@ class Simulation:
         self._compare_with_state()
         self.lagrangian = self._lagrangian()
         self.dissipation = self._dissipation()
-        self.holds = self._holds()
         self.magnetic = self._magnetic()
         self.constraints = self._constraints()
         self._refuse_unread()
@@ -538,7 +538,7 @@ class Simulation:
         assert energy is not None
         model, random = self._validated.models[block.path], self.starting.random
         with self.placed(block.path):
-            found = TermBlock(energy, model, self.state, self.units, random)
+            found = TermBlock(energy, model, self.state, self.units, random, self._supports)
             bound = (
                 [self._staged_term(energy, found)] if isinstance(energy, Staged) else self._local_terms(found)
             )

@@ -34,7 +34,7 @@ class Symmetries:
     """Symmetry checks of a subject: `fields` that it reads, restored at the end; `gradient` by field.
 
     `among`: by field, the nodes in the sum; all where there is none. `box`: the field of the periodic box
-    that the subject reads.
+    that the subject reads. `places`: by field, how data that are places are moved by a vector from the start.
     """
 
     subject: Subject
@@ -44,6 +44,7 @@ class Symmetries:
     symmetries: Collection[str] = ()
     among: Mapping[str, np.ndarray] = field(default_factory=dict)
     box: Field | None = None
+    places: Mapping[str, Callable[[np.ndarray], None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
@@ -60,6 +61,8 @@ class Symmetries:
         for name in self.vectors:
             change = self._change(partial(self._shifted, name))
             yield from self._of("translation", name, change, partial(self._sum, name))
+            if name in self.places:
+                yield self._of_places(name)
         if self.vectors:
             change = self._change(self._turned)
             yield from self._of("rotation", ", ".join(self.vectors), change, self._torques)
@@ -124,6 +127,21 @@ class Symmetries:
     def _sum(self, name: str) -> tuple[np.ndarray, float, float, str]:
         g = self.gradient(name)
         return _total(g), ordered_sum(np.abs(g)), spread(self.vectors[name]), "the sum of forces"
+
+    def _of_places(self, name: str) -> Finding:
+        """U is the same where a field is translated with the places that belong to it."""
+        moved = [self._shifted(name) for _ in range(TRIES)]
+        change = self._beyond_rounding(self._value_with_places(name, one) - self.here for one in moved)
+        text = f"U changes by {change:.6g} where all, with its supports, is translated"
+        return self.subject.finding(name, "translation", change == 0.0, change, text)
+
+    def _value_with_places(self, name: str, moved: Moved) -> float:
+        by = moved[name][0] - self.start[name][0]
+        self.places[name](by)
+        try:
+            return self._value(moved)
+        finally:
+            self.places[name](0.0 * by)
 
     # Rotation
 

@@ -236,7 +236,23 @@ def _symmetries(
     staged = isinstance(term, StagedTerm)
     among = {} if staged else {f.name: term.members(a) for a, f in term.fields.items()}
     box = None if staged else next(iter(term.uniform.values()), None)
-    yield from Symmetries(subject, fields, subject.gradient, rng, declared, among, box).findings()
+    places = {} if staged else _places(term)
+    yield from Symmetries(subject, fields, subject.gradient, rng, declared, among, box, places).findings()
+
+
+def _places(term: Term) -> dict[str, Callable[[np.ndarray], None]]:
+    """How the data that are places of a term's first field are moved from the start by a vector, by field."""
+    found = [a for a, role in term.energy.of_role(Datum).items() if role.place]
+    first = next(iter(term.fields.values()), None)
+    if not found or first is None or term.outputs:
+        return {}
+    start = {a: storage.host(term.data[a]).astype(np.float64) for a in found}
+
+    def move(by: np.ndarray) -> None:
+        for argument, values in start.items():
+            term.set_datum(argument, values + by)
+
+    return {first.name: move}
 
 
 def _of_variable(

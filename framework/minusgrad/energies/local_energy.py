@@ -29,6 +29,7 @@ from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import declared, declared_edges, known_symmetries
+from .fields import Hold
 from .pairs.cutoff import Cutoff
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete, listed_roles
 from .values.energy_values import Declaration
@@ -39,6 +40,29 @@ IMAGES, IMAGE_BOX = "_images", "_box"
 """The periodic images of an element's nodes, and the box that they are displaced by."""
 Looks = Callable[..., Sequence[Shape]]
 """A function of parameters, by their names, and of `d`, the number of components of a position."""
+
+
+@dataclass(frozen=True)
+class TermElements:
+    """The elements of a term that is being bound, for data that follow from all of them.
+
+    label: the name of the term in messages. nodes (E, k). fields: the values of its node fields, and names
+    those of the fields, by argument. data: those that are given. holds: what supports hold. dtype: of the run.
+    """
+
+    label: str
+    nodes: np.ndarray
+    fields: Mapping[str, np.ndarray]
+    names: Mapping[str, str]
+    data: Mapping[str, np.ndarray]
+    holds: Sequence[Hold]
+    dtype: np.dtype
+
+
+Derive = Callable[[TermElements], Mapping[str, np.ndarray]]
+"""Gives the derived data (E, ...) of the elements, by argument. Raises `EnergyError` where there are none."""
+Borne = Callable[[np.ndarray, Mapping[str, np.ndarray], Mapping[str, np.ndarray]], np.ndarray]
+"""The forces (E, k, d), as derivatives by x (E, k, d), that supports bear; from data and parameters (E, ...)."""
 WINDOW = "cells of windows"
 """The set that fields read in windows are over; no name, so that no declared set is called like this."""
 
@@ -54,7 +78,8 @@ class LocalEnergy(Declaration):
     known once it is bound to a grid. Once it is bound to fields with a box or within a cutoff: `positions`,
     the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
     the shapes that pictures draw, from values of parameters. `beyond_cutoff`: it stands for the pairs beyond
-    the cutoffs of other energies, at uniform density.
+    the cutoffs of other energies, at uniform density. derive: gives data
+    that are declared `derived`. borne: gives the forces at held components, where they are not those of U.
     """
 
     name: str
@@ -70,6 +95,8 @@ class LocalEnergy(Declaration):
     factor: float = field(default=1.0, kw_only=True)
     looks: Looks | None = field(default=None, kw_only=True, compare=False)
     beyond_cutoff: bool = field(default=False, kw_only=True)
+    derive: Derive | None = field(default=None, kw_only=True, compare=False)
+    borne: Borne | None = field(default=None, kw_only=True, compare=False)
 
     def __repr__(self) -> str:
         """`LocalEnergy('gravity', over 'pairs': x [m], m [kg], G [m^3 kg^-1 s^-2])`."""
@@ -250,6 +277,8 @@ def local_energy(
     edges: str | Sequence[str] = "",
     looks: Looks | None = None,
     beyond_cutoff: bool = False,
+    derive: Derive | None = None,
+    borne: Borne | None = None,
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
@@ -280,6 +309,9 @@ def local_energy(
     `beyond_cutoff` says that it stands for the pairs beyond cutoffs, at uniform density, as the correction of
     dispersion does: pressure and barostats then count the jumps of sharp cutoffs at this density, too.
 
+    `derive` gives the data that are declared as `derived`, from all elements and what is held. `borne` gives
+    the forces that reactions of supports are made of, where U has other ones at held components.
+
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
     """
@@ -289,6 +321,7 @@ def local_energy(
         known_edges = declared_edges(f"energy '{name}'", over, edges)
         made = declared(name, function, over, roles)
         more: dict[str, Any] = {"looks": looks, "beyond_cutoff": beyond_cutoff}
+        more |= {"derive": derive, "borne": borne}
         energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, **more)
         known = (Node, Datum, Parameter, Time, Table, Box)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:

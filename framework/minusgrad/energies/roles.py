@@ -123,11 +123,14 @@ class Datum(Role):
         rest=Datum("m", about="Length at rest.")
 
     unit, shape and scale are those of `Node`. differentiable: U has a gradient with respect to it. integer:
-    the values are whole numbers, such as a charge number.
+    the values are whole numbers, such as a charge number. derived: where nobody gives it, `derive` of the
+    energy does. place: of the first node field, so that U is the same where both are translated alike.
     """
 
     differentiable: bool = False
     integer: bool = False
+    derived: bool = field(default=False, kw_only=True)
+    place: bool = field(default=False, kw_only=True)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """0, 1 or 2 where it holds integers; else values near the scale."""

@@ -16,8 +16,8 @@ from ..elements.node_tuples import NodeTuples
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
-from .fields import Body, Field, Fields, Grid
-from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
+from .fields import Body, Field, Fields, Grid, Hold
+from .local_energy import IMAGES, WINDOW, LocalEnergy, TermElements, check_exchange
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
 from .pairs.cutoff import Cutoff
@@ -104,8 +104,12 @@ class Term:
 
     def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
         self._take_images()
+        derived = self._derived(spec, kept)
         for argument, role in self.energy.of_role(Datum).items():
             if argument in self.data:
+                continue
+            if argument in derived:
+                self.data[argument] = self._held(np.asarray(derived[argument], self.dtype))
                 continue
             what = f"{self.name}.{argument}"
             if argument not in spec.data:
@@ -117,6 +121,19 @@ class Term:
             shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
             values = datum(what, role, value, shape, kept, self.dtype)
             self.data[argument] = self._held(values)
+
+    def _derived(self, spec: TermSpec, kept: np.ndarray) -> Mapping[str, np.ndarray]:
+        """The data that follow from all elements and what is held, where they are not given."""
+        roles = self.energy.of_role(Datum)
+        wanted = [a for a, role in roles.items() if role.derived and a not in spec.data]
+        if not wanted or self.energy.derive is None or self.elements.empty:
+            return {a: np.zeros((0, *self.shape(a))) for a in wanted} if self.elements.empty else {}
+        fields = {a: f.values.astype(np.float64) for a, f in self.fields.items()}
+        names = {a: f.name for a, f in self.fields.items()}
+        given = {a: np.asarray(v) for a, v in spec.data.items() if a in roles}
+        nodes = self.elements.tuples()
+        of_all = TermElements(spec.label, nodes, fields, names, given, spec.holds, self.dtype)
+        return self.energy.derive(of_all)
 
     def _held(self, values: np.ndarray) -> Any:
         """A copy of a datum's values that only `set_datum` and `set_tuples` write."""
@@ -414,6 +431,7 @@ def bind(
     far: Far | None = None,
     exclude: Sequence | np.ndarray | None = None,
     units: UnitSystem | None = None,
+    holds: Sequence[Hold] = (),
 ) -> Term:
     """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
 
@@ -443,6 +461,7 @@ def bind(
     far         compute far pairs of an energy over pairs by expansions (`Far`)
     exclude     with a cutoff: pairs that do not interact, (n, 2)
     units       the run's units, in which defaults are taken; default: SI
+    holds       what supports hold, from which data of some loads follow, such as the apex of a pressure
 
     Fields with a box displace the nodes of elements by their nearest images (`periodic_images`).
 
@@ -469,5 +488,6 @@ def bind(
         far=far,
         exclude=None if exclude is None else np.asarray(exclude),
         units=units,
+        holds=tuple(holds),
     )
     return Term.of(spec, fields)

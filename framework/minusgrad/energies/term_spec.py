@@ -15,7 +15,7 @@ from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
 from .declaration import EDGES, identifier
-from .fields import Body, Field, Grid
+from .fields import Body, Field, Grid, Hold
 from .local_energy import INSIDE, WINDOW, LocalEnergy
 from .local_map import OUTSIDE, Cell, LocalMap
 from .pairs.cutoff import Cutoff
@@ -29,6 +29,7 @@ class TermSpec:
 
     scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`). cells: of
     tuples that are points in cells, the cell of each; values "for each element" are then those of cells.
+    holds: what supports hold, from which `derived` data may follow.
     """
 
     energy: LocalEnergy
@@ -52,6 +53,7 @@ class TermSpec:
     scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
     units: UnitSystem | None = None
     cells: np.ndarray | None = None
+    holds: Sequence[Hold] = ()
     changing: bool = False
 
     @property

@@ -1,13 +1,13 @@
 """Pressure on deformed facets: volumes, forces on areas, Lame's cylinder, symmetry of the Hessian."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 
-from minusgrad import Body, Fields, Potential, bind
+from minusgrad import Body, Fields, Hold, Potential, bind
 from minusgrad_elastic import generators, loads
 from minusgrad_elastic.materials.linear import linear
 from minusgrad_elastic.mesh import Mesh
@@ -24,15 +24,24 @@ CELLS = {
 P = 3.0
 
 
-def pressed(mesh: Mesh, thickness: float = 1.0, body: Body | None = None) -> Potential:
+def pressed(
+    mesh: Mesh, thickness: float = 1.0, body: Body | None = None, holds: Sequence[Hold] = ()
+) -> Potential:
     """Pressure on the boundary of a mesh, or on a part of it."""
     state = solid(mesh, 1.0, thickness)
     fields = Fields(state.fields, units=state.units)
     points = state.quadratures.get("boundary")
     rows = points.nodes if points else state.tuples["boundary"]
     data = {k: v for k, v in state.data["boundary"].items() if k in loads.pressure.roles}
-    bodies = [body] if body else []
-    term = bind(loads.pressure, fields, tuples=rows, data=data, parameters={"pressure": P}, bodies=bodies)
+    term = bind(
+        loads.pressure,
+        fields,
+        tuples=rows,
+        data=data,
+        parameters={"pressure": P},
+        bodies=[body] if body else [],
+        holds=holds,
+    )
     return Potential(fields, [term])
 
 
@@ -83,13 +92,15 @@ def test_a_surface_with_a_held_rim_has_the_same_forces_inside_and_others_at_the_
     """Of the upper face of a box: nodes within it see p times their areas, those at its rim do not."""
     mesh = generators.box((1.0, 1.0, 0.5), (3, 3, 1))
     upper = np.flatnonzero(mesh.points[:, 2] > 0.49)
-    potential, x = pressed(mesh, body=Body("upper", upper)), deformed(mesh.points) + 2.0
+    rim = np.isin(mesh.points[:, :2], [0.0, 1.0]).any(axis=1)
+    held = Hold("rim", "x", np.intersect1d(upper, np.flatnonzero(rim)))
+    potential = pressed(mesh, body=Body("upper", upper), holds=[held])
+    x = deformed(mesh.points) + 2.0
     potential.fields["x"].set(x)
     facets = mesh.boundary()
     facets = facets[np.isin(facets, upper).all(axis=1)]
     expected = np.zeros_like(x)
     np.add.at(expected, facets, (P * outward(replace(mesh, points=x), facets) / 3.0)[:, None, :])
-    rim = np.isin(mesh.points[:, :2], [0.0, 1.0]).any(axis=1)
     inside = np.setdiff1d(upper, np.flatnonzero(rim))
     off = np.abs(potential.gradient("x") - expected)
     assert len(inside) == 4
@@ -165,6 +176,10 @@ def test_a_thick_cylinder_widens_by_lames_solution() -> None:
                 data=facets,
                 parameters={"pressure": p},
                 bodies=[bow],
+                holds=[
+                    Hold(f"plane {a}", "x", np.flatnonzero(np.abs(mesh.points[:, a]) < 1e-9), (a,))
+                    for a in (0, 1)
+                ],
             ),
         ]
         potential = Potential(fields, terms)

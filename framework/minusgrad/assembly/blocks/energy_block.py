@@ -297,7 +297,14 @@ def definition(
     if isinstance(role, Parameter):
         usual: Any = {"default": role.default}
         return several | None, Limits(None, description=role.about or None, json_schema_extra=usual)
-    return several | None, Limits(None, description=_of_state(role.about))
+    return several | None, Limits(
+        None, description=_derived(role.about) if role.derived else _of_state(role.about)
+    )
+
+
+def _derived(about: str) -> str:
+    """The description of a datum that follows from the elements and the supports."""
+    return f"{about.rstrip('.')} (default: as the supports ask)."
 
 
 def _of_state(about: str) -> str | None:

@@ -1,12 +1,12 @@
 """From the block of an energy or a map to a term's specification: names become arrays of the state."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...energies.declaration import PAIR_KEYS
-from ...energies.fields import Body, Fields, Grid, State
+from ...energies.fields import Body, Fields, Grid, Hold, State
 from ...energies.local_energy import LocalEnergy
 from ...energies.local_map import LocalMap
 from ...energies.magnetic_field import CHARGE, MagneticField
@@ -35,7 +35,7 @@ SHARP = "none"
 class TermBlock:
     """An energy, the model of its block, and the state that the block names bodies, lists and grids of.
 
-    `random` gives a generator for the name of a stream, here "term.argument".
+    `random` gives a generator for the name of a stream, here "term.argument". holds: what supports hold.
     """
 
     def __init__(
@@ -45,7 +45,9 @@ class TermBlock:
         state: State,
         units: UnitSystem,
         random: Callable[[str], np.random.Generator],
+        holds: Sequence[Hold] = (),
     ):
+        self.holds = holds
         self.model, self.state, self.units = model, state, units
         self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
         if getattr(model, "rest_shape", False):
@@ -122,6 +124,7 @@ class TermBlock:
             scaled=scaled(self.state, getattr(model, "scale", {})),
             units=self.units,
             cells=cells,
+            holds=self.holds,
         )
 
     def _far(self) -> Far | None:
@@ -177,7 +180,7 @@ class TermBlock:
         lists = {**self.state.tuples, **{name: one.nodes for name, one in points.items()}}
         arity = energy.element_kind.arity
         known = [n for n, rows in lists.items() if arity in (None, rows.shape[1])]
-        needed = set(energy.of_role(Datum)) - set(self.data)
+        needed = {a for a, role in energy.of_role(Datum).items() if not role.derived} - set(self.data)
         able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
         name = named or (able[0] if len(able) == 1 else None)
         if name not in known:
