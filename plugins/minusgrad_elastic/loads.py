@@ -9,11 +9,11 @@ x (n, d) [m], m (n,) [kg], a (d,) [m/s^2]; A [m^2] the area at rest of a facet, 
 shape functions there (1/k for each of the k nodes of a triangle or of an edge of two nodes); t (d,) [Pa] the
 force on an area at rest (first Piola-Kirchhoff traction); f (d,) [N].
 
-Pressure p [Pa] gives the force -p n on every deformed area, n its outward normal. V [m^3] is the volume between
-the facets and their apex c, by the divergence theorem; n da = x_,1 x x_,2 dxi at a point of a facet with the
-coordinates xi, in the plane (y', -x') dxi times the thickness at rest. It is the potential of these forces where
-the surface is closed, or its rim is held or slides in held planes; c [m] and the shares s follow from the
-supports, and other rims are refused (`surfaces`).
+Pressure p [Pa] gives the force -p n on every deformed area, n its outward normal. V [m^3] is the volume
+between the facets and their apex c, by the divergence theorem; n da = x_,1 x x_,2 dxi at a point of a facet
+with the coordinates xi, in the plane (y', -x') dxi times the thickness at rest. It is the potential of these
+forces where the surface is closed, or its rim is held or slides in held planes; c [m] and the shares s follow
+from the supports, and other rims are refused (`surfaces`).
 """
 
 from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressure, local_energy, ti

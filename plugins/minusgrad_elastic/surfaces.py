@@ -145,15 +145,15 @@ class _Surface:
         node = int(loose[np.argmax(self.free[loose].sum(axis=1))])
         place = ", ".join(f"{c:.4g}" for c in self.x[node])
         raise EnergyError(
-            f"{self.label}: pressure has a potential where its surface is closed, or where its rim is held or"
-            f" slides in held planes, got a rim that may move at node {node} ({place}); hold the rim, give the"
+            f"{self.label}: pressure has a potential where its surface is closed, or its rim is held or slides"
+            f" in held planes, got a rim that may move at node {node} ({place}); hold the rim, give the"
             " `body` of a closed surface, or use a `traction`; where constraints keep the rim in planes, give"
             " `apex`, a point of all of them"
         )
 
 
 def _of_rim(r: np.ndarray, step: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The integral of (s o r) . (dx x dl) over each edge (R, m); in the plane s_x x dy - s_y y dx at each end."""
+    """The integral of (s o r) . (dx x dl) over edges (R, m); in the plane s_x x dy - s_y y dx."""
     if r.shape[1] == 1:
         a, b = (share * r)[:, 0], step[:, 0]
         return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]

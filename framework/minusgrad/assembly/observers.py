@@ -7,8 +7,8 @@
             where these are larger
     damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
     reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports; of a
-            Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt; of a pressure that of its facets, not
-            dU/dx at a held rim (`potential.borne_forces`)
+            Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt; of a pressure that of its facets,
+            not dU/dx at a held rim (`potential.borne_forces`)
 
 All sums in double precision and in fixed order.
 """

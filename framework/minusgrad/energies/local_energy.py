@@ -47,7 +47,8 @@ class TermElements:
     """The elements of a term that is being bound, for data that follow from all of them.
 
     label: the name of the term in messages. nodes (E, k). fields: the values of its node fields, and names
-    those of the fields, by argument. data: those that are given. holds: what supports hold. dtype: of the run.
+    those of the fields, by argument. data: those that are given. holds: what supports hold. dtype: that of
+    the run.
     """
 
     label: str
@@ -62,7 +63,7 @@ class TermElements:
 Derive = Callable[[TermElements], Mapping[str, np.ndarray]]
 """Gives the derived data (E, ...) of the elements, by argument. Raises `EnergyError` where there are none."""
 Borne = Callable[[np.ndarray, Mapping[str, np.ndarray], Mapping[str, np.ndarray]], np.ndarray]
-"""The forces (E, k, d), as derivatives by x (E, k, d), that supports bear; from data and parameters (E, ...)."""
+"""Forces (E, k, d), as derivatives by x (E, k, d), that supports bear; of data and parameters (E, ...)."""
 WINDOW = "cells of windows"
 """The set that fields read in windows are over; no name, so that no declared set is called like this."""
 

@@ -1,4 +1,4 @@
-"""Forces that supports bear, where they are not those of U: of loads whose work has a potential by the supports.
+"""Forces that supports bear where they are not those of U: of loads that have a potential by their supports.
 
 A load such as pressure on a surface with a held rim has a potential only because the rim is held; at held
 components dU/dx has further terms, which are no forces. An energy that declares `borne` gives the forces.

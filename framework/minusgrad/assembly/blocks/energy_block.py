@@ -297,9 +297,8 @@ def definition(
     if isinstance(role, Parameter):
         usual: Any = {"default": role.default}
         return several | None, Limits(None, description=role.about or None, json_schema_extra=usual)
-    return several | None, Limits(
-        None, description=_derived(role.about) if role.derived else _of_state(role.about)
-    )
+    about = _derived(role.about) if role.derived else _of_state(role.about)
+    return several | None, Limits(None, description=about)
 
 
 def _derived(about: str) -> str:
