@@ -145,7 +145,7 @@ class _Surface:
         node = int(loose[np.argmax(self.free[loose].sum(axis=1))])
         place = ", ".join(f"{c:.4g}" for c in self.x[node])
         raise EnergyError(
-            f"{self.label}: pressure has a potential where its surface is closed, or its rim is held or slides"
+            f"{self.label}: pressure has a potential where its surface is closed, or its rim held or sliding"
             f" in held planes, got a rim that may move at node {node} ({place}); hold the rim, give the"
             " `body` of a closed surface, or use a `traction`; where constraints keep the rim in planes, give"
             " `apex`, a point of all of them"
