@@ -86,6 +86,11 @@ class Elements(ABC):
         return self.rows
 
     @property
+    def defined(self) -> bool:
+        """False where positions are not finite, so that who interacts with whom is not known."""
+        return True
+
+    @property
     def members(self) -> np.ndarray:
         """The nodes of all elements, each once, in increasing order."""
         return each_once(self.nodes)

@@ -10,6 +10,9 @@ smallest singular value of the deformation of the box. Twice the largest displac
 it exceeds the slack, the few nodes that could be in such a pair are searched (`unlisted_pairs`). The
 reference is saved with a run, because the order of sums follows from it: a resumed run has the lists of one
 that was not interrupted.
+
+At positions or in a box with NaN or infinity there are no lists: a comparison with NaN is false, so that kernels
+would take such a node for one beyond every cutoff. The numbers of all terms with a list are NaN there (`defined`).
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -19,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from ..engine import storage
+from ..errors import EnergyError
 from .displacements import Displacements
 from .periodic_box import PeriodicBox
 from .unlisted_pairs import Moved
@@ -42,7 +46,8 @@ class ListReference:
     """Positions (n, d) and box (1, d, d), or None, for which the lists of neighbours of fields are built.
 
     `periodic`: by axis. `lists`: those that terms share, by what they list. `margins`: cutoff and reach of
-    each list within a cutoff; `trees`: those that say themselves at which positions they serve.
+    each list within a cutoff; `trees`: those that say themselves at which positions they serve. `defined`:
+    False where the positions and the box that were followed last are not finite.
     """
 
     def __init__(self, positions: np.ndarray, box: np.ndarray | None, periodic: tuple[bool, ...] = ()):
@@ -53,6 +58,7 @@ class ListReference:
         self.margins: set[tuple[float, float]] = set()
         self.lists: dict[Any, Any] = {}
         self.trees: list[Any] = []
+        self.defined = True
 
     def twin(self, dtype: np.dtype) -> "ListReference":
         """The same positions and box in memory of their own and of this type, without lists."""
@@ -92,23 +98,35 @@ class ListReference:
     def follow(self, x: Any, box: np.ndarray | None) -> None:
         """Move the reference to these positions and this box, unless all lists still have every pair.
 
-        x: the array of a field. Nothing happens where positions or box are not finite: no list can be built.
+        x: the array of a field. The reference stays where positions or box are not finite, and is not `defined`.
         """
-        trees_serve = not self.trees or self._trees_serve(storage.host(x), box)
-        if (self.margins and self._serves(x, box) is False) or not trees_serve:
-            self.move(storage.host(x), box)
+        serve = [
+            self._serves(x, box) if self.margins else True,
+            self._trees_serve(storage.host(x), box) if self.trees else True,
+        ]
+        self.defined = None not in serve
+        if self.defined and not all(serve):
+            self._overwrite(storage.host(x), box)
 
-    def _trees_serve(self, x: np.ndarray, box: np.ndarray | None) -> bool:
-        """True if all trees are used at these positions in this box, or none can be built there."""
-        if self.trees and box is not None and not self._in_the_box(box):
-            return False
-        return all(tree.serves(x) for tree in self.trees) or not np.isfinite(x).all()
+    def _trees_serve(self, x: np.ndarray, box: np.ndarray | None) -> bool | None:
+        """True if all trees are used at these positions in this box; None where numbers are not finite."""
+        same_box = box is None or self._in_the_box(box)
+        if same_box and all(tree.serves(x) for tree in self.trees):
+            return True
+        return False if np.isfinite(x).all() and (same_box or np.isfinite(box).all()) else None
 
     def _in_the_box(self, box: np.ndarray) -> bool:
         return self.box is None or np.array_equal(self.box.last_stored, box)
 
     def move(self, x: Any, box: Any) -> None:
-        """Overwrite the reference: all lists are rebuilt before they are used again."""
+        """Overwrite the reference: all lists are rebuilt before they are used again.
+
+        Raises `EnergyError` for positions at which no list can be built.
+        """
+        refuse_unlistable("lists of neighbours", x)
+        self._overwrite(x, box)
+
+    def _overwrite(self, x: Any, box: Any) -> None:
         storage.store(self.positions, x)
         if self.box is not None:
             storage.store(self.box, box)
@@ -142,3 +160,16 @@ class ListReference:
     def geometry(self) -> PeriodicBox | None:
         """The box of the reference; None without one."""
         return None if self.box is None else PeriodicBox.of(storage.host(self.box)[0], self.periodic)
+
+
+def refuse_unlistable(what: str, x: np.ndarray) -> None:
+    """Raise `EnergyError`, whose text begins with `what`, for the first node at which no list can be built.
+
+    x: positions (n, d). Squares of distances must be finite, too.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.isfinite(np.square(x, dtype=np.float64).sum(axis=1))
+    if not found.all():
+        node = int(np.argmin(found))
+        finite = "positions with finite squares" if np.isfinite(x[node]).all() else "finite positions"
+        raise EnergyError(f"{what}: needs {finite}, got {x[node].tolist()} of node {node}; correct them")

@@ -7,6 +7,7 @@ reading a field copies nothing. For the length of a call, memory of the caller m
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from operator import add
 from typing import Any
@@ -33,6 +34,8 @@ class Field:
     unit: str = "1"
     pair_set: Hashable = None
     """The directed pairs that it has values for, if it is no field over nodes."""
+    check: Callable[[np.ndarray], Any] | None = field(default=None, repr=False, compare=False)
+    """Raises an error for values that the field must not have."""
 
     @classmethod
     def of(cls, name: str, values: Any, unit: str = "1", dtype: np.dtype = PRECISIONS["f64"]) -> "Field":
@@ -71,12 +74,14 @@ class Field:
         return view
 
     def set(self, values: Any) -> None:
-        """Overwrite the values. Raises `EnergyError` for another shape."""
+        """Overwrite the values. Raises `EnergyError` for another shape, and for a box that spans no volume."""
         values = np.asarray(values, dtype=self.dtype)
         if values.shape != self.shape:
             raise EnergyError(
                 f"field '{self.name}': needs shape {self.shape}, got {values.shape}; reshape it"
             )
+        if self.check is not None:
+            self.check(values)
         storage.store(self.array, values)
 
 
@@ -355,7 +360,9 @@ class Fields(Mapping[str, Field]):
             raise EnergyError(
                 f"box.periodic: needs a value for each of {shape[1]} axes, got {len(axes)}; correct it"
             )
-        PeriodicBox.of(self._fields[BOX].values[0], axes)
+        box = self._fields[BOX]
+        box.check = partial(PeriodicBox.of, periodic=axes)
+        box.check(box.values)
         return axes
 
     def __getitem__(self, name: str) -> Field:

@@ -1,7 +1,9 @@
 """The kernels of one term of a potential, compiled at their first use."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -15,10 +17,11 @@ from ..energies.roles import Time
 from ..energies.term import Term
 from ..energies.values.element_data import require_range
 from ..energies.values.parameter_values import Values
-from ..engine import runtime
+from ..engine import runtime, storage
 from ..engine.column_sums import ColumnSums
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
+from .hidden_inputs import HiddenInputs
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """The two kinds of energy buffers."""
@@ -37,6 +40,7 @@ class TermKernels:
         self._sums: dict[int, ColumnSums] = {}
         self._emitted: dict[str, Sweep] = {}
         self._sweeps: dict[tuple, TermSweep] = {}
+        self._hidden = HiddenInputs(term)
 
     def serves(self, term: Term) -> bool:
         """True if they are the kernels of a term with its present elements."""
@@ -52,16 +56,27 @@ class TermKernels:
         """True if the kernels write every node of the fields; their output then needs no zeroing."""
         return self.emitter.writes_every_node
 
+    @property
+    def undefined(self) -> bool:
+        """True where all numbers of the term are NaN, whatever its kernels give (`hidden_inputs`)."""
+        return not self.term.elements.defined or bool(self._hidden)
+
     def value(self, t: float) -> float:
         """The term's energy, a summand of U."""
+        if self.undefined:
+            return nan
         return ordered_sum(self._filled(BLOCKS, t, summed=True))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
+        if self.undefined:
+            return np.full(self.term.elements.rows, nan)
         return self._filled(ELEMENTS, t)[:, 0].copy()
 
     def magnitude(self, t: float) -> float:
         """Sum of |u| over the elements (pairs: over the targets)."""
+        if self.undefined:
+            return nan
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
     def seconds(self, wanted: DerivativeRequest, t: float) -> float:
@@ -71,6 +86,15 @@ class TermKernels:
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
         return self._resolved(wanted)(t)
+
+    def not_a_number(self, wanted: DerivativeRequest) -> Derivatives:
+        """NaN for all numbers of a request, at the nodes of the term."""
+        fill_members(self.emitter.term, {**wanted.gradient})
+        fill_members(self.emitter.term, {**wanted.product})
+        slopes, changes = (
+            {a: np.full(self.shape(a), nan) for a in names} for names in (wanted.slopes, wanted.changes)
+        )
+        return Derivatives(nan if wanted.value else 0.0, slopes, changes)
 
     def prepared(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
         """`sweep` for this request as a function of time, until the next request with tangents."""
@@ -226,6 +250,8 @@ class TermSweep:
 
     def __call__(self, t: float) -> Derivatives:
         kernels, wanted = self._kernels, self._wanted
+        if kernels.undefined:
+            return kernels.not_a_number(wanted)
         kernels._launched(self.launch, wanted, self.code, t)
         if not self._buffers:
             return Derivatives()
@@ -257,13 +283,24 @@ class MapKernels:
         self._locate = BoundKernel(self.located, "t") if self.located.text else None
         self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
         self._proven = False
+        own = {a: f for a, f in loops.term.fields.items() if a in loops.map.roles}
+        self._hidden = HiddenInputs(replace(loops.term, energy=loops.map, fields=own))
 
     @property
     def code(self) -> Code:
         """The loops of a call."""
         return Code.joined([*(zeroed(f"f_{f.name}", f.array) for f in self._cleared), self._code])
 
+    @property
+    def undefined(self) -> bool:
+        """True where all outputs are NaN, whatever the kernels give (`hidden_inputs`)."""
+        return not self.loops.term.elements.defined or bool(self._hidden)
+
     def __call__(self, t: float) -> None:
+        if self.undefined:
+            for output in self.loops.given:
+                output.array.fill(nan)
+            return
         for field in self._cleared:
             field.array.fill(0)
         self._launch(t)
@@ -271,7 +308,7 @@ class MapKernels:
 
     def locate(self, t: float) -> None:
         """Compute the windows of elements only, which derivatives need."""
-        if self._locate:
+        if self._locate and not self.undefined:
             self._locate(t)
 
     def seconds(self, t: float) -> float:
@@ -283,6 +320,10 @@ class MapKernels:
 
         The fields must not have changed since the map was called.
         """
+        if self.undefined:
+            for field in self.loops.given:
+                into[field.name].fill(nan)
+            return
         arrays = (id(into[field.name]) for field in self.loops.given)
         key = *DerivativeRequest(tangents=tangents).key(self.loops.term.read), *arrays
         for argument, values in tangents.items():
@@ -296,3 +337,11 @@ class MapKernels:
             self._along[key] = launch, (tangents, into)
             return
         self._along[key][0](t)
+
+
+def fill_members(term: Term, targets: Mapping[str, Any]) -> None:
+    """Set arrays, by node field argument, to NaN at the nodes of a term; all where these are not known."""
+    for argument, array in targets.items():
+        values = storage.host_copy(array)
+        values[term.members(argument) if term.elements.defined else slice(None)] = nan
+        storage.store(array, values)

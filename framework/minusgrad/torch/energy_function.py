@@ -21,6 +21,7 @@ from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
+from ..energies.fields import BOX
 from ..engine import storage
 from ..engine.runtime import ENGINE
 from ..engine.storage import ArraySlot
@@ -219,6 +220,8 @@ class Energy(guests.Lasting):
         seats += others
         for name, one in self._inputs.items():
             one.put(given.get(name))
+        if BOX in given and (box := self._potential.fields[BOX]).check is not None:
+            box.check(guests.numbers(given[BOX]))
         return Visit(seats, given["t"].item() if "t" in given else 0.0)
 
 

@@ -108,6 +108,10 @@ class PairList(Elements):
         return 2
 
     @property
+    def defined(self) -> bool:
+        return self.reference.defined
+
+    @property
     def loop(self) -> Loop:
         return LISTED
 

@@ -51,6 +51,10 @@ class PairTuples(RewrittenTuples):
         return self._empty
 
     @property
+    def defined(self) -> bool:
+        return self.pairs.defined
+
+    @property
     def arity(self) -> int:
         return self.SIZE
 

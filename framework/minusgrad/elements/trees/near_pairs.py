@@ -76,6 +76,10 @@ class NearPairs(Elements):
         return slice(None) if len(self.nodes) == len(self.reference.positions) else self.nodes
 
     @property
+    def defined(self) -> bool:
+        return self.reference.defined
+
+    @property
     def loop(self) -> Loop:
         return LISTED
 

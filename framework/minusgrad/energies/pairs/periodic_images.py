@@ -13,6 +13,7 @@ import numpy as np
 
 from ...elements.elements import Elements
 from ...elements.excluded_pairs import Excluded
+from ...elements.list_reference import refuse_unlistable
 from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
 from ...elements.neighbours.pair_list import PairChoice, PairList
 from ...elements.neighbours.pair_tuples import PairTuples
@@ -100,12 +101,8 @@ def _in_tree(
         )
     if not runtime.lanes(fields.dtype):
         raise EnergyError(f"{name}.far: needs the CPU, got arch = '{runtime.arch()}'; leave `far` out")
-    nodes, x = np.unique(elements.nodes), fields[POSITIONS].values
-    if not (finite := np.isfinite(x[nodes]).all(axis=1)).all():
-        first = nodes[np.argmin(finite)]
-        raise EnergyError(
-            f"{name}.far: needs finite positions, got {x[first].tolist()} of node {first}; correct them"
-        )
+    nodes = np.unique(elements.nodes)
+    refuse_unlistable(f"{name}.far", fields[POSITIONS].values)
     order, theta = far.chosen
     choice = TreeChoice(nodes, theta, order, far.skin, name, far.error)
     return NearPairs.of(choice, fields.lists)
@@ -129,6 +126,7 @@ def _within(
             " leave `cutoff` out"
         )
     excluded, x = None, fields[POSITIONS].values
+    refuse_unlistable(f"{spec.label}.cutoff", x)
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     nodes = np.unique(elements.nodes)
@@ -148,6 +146,7 @@ def _nearest(
     """The tuples with the images nearest to their first nodes, if there are any but the nodes themselves."""
     box, x = fields.geometry, fields[POSITIONS].values.astype(np.float64)
     assert box is not None
+    refuse_unlistable(spec.label, x)
     found = box.nearest(x[elements.nodes] - x[elements.nodes[:, :1]])
     if not found.any():
         return spec

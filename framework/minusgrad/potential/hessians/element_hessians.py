@@ -8,7 +8,7 @@ but not the nearest such matrix to the original.
 """
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import nan, prod
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ...engine import lane_blocks as blocks
 from ...engine import memory, storage
 from ...engine.kernels import BoundKernel
 from ...errors import EnergyError
+from ..hidden_inputs import HiddenInputs
 
 MOST = 2**31 - 1
 """Numbers in one array: kernels count in 32 bits."""
@@ -45,6 +46,7 @@ class ElementHessians:
         self.rows = self._loops.size()
         self._take_nodes()
         self.packed = self._loops.buffer()
+        self._hidden = HiddenInputs(self.term)
         self._kernels: dict[str, BoundKernel] = {}
         self._verified: set[bool] = set()
 
@@ -67,6 +69,9 @@ class ElementHessians:
 
         `project`: None, "clamp" or "abs" (`semidefinite`).
         """
+        if not self.term.elements.defined or self._hidden:
+            self.packed.fill(nan)
+            return
         if project is not None and self._loops.moduli_rows:
             self._fill_by_moduli(t, project)
             return
