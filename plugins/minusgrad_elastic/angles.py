@@ -17,8 +17,8 @@ also where it is flat. d has a kink there; its derivatives are taken as zero, th
 
 phi is 0 for cis and pi for trans, positive where the far bond is turned clockwise (IUPAC-IUB 1970,
 Biochemistry 9, 3471); by atan2 its derivatives have no 1 / sin phi (Blondel & Karplus 1996, J. Comput. Chem.
-17, 1132), and only where three nodes lie on a line there are none. An arm of length zero has no angle, and no
-derivative.
+17, 1132), and only where three nodes lie on a line there are none: the force is NaN there, or 0 if k is 0, as
+force fields list torsions of a linear group. An arm of length zero has no angle, and no derivative.
 """
 
 from math import inf, pi
@@ -87,5 +87,7 @@ def dihedral(x, stiffness, multiplicity, phase):
     """Periodic in the angle by which the bond 2-3 is turned around 1-2 against the bond 0-1."""
     p, q, r = x[1] - x[0], x[2] - x[1], x[3] - x[2]
     far = q.cross(r)
-    phi = ti.atan2(q.norm() * p.dot(far), p.cross(q).dot(far))
+    sine, cosine = q.norm() * p.dot(far), p.cross(q).dot(far)
+    idle = (stiffness == 0.0) & (sine * sine + cosine * cosine == 0.0)
+    phi = ti.atan2(ti.select(idle, 0.0, sine), ti.select(idle, 1.0, cosine))
     return stiffness * (1.0 + ti.cos(multiplicity * phi - phase))

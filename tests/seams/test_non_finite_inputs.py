@@ -1,4 +1,4 @@
-"""NaN in, NaN out: positions and boxes that are not finite, wherever a comparison with NaN would hide them."""
+"""NaN in, NaN out: positions and boxes that are not finite, wherever a comparison would hide them."""
 
 from functools import cache
 
@@ -306,7 +306,7 @@ def test_frames_of_a_batch():
 
 
 def test_a_box_of_tensors():
-    torch, u = layer()
+    _torch, u = layer()
     box = u.start("box")
     box[0, 0, 0] = np.nan
     with pytest.raises(mg.UserError, match="box: needs edge vectors that span a volume"):

@@ -11,10 +11,12 @@ it exceeds the slack, the few nodes that could be in such a pair are searched (`
 reference is saved with a run, because the order of sums follows from it: a resumed run has the lists of one
 that was not interrupted.
 
-At positions or in a box with NaN or infinity there are no lists: a comparison with NaN is false, so that kernels
-would take such a node for one beyond every cutoff. The numbers of all terms with a list are NaN there (`defined`).
+At positions or in a box with NaN or infinity there are no lists: a comparison with NaN is false, so that
+kernels would take such a node for one beyond every cutoff. The numbers of all terms with a list are NaN
+there (`defined`).
 """
 
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -25,6 +27,7 @@ from ..engine import storage
 from ..errors import EnergyError
 from .displacements import Displacements
 from .periodic_box import PeriodicBox
+from .position_rounding import PositionRounding
 from .unlisted_pairs import Moved
 
 POSITIONS, BOX = "x", "box"
@@ -59,6 +62,8 @@ class ListReference:
         self.lists: dict[Any, Any] = {}
         self.trees: list[Any] = []
         self.defined = True
+        self._rounding = PositionRounding()
+        self._warn_of_rounding()
 
     def twin(self, dtype: np.dtype) -> "ListReference":
         """The same positions and box in memory of their own and of this type, without lists."""
@@ -98,7 +103,8 @@ class ListReference:
     def follow(self, x: Any, box: np.ndarray | None) -> None:
         """Move the reference to these positions and this box, unless all lists still have every pair.
 
-        x: the array of a field. The reference stays where positions or box are not finite, and is not `defined`.
+        x: the array of a field. The reference stays where positions or box are not finite, and is not
+        `defined`.
         """
         serve = [
             self._serves(x, box) if self.margins else True,
@@ -130,6 +136,13 @@ class ListReference:
         storage.store(self.positions, x)
         if self.box is not None:
             storage.store(self.box, box)
+        self._warn_of_rounding()
+
+    def _warn_of_rounding(self) -> None:
+        if self.box is not None and (
+            text := self._rounding.warning(storage.host(self.positions), self.geometry)
+        ):
+            warnings.warn(text, stacklevel=2)
 
     def _serves(self, x: Any, box: np.ndarray | None) -> bool | None:
         """True if no unlisted pair can be within its cutoff; None where numbers are not finite."""

@@ -74,7 +74,7 @@ class Field:
         return view
 
     def set(self, values: Any) -> None:
-        """Overwrite the values. Raises `EnergyError` for another shape, and for a box that spans no volume."""
+        """Overwrite the values. Raises `EnergyError` for another shape, or a box that spans no volume."""
         values = np.asarray(values, dtype=self.dtype)
         if values.shape != self.shape:
             raise EnergyError(

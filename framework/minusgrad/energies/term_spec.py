@@ -201,7 +201,7 @@ class TermSpec:
             return self.elements, np.ones(self.elements.rows, bool)
         if self.elements is None:
             nodes = self._nodes(count)
-            if kind.triples and self.cutoff is not None and self.tuples is None:
+            if kind.limited and self.cutoff is not None and self.tuples is None:
                 return _listed_of(nodes)
             return element_kind.usual(kind, self.label, nodes, self.tuples, count, self.copies)
         if self.bodies or self.tuples is not None:

@@ -28,45 +28,6 @@ BOUNDED = {"recip", "pow", "exp", "tanh", "erf", "erfc", "atan2"}
 """Operations that may give one for infinity."""
 
 
-class HiddenInputs:
-    """The fields of a term whose NaN its kernels would hide."""
-
-    def __init__(self, term: Term):
-        self.term = term
-        self._watched: list[tuple[str, "Inspection"]] | None = None
-
-    def __bool__(self) -> bool:
-        """True if one of them is not a number at a node of the term."""
-        if self._watched is None:
-            self._watched = [*self._inspections()]
-        return any(found.any() and self._at_members(argument, found) for argument, found in self._watched)
-
-    def _inspections(self) -> Iterator[tuple[str, "Inspection"]]:
-        term = self.term
-        traced = KEPT.of_term(term, "value")
-        windows = [corner for pair in traced.window for corner in pair]
-        compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
-        bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()
-        for argument, field in term.fields.items():
-            positions = field.name == POSITIONS and len(field.shape) == 2
-            if positions and term.elements.listed:
-                continue
-            if argument in compared or (positions and argument in bounded):
-                yield argument, Inspection(field, infinite=positions)
-
-    def _read(self, values: list[Any], operations: set[str]) -> set[str]:
-        """The arguments that these operations of a graph depend on."""
-        return self._names([a for one in reachable(values) if one.op in operations for a in one.args])
-
-    def _names(self, values: list[Any]) -> set[str]:
-        linear = self.term.energy.linear
-        names = {leaf.value[0] for leaf in inputs(values)}
-        return names | {linear[name].field for name in names if name in linear}
-
-    def _at_members(self, argument: str, found: "Inspection") -> bool:
-        return bool(found.rows()[self.term.members(argument)].any())
-
-
 class Inspection:
     """Looks for NaN in a field, and for infinity if `infinite`, in one pass over memory."""
 
@@ -104,3 +65,42 @@ class Inspection:
         infinity = int(np.array(np.inf, self.field.dtype).view(whole))
         line = f"if (ti.bit_cast(x[{{at}}], {integer}) & {integer}({size})) >= {integer}({infinity}):"
         return at_each("x", self.field.array, line, "    flag[0] = 1")
+
+
+class HiddenInputs:
+    """The fields of a term whose NaN its kernels would hide."""
+
+    def __init__(self, term: Term):
+        self.term = term
+        self._watched: list[tuple[str, Inspection]] | None = None
+
+    def __bool__(self) -> bool:
+        """True if one of them is not a number at a node of the term."""
+        if self._watched is None:
+            self._watched = [*self._inspections()]
+        return any(found.any() and self._at_members(argument, found) for argument, found in self._watched)
+
+    def _inspections(self) -> Iterator[tuple[str, Inspection]]:
+        term = self.term
+        traced = KEPT.of_term(term, "value")
+        windows = [corner for pair in traced.window for corner in pair]
+        compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
+        bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()
+        for argument, field in term.fields.items():
+            positions = field.name == POSITIONS and len(field.shape) == 2
+            if positions and term.elements.listed:
+                continue
+            if argument in compared or (positions and argument in bounded):
+                yield argument, Inspection(field, infinite=positions)
+
+    def _read(self, values: list[Any], operations: set[str]) -> set[str]:
+        """The arguments that these operations of a graph depend on."""
+        return self._names([a for one in reachable(values) if one.op in operations for a in one.args])
+
+    def _names(self, values: list[Any]) -> set[str]:
+        linear = self.term.energy.linear
+        names = {leaf.value[0] for leaf in inputs(values)}
+        return names | {linear[name].field for name in names if name in linear}
+
+    def _at_members(self, argument: str, found: Inspection) -> bool:
+        return bool(found.rows()[self.term.members(argument)].any())

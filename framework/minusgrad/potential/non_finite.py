@@ -77,7 +77,11 @@ def non_finite_force(
             found = f"term '{name}', node {node}: its force on '{field.name}' is not finite"
             if not isinstance(part, Term):
                 return found
-            causes = (_inverted(part, field, node), _without_minimum(part, node, t))
+            causes = (
+                _inverted(part, field, node),
+                _without_minimum(part, node, t),
+                _without_direction(part, node, t),
+            )
             return found + next(filter(None, causes), _in_one_place(part, field, node))
     return None
 
@@ -113,6 +117,26 @@ def _without_minimum(term: Term, node: int, t: float) -> str:
     return (
         f"; its element {lost[0]} has no least energy over its unknown (a plate: no stretch across at which"
         " the stress across is zero): take smaller steps of load or time, or another material"
+        if len(lost)
+        else ""
+    )
+
+
+def _without_direction(term: Term, node: int, t: float) -> str:
+    """The end of a message: an element at this node with atan2(0, 0), such as a torsion on a line."""
+    if term.elements.loop.per_target:
+        return ""
+    found = reachable([KEPT.of_term(term, "value").value])
+    pairs = [one.args for one in found if one.op == "atan2"]
+    chosen = np.flatnonzero((term.elements.nodes == node).any(axis=1))
+    if not pairs or not len(chosen):
+        return ""
+    values = Sample.of_elements(term, chosen, t).exact([arg for pair in pairs for arg in pair])
+    squares = np.square(values).reshape(len(pairs), 2, -1).sum(axis=1)
+    lost = chosen[(squares == 0.0).any(axis=0)]
+    return (
+        f"; its element {lost[0]} has an angle of vectors without length, as a torsion of nodes on a line:"
+        " leave it out, or displace a node"
         if len(lost)
         else ""
     )

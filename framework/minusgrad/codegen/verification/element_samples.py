@@ -232,7 +232,7 @@ def rows_of(term: Term) -> np.ndarray:
     """The rows that are compared: elements, or targets."""
     last = term.elements.rows - 1
     if term.elements.loop.per_target:
-        return np.unique([last // 2 + 1, last])
+        return np.unique([min(last // 2 + 1, last), last])
     return np.unique(np.linspace(0, last, SAMPLES).astype(int))
 
 

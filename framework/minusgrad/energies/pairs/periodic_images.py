@@ -16,7 +16,7 @@ from ...elements.excluded_pairs import Excluded
 from ...elements.list_reference import refuse_unlistable
 from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
 from ...elements.neighbours.pair_list import PairChoice, PairList
-from ...elements.neighbours.pair_tuples import PairTuples
+from ...elements.neighbours.pair_tuples import PairTuples, require_nodes
 from ...elements.neighbours.triple_list import TripleList
 from ...elements.trees.near_pairs import NearPairs, TreeChoice
 from ...engine import runtime
@@ -130,6 +130,8 @@ def _within(
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     nodes = np.unique(elements.nodes)
+    if not any(fields.periodic):
+        require_nodes(2, nodes, spec.label)
     pairs = fields.lists.shared(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
     listed = LISTED.get(str(spec.energy.over))
     found: Elements = pairs if listed is None else listed(pairs)
