@@ -34,7 +34,7 @@ class PositionRounding:
             cure = f'use precision = "f64", or {cure}'
         gap = float(np.spacing(np.abs(x[node]).max()))
         return (
-            f"field 'x', node {node}: is {s[node]:.3g} boxes away, got {x[node].tolist()}, where neighbouring"
-            f" numbers of this precision are {gap:.2g} apart, {s[node]:.3g} times as far as in the box: forces"
+            f"field 'x', node {node}: is {s[node]:.3g} boxes away, got {x[node].tolist()}, where two numbers"
+            f" of this precision are {gap:.2g} apart, {s[node]:.3g} times as far as in the box: forces"
             f" lose as many digits; {cure}"
         )
