@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .energies.local_energy import TermElements, local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
+    from .energies.near_zero import length, log1p, log1p_ratio
     from .energies.pairs.cutoff import Cutoff
     from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep, Velocity
     from .energies.staged_energy import Between, Stage, staged_energy
@@ -86,6 +87,7 @@ _HOMES = {
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
+    "energies.near_zero": "length log1p log1p_ratio",
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.lagrangian": "lagrangian",
@@ -138,7 +140,8 @@ __all__ = [
     "TimeStep",
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
-    "least_value", "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers",
+    "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
+    "memory", "node_numbers",
     "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "rate_unit", "read_toml",
     "staged_energy",
     "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",

@@ -8,12 +8,13 @@
 
 r [m] is the distance from the centre, R that from the axis z of the disc; M `mass` [kg], a `scale` and b
 `height` [m], v `speed` [m/s], the circular speed far outside. M is the whole mass, of nfw_field, which has
-none, that within 5.3 scales. In the centre itself hernquist_field has no force, and nfw_field no value.
+none, that within 5.3 scales. In the centre itself, where hernquist_field and nfw_field have a cusp, their
+force and its slope are 0: the force beside it has one size and every direction.
 """
 
 from math import inf
 
-from minusgrad.plugin import Node, Parameter, local_energy, ti
+from minusgrad.plugin import Node, Parameter, length, local_energy, log1p, log1p_ratio, ti
 
 from .about_a_mass import G
 
@@ -38,14 +39,13 @@ def plummer_field(x, m, G, mass, scale, centre):
 @local_energy("hernquist_field", over="nodes", x=X, m=M, G=G, mass=MASS, scale=SCALE, centre=CENTRE)
 def hernquist_field(x, m, G, mass, scale, centre):
     """The field of a Hernquist sphere."""
-    return -G * mass * m[0] / ((x[0] - centre).norm() + scale)
+    return -G * mass * m[0] / (length(x[0] - centre) + scale)
 
 
 @local_energy("nfw_field", over="nodes", x=X, m=M, G=G, mass=MASS, scale=SCALE, centre=CENTRE)
 def nfw_field(x, m, G, mass, scale, centre):
     """The field of a halo of Navarro, Frenk and White."""
-    r = (x[0] - centre).norm()
-    return -G * mass * m[0] * ti.log(1.0 + r / scale) / r
+    return -G * mass * m[0] / scale * log1p_ratio(length(x[0] - centre) / scale)
 
 
 @local_energy(
@@ -60,7 +60,7 @@ def nfw_field(x, m, G, mass, scale, centre):
 def logarithmic_field(x, m, speed, scale, centre):
     """The field of a halo in which circular speeds are the same far outside its core."""
     r = x[0] - centre
-    return 0.5 * m[0] * speed * speed * ti.log((r.dot(r) + scale * scale) / (scale * scale))
+    return 0.5 * m[0] * speed * speed * log1p(r.dot(r) / (scale * scale))
 
 
 @local_energy(

@@ -120,16 +120,20 @@ class TermBlock:
             outside=getattr(model, "outside", None),
             cutoff=self._cutoff(),
             far=self._far(),
-            exclude=excluded(self.state, getattr(model, "exclude", None)),
-            scaled=scaled(self.state, getattr(model, "scale", {})),
+            exclude=excluded(self.state, self._of_pairs("exclude", None)),
+            scaled=scaled(self.state, self._of_pairs("scale", {})),
             units=self.units,
             cells=cells,
             holds=self.holds,
         )
 
+    def _of_pairs(self, key: str, default: Any) -> Any:
+        """The value of a key of pairs; an argument of that name is one of its energy."""
+        return default if key in self.energy.roles else getattr(self.model, key, default)
+
     def _far(self) -> Far | None:
-        """How far pairs are expanded; an argument of that name is a parameter of its energy."""
-        table = None if "far" in self.energy.roles else getattr(self.model, "far", None)
+        """How far pairs are expanded."""
+        table = self._of_pairs("far", None)
         return Far(**table.model_dump()) if table else None
 
     def _at_points(self, cells: np.ndarray | None) -> dict[str, Any]:
@@ -146,7 +150,8 @@ class TermBlock:
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
-        given = {key: value for key, value in quantities(self.model, self.units).items() if key in PAIR_KEYS}
+        keys = set(PAIR_KEYS) - set(self.energy.roles)
+        given = {key: value for key, value in quantities(self.model, self.units).items() if key in keys}
         if given.get("cutoff") is None:
             if lost := [key for key, value in given.items() if value]:
                 raise EnergyError(f"{lost[0]}: needs a cutoff, got none; give `cutoff`, or leave it out")
