@@ -108,22 +108,39 @@ def _mesh(file: str, found) -> Mesh:
     )
     starts = np.cumsum([0, *(len(found.cells[k].data) for k in blocks)])
     cell_bodies: dict[str, np.ndarray] = {}
+    facet_bodies: dict[str, list[np.ndarray]] = {}
     bodies = {
         name: np.unique(node_numbers(f"'{file}': set '{name}'", nodes))
         for name, nodes in found.point_sets.items()
     }
-    for name, chosen in found.cell_sets.items():
+    for name, chosen in (_named_by_tags(found) | found.cell_sets).items():
         if name.startswith("gmsh:"):  # numbers of entities, kept where sets are
             continue
         chosen = [np.asarray([] if rows is None else rows, int) for rows in chosen]
         nodes = [np.ravel(block.data[rows]) for block, rows in zip(found.cells, chosen, strict=True)]
         bodies[name] = np.unique(node_numbers(f"'{file}': set '{name}'", np.concatenate(nodes)))
+        sides = [b.data[r] for b, r in zip(found.cells, chosen, strict=True) if b.dim == d - 1 and len(r)]
+        if sides:
+            facet_bodies[name] = [node_numbers(f"'{file}': set '{name}'", rows) for rows in sides]
         of_cells = np.concatenate([start + chosen[k] for k, start in zip(blocks, starts, strict=False)])
         if len(of_cells):
             cell_bodies[name] = np.unique(of_cells).astype(np.int32)
     bodies = {name: nodes for name, nodes in bodies.items() if len(nodes)}
     flat = np.ascontiguousarray(points[:, :d])
-    return Mesh(flat, cells, bodies, cell_bodies, f"'{file}'", more=tuple(more))
+    kinds = tuple(more)
+    return Mesh(flat, cells, bodies, cell_bodies, f"'{file}'", more=kinds, facet_bodies=facet_bodies)
+
+
+def _named_by_tags(found) -> dict[str, list[np.ndarray]]:
+    """The physical groups of Gmsh's files of versions before 4: names of tags, and a tag for each cell."""
+    tags = found.cell_data.get("gmsh:physical", [])
+    return {
+        name: [
+            np.flatnonzero(np.asarray(own) == tag) if block.dim == dimension else np.zeros(0, int)
+            for block, own in zip(found.cells, tags, strict=True)
+        ]
+        for name, (tag, dimension) in (found.field_data if tags else {}).items()
+    }
 
 
 def _named(kinds: Sequence[str]) -> str:

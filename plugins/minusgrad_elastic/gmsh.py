@@ -3,7 +3,8 @@
     mesh, remarks = inspect(read("bar.msh", data))
 
 The cells are the elements of the highest dimension in the file, of one kind or several. A physical group of
-any dimension is a body: the nodes of its elements; one of the cells' dimension is a set of cells as well.
+any dimension is a body: the nodes of its elements; one of the cells' dimension is a set of cells as well, and
+one of the dimension below a set of facets.
 Groups of one name are one body. Source: Gmsh reference manual, "MSH file format" (version 4.1), "Node
 ordering".
 """
@@ -71,7 +72,8 @@ def read(file: str, data: bytes) -> Mesh:
         points = _flat(points, np.concatenate([block.nodes.ravel() for block in top]), sections["Nodes"])
     bodies, cell_bodies = _bodies(blocks, top, names)
     cell_tags = np.concatenate([block.tags for block in top])
-    return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags, tuple(more))
+    facets = _facet_bodies(blocks, d, names)
+    return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags, tuple(more), facets)
 
 
 def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
@@ -163,6 +165,17 @@ def _bodies(
             cells[name].append(np.arange(start, stop, dtype=np.int32))
         start = stop
     return _merged(nodes), _merged(cells)
+
+
+def _facet_bodies(
+    blocks: Sequence[Block], d: int, names: dict[Entity, list[str]]
+) -> dict[str, list[np.ndarray]]:
+    """The facets of each group, of every kind."""
+    found: dict[str, list[np.ndarray]] = defaultdict(list)
+    for block in blocks:
+        for name in names.get(block.entity, ()) if block.dimension == d - 1 and len(block.tags) else ():
+            found[name].append(block.nodes)
+    return dict(found)
 
 
 def _merged(parts: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:

@@ -118,6 +118,10 @@ def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
         cells=number[mesh.cells],
         more=tuple(number[block] for block in mesh.more),
         bodies={name: nodes for name, nodes in bodies.items() if nodes.size},
+        facet_bodies={
+            name: [number[rows[kept[rows].all(axis=1)]] for rows in groups]
+            for name, groups in mesh.facet_bodies.items()
+        },
         node_tags=None if mesh.node_tags is None else mesh.node_tags[kept],
     )
 

@@ -51,9 +51,9 @@ class Mesh:
 
     more: the cells of further kinds, an array for each, whose numbers follow. A kind is known by d and k
     (`cells.reference_cells.cells`). bodies: sorted node numbers by name; cell_bodies: sorted cell numbers
-    by name. `source` names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its
-    file gave. Meshes from files are validated by `inspection.inspect`. Raises `UserError` for arrays of
-    other shapes.
+    by name; facet_bodies: nodes of facets by name, an array (F, b) for each kind, corners first. `source`
+    names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave. Meshes
+    from files are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
     """
 
     points: np.ndarray
@@ -64,6 +64,7 @@ class Mesh:
     node_tags: np.ndarray | None = None
     cell_tags: np.ndarray | None = None
     more: tuple[np.ndarray, ...] = ()
+    facet_bodies: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         points = np.shape(self.points)
@@ -159,9 +160,35 @@ class Mesh:
 
     def boundary(self) -> np.ndarray:
         """The facets that belong to one cell only, outward, rows as in `facets`, in their order."""
+        return self._outer[0]
+
+    @cached_property
+    def _outer(self) -> tuple[np.ndarray, np.ndarray]:
+        """The facets that belong to one cell only, and their numbers among those of all cells."""
         facets = self.facets()
         rank, new = ranked(facets)
-        return facets[np.sort(rank[new & np.append(new[1:], True)])]
+        outer = np.sort(rank[new & np.append(new[1:], True)])
+        return facets[outer], outer
+
+    def boundary_of(self, name: str) -> tuple[np.ndarray, int]:
+        """The numbers of the facets of `boundary` that are in a named group, and how many others it has.
+
+        Of a group of cells they are those of its cells. Raises `KeyError` for a name of neither.
+        """
+        facets, outer = self._outer
+        if name not in self.facet_bodies:
+            sides = [len(kind.facets) for kind in self.kinds]
+            cell = np.repeat(np.arange(self.count), np.repeat(sides, [len(block) for block in self.blocks]))
+            return np.flatnonzero(np.isin(cell[outer], self.cell_bodies[name])), 0
+        corners = _corners(facets, self.dimension)
+        found, others = [], 0
+        for group in self.facet_bodies[name]:
+            keys = np.unique(_corners(group, self.dimension), axis=0)
+            _, which = np.unique(np.concatenate([corners, keys]), axis=0, return_inverse=True)
+            own = np.isin(which.reshape(-1)[: len(corners)], which.reshape(-1)[len(corners) :])
+            found.append(np.flatnonzero(own))
+            others += len(keys) - int(own.sum())
+        return np.unique(np.concatenate(found)), others
 
     def lumped(self, density: float | np.ndarray) -> np.ndarray:
         """m [kg] of each node, shape (n,), positive: every cell gives its nodes shares of its mass.
@@ -236,6 +263,16 @@ def _halves(kind: ReferenceCell) -> list[list[int]]:
 def _summed(values: np.ndarray, cell: np.ndarray, count: int) -> np.ndarray:
     """Sums over the points of each cell; one value for each is kept bit for bit."""
     return values if len(values) == count else np.bincount(cell, weights=values, minlength=count)
+
+
+def _corners(facets: np.ndarray, d: int) -> np.ndarray:
+    """The corners of facets, sorted: 2 in the plane, in space 4, of which the first of triangles is -1."""
+    if d == 2:
+        return np.sort(facets[:, :2], axis=1)
+    kept = np.full((len(facets), 4), NOBODY)
+    kept[:, : facets.shape[1]] = facets[:, :4]
+    kept[np.isin((facets != NOBODY).sum(axis=1), (3, 6)), 3] = NOBODY
+    return np.sort(kept, axis=1)
 
 
 def ranked(tuples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ repeat the first one.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def solid(
     edges = mesh.edges()
     ends = mesh.points[edges]
     lists.add("edges", edges, {"rest": np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)})
-    lists.add_boundary(mesh, thick)
+    order = lists.add_boundary(mesh, thick)
     for name, chosen in groups.items():
         lists.add_cells(name, mesh, chosen, thick)
     x = mesh.points + np.array(origin or np.zeros(d))
@@ -76,7 +77,17 @@ def solid(
         shown=lists.of("cells"),
         quadratures=lists.quadratures,
         of_rest=frozenset({"m", *made} - REFERENCE) if rest_shape else frozenset(),
+        **_groups(mesh, order),
     )
+
+
+def _groups(mesh: Mesh, order: np.ndarray) -> dict[str, dict[str, dict[str, Any]]]:
+    """The members of named groups of cells and facets, by list; `order`: of facets in the list of them."""
+    place, facets, inner = np.argsort(order), dict[str, np.ndarray](), dict[str, int]()
+    for name in {**mesh.cell_bodies, **mesh.facet_bodies}:
+        rows, inner[name] = mesh.boundary_of(name)
+        facets[name] = np.sort(place[rows])
+    return {"groups": {"cells": dict(mesh.cell_bodies), "boundary": facets}, "inner": {"boundary": inner}}
 
 
 class _Lists:
@@ -110,8 +121,8 @@ class _Lists:
             parts.append((kind.name, block[own], cell, data))
         self._add_parts(name, parts)
 
-    def add_boundary(self, mesh: Mesh, thick: float) -> None:
-        """The facets of the boundary."""
+    def add_boundary(self, mesh: Mesh, thick: float) -> np.ndarray:
+        """The facets of the boundary; returns their numbers in the mesh, in the order of the list."""
         facets = mesh.boundary()
         lengths, parts = (facets != NOBODY).sum(axis=1), []
         for length in np.unique(lengths):
@@ -129,6 +140,7 @@ class _Lists:
             }
             parts.append((kind.name, rows, np.repeat(np.arange(count), q), data))
         self._add_parts("boundary", parts)
+        return np.concatenate([np.flatnonzero(lengths == length) for length in np.unique(lengths)])
 
     def _add_parts(self, name: str, parts: list[tuple[str, np.ndarray, np.ndarray, dict]]) -> None:
         """Cells of several kinds: of each the name, the rows, the cell of each point, data of points."""

@@ -92,6 +92,8 @@ class Heat(Record):
             labels={"x": "position", "T": "temperature", "C": "capacity", "share": "volume"},
             shown=body.shown,
             quadratures=body.quadratures,
+            groups=body.groups,
+            inner=body.inner,
         )
 
 

@@ -228,8 +228,10 @@ class State:
     argument of an energy. quadratures: by name, points in the cells of lists; an energy over "cells" has an
     element for each of its points if there are some, and `data` has a value for each.
     of_rest: the names of data and fields that were computed from the field `rest`, the nodes at rest.
-    compare: gives remarks on the energies and compounds of a scene: it is called with the values of their
-    blocks, and the `kind` of each.
+    groups: by list of tuples and by body, the numbers of the elements that are in the body, where this is
+    known: those of a named group of facets are fewer than the facets between its nodes. inner: the same, how
+    many elements of a body are not in the list. compare: gives remarks on the energies and compounds of a
+    scene: it is called with the values of their blocks, and the `kind` of each.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -246,6 +248,8 @@ class State:
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)
     quadratures: Mapping[str, Quadrature] = field(default_factory=dict)
     of_rest: frozenset[str] = frozenset()
+    groups: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    inner: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     compare: Callable[[Sequence[Mapping[str, Any]]], Sequence[str]] | None = None
 
 

@@ -29,7 +29,8 @@ class TermSpec:
 
     scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`). cells: of
     tuples that are points in cells, the cell of each; values "for each element" are then those of cells.
-    holds: what supports hold, from which `derived` data may follow.
+    holds: what supports hold, from which `derived` data may follow. members: of listed tuples, those that are
+    in a body, as a mask by its name; in other bodies are the tuples between their nodes.
     """
 
     energy: LocalEnergy
@@ -54,6 +55,7 @@ class TermSpec:
     units: UnitSystem | None = None
     cells: np.ndarray | None = None
     holds: Sequence[Hold] = ()
+    members: Mapping[str, np.ndarray] = field(default_factory=dict)
     changing: bool = False
 
     @property
@@ -199,6 +201,8 @@ class TermSpec:
         (count,) = sizes.values()
         if kind.cells and self.elements is not None:
             return self.elements, np.ones(self.elements.rows, bool)
+        if self.elements is None and self.members and self.bodies and self.tuples is not None:
+            return self._among_members(count)
         if self.elements is None:
             nodes = self._nodes(count)
             if kind.limited and self.cutoff is not None and self.tuples is None:
@@ -208,6 +212,26 @@ class TermSpec:
             raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")
         element_kind.check_given(kind, self.elements, self.label, count)
         return self.elements, np.ones(self.elements.rows, bool)
+
+    def _among_members(self, count: int) -> tuple[Elements, np.ndarray]:
+        """The listed tuples that are in the bodies, by their members where these are known."""
+        rows = NodeTuples.of(self.tuples, self.energy.element_kind.arity, count, f"{self.label}.tuples").nodes
+        kept = self.in_bodies(rows) >= 0
+        if not kept.any():
+            raise EnergyError(f"{self.label}: none of its {len(rows)} tuples is in its bodies; name others")
+        return NodeTuples(np.ascontiguousarray(rows[kept])), kept
+
+    def in_bodies(self, rows: np.ndarray) -> np.ndarray:
+        """The number of the first of the bodies that each of the listed tuples (E, k) is in; -1 for none."""
+        found = np.full(len(rows), -1)
+        for number, body in reversed([*enumerate(self.bodies)]):
+            own = self.members.get(body.name)
+            found[np.isin(rows, body.nodes).all(axis=1) if own is None else own] = number
+        loose = [body for body in self.bodies if body.name not in self.members]
+        if len(loose) > 1:
+            nodes = replace(self, bodies=loose)._nodes(1 + int(max(b.nodes.max() for b in loose)))
+            found[(found < 0) & np.isin(rows, nodes).all(axis=1)] = self.bodies.index(loose[0])
+        return found
 
     def _around_pairs(self, count: int) -> tuple[Elements, np.ndarray]:
         """The directed pairs of nodes, or triples around them."""

@@ -101,13 +101,14 @@ class TermBlock:
         """The specification of the term. Raises `EnergyError` for names that the state does not have."""
         energy, model = self.energy, self.model
         assert isinstance(energy, LocalEnergy)
-        tuples, found, cells = self._tuples(getattr(model, "tuples", None), energy)
+        tuples, found, cells, listed = self._tuples(getattr(model, "tuples", None), energy)
         body = getattr(model, "body", None)
+        bodies = bodies_named(self.state, body if body is not None else self._bodies_of_parameters())
         return TermSpec(
             energy,
             name=getattr(model, "name", None),
             tuples=tuples,
-            bodies=bodies_named(self.state, body if body is not None else self._bodies_of_parameters()),
+            bodies=bodies,
             renamed=getattr(model, "fields", {}),
             data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | self._at_points(cells),
             parameters=self.parameters,
@@ -125,6 +126,7 @@ class TermBlock:
             units=self.units,
             cells=cells,
             holds=self.holds,
+            members=self._members(listed, [one.name for one in bodies], cells, len(tuples)) if listed else {},
         )
 
     def _of_pairs(self, key: str, default: Any) -> Any:
@@ -171,16 +173,16 @@ class TermBlock:
 
     def _tuples(
         self, named: Any, energy: LocalEnergy
-    ) -> tuple[Any, Mapping[str, np.ndarray], np.ndarray | None]:
-        """The rows and the data of a list of the state, or the rows as written; of points their cells.
+    ) -> tuple[Any, Mapping[str, np.ndarray], np.ndarray | None, str]:
+        """The rows and the data of a list, or the rows as written; of points their cells; the name of the list.
 
         Where none is named, it is the one list of that length that has the data that the block does not give;
         over two sets of nodes, it is all combinations.
         """
         if not energy.listed or (named is not None and not isinstance(named, str)):
-            return named, {}, None
+            return named, {}, None, ""
         if named is None and energy.element_kind.combined:
-            return None, {}, None
+            return None, {}, None, ""
         points, data = self.state.quadratures, self.state.data
         lists = {**self.state.tuples, **{name: one.nodes for name, one in points.items()}}
         arity = energy.element_kind.arity
@@ -198,7 +200,30 @@ class TermBlock:
             kind = f"{arity}-tuples" if arity else "tuples"
             ask = f"say which `tuples`{choices('', known)}"
             raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)
-        return lists[name], data.get(name, {}), points[name].cell if name in points else None
+        return lists[name], data.get(name, {}), points[name].cell if name in points else None, name
+
+    def _members(
+        self, listed: str, bodies: Sequence[str], cells: np.ndarray | None, count: int
+    ) -> dict[str, np.ndarray]:
+        """By body, a mask of the elements of a list that are in it, where the state knows them.
+
+        Raises `EnergyError` for a body with elements that are not in the list.
+        """
+        found = {}
+        for name, rows in self.state.groups.get(listed, {}).items():
+            if name not in bodies:
+                continue
+            if lost := self.state.inner.get(listed, {}).get(name, 0):
+                raise EnergyError(
+                    f"body '{name}': must have facets of the boundary alone, got {lost} inside of the mesh;"
+                    " name its part on the boundary as a group of its own"
+                )
+            if cells is None:
+                found[name] = np.zeros(count, bool)
+                found[name][rows] = True
+            else:
+                found[name] = np.isin(cells, rows)
+        return found
 
     def _bodies_of_parameters(self) -> tuple[str, ...] | None:
         """The bodies for which a parameter has values of their own; None if no parameter has."""

@@ -1,7 +1,7 @@
 """Values of a parameter: one for all elements, one for each body, or one for each element, given or drawn."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +83,10 @@ def parameter_values(
     elif isinstance(value, Mapping):
         _refuse_sets(what, spec)
         nodes = elements.nodes[:, :1] if spec.energy.element_kind.cells else elements.nodes
-        given, index = _by_body(what, elements, nodes, count, value, spec.bodies)
+        if spec.members and elements.own_values:
+            given, index = _by_members(what, nodes, kept, value, spec)
+        else:
+            given, index = _by_body(what, elements, nodes, count, value, spec.bodies)
     rows = np.asarray(given, dtype=np.float64)
     if rows.shape == shape:
         rows = rows[None]
@@ -127,6 +130,29 @@ def _wrong_number(rows: np.ndarray, shape: tuple[int, ...], elements: Elements, 
     return f"needs one value, or {count}, one for each element, got {len(rows)}; give 1 or {count}"
 
 
+def _by_members(
+    what: str, nodes: np.ndarray, kept: np.ndarray, value: Mapping, spec: TermSpec
+) -> tuple[list, np.ndarray]:
+    """The values of the bodies, and for each element the row of the body that it is in."""
+    _refuse_other_bodies(what, value, spec.bodies)
+    small = replace(spec, members={name: own[kept] for name, own in spec.members.items()})
+    each = np.stack([replace(small, bodies=[body]).in_bodies(nodes) for body in spec.bodies]) >= 0
+    if (twice := each.sum(axis=0) != 1).any():
+        element, several = int(np.argmax(twice)), each[:, np.argmax(twice)]
+        names = " and ".join(b.name for b, own in zip(spec.bodies, several, strict=True) if own) or "none"
+        raise EnergyError(
+            f"{what}: element {nodes[element].tolist()} must be in one body, got {names}; give one value for"
+            " each element"
+        )
+    return [value[b.name] for b in spec.bodies], each.argmax(axis=0).astype(np.int32)
+
+
+def _refuse_other_bodies(what: str, value: Mapping, bodies: Sequence[Body]) -> None:
+    if {b.name for b in bodies} != set(value):
+        names = ", ".join(b.name for b in bodies) or "none: name them in `body`"
+        raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
+
+
 def _by_body(
     what: str, elements: Elements, members: np.ndarray, count: int, value: Mapping, bodies: Sequence[Body]
 ) -> tuple[list, np.ndarray]:
@@ -135,9 +161,7 @@ def _by_body(
         raise EnergyError(
             f"{what}: a pair may span two bodies, so it has no value of a body; use a Node field"
         )
-    if {b.name for b in bodies} != set(value):
-        names = ", ".join(b.name for b in bodies) or "none: name them in `body`"
-        raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
+    _refuse_other_bodies(what, value, bodies)
     row_of_node = np.full(count, -1)
     for row, body in enumerate(bodies):
         row_of_node[body.nodes] = row
