@@ -174,7 +174,7 @@ class TermBlock:
     def _tuples(
         self, named: Any, energy: LocalEnergy
     ) -> tuple[Any, Mapping[str, np.ndarray], np.ndarray | None, str]:
-        """The rows and the data of a list, or the rows as written; of points their cells; the name of the list.
+        """The rows and the data of a list, or as written; of points their cells; the name of the list.
 
         Where none is named, it is the one list of that length that has the data that the block does not give;
         over two sets of nodes, it is all combinations.
