@@ -22,7 +22,8 @@ from .draws import directions
 
 Count = Annotated[int, Field(ge=2), memory.fits(600)]
 """A number of bodies: each needs about 500 bytes, with work arrays and a checkpoint."""
-Mass = Annotated[float | str, Quantity("kg", "positive")]
+TINY = "a body without mass has no acceleration -dU/dx / m: give it a tiny one, such as 1e-20 of the largest"
+Mass = Annotated[float | str, Quantity("kg", "positive", TINY)]
 Length = Annotated[float | str, Quantity("m", "positive")]
 G_UNIT = "m^3 kg^-1 s^-2"
 GravitationalConstant = Annotated[float | str, Quantity(G_UNIT, "positive")]

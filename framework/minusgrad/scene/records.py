@@ -70,12 +70,13 @@ class Quantity:
         length: Annotated[float | str, Quantity("m", "positive")]
 
     unit: an SI unit; the quantity must have its dimension. sign: "any", "positive" (above 0) or
-    "nonnegative". The value stays as written, and `quantities` converts it. Raises `UnitError` if `unit` is
+    "nonnegative". cure: what to give in place of a wrong sign. The value stays as written, and `quantities` converts it. Raises `UnitError` if `unit` is
     not a unit.
     """
 
     unit: str
     sign: Literal["any", "positive", "nonnegative"] = "any"
+    cure: str = ""
 
     def __post_init__(self) -> None:
         parse_unit(self.unit)
@@ -105,7 +106,8 @@ class Quantity:
         if not math.isfinite(number):
             raise ValueError(f"needs a finite number, not {shown(value)}")
         if self.sign != "any" and (number < 0 or (number == 0 and self.sign == "positive")):
-            raise ValueError(f"{_SIGNS[self.sign]}, not {shown(value)}")
+            cure = f"; {self.cure}" if self.cure else ""
+            raise ValueError(f"{_SIGNS[self.sign]}, not {shown(value)}{cure}")
         return value
 
 

@@ -21,7 +21,7 @@ stands for their kT (sum m v^2) / (N_f kT), as in Bussi, Zykova-Timan, Parrinell
 Flexible boxes have the weight V^(1-d) exp(-P V / kT) Z(h) dh, over all d^2 components of h (Martyna, Tobias,
 Klein): V^(-d) dh is the measure that no deformation changes. So shapes of one volume are equally likely in
 this measure, and nothing but U limits them: the box of a gas or a liquid grows longer without end. Edges that
-are lower triangular stay so (`orientation`), where U is known not to change by a rotation.
+are upright stay so (`orientation`), where U is known not to change by a rotation.
 
 The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kinetic energy (a drift, and a
 kick of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps
@@ -40,7 +40,7 @@ from ...errors import EnergyError, RunFailedError
 from ...potential.potential import Potential
 from .barostat import Barostat
 from .cutoff_jumps import CutoffJumps
-from .orientation import is_lower_triangular, may_turn, rotated, triangular_deformation
+from .orientation import is_upright, may_turn, rotated, upright_deformation
 from .stress import Stress, box_of, product, volume
 
 LARGEST = 0.5
@@ -102,7 +102,7 @@ class Cell:
         self._push(h, self._stress.kinetic())
 
     def deform(self, h: float) -> None:
-        """x <- x e^(G h), edges likewise, v <- v e^(-G h), and all rotated where the box stays triangular.
+        """x <- x e^(G h), edges likewise, v <- v e^(-G h), and all rotated where the box stays upright.
 
         Raises `RunFailedError` for a large change.
         """
@@ -116,8 +116,8 @@ class Cell:
             )
         grown, shrunk = exponential_less_one(strain), exponential_less_one(-strain)
         edges = self.box.values[0].astype(np.float64)
-        if self._may_turn and is_lower_triangular(edges):
-            grown, inverse = triangular_deformation(exponential_less_one(2.0 * strain))
+        if self._may_turn and is_upright(edges):
+            grown, inverse = upright_deformation(exponential_less_one(2.0 * strain))
             storage.store(self.momentum, rotated(storage.host(self.momentum), shrunk, grown))
             shrunk = inverse
         storage.store(self._change, np.stack([grown, shrunk]))

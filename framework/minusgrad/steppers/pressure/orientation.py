@@ -1,9 +1,9 @@
-"""A box that keeps its edges lower triangular: the first along x, the second in the plane of x and y.
+"""A box that keeps its edges upright: the first along x, the second in the plane of x and y.
 
 A flexible box follows h -> h e^S with a symmetric strain S, which turns its edges away from the axes. Rotated
-by R = e^-S F they are lower triangular again, and positions and velocities with them:
+by R = e^-S F they are upright again, and positions and velocities with them:
 
-    h -> h F      x -> x F      v -> v F^-T      p -> R^T p R      F F^T = e^(2 S), F lower triangular
+    h -> h F      x -> x F      v -> v F^-T      p -> R^T p R      F F^T = e^(2 S), F[a, b] = 0 for b > a
 
 Energies that no rotation changes have the same motion in the rotated frame, with the same conserved energy.
 Other programs know a box by the lengths and angles of its edges, and take it to stand like this.
@@ -22,12 +22,12 @@ KEPT = 1e-9
 """The largest change of U by a rotation that is rounding, in parts of its sum of absolute values."""
 
 
-def is_lower_triangular(edges: np.ndarray) -> bool:
+def is_upright(edges: np.ndarray) -> bool:
     """True if no edge (row) has a component beyond its own axis."""
     return not np.triu(edges, 1).any()
 
 
-def triangular_deformation(grown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def upright_deformation(grown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """F - 1 and F^-T - 1 of F F^T = 1 + grown, to the last digit."""
     d = len(grown)
     change, inverse = np.zeros((d, d)), np.zeros((d, d))

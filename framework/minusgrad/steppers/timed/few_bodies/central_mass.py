@@ -1,4 +1,8 @@
-"""The gravity of a scene about a dominant mass, recognised by its values: -G m_i m_j / r, and G by name."""
+"""The gravity of a scene about a dominant mass, recognised by its values: -G m_i m_j / r, and G by name.
+
+The law is asked for at places about the origin and with masses of its own, so that the answer depends neither
+on where the bodies are, nor on the size of their masses, nor on the rounding of both.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +19,8 @@ from .kepler_splitting import KeplerSplitting
 KIND = "wisdom_holman"
 PARTS = (0.3, 1.0, 4.0)
 """Distances at which the law is asked for, in parts of the present one."""
+MASSES = (1.0, 3.0)
+"""Masses of the second body; the first has 1."""
 
 
 COORDINATES = {"jacobi": KeplerSplitting, "democratic_heliocentric": HeliocentricSplitting}
@@ -85,18 +91,20 @@ def strength_of(term: Any, motion: Motion, n: int, central: int) -> tuple[str, f
     if not (term.elements.unordered and term.elements.arity == 2 and term.elements.count == n * (n - 1) // 2):
         return None
     value = term.energy.evaluator()
-    other = (central + 1) % n
-    given = term.arguments(0, [central, other], 0.0)
+    given = term.arguments(0, [central, other := (central + 1) % n], 0.0)
     x, m = arguments[motion.position], arguments[str(motion.inertia)]
-    away = np.asarray(given[x][1]) - np.asarray(given[x][0])
-    r, masses = float(np.linalg.norm(away)), float(given[m][0]) * float(given[m][1])
+    places = term.fields[x].values.astype(np.float64)
+    away = places[other] - places[central]
+    r = float(np.linalg.norm(away))
+    if not 0.0 < r < np.inf:
+        return None
 
-    def strength(part: float, **changed: float) -> float:
+    def strength(part: float, mass: float = 1.0, **changed: float) -> float:
         """G from the energy at a distance."""
-        places = [given[x][0], given[x][0] + part * away]
-        return -float(value(given | {x: places} | changed)) * part * r / masses
+        here: dict[str, Any] = {x: [0.0 * away, part * away], m: [1.0, mass]}
+        return -float(value(given | here | changed)) * part * r / mass
 
-    found = [strength(part) for part in PARTS]
+    found = [strength(part, mass) for part in PARTS for mass in MASSES]
     if not (found[0] > 0.0 and np.ptp(found) <= 1e-12 * found[0]):
         return None
     for name, parameter in term.parameters.items():
