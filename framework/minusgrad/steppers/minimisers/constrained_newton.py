@@ -79,7 +79,10 @@ class ConstrainedNewton(Newton):
         """
         assert self.manifold is not None
         self.evaluate()
-        more, off = self.manifold.pushed(way, self._multipliers(), self.t)
+        kept = self.manifold.constraints
+        own = {n: step for n, step in way.items() if n in kept.reads or n.partition(".")[0] in kept.terms}
+        own |= {"t": way["t"]} if "t" in way and kept.uses_time else {}
+        more, off = self.manifold.pushed(own, self._multipliers(), self.t)
         right = self.coordinates.components({n: np.asarray(c) + more[n] for n, c in changes.items()})
         factors = SaddlePoint(self.lagrangian_hessian().matrix, self.manifold.jacobian)
         return factors.solve(-self.coordinates.scale * right, -off)[0]

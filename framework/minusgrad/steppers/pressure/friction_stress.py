@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Motion
-from ...energies.local_energy import LocalEnergy
+from ...energies.local_energy import IMAGES, LocalEnergy
 from ...energies.roles import Parameter
 from ...energies.term import Term
 from ...energies.values.parameter_values import Values
@@ -39,19 +39,28 @@ class FrictionStress:
     """
 
     def __init__(self, dissipation: Potential, motions: Sequence[Motion]):
-        between = [_between(part, motions) for part in dissipation.terms.values()]
-        terms = [term for term in between if term is not None]
-        self._potential = Potential(dissipation.fields, terms, frozen=True) if terms else None
+        self._fields, self._motions = dissipation.fields, motions
+        parts = dissipation.terms.items()
+        self._parts = {name: part for name, part in parts if _strained_rate(part, motions)}
+        self._made: tuple[tuple[int, ...], Potential] | None = None
 
     @property
     def names(self) -> list[str]:
         """The terms that act between nodes."""
-        return list(self._potential.terms) if self._potential else []
+        return list(self._parts)
 
     def by_term(self, t: float) -> dict[str, np.ndarray]:
         """dR/dL at the present fields."""
-        assert self._potential or not self.names
-        return {name: self._potential.gradient(f"{name}.{RATE}", t) for name in self.names}  # type: ignore[union-attr]
+        return {name: self._potential.gradient(f"{name}.{RATE}", t) for name in self._parts}
+
+    @property
+    def _potential(self) -> Potential:
+        """R with L as a parameter; made again after parameters or data were written."""
+        writes = tuple(part.writes for part in self._parts.values())
+        if self._made is None or self._made[0] != writes:
+            terms = [_strained_rate(part, self._motions) for part in self._parts.values()]
+            self._made = writes, Potential(self._fields, [term for term in terms if term], frozen=True)
+        return self._made[1]
 
 
 def refuse_friction_between(dissipation: Potential | None, motions: Sequence[Motion]) -> None:
@@ -65,8 +74,8 @@ def refuse_friction_between(dissipation: Potential | None, motions: Sequence[Mot
         )
 
 
-def _between(part: Any, motions: Sequence[Motion]) -> Term | None:
-    """The strained term of friction between nodes; None of drag on single nodes."""
+def _strained_rate(part: Any, motions: Sequence[Motion]) -> Term | None:
+    """The term of friction between nodes with L as a parameter; None of drag on single nodes."""
     if not isinstance(part, Term):
         raise _unknown(part.name, "is made of kernels")
     velocities = {m.velocity: m.position for m in motions}
@@ -100,6 +109,7 @@ def _is_galilean(energy: LocalEnergy, velocities: Sequence[str], d: int | None) 
     rng, evaluate = np.random.default_rng(0), replace(energy, cutoff=None).evaluator()
     for _ in range(8):
         values = energy.sample(rng, d or 3)
+        values.pop(IMAGES, None)  # nodes are where they are drawn
         here = float(evaluate(values))
         for name in velocities:
             by = rng.normal(size=np.shape(values[name][0])) * energy.roles[name].scale
@@ -122,7 +132,8 @@ def _strained(term: Term, places: Mapping[str, str]) -> Term:
     roles = {**energy.roles, RATE: Parameter("s^-1", ("d", "d"))}
     rate = Values(np.zeros((1, d, d), term.dtype))
     strained = replace(energy, function=function, roles=roles)
-    return replace(term, energy=strained, parameters={**term.parameters, RATE: rate})
+    parameters = {name: replace(values) for name, values in term.parameters.items()} | {RATE: rate}
+    return replace(term, energy=strained, parameters=parameters, shared={})
 
 
 def _strained_argument(term: Term, argument: str, places: Mapping[str, str]) -> str:
