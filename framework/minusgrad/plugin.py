@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .assembly.core_plugin import AdamBlock
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
+    from .elements.linked_pairs import LinkedPairs
     from .elements.node_numbers import node_numbers
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
@@ -85,6 +86,7 @@ _HOMES = {
     "assembly.core_plugin": "AdamBlock",
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
+    "elements.linked_pairs": "LinkedPairs",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
     "energies.near_zero": "length log1p log1p_ratio",
@@ -133,9 +135,10 @@ __all__ = [
     "Cell", "Compound", "CompoundContext", "Constraints", "CsvTable", "Cuboid", "Cutoff", "Datum",
     "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
-    "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
-    "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential", "Pressure", "Quadrature",
-    "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
+    "LinkedPairs", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
+    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential",
+    "Pressure", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus",
+    "Slope", "Spacing",
     "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "TermElements", "Time",
     "TimeStep",
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",

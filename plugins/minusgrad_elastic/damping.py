@@ -36,6 +36,7 @@ def mass_damping(v, m, rate):
     "strain_rate_damping",
     over="tuples",
     symmetries=("translation", "rotation"),
+    images="first",
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
     gradients=Datum(

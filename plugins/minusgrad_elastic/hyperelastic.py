@@ -20,6 +20,7 @@ from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 
 SOLID: dict[str, Any] = {
     "symmetries": ("translation", "rotation"),
+    "images": "first",
     "x": Node("m", ("d",)),
     "gradients": Datum(
         "m^-1", ("k", "d"), about="Gradients of the shape functions at rest, one for each node of a cell."

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import fft
 
 from minusgrad import bind, bind_staged
-from minusgrad.plugin import Compound, Cutoff, Fields, Grid, UnitSystem, UserError
+from minusgrad.plugin import Compound, Cutoff, Fields, Grid, LinkedPairs, UnitSystem, UserError
 
 from .ewald import (
     ewald_background,
@@ -54,8 +54,8 @@ def particle_mesh_ewald(
     cutoff: Cutoff,
     alpha: float,
     mesh: Sequence[int],
-    exclude: np.ndarray | None = None,
-    scaled: Mapping[str, tuple[np.ndarray, float]] | None = None,
+    exclude: Any = None,
+    scaled: Mapping[str, tuple[Any, float]] | None = None,
     background: bool = False,
     coulomb_constant: float | None = None,
     renamed: Mapping[str, str] | None = None,
@@ -90,7 +90,8 @@ def particle_mesh_ewald(
     of_pairs: dict[str, Any] = {"renamed": known, **both}
     maps = _mesh_maps(name, fields, cells, known, units)
     lists = {} if scaled is None else dict(scaled)
-    left_out = _each_once([*([] if exclude is None else [exclude]), *(rows for rows, _ in lists.values())])
+    every = [*([] if exclude is None else [exclude]), *(rows for rows, _ in lists.values())]
+    left_out = _each_once(every, fields)
     terms = [
         bind(ewald_direct, fields, name=f"{name}_direct", cutoff=cutoff, exclude=left_out, **of_pairs),
         bind(ewald_self, fields, name=f"{name}_self", **both | {"renamed": {"charge": known["charge"]}}),
@@ -105,24 +106,26 @@ def particle_mesh_ewald(
     return Compound(terms, maps)
 
 
-def _each_once(lists: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The pairs of all lists in their order, each pair of nodes once; None without any."""
-    rows = np.concatenate([np.empty((0, 2), int), *lists])
-    _, first = np.unique(np.sort(rows, axis=1), axis=0, return_index=True)
-    return rows[np.sort(first)] if len(first) else None
+def _each_once(lists: Sequence[Any], fields: Fields) -> LinkedPairs | None:
+    """The pairs of all lists in their order, each pair of images once; None without any."""
+    box = fields.geometry
+    assert box is not None
+    x = fields["x"].values.astype(float)
+    pairs = LinkedPairs.joined(map(LinkedPairs.of, lists)).placed(x, box).different(x, box)
+    return pairs if len(pairs) else None
 
 
 def _scaled(
     name: str,
     fields: Fields,
-    rows: np.ndarray,
+    rows: Any,
     factor: float,
     known: Mapping[str, str],
     constant: Mapping[str, float],
     units: UnitSystem | None,
 ) -> Any:
     """The energy of listed pairs with a factor."""
-    given = {"factor": factor, **constant}
+    given, rows = {"factor": factor, **constant}, LinkedPairs.of(rows)
     return bind(ewald_scaled, fields, name=name, tuples=rows, parameters=given, renamed=known, units=units)
 
 

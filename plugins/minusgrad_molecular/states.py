@@ -43,7 +43,8 @@ from minusgrad.plugin import (
 
 from . import openmm_system, pdb
 from .nonbonded_settings import Block
-from .topology import lists_of
+from .openmm_system import Interactions
+from .topology import lists_of, parents_of
 
 ARGUMENTS = {
     "d": ("rest", "1 nm", "m"),
@@ -110,6 +111,7 @@ class Molecule(Record):
             tuples={name: one.atoms for name, one in lists.items()},
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
+            parents=_parents(lists),
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
             compare=partial(self._differences, system, fields, units.convert("1 nm", "m")),
         )
@@ -132,6 +134,16 @@ class Molecule(Record):
         heat *= quantities(self, context.units)["temperature"]
         v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
         return v - m @ v / m.sum()
+
+
+def _parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:
+    """How the images of impropers follow: from the atom in their middle."""
+    if "impropers" not in lists:
+        return {}
+    bonds = [lists[name].atoms for name in ("bonds", "constraints") if name in lists]
+    return {
+        "impropers": parents_of(lists["impropers"].atoms, np.concatenate([np.zeros((0, 2), int), *bonds]))
+    }
 
 
 def _arguments(name: str, numbers: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str, str]]:

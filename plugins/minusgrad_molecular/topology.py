@@ -34,6 +34,21 @@ def lists_of(system: System) -> dict[str, Interactions]:
     return {name: one for name, one in found.items() if len(one)}
 
 
+def parents_of(impropers: np.ndarray, bonds: np.ndarray) -> np.ndarray:
+    """The slots that the images of improper torsions follow, (K, 4): that of the atom bonded to all others.
+
+    Without such an atom each slot follows the one before it.
+    """
+    known, found = set(_pairs(bonds)), []
+    for row in impropers.tolist():
+        arms = [{frozenset((one, other)) for other in row if other != one} for one in row]
+        centre = next((k for k in range(4) if arms[k] <= known), None)
+        found.append([0, 0, 1, 2] if centre is None else [centre if k else 0 for k in range(4)])
+        if centre:
+            found[-1][centre] = 0
+    return np.array(found, np.int32).reshape(-1, 4)
+
+
 def _pairs(rows: np.ndarray) -> list[frozenset[int]]:
     return [frozenset(row) for row in rows.tolist()]
 

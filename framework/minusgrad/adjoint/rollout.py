@@ -370,6 +370,7 @@ class Rollout:
                 self.stepper.holds.place(self.stepper.t0)
                 self.stepper.potential.fields.list_afresh()
                 self.stepper.evaluate()
+                data.enter_context(self.stepper.potential.fields.images_held())
                 yield
         finally:
             self._restore(self.stepper, before)

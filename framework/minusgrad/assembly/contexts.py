@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..elements.linked_pairs import LinkedPairs
 from ..energies.fields import Fields, Motion, State
 from ..energies.term import Term
 from ..errors import UserError, printable
@@ -106,15 +107,16 @@ class CompoundContext:
     fields: Fields
     state: State
 
-    def excluded(self, named: str | Sequence[Sequence[int]] | None) -> np.ndarray | None:
-        """The pairs (n, 2) that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.
+    def excluded(self, named: str | Sequence[Sequence[int]] | None) -> LinkedPairs | None:
+        """The pairs that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.
 
-        None if it names none. Raises `EnergyError` for a list that the state does not have.
+        With their images, for `exclude` and `tuples` of `bind`; NumPy takes them as an array (n, 2). None if
+        it names none. Raises `EnergyError` for a list that the state does not have.
         """
         return excluded(self.state, named)
 
-    def scaled(self, given: Mapping[str, float]) -> dict[str, tuple[np.ndarray, float]]:
-        """The pairs (n, 2) of each list that `scale` of a block names, and its factor.
+    def scaled(self, given: Mapping[str, float]) -> dict[str, tuple[LinkedPairs, float]]:
+        """The pairs, as of `excluded`, of each list that `scale` of a block names, and its factor.
 
         Raises `EnergyError` for a list that the state does not have.
         """

@@ -106,6 +106,7 @@ class Simulation:
             try:
                 with np.errstate(over="ignore"):  # too large for f32: refused below
                     self.fields = self._fields()
+                    self.fields.images_stay = True  # a path is continuous, and is followed from its start
             except EnergyError as error:
                 raise EnergyError(str(error).removeprefix("box: ") if scene.box else str(error)) from None
         self.initial = self._put_initial(folder)
@@ -551,6 +552,7 @@ class Simulation:
             self._cut_sharply.append((terms[-1], height))
         if isinstance(terms[-1].elements, NearPairs):
             self.starting.remarks.append(narrowed(terms[-1]).remark)
+        self.starting.remarks += [term.remark for term in terms if term.remark]
         if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms

@@ -67,7 +67,7 @@ def probed(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "
     made: Term | StagedTerm = replace(term, fields=own, outputs=given, dtype=fields.dtype)
     if isinstance(made, Term):
         elements = made.elements.following(fields.lists) if made.elements.listed else made.elements
-        made = replace(made, elements=elements, shared={}, box=fields.box)
+        made = replace(made, elements=elements, shared={}, box=fields.box, rule=None)
     probes = [
         bind(
             probe_of(f.shape[1:]),

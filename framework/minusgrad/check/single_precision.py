@@ -204,6 +204,7 @@ def _copied(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
     values, units = {n: f.values for n, f in some.items()}, {n: f.unit for n, f in some.items()}
     made = Fields(values, units, precision, among.periodic if among.box_name in some else None)
     made.list_as(among)
+    made.images_stay = among.images_stay
     return made
 
 

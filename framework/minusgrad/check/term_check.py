@@ -9,6 +9,7 @@
     reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
     value    the compiled energy against a plain-Python evaluation of the same source
     trees    of far pairs, with a tree that stays: `trees.tree_questions`
+    images   in a periodic box, nodes that are shifted by its vectors leave U: `box_images`
 
 A map is checked through a weighted sum of its output (`map_probe`), with one question more:
 
@@ -43,6 +44,7 @@ from ..lint.kernel_remarks import in_words
 from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
 from ..potential.staged.staged_term import StagedTerm
+from .box_images import images
 from .decisions import Switches
 from .map_probe import EDGE, cut_off, pieces, probed
 from .questions import (
@@ -92,6 +94,12 @@ MOST_ON_PATHS = 16
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
     """Check every map and term of a potential in double precision, at time t. Restores the fields."""
     potential.refresh(t)
+    with potential.fields.images_held():
+        yield from _of_parts(potential, t, seed)
+    yield from _in_double(images(potential, t, np.random.default_rng(seed)))
+
+
+def _of_parts(potential: Potential, t: float, seed: int) -> Iterator[Finding]:
     maps, others = maps_and_terms(potential)
     for of_map in maps:
         if _empty(of_map):

@@ -128,6 +128,7 @@ def on_elements(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
     return replace(
         term,
         elements=some,
+        rule=None if term.rule is None else term.rule.of_rows(rows),
         data={a: storage.allocate(storage.host(v)[rows]) for a, v in term.data.items()},
         parameters={
             a: replace(v, index=None if v.index is None else v.index[rows]) for a, v in parameters.items()
@@ -162,6 +163,7 @@ def compact(term: Term) -> Term:
         fields={a: few(f) for a, f in term.fields.items()},
         outputs={n: few(f) for n, f in term.outputs.items()},
         cells=None,
+        rule=None,
         shared={},
     )
 

@@ -77,6 +77,17 @@ class ListReference:
         return self.lists[choice.key]
 
     @property
+    def excludes(self) -> bool:
+        """True if a list leaves out pairs."""
+        return any(getattr(one, "excluded", None) is not None for one in self.lists.values())
+
+    def follow_excluded(self, x: np.ndarray, box: PeriodicBox) -> bool:
+        """Choose the images of pairs that lists leave out at these positions; True if one is another."""
+        every = [getattr(one, "excluded", None) for one in self.lists.values()]
+        changed = [one.follow(x, box) for one in {id(e): e for e in every if e is not None}.values()]
+        return any(changed)
+
+    @property
     def lasts(self) -> bool:
         """True if there are lists that serve for other positions, too: their bits depend on the reference."""
         return bool(self.margins) or any(tree.choice.skin > 0.0 for tree in self.trees)

@@ -7,7 +7,8 @@ Along an axis that is not periodic there are no images, and positions are not wr
 """
 
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
+from itertools import permutations, product
 
 import numpy as np
 
@@ -70,16 +71,53 @@ class PeriodicBox:
     def nearest(self, difference: np.ndarray) -> np.ndarray:
         """The images by which differences of positions, (..., d), become shortest: whole numbers.
 
-        In a skewed box the images around the rounded one are tried, too.
+        The images around the rounded one are tried, too, in the least skewed box of the same images.
         """
-        s = np.asarray(difference, np.float64) @ np.linalg.inv(self.vectors)
+        found = np.zeros(np.shape(difference), np.int32)
+        if (far := ~self._surely_nearest(difference, 0.5)).any():
+            tried, lengths = self._tried(np.asarray(difference, np.float64)[far])
+            best = np.argmin(np.round(lengths / max(self.heights.max(), 1e-300), 12), axis=-1)
+            found[far] = np.take_along_axis(tried, best[:, None, None], axis=1)[:, 0] @ self._reduction
+        return found
+
+    def ambiguous(self, difference: np.ndarray, times: float) -> np.ndarray:
+        """Which differences, (..., d), have a second image less than so many times as long as the nearest."""
+        found = np.zeros(np.shape(difference)[:-1], bool)
+        if (far := ~self._surely_nearest(difference, 1.0 / (1.0 + times))).any():
+            _, lengths = self._tried(np.asarray(difference, np.float64)[far])
+            first, second = np.partition(lengths, 1, axis=1)[:, :2].T
+            found[far] = second < times * first
+        return found
+
+    def _surely_nearest(self, difference: np.ndarray, share: float) -> np.ndarray:
+        """Which differences are shorter than a share of the least height: no image is shorter than that."""
+        limit = share * PeriodicBox(self._reduction @ self.vectors, self.periodic).least_height
+        return np.asarray(np.linalg.norm(np.asarray(difference, np.float64), axis=-1) < limit)
+
+    def _tried(self, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Images of differences (n, d) that may be nearest, in the reduced box, and their lengths."""
+        vectors = self._reduction @ self.vectors
+        s = difference @ np.linalg.inv(vectors)
         first = np.where(self.periodic, -np.rint(s), 0.0)
         around = np.array([*product(*((-1, 0, 1) if p else (0,) for p in self.periodic))])
         around = around[np.argsort(np.abs(around).sum(axis=1), kind="stable")]
-        tried = first[..., None, :] + around
-        lengths = np.linalg.norm((s[..., None, :] + tried) @ self.vectors, axis=-1)
-        best = np.argmin(np.round(lengths / max(self.heights.max(), 1e-300), 12), axis=-1)
-        return np.take_along_axis(tried, best[..., None, None], axis=-2)[..., 0, :].astype(np.int32)
+        tried = first[:, None, :] + around
+        return tried, np.linalg.norm((s[:, None, :] + tried) @ vectors, axis=-1)
+
+    @cached_property
+    def _reduction(self) -> np.ndarray:
+        """Whole numbers (d, d): edge vectors with the same images, as short as pairs can make them."""
+        turned, axes = np.eye(len(self.periodic)), np.flatnonzero(self.periodic)
+        shorter = True
+        while shorter:
+            shorter = False
+            for i, j in permutations(axes, 2):
+                one, other = turned[[i, j]] @ self.vectors
+                times = np.rint((one @ other) / (other @ other))
+                if times and np.linalg.norm(one - times * other) < (1.0 - 1e-9) * np.linalg.norm(one):
+                    turned[i] -= times * turned[j]
+                    shorter = True
+        return turned
 
     def images_within(self, x: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """The images of wrapped positions x (n, d) that are within `reach` of the box: nodes, images (m, d).

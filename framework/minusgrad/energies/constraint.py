@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..elements.element_kind import Over
+from ..elements.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from .declaration import declared, known_symmetries
-from .local_energy import LocalEnergy
+from .local_energy import LocalEnergy, followed
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Table, Time
 from .written.function import written
 
@@ -56,11 +57,17 @@ def _energy(made: Constraint) -> LocalEnergy:
         made.linear,
         symmetries=made.symmetries,
         positions=made.positions,
+        images=made.images,
     )
 
 
 def constraint(
-    name: str, *, over: Over, symmetries: Sequence[str] = (), **roles: Role | Linear
+    name: str,
+    *,
+    over: Over,
+    symmetries: Sequence[str] = (),
+    images: Follow = CHAIN,
+    **roles: Role | Linear,
 ) -> Callable[[Callable], Constraint]:
     """Make a function of one element a constraint: integrators and minimisers keep it at zero.
 
@@ -70,9 +77,9 @@ def constraint(
             return r.dot(r) - length * length
 
     The function is smooth where it is zero, and has a gradient there that is not zero: the square of a
-    distance, or the distance itself, but not the square of how far it is off. Roles, `over` and `symmetries`
-    are those of a `local_energy`; elements are nodes, or tuples that a list or a scene gives. One with an
-    argument of the role `Time` is driven, as a crank that turns.
+    distance, or the distance itself, but not the square of how far it is off. Roles, `over`, `symmetries` and
+    `images` are those of a `local_energy`; elements are nodes, or tuples that a list or a scene gives. One
+    with an argument of the role `Time` is driven, as a crank that turns.
 
     Raises `EnergyError` if the roles do not match the function's arguments, a unit is unknown, or elements
     are pairs, triples or cells.
@@ -81,7 +88,8 @@ def constraint(
     def declare(function: Callable) -> Constraint:
         what = f"constraint '{name}'"
         kept = known_symmetries(what, symmetries)
-        made = Constraint(*declared(name, function, over, roles, "constraint"), symmetries=kept)
+        own, follow = declared(name, function, over, roles, "constraint"), followed(what, over, images)
+        made = Constraint(*own, symmetries=kept, images=follow)
         if not (made.listed or over == "nodes"):
             raise EnergyError(f"{what}: is over {over!r}, got no list of elements; use 'nodes' or tuples")
         if strange := [a for a, role in made.roles.items() if type(role) not in KNOWN]:

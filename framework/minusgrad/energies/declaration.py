@@ -14,6 +14,8 @@ BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "size
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
 PAIR_KEYS = ("cutoff", "switch", "skin", "images", "exclude", "scale")
 """The same of blocks of energies over pairs."""
+TUPLE_KEYS = ("images",)
+"""The same of blocks of energies over listed tuples."""
 DENSITY_KEYS = ("fbar", "rest_shape")
 """The same of blocks of energies that are Linear in positions."""
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
@@ -137,7 +139,7 @@ def _check_declaration(
         raise EnergyError(f"{name}: a {one} has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
-    listed = DENSITY_KEYS if linear else ()
+    listed = (TUPLE_KEYS if kind.listed else ()) + (DENSITY_KEYS if linear else ())
     refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.limited else listed)
     for argument, role in roles.items():
         parse_unit(role.unit)

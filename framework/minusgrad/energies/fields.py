@@ -232,6 +232,9 @@ class State:
     known: those of a named group of facets are fewer than the facets between its nodes. inner: the same, how
     many elements of a body are not in the list. compare: gives remarks on the energies and compounds of a
     scene: it is called with the values of their blocks, and the `kind` of each.
+    images: in a periodic box, by list, copies of the nodes of its tuples, whole numbers (E, k, d), of pairs
+    also (E, d), those of second nodes; without them images follow as energies declare. parents: by list, the
+    slot that each slot of each of its tuples follows, (E, k), in place of what energies declare.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -251,6 +254,8 @@ class State:
     groups: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     inner: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     compare: Callable[[Sequence[Mapping[str, Any]]], Sequence[str]] | None = None
+    images: Mapping[str, np.ndarray] = field(default_factory=dict)
+    parents: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 class Fields(Mapping[str, Field]):
@@ -279,6 +284,8 @@ class Fields(Mapping[str, Field]):
         self.precision = precision
         self.derived: set[str] = set()
         self.zeros: set[str] = set()
+        self.images_stay = False
+        """True if images of listed tuples stay as bound, whoever writes positions: those of a simulation."""
         units = units or {}
         for name in values:
             _refuse_the_time(name)
@@ -324,6 +331,21 @@ class Fields(Mapping[str, Field]):
         """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""
         for reference in self._lists:
             reference.move(self[POSITIONS].values, self._fields[BOX].values if self.periodic else None)
+
+    def follow_excluded(self, x: np.ndarray, box: PeriodicBox) -> None:
+        """Choose the images of excluded pairs at these positions; rebuild all lists where one is another."""
+        changed = [reference.follow_excluded(x, box) for reference in self._lists]
+        if any(changed):
+            self.list_afresh()
+
+    @contextmanager
+    def images_held(self) -> Iterator[None]:
+        """Leave the images of listed tuples as they are, whoever writes positions meanwhile."""
+        before, self.images_stay = self.images_stay, True
+        try:
+            yield
+        finally:
+            self.images_stay = before
 
     @property
     def lists_last(self) -> bool:
@@ -389,6 +411,7 @@ class Fields(Mapping[str, Field]):
             {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
         )
         made.derived, made.zeros, made.periodic = set(self.derived), set(self.zeros), self.periodic
+        made.images_stay = self.images_stay
         made.list_as(self)
         return made
 
@@ -404,6 +427,7 @@ class Fields(Mapping[str, Field]):
         others = {name: Field.of(name, array, dtype=self.dtype) for name, array in values.items()}
         made._fields, made.derived = {**self._fields, **others}, self.derived
         made.zeros, made.periodic, made._lists = self.zeros, self.periodic, self._lists
+        made.images_stay = self.images_stay
         return made
 
     def derive(

@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..elements.element_kind import Over
+from ..elements.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from .declaration import declared, identifier, known_symmetries
-from .local_energy import LocalEnergy
+from .local_energy import LocalEnergy, followed
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity
 
 
@@ -38,6 +39,7 @@ def lagrangian(
     *,
     over: Over,
     symmetries: Sequence[str] = (),
+    images: Follow = CHAIN,
     generators: Mapping[str, Callable] | None = None,
     **roles: Role | Linear,
 ) -> Callable[[Callable], Lagrangian]:
@@ -47,8 +49,8 @@ def lagrangian(
         def pendulum(q, v, m, l, g):
             return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * ti.cos(q[0])
 
-    over, roles: as of `local_energy`, with a `Velocity` for each coordinate that moves. symmetries: as of
-    `local_energy`. generators: for each declared momentum map, a function xi of the coordinate: the
+    over, roles, images, symmetries: as of `local_energy`, with a `Velocity` for each coordinate that moves.
+    generators: for each declared momentum map, a function xi of the coordinate: the
     direction in which q[0] moves, a change of it by a parameter without unit; L is then over "nodes".
 
         @lagrangian("kepler", ..., generators={"spin": lambda q: ti.Vector([0.0, 1.0])})
@@ -82,7 +84,8 @@ def lagrangian(
                 f" coordinates over {over!r}{other}; use one"
                 ' coordinate over "nodes"'
             )
-        return Lagrangian(*made, symmetries=kept, rates=rates, generators=moved)
+        follow = followed(what, over, images)
+        return Lagrangian(*made, symmetries=kept, images=follow, rates=rates, generators=moved)
 
     return declare
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..elements.element_kind import ElementKind, Over, kind_of
+from ..elements.tuple_images import CHAIN, Follow, declared_images
 from ..errors import EnergyError
 from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
@@ -76,7 +77,8 @@ class LocalEnergy(Declaration):
     sets that they are of, or "cells". `arguments` are the function's, in its order; `linear` are those
     computed from others. `symmetries`: those that it is declared to have. Over cells: `edges`, one of EDGES
     for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
-    known once it is bound to a grid. Once it is bound to fields with a box or within a cutoff: `positions`,
+    known once it is bound to a grid. Over listed tuples: how `images` follow in a periodic box
+    (`elements.tuple_images`). Once it is bound to fields with a box or within a cutoff: `positions`,
     the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
     the shapes that pictures draw, from values of parameters. `beyond_cutoff`: it stands for the pairs beyond
     the cutoffs of other energies, at uniform density. derive: gives data
@@ -91,6 +93,7 @@ class LocalEnergy(Declaration):
     symmetries: tuple[str, ...] = field(default=(), kw_only=True)
     edges: str | tuple[str, ...] = field(default="", kw_only=True)
     offsets: tuple[Offset, ...] = field(default=(), kw_only=True)
+    images: Follow = field(default=CHAIN, kw_only=True)
     positions: tuple[str, ...] = field(default=(), kw_only=True)
     cutoff: Cutoff | None = field(default=None, kw_only=True)
     factor: float = field(default=1.0, kw_only=True)
@@ -244,6 +247,12 @@ class LocalEnergy(Declaration):
         return _one(role.draw(rng, shape))
 
 
+def followed(what: str, over: Over, images: Follow) -> Follow:
+    """How images of declared elements follow. Raises `EnergyError` for what is no tree of their slots."""
+    kind = kind_of(over, what)
+    return declared_images(what, images, kind.listed, kind.arity)
+
+
 def _in_window(role: Role) -> bool:
     return isinstance(role, Node) and role.in_window
 
@@ -276,6 +285,7 @@ def local_energy(
     over: Over,
     symmetries: Sequence[str] = (),
     edges: str | Sequence[str] = "",
+    images: Follow = CHAIN,
     looks: Looks | None = None,
     beyond_cutoff: bool = False,
     derive: Derive | None = None,
@@ -302,6 +312,11 @@ def local_energy(
     what lies beyond an edge, along all axes or along each: the value of the cell at the edge ("clamped", the
     default), 0 ("zero"), or the grid once more ("periodic").
 
+    `images` says how the images of a listed tuple follow in a periodic box: each node's is the one nearest to
+    the node before it ("chain", the default), to the first node ("first", as for cells), or to the node in
+    the slot that is given for each slot after the first: `images=(2, 0, 2)` of an improper torsion around
+    slot 2.
+
     `looks` gives what pictures draw of an obstacle or a load, `Plane`, `Sphere`, `Cuboid`, `Force`,
     `Pressure` or `Acceleration`, from values of parameters and, if it asks for `d`, the number of axes:
 
@@ -321,7 +336,8 @@ def local_energy(
         kept = known_symmetries(f"energy '{name}'", symmetries)
         known_edges = declared_edges(f"energy '{name}'", over, edges)
         made = declared(name, function, over, roles)
-        more: dict[str, Any] = {"looks": looks, "beyond_cutoff": beyond_cutoff}
+        follow = followed(f"energy '{name}'", over, images)
+        more: dict[str, Any] = {"images": follow, "looks": looks, "beyond_cutoff": beyond_cutoff}
         more |= {"derive": derive, "borne": borne}
         energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, **more)
         known = (Node, Datum, Parameter, Time, Table, Box)

@@ -26,11 +26,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..elements.element_kind import Over
+from ..elements.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 from .declaration import MAP_KEYS, declared, declared_edges, identifier, refuse_block_keys
-from .local_energy import LocalEnergy
+from .local_energy import LocalEnergy, followed
 from .roles import Linear, Node, Parameter, Role, Shape, Table
 
 OUTSIDE = ("cut", "refuse")
@@ -154,6 +155,7 @@ def local_map(
     unit: str = "1",
     shape: Shape = (),
     edges: str | Sequence[str] = "",
+    images: Follow = CHAIN,
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalMap]:
     """Make a function of one element a map to the field `gives` [`unit`].
@@ -175,7 +177,8 @@ def local_map(
         def weigh(s, w):
             return w * s[1]
 
-    Over "cells", `q[i, j]` is the value at the cell that lies i, j cells away; `edges` as in `local_energy`.
+    Over "cells", `q[i, j]` is the value at the cell that lies i, j cells away; `edges` and `images` as in
+    `local_energy`.
 
         @local_map("smooth", gives="mean", over="cells", edges="periodic", q=Node())
         def smooth(q):
@@ -192,7 +195,8 @@ def local_map(
         outputs = _outputs(f"map '{name}'", gives, Output(unit, shape))
         windowed = any(isinstance(role, Cell) and role.window for role in roles.values())
         known_edges = declared_edges(f"map '{name}'", over, edges, windowed)
-        made = LocalMap(*declared(name, function, over, roles, "map"), outputs=outputs, edges=known_edges)
+        own, follow = declared(name, function, over, roles, "map"), followed(f"map '{name}'", over, images)
+        made = LocalMap(*own, outputs=outputs, edges=known_edges, images=follow)
         refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
         _check_cells(made)
         return made

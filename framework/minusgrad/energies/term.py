@@ -1,5 +1,6 @@
 """A term: an energy with its elements, and each argument bound to an array."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -13,6 +14,7 @@ from ..elements.elements import Elements, each_once
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples
+from ..elements.periodic_box import PeriodicBox
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
@@ -22,7 +24,7 @@ from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
 from .pairs.cutoff import Cutoff
 from .pairs.far import Far
-from .pairs.periodic_images import among_images
+from .pairs.periodic_images import among_images, positions_of, remark_of, with_images
 from .roles import Box, Datum, Image, Parameter, Table, Time, concrete
 from .term_spec import TermSpec
 from .values.element_data import (
@@ -67,6 +69,10 @@ class Term:
     """Names that fields have in the text of kernels, by their own: so that sweeps are compiled once."""
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arrays of parameters' values, and of data in blocks, for all potentials that have this term."""
+    rule: Any = None
+    """How the images of its listed tuples follow in a periodic box (`elements.tuple_images`)."""
+    remark: str = ""
+    """A sentence about images of its tuples that are a matter of choice; "" if there are none."""
     writes: int = 0
     """How often its parameters and data were overwritten since it was bound; it only grows."""
 
@@ -83,12 +89,13 @@ class Term:
         sizes = set_sizes(spec, bound)
         spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
-        spec, elements = among_images(spec, elements, kept, bound, fields)
+        spec, elements, rule = among_images(spec, elements, kept, bound, fields)
         if spec.changing:
-            elements = changing_tuples(spec, elements, IMAGES in spec.data)
+            elements = changing_tuples(spec, elements, rule is not None)
         refuse_other_pairs(spec, bound, elements)
-        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box)
+        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box, rule=rule)
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
+        term.remark = remark_of(spec.label, rule, elements, fields)
         term.grid = spec.grid if windowed else None
         term.cells = spec.grid if term.energy.offsets else None
         term.outside = outside
@@ -300,6 +307,14 @@ class Term:
         if (copy := self.shared.get(in_blocks(argument))) is not None:
             lane_blocks.store(copy, held)
 
+    def follow_images(self, x: np.ndarray, box: PeriodicBox) -> None:
+        """Choose the images of its listed tuples at positions x (n, d) in a box."""
+        present = storage.host(self.data[IMAGES])
+        if not self.rule.still(present, x, box):
+            found = self.rule.at(x, box)
+            if not np.array_equal(found, present):
+                self.set_datum(IMAGES, found)
+
     def set_tuples(self, tuples: Sequence | np.ndarray, data: Mapping[str, Any] | None = None) -> None:
         """Exchange the elements for others, or for none; of a term that was bound with `changing = True`.
 
@@ -388,7 +403,16 @@ class Term:
         )
         made._take_images()
         made._fit_outputs()
+        if self.rule is not None and not fields.images_stay and IMAGES not in made.data:
+            made._give_images()
         return made
+
+    def _give_images(self) -> None:
+        """Let nodes have images, which are their own now, but may become others."""
+        positions = positions_of(self.fields)
+        count, d = self.elements.count, self.fields[positions[0]].shape[1]
+        self.energy = with_images(self.energy, positions)
+        self.data = {**self.data, IMAGES: storage.allocate(np.zeros((count, self.arity, d), self.dtype))}
 
     @property
     def gives(self) -> Field | None:
@@ -429,7 +453,8 @@ def bind(
     changing: bool = False,
     cutoff: Cutoff | None = None,
     far: Far | None = None,
-    exclude: Sequence | np.ndarray | None = None,
+    exclude: Any = None,
+    images: Any = None,
     units: UnitSystem | None = None,
     holds: Sequence[Hold] = (),
 ) -> Term:
@@ -459,11 +484,14 @@ def bind(
     changing    the tuples, which may be none, change later: `Term.set_tuples`
     cutoff      limit an energy or a map over pairs to a distance (`Cutoff`)
     far         compute far pairs of an energy over pairs by expansions (`Far`)
-    exclude     with a cutoff: pairs that do not interact, (n, 2)
+    exclude     with a cutoff: pairs that do not interact, (n, 2), or as `context.excluded` gives them
+    images      in a periodic box, of listed tuples: copies of their nodes, whole numbers (E, k, d), of pairs
+                also (E, d), those of second nodes; or how they follow: "chain", "first", or parents of slots;
+                default: as the energy declares
     units       the run's units, in which defaults are taken; default: SI
     holds       what supports hold, from which data of some loads follow, such as the apex of a pressure
 
-    Fields with a box displace the nodes of elements by their nearest images (`periodic_images`).
+    Fields with a box displace the nodes of elements by images (`periodic_images`).
 
     Returns the term. Raises `EnergyError` naming the term and argument.
     """
@@ -486,8 +514,12 @@ def bind(
         changing=changing,
         cutoff=cutoff,
         far=far,
-        exclude=None if exclude is None else np.asarray(exclude),
+        exclude=exclude,
+        images=images,
         units=units,
         holds=tuple(holds),
     )
-    return Term.of(spec, fields)
+    term = Term.of(spec, fields)
+    if term.remark:
+        warnings.warn(term.remark, stacklevel=2)
+    return term

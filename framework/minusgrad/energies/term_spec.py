@@ -27,6 +27,8 @@ from .roles import Datum, Node, Parameter, Table
 class TermSpec:
     """The arguments of `Term.of`; for their meaning see `bind`.
 
+    images: of listed tuples, how they follow, or whole numbers (E, k, d), of pairs those of second nodes
+    (E, d); None: as the energy declares. parents (E, k): the slots that images of each tuple follow.
     scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`). cells: of
     tuples that are points in cells, the cell of each; values "for each element" are then those of cells.
     holds: what supports hold, from which `derived` data may follow. members: of listed tuples, those that are
@@ -50,8 +52,10 @@ class TermSpec:
     outside: str | None = None
     cutoff: Cutoff | None = None
     far: Far | None = None
-    exclude: np.ndarray | None = None
-    scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
+    exclude: Any = None
+    scaled: Mapping[str, tuple[Any, float]] = field(default_factory=dict)
+    images: Any = None
+    parents: np.ndarray | None = None
     units: UnitSystem | None = None
     cells: np.ndarray | None = None
     holds: Sequence[Hold] = ()

@@ -27,6 +27,7 @@ from ..energies.term import Term
 from ..engine import runtime, storage
 from ..errors import EnergyError
 from .far_pairs.tree_kernels import TreeKernels
+from .followed_images import FollowedImages
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
@@ -86,6 +87,7 @@ class Potential:
             self._refuse_orphans()
         self._changing = [p for p in self._every.values() if isinstance(p, Term) and not p.elements.fixed]
         self._elements = [term.elements for term in self._changing]
+        self._images = FollowedImages.of(self._every.values(), fields)
         self._reads_outputs = not self.chain.outputs.keys().isdisjoint(
             field.name for part in (*terms, *maps) for field in part.fields.values()
         )
@@ -162,9 +164,15 @@ class Potential:
                         " add the map to `maps`"
                     )
 
-    def twin(self) -> "Potential":
-        """An independent copy: the same terms over copies of the fields, data and parameters."""
-        return self.over(self.fields.twin(), {})
+    def twin(self, images_stay: bool | None = None) -> "Potential":
+        """An independent copy: the same terms over copies of the fields, data and parameters.
+
+        images_stay: whether images of listed tuples are those of the start whatever positions are written
+        (default: as here).
+        """
+        fields = self.fields.twin()
+        fields.images_stay = fields.images_stay if images_stay is None else images_stay
+        return self.over(fields, {})
 
     def over(self, fields: Fields, twins: dict[str, Any]) -> "Potential":
         """A copy over other fields of the same names. `twins`: the copies of terms made so far, by name."""
@@ -238,12 +246,16 @@ class Potential:
 
         Every evaluation begins with it. Elements see the map outputs of the refresh before.
         """
+        if self._images is not None:
+            self._images.follow()
         if self._changing:
             self._rebuild()
         self.chain.refresh(t)
 
     def _prepare(self, request: DerivativeRequest, key: tuple, t: float) -> None:
         """`refresh`; for the adjoints of outputs alone without those that no kernel of the sweep reads."""
+        if self._images is not None:
+            self._images.follow()
         if not self.refreshes(request):
             if self._changing:
                 self._rebuild()

@@ -138,6 +138,9 @@ class SceneTables:
                 name += "_"
             self._arrays[f"tuples/{name}"] = Stored(_whole(f"{place}: tuples", rows, 2))
             values["tuples"] = name
+            if isinstance(values.get("images"), np.ndarray):
+                images = values.pop("images")
+                self._arrays[f"images/{name}"] = Stored(_whole(f"{place}: images", images, images.ndim))
             self._data_of(place, one, name, len(rows), values)
         for argument, value in values.items():
             if isinstance(value, np.ndarray) and value.size > MOST:
@@ -163,7 +166,7 @@ class SceneTables:
 
     def _table_of_state(self) -> dict[str, Any]:
         given = self._given
-        of_arrays = ("fields", "tuples", "bodies", "motions", "labels", "names", "grids")
+        of_arrays = ("fields", "tuples", "images", "bodies", "motions", "labels", "names", "grids")
         if (state := given.get("state")) is not None:
             if extra := [name for name in of_arrays if given.get(name) is not None]:
                 raise UserError(
@@ -177,6 +180,9 @@ class SceneTables:
             table["motions"] = [_motion(one) for one in motions]
         for name, rows in (given.get("tuples") or {}).items():
             self._list(name, rows)
+        for name, images in (given.get("images") or {}).items():
+            images = np.asarray(images)
+            self._arrays[f"images/{name}"] = Stored(_whole(f"images: '{name}'", images, images.ndim))
         for name, nodes in (given.get("bodies") or {}).items():
             self._arrays[f"bodies/{name}"] = Stored(_whole(f"bodies: '{name}'", np.asarray(nodes), 1))
         table |= {name: given[name] for name in ("labels", "names", "grids") if given.get(name) is not None}

@@ -5,6 +5,7 @@ sim.step(100)
 run = sim.run(steps=10_000, out="runs/mine")
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,10 @@ from ..assembly import simulation
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
+from ..energies.fields import POSITIONS
 from ..errors import UserError, unknown
 from ..files.checkpoint import Snapshot
+from ..potential.followed_images import other_images
 from ..scene import document
 from . import energies_at_hand, scene_text
 from .callbacks import Callback, Calls, Changes, Written, called, checked, every
@@ -38,7 +41,8 @@ class Simulation(simulation.Simulation):
     v. energies, maps, compounds, lagrangians, dissipations, magnetic, constraints: lists of energies with
     their values, `gravity(G=1.0)` or `minusgrad.energy("spring", stiffness=3.0)`, or of tables as scenes
     have them; slopes stand among the maps. stepper: `minusgrad.Leapfrog(dt=0.01)`, or a table. tuples: lists
-    of elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). bodies: numbers of nodes by
+    of elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). images: in a
+    periodic box, by list, copies of their nodes, (E, k, d), of pairs also (E, d). bodies: numbers of nodes by
     name. motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state:
     a table in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds,
     observe: lists of tables. initial, runtime, checkpoint, fit, ensemble, run: tables. title: of the
@@ -55,6 +59,7 @@ class Simulation(simulation.Simulation):
         energies: Sequence[Any] = (),
         stepper: Any = None,
         tuples: Mapping[str, Any] | None = None,
+        images: Mapping[str, Any] | None = None,
         bodies: Mapping[str, Any] | None = None,
         motions: Sequence[Any] | None = None,
         labels: Mapping[str, str] | None = None,
@@ -195,8 +200,18 @@ class Simulation(simulation.Simulation):
         self.changes.mark()
 
     def _edited(self, found: Written, by: str) -> None:
+        if POSITIONS in found.names:
+            self._warn_of_wraps()
         if found.names:
             self.edits.append({"step": self.stepper.step, "by": by, **found.facts})
+
+    def _warn_of_wraps(self) -> None:
+        """Warn of positions whose nearest images are others than those that a run keeps."""
+        parts = [part for one in self.potentials for part in one.parts.values()]
+        if moved := other_images(parts, self.fields):
+            text = f"'{POSITIONS}': was written at step {self.stepper.step}, which puts {moved}"
+            cure = "a run keeps those of the start: write positions that are not wrapped"
+            warnings.warn(f"{text}; {cure}", stacklevel=4)
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state with its step, time, dt and parameters; `restore` goes back to it."""

@@ -65,7 +65,7 @@ class Energy(guests.Lasting):
     def __init__(self, potential: Potential, blamed: Blame = nullcontext):
         refuse_kept_trees(potential.parts.values(), CALLS)
         self._blamed = blamed
-        self._potential = potential.twin()
+        self._potential = potential.twin(images_stay=False)
         fields = self._potential.fields
         self._seats = {n: f.array for n, f in fields.items() if n not in fields.derived}
         self._precision = precision = DTYPES[fields.dtype.name]

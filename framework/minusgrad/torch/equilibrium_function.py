@@ -18,6 +18,7 @@ from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..potential.followed_images import other_images
 from ..scene.document import SceneSource
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
@@ -135,6 +136,12 @@ class Equilibrium(guests.Lasting):
             self._one.potential.fields[name].set(values)
         for name, one in self._inputs.items():
             one.put(given.get(name))
+        sought = self._one.potential
+        if "x" in given and (found := other_images(sought.parts.values(), sought.fields)):
+            raise TensorError(
+                f"'x': puts {found}, which a search keeps; give positions that are not wrapped, as those of"
+                " start('x')"
+            )
         numbers = [name for name in given if isinstance(self._inputs.get(name), HoldInput)]
         for name in numbers:
             self._refuse_twice(name, given)

@@ -20,6 +20,7 @@ from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..potential.followed_images import other_images
 from ..scene.document import SceneSource
 from ..steppers.integrator import Integrator
 from . import tensors as guests
@@ -167,6 +168,13 @@ class Run(guests.Lasting):
         for name, one in self._inputs.items():
             one.put(given.get(name), overwrite=True)
         self._refuse_moved(given)
+        if "x" in given:
+            terms = [part for one in potentials_of(self._one) for part in one.parts.values()]
+            if found := other_images(terms, self._one.potential.fields):
+                raise TensorError(
+                    f"'x': puts {found}, which a run keeps; give positions that are not wrapped, as those of"
+                    " run.start('x')"
+                )
 
     def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
         """Raises `TensorError` for held components away from their prescribed positions."""

@@ -51,7 +51,7 @@ RUBBER: dict[str, Any] = SOLID_CELLS | {
 """Of a solid with a bulk modulus K, whose parameters of shear are its own."""
 
 RUBBER_SHEET: dict[str, Any] = {
-    name: PLANE_STRESS[name] for name in ("symmetries", "x", "gradients", "F", "volume")
+    name: PLANE_STRESS[name] for name in ("symmetries", "images", "x", "gradients", "F", "volume")
 }
 """Of an incompressible sheet in plane stress."""
 

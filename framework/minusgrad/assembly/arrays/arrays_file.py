@@ -2,6 +2,7 @@
 
     fields/x, fields/m            a value for each node, (n, ...)
     tuples/bonds                  a list of elements, (E, k) numbers of nodes
+    images/bonds                  copies of these nodes in a periodic box, (E, k, d), of pairs also (E, d)
     data/bonds/rest               a value for each of its elements, (E, ...)
     bodies/left                   the numbers of the nodes of a body, (b,)
     tables/knots                  constants
@@ -19,7 +20,7 @@ import numpy as np
 from ...errors import CheckpointError, UserError, unknown
 from ...files import hdf5_layout, hdf5_trust
 
-GROUPS = ("fields", "tuples", "data", "bodies", "tables")
+GROUPS = ("fields", "tuples", "images", "data", "bodies", "tables")
 
 
 class Stored(NamedTuple):

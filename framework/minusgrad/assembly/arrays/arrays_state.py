@@ -93,6 +93,7 @@ class ArraysState:
             bodies=tuple(self._bodies(nodes)),
             tuples={name: rows.astype(np.int32) for name, rows in tuples.items()},
             data=self._data(tuples),
+            images=self._images(tuples),
             labels={n: label for n, label in (LABELS | self.block.labels).items() if n in fields},
             names=self.block.names,
             shown=self.block.shown or tuple(tuples),
@@ -169,6 +170,15 @@ class ArraysState:
             dimension = UnitSystem.si().symbol(one.unit) if one.unit and one.unit != "1" else "1"
             data.setdefault(name, {})[argument] = values * self._factor(f"data/{path}", one.unit, dimension)
         return data
+
+    def _images(self, tuples: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The copies of nodes of lists. Raises `UserError` for those of no list, and for real numbers."""
+        found = self._of("images")
+        for name, one in found.items():
+            if name not in tuples:
+                raise UserError(f"images/{name}: {unknown('list', name, tuples)}")
+            _numbers(f"images/{name}", one.values, one.values.ndim)
+        return {name: one.values.astype(np.int32) for name, one in found.items()}
 
     def _grids(self) -> dict[str, Grid]:
         return {

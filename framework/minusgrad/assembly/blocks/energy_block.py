@@ -3,6 +3,8 @@
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind
 tuples = "bonds"                      a list that the state provides, or the rows themselves
+images = [[1, 0, 0], [0, 0, 0]]       and in a periodic box copies of their nodes, of pairs of the second;
+                                      or how they follow, "chain", "first" or the parents of slots
 sizes = { hidden = 32 }               over several sets of nodes: the sizes of those that no field is over
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
@@ -87,11 +89,29 @@ class Density(Record):
     """Read the nodes at rest from the field `rest` of the state, so that U has derivatives by it."""
 
 
+Rows = tuple[tuple[int, ...], ...]
+
+
+def _form_of_images(value: Any) -> str:
+    """How images are given, by the depth of their lists."""
+    depth = 0
+    while isinstance(value, (list, tuple)) and value:
+        value, depth = value[0], depth + 1
+    return ("name", "parents", "of pairs", "of nodes")[min(depth, 3)]
+
+
+IMAGE_FORMS = ByForm(_form_of_images, ("name", "parents", "of pairs", "of nodes"))
+
+
 class TupleBlock(EnergyBlock):
     """An energy over a list of tuples may say which."""
 
     tuples: str | tuple[tuple[int, ...], ...] | None = None
     """Name of a list of the state, or rows of node numbers (default: the only list that fits)."""
+    images: (
+        Annotated[Literal["chain", "first"] | tuple[int, ...] | Rows | tuple[Rows, ...], IMAGE_FORMS] | None
+    ) = None
+    """In a periodic box: copies of the nodes, whole numbers; or how they follow (default: the state's)."""
 
 
 def _none_or_distance(value: Any) -> str:
@@ -103,7 +123,6 @@ Switch = Annotated[
     Literal["none"] | Annotated[float | str, Quantity("m", "nonnegative")],
     ByForm(_none_or_distance, ("none", "distance")),
 ]
-Rows = tuple[tuple[int, ...], ...]
 
 
 class FarBlock(Record):

@@ -26,7 +26,7 @@ from ...scene.records import Record, quantities
 from ...scene.units import UnitSystem
 from ...steppers.magnetic.force import MagneticTerm
 from .energy_block import EACH
-from .named_pairs import excluded, scaled
+from .named_pairs import excluded, pairs_along_bonds, scaled
 
 SHARP = "none"
 """The `switch` of a sharp cutoff."""
@@ -127,11 +127,22 @@ class TermBlock:
             cells=cells,
             holds=self.holds,
             members=self._members(listed, [one.name for one in bodies], cells, len(tuples)) if listed else {},
+            **self._images(energy, listed),
         )
 
     def _of_pairs(self, key: str, default: Any) -> Any:
         """The value of a key of pairs; an argument of that name is one of its energy."""
         return default if key in self.energy.roles else getattr(self.model, key, default)
+
+    def _images(self, energy: LocalEnergy, listed: str) -> dict[str, Any]:
+        """How images of listed tuples follow, or the images: of the block, or of the state's list."""
+        if not energy.listed:
+            return {}
+        given = getattr(self.model, "images", None)
+        return {
+            "images": self.state.images.get(listed) if given is None else given,
+            "parents": self.state.parents.get(listed) if given is None else None,
+        }
 
     def _far(self) -> Far | None:
         """How far pairs are expanded."""
@@ -152,6 +163,8 @@ class TermBlock:
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
+        if self.energy.listed:
+            return None
         keys = set(PAIR_KEYS) - set(self.energy.roles)
         given = {key: value for key, value in quantities(self.model, self.units).items() if key in keys}
         if given.get("cutoff") is None:
@@ -200,7 +213,8 @@ class TermBlock:
             kind = f"{arity}-tuples" if arity else "tuples"
             ask = f"say which `tuples`{choices('', known)}"
             raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)
-        return lists[name], data.get(name, {}), points[name].cell if name in points else None, name
+        rows = lists[name] if name in points else pairs_along_bonds(self.state, name)
+        return rows, data.get(name, {}), points[name].cell if name in points else None, name
 
     def _members(
         self, listed: str, bodies: Sequence[str], cells: np.ndarray | None, count: int

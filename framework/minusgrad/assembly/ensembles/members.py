@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from ...elements.periodic_box import PeriodicBox
-from ...energies.fields import BOX, State
+from ...energies.fields import BOX, POSITIONS, State
 from ...engine import memory
-from ...errors import UserError
+from ...errors import EnergyError, UserError
+from ...potential.followed_images import other_images
 from ...scene.ensemble_table import VaryTable
 from ...steppers.integrator import refuse_massless
 from ..simulation import Simulation
@@ -87,6 +88,21 @@ class Members:
             {key: self._fields[one.place.field] for key, one in self._varied.items() if one.place.field}
         )
         self._judge_fields()
+        self._refuse_other_images()
+
+    def _refuse_other_images(self) -> None:
+        """Refuse members that begin with tuples in other images of the box: all have the template's."""
+        if POSITIONS not in self._fields and BOX not in self._fields:
+            return
+        parts = [part for one in self.template.potentials for part in one.parts.values()]
+        for row, number in enumerate(self.numbers):
+            given = {n: self._fields[n][row] if n in self._fields else None for n in (POSITIONS, BOX)}
+            if found := other_images(parts, self.template.fields, given[POSITIONS], given[BOX]):
+                with self.template.placed(PLACE):
+                    raise EnergyError(
+                        f"member {number}: begins with {found} of the scene; give positions that are not"
+                        " wrapped"
+                    )
 
     def __len__(self) -> int:
         """The number of members that run."""

@@ -100,7 +100,8 @@ def of_state(state: State, held: Iterable[str]) -> Facts:
     names = (dict(state.units), state.motions, dict(state.labels), state.names, state.shown)
     points = [(n, q.nodes, q.cell, q.lists) for n, q in sorted(state.quadratures.items())]
     parts = (names, bodies, dict(state.tuples), state.holds, dict(state.grids), fixed)
-    return _values((*parts, points) if points else parts)
+    copies = [dict(state.images), dict(state.parents)] if state.images or state.parents else []
+    return _values((*parts, *([points] if points else []), *copies))
 
 
 def of_plugins(registry: Registry, used: Iterable[Plugin]) -> Facts:

@@ -105,6 +105,8 @@ class BlockList:
         """List the sources for the reference; False if the arrays have no room for them."""
         if self._lacking():
             return False
+        if self.excluded is not None and self._excluded_version != self.excluded.version:
+            self._renew_excluded(self.excluded)
         if self.excluded is not None:
             self._mask()
         return True
@@ -194,6 +196,7 @@ class BlockList:
     ) -> dict[str, np.ndarray]:
         """The excluded pairs by node, and arrays for the rows of each block that have one."""
         begin, others, images = excluded.by_node(count := self.reference.positions.shape[0])
+        self._excluded_version = excluded.version
         masked = self.wide + min(self.wide * int(np.diff(begin).max()), sources)
         in_space = np.zeros((len(others), 3), np.int32)
         in_space[:, 3 - images.shape[1] :] = images
@@ -208,6 +211,13 @@ class BlockList:
             "masked_bits": np.zeros(blocks * masked, np.int32),
             "masked_lengths": np.zeros(blocks, np.int32),
         }
+
+    def _renew_excluded(self, excluded: Excluded) -> None:
+        """Overwrite the excluded pairs by node: their images have changed."""
+        _, others, images = excluded.by_node(self.reference.positions.shape[0])
+        self._arrays["excluded_nodes"][:] = others
+        self._arrays["excluded_images"][:, 3 - images.shape[1] :] = images
+        self._excluded_version = excluded.version
 
     def _kernel(self, text: str) -> BoundKernel:
         words = set(re.findall(r"\w+", text))

@@ -70,9 +70,7 @@ class PairChoice:
     @property
     def key(self) -> Hashable:
         """Equal keys are equal pairs."""
-        left_out = (
-            None if self.excluded is None else (self.excluded.pairs.tobytes(), self.excluded.images.tobytes())
-        )
+        left_out = None if self.excluded is None else self.excluded.key
         return self.nodes.tobytes(), self.reach, left_out
 
 
@@ -225,7 +223,8 @@ class PairList(Elements):
 
     def following(self, reference: ListReference | None) -> "PairList":
         assert reference is not None
-        return reference.shared(self.choice, PairList)
+        excluded = None if self.excluded is None else self.excluded.twin()
+        return reference.shared(replace(self.choice, excluded=excluded), PairList)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
         """The pairs for the reference as it is: itself, or a list with more room."""

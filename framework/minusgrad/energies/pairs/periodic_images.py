@@ -2,23 +2,27 @@
 
     x_k  ->  x_k + image_k . box
 
-The images of listed tuples are those nearest to their first nodes at the start, and stay, because positions
-are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
+The images of listed tuples follow from node to node (`elements.tuple_images`) at the start, and stay, because
+positions are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from ...elements.elements import Elements
 from ...elements.excluded_pairs import Excluded
+from ...elements.linked_pairs import LinkedPairs
 from ...elements.list_reference import refuse_unlistable
 from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
 from ...elements.neighbours.pair_list import PairChoice, PairList
 from ...elements.neighbours.pair_tuples import PairTuples, require_nodes
 from ...elements.neighbours.triple_list import TripleList
 from ...elements.trees.near_pairs import NearPairs, TreeChoice
+from ...elements.tuple_images import FIRST, TupleImages, declared_images, parents_of
 from ...engine import runtime
 from ...errors import EnergyError
 from ..fields import POSITIONS, Field, Fields
@@ -26,6 +30,7 @@ from ..local_energy import IMAGE_BOX, IMAGES
 from ..local_map import LocalMap
 from ..roles import Box, Datum, Image
 from ..term_spec import TermSpec
+from ..written.rest_shape import REST
 from .cutoff import Cutoff
 from .far import Far
 
@@ -39,29 +44,47 @@ LISTED: dict[str, type[PairTuples]] = {
 
 def among_images(
     spec: TermSpec, elements: Elements, kept: np.ndarray, bound: Mapping[str, Field], fields: Fields
-) -> tuple[TermSpec, Elements]:
+) -> tuple[TermSpec, Elements, Any]:
     """The specification and its elements with cutoff and images; both unchanged where there are none.
 
-    `kept`: the listed elements that take part; `bound`: the fields by argument. Raises `EnergyError` for
-    a cutoff of other elements than pairs, for pairs in a periodic box without one, and without positions.
+    The third is the rule that images of listed tuples follow, if they are in a periodic box. `kept`: the
+    listed elements that take part; `bound`: the fields by argument. Raises `EnergyError` for a cutoff of
+    other elements than pairs, for pairs in a periodic box without one, and without positions.
     """
     energy = spec.energy
     _refuse_unfit(spec, bound, fields)
-    positions = tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
+    positions = positions_of(bound)
     kind = energy.element_kind
-    plain = (kind.several and not kind.directed) or kind.cells or spec.grid is not None
+    if spec.images is not None and not kind.listed:
+        raise EnergyError(f"{spec.label}.images: are of listed tuples, got other elements; leave them out")
     if spec.far is not None:
-        return _of_images(spec, positions, fields), _in_tree(spec, spec.far, elements, positions, fields)
+        near = _in_tree(spec, spec.far, elements, positions, fields)
+        return _of_images(spec, positions, fields), near, None
     if spec.cutoff is not None:
-        return _within(spec, spec.cutoff, elements, positions, fields)
-    if not any(fields.periodic) or plain or not positions or elements.arity < 2:
-        return spec, elements
+        return *_within(spec, spec.cutoff, elements, positions, fields), None
+    plain = kind.cells or spec.grid is not None or not positions or elements.arity < 2
+    if not any(fields.periodic) or plain:
+        if isinstance(spec.images, (list, tuple, np.ndarray)) and np.ndim(spec.images) > 1:
+            raise EnergyError(
+                f"{spec.label}.images: are copies of nodes in a periodic box, got none; give the box, or"
+                " leave them out"
+            )
+        return spec, elements, None
     if kind.limited and spec.elements is None:
         over = str(energy.over).replace("_", " ")
         raise EnergyError(
             f"{spec.label}: is over all {over} of a periodic box, which have no end; give it a `cutoff`"
         )
-    return _nearest(spec, elements, kept, positions, fields), elements
+    slots = sorted({slot for a in positions for slot in spec.energy.slots(a, elements.arity)})
+    if len(slots) < 2:
+        return spec, elements, None
+    rule = _rule(spec, elements, kept, slots, fields)
+    if any(made.field == REST for made in spec.energy.linear.values()):
+        raise EnergyError(
+            f"{spec.label}: reads '{REST}', the nodes at rest, which have no images, got a periodic box;"
+            " leave `rest_shape` out"
+        )
+    return _following(spec, rule, kept, positions, fields), elements, rule
 
 
 def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) -> None:
@@ -142,18 +165,100 @@ def _within(
     return replace(spec, energy=energy), found
 
 
-def _nearest(
-    spec: TermSpec, elements: Elements, kept: np.ndarray, positions: tuple[str, ...], fields: Fields
-) -> TermSpec:
-    """The tuples with the images nearest to their first nodes, if there are any but the nodes themselves."""
+def _rule(
+    spec: TermSpec, elements: Elements, kept: np.ndarray, slots: list[int], fields: Fields
+) -> TupleImages | LinkedPairs:
+    """How the images of listed tuples follow. Raises `EnergyError` for images of another shape."""
     box, x = fields.geometry, fields[POSITIONS].values.astype(np.float64)
     assert box is not None
     refuse_unlistable(spec.label, x)
-    found = box.nearest(x[elements.nodes] - x[elements.nodes[:, :1]])
-    if not found.any():
-        return spec
+    if isinstance(spec.tuples, LinkedPairs) and spec.images is None:
+        return spec.tuples.of_rows(kept).placed(x, box)
+    what, arity, follow, given = spec.label, elements.arity, spec.energy.images, None
+    if isinstance(spec.images, str) or np.ndim(spec.images) == 1:
+        follow = declared_images(what, spec.images, True, arity)
+    elif spec.images is not None:
+        given = given_images(f"{what}.images", spec.images, (len(kept), arity, x.shape[1]), fields.periodic)
+    parents = parents_of(follow, arity, slots)
+    if spec.parents is not None:
+        parents = np.asarray(spec.parents)[kept]
+    given = None if given is None else given[kept]
+    rule = TupleImages(elements.nodes, parents, given, x, box)
+    if follow != FIRST and not spec.energy.linear:
+        _refuse_themselves(what, rule, rule.at(x, box), slots)
+    return rule
+
+
+def given_images(
+    what: str, images: Any, shape: tuple[int, int, int], periodic: tuple[bool, ...]
+) -> np.ndarray:
+    """Images of a list as (E, k, d), of pairs also those of second nodes, (E, d). Raises `EnergyError`."""
+    found, (count, arity, d) = np.asarray(images), shape
+    if found.dtype.kind == "f" and np.array_equal(found, np.rint(found)):
+        found = found.astype(np.int64)
+    if arity == 2 and found.shape == (count, d):
+        found = np.stack([np.zeros_like(found), found], axis=1)
+    if found.shape != shape or found.dtype.kind not in "iu":
+        or_else = f", or [{count}, {d}] of second nodes," if arity == 2 else ""
+        raise EnergyError(
+            f"{what}: needs whole numbers of shape {list(shape)}{or_else} got {found.dtype} of shape"
+            f" {list(found.shape)}; give a copy of each node"
+        )
+    if (along := np.flatnonzero(found.any(axis=(0, 1)) & ~np.array(periodic))).size:
+        raise EnergyError(f"{what}: axis {along[0]} is not periodic, got images along it; write 0 there")
+    return found.astype(np.int32)
+
+
+def _refuse_themselves(what: str, rule: TupleImages, images: np.ndarray, slots: list[int]) -> None:
+    """Refuse tuples that have a node twice in the same image: the edge between has no length."""
+    for one, other in combinations(slots, 2):
+        same = rule.nodes[:, one] == rule.nodes[:, other]
+        same &= (images[:, one] == images[:, other]).all(axis=1)
+        if same.any():
+            row = int(np.argmax(same))
+            raise EnergyError(
+                f"{what}.tuples: row {row} = {rule.nodes[row].tolist()} has node {rule.nodes[row, one]}"
+                " twice, in the same image; give the `images` of its nodes, or leave the row out"
+            )
+
+
+def _following(
+    spec: TermSpec,
+    rule: TupleImages | LinkedPairs,
+    kept: np.ndarray,
+    positions: tuple[str, ...],
+    fields: Fields,
+) -> TermSpec:
+    """The specification with the images of a rule, if there are any but the nodes themselves."""
+    assert fields.geometry is not None
+    found = rule.at(fields[POSITIONS].values.astype(np.float64), fields.geometry)
+    if fields.images_stay and not found.any():
+        return spec  # its kernels need none
     images = np.zeros((len(kept), *found.shape[1:]))
     images[kept] = found
-    roles = {**spec.energy.roles, IMAGES: Datum(shape=("k", "d")), IMAGE_BOX: Box()}
-    energy = replace(spec.energy, roles=roles, positions=positions)
-    return replace(spec, energy=energy, data={**spec.data, IMAGES: images})
+    return replace(spec, energy=with_images(spec.energy, positions), data={**spec.data, IMAGES: images})
+
+
+def positions_of(bound: Mapping[str, Field]) -> tuple[str, ...]:
+    """The arguments that are positions of nodes."""
+    return tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
+
+
+def remark_of(what: str, rule: Any, elements: Elements, fields: Fields) -> str:
+    """A sentence about images that are a matter of choice; "" if there are none.
+
+    rule: of listed tuples. elements: neighbours, whose images are chosen only of excluded pairs.
+    """
+    excluded, key = getattr(elements, "excluded", None), "tuples"
+    if excluded is not None:
+        rule, key = excluded.links, "exclude"
+    if rule is None or fields.geometry is None:
+        return ""
+    found = rule.remark(fields[POSITIONS].values.astype(np.float64), fields.geometry)
+    return f"{what}.{key}: {found}" if found else ""
+
+
+def with_images(energy: Any, positions: tuple[str, ...]) -> Any:
+    """An energy over listed tuples whose nodes have images, as a datum."""
+    roles = {**energy.roles, IMAGES: Datum(shape=("k", "d")), IMAGE_BOX: Box()}
+    return replace(energy, roles=roles, positions=positions)

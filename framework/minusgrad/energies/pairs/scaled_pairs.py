@@ -5,8 +5,7 @@ They are terms of their own over lists of two nodes, and share the parameters of
 
 from dataclasses import replace
 
-import numpy as np
-
+from ...elements.linked_pairs import LinkedPairs
 from ...errors import EnergyError
 from ..fields import Fields
 from ..local_map import LocalMap
@@ -29,13 +28,13 @@ def with_scaled_pairs(spec: TermSpec, fields: Fields) -> list[Term]:
         raise EnergyError(
             f"{spec.label}.scale: is of energies of pairs within a cutoff, got {got}; leave `scale` out"
         )
-    lists = [rows for rows, _ in spec.scaled.values()]
-    excluded = np.concatenate([*lists, *([] if spec.exclude is None else [spec.exclude])])
+    lists = [rows for rows, _ in spec.scaled.values()] + [spec.exclude] * (spec.exclude is not None)
+    excluded = LinkedPairs.joined(map(LinkedPairs.of, lists))
     whole = replace(Term.of(replace(spec, exclude=excluded, scaled={}), fields), owner=spec.label)
     listed = replace(spec, cutoff=None, exclude=None, scaled={}, bodies=())
     made = []
     for name, (rows, factor) in spec.scaled.items():
-        energy = replace(spec.energy, over=2, factor=float(factor))
-        term = Term.of(replace(listed, energy=energy, tuples=rows, name=f"{spec.label}_{name}"), fields)
+        energy, pairs = replace(spec.energy, over=2, factor=float(factor)), LinkedPairs.of(rows)
+        term = Term.of(replace(listed, energy=energy, tuples=pairs, name=f"{spec.label}_{name}"), fields)
         made.append(replace(term, owner=spec.label).sharing(whole))
     return [*made, whole]
