@@ -209,7 +209,8 @@ def test_a_resumed_run_has_the_same_images(tmp_path: Path) -> None:
     }
     whole = mg.Simulation(**scene(fields=x))
     whole.step(60)
-    mg.Simulation(**scene(fields=x)).run(60, tmp_path / "run", record=20, max_hours=1e-9)
+    with pytest.raises(MinusgradError, match="interrupted and saved"):
+        mg.Simulation(**scene(fields=x)).run(60, tmp_path / "run", record=20, max_hours=1e-9)
     again = mg.resume(tmp_path / "run")
     assert again.simulation.stepper.step == 60
     assert np.array_equal(again.simulation.fields["x"].values, whole.fields["x"].values)
