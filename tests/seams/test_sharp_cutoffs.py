@@ -150,7 +150,7 @@ def crystal(dt: float, pressure: float) -> mg.Simulation:
 
 NIST = 0.776, 3.0e-4
 """rho* of a Lennard-Jones liquid at T* = 0.90 and p* = 0.24056(274), and the uncertainty that this gives it:
-NIST Standard Reference Simulation Website, SRD 173, "Lennard-Jones Fluid Properties", Monte Carlo of 500 atoms
+NIST Standard Reference Simulation Website, SRD 173, "Lennard-Jones Fluid Properties", MC of 500 atoms
 with long-range corrections; dp*/drho* = 9.5 by its rows 0.776 and 0.780."""
 
 
