@@ -22,6 +22,10 @@ UNOBSERVED = "unobserved"
 """The entry in a checkpoint's meta that its step has not been observed, because an observer failed there."""
 
 
+REMARKED = "remarked"
+"""The event of a stepper that is a remark for the user, with its `text`."""
+
+
 class Saver:
     """The scheduler's checkpoint: copies the state, and writes it in a background thread.
 
@@ -77,10 +81,13 @@ class Saver:
         """Write the stepper's events into the journal."""
         for facts in self.job.stepper.events():
             self.folder.journal(**facts)
+            if facts["event"] == REMARKED and facts["text"] not in self.remarks:
+                self.remarks.append(facts["text"])
 
     def finish(self) -> None:
         """Wait until everything is written, the master file too. Raises the error of a write."""
         self.writer.wait()
+        self.write_events()
         self.remarks += self.folder.finish()
 
     def _begin(self, seal: bool) -> None:

@@ -44,6 +44,18 @@ class SparseSystem:
         matrix = (self.matrix + diags_array(np.where(part > 0.0, part, SHIFT))).tocsr()
         return SparseSystem(matrix, self.node, self.component, np.zeros((self.size, 0)))
 
+    def parts(self, most: int) -> list[np.ndarray]:
+        """The rows of each part that no entry, not even a zero, connects with others; all if more than `most`."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        entries, (_, node) = self.matrix.tocoo(), np.unique(self.node, return_inverse=True)
+        count = int(node.max(initial=-1)) + 1
+        graph = coo_matrix((np.ones(entries.nnz), (node[entries.row], node[entries.col])), (count, count))
+        number, label = connected_components(graph, directed=False)
+        every = np.arange(self.size)
+        return [every] if not 1 < number <= most else [every[label[node] == k] for k in range(number)]
+
     @property
     def size(self) -> int:
         """N, the number of unknowns."""

@@ -92,6 +92,9 @@ class ConstrainedNewton(Newton):
         found = scaled_hessian(self._curved, self.coordinates, motions, self.t, project)
         return self.manifold.curved(found, self._multipliers())
 
+    def _parts(self, system: SparseSystem) -> list[np.ndarray]:
+        return [np.arange(system.size)]  # constraints connect parts
+
     def _unresisted(self, system: SparseSystem, turned: np.ndarray) -> list[int]:
         """The motions that neither U nor a constraint resists."""
         assert self.manifold is not None

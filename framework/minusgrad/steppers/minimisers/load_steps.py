@@ -6,20 +6,25 @@
 At the level s the time is s T, holds are where they are then, displacements and angles at once are s of
 theirs, and the parameters that are named as loads are s of their values. A step goes from one of n equal
 levels to the next. An increment that fails is halved, and doubled again after one that succeeds; where the
-smallest fails, the search is stuck at the last equilibrium. (Crisfield 1991, Non-linear Finite Element
+smallest fails, the search is stuck at the last equilibrium. An increment whose end is far from the tangent is
+halved to see whether the path between is continuous: at a limit point the structure snaps through, which is
+said with the load (`path_jumps`). (Crisfield 1991, Non-linear Finite Element
 Analysis of Solids and Structures, vol. 1, chapter 9.)
 """
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ...energies.fields import Field
-from ...errors import EnergyError, RunFailedError
+from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ..holds import Holds
 from ..stepper import Stepper, refuse_unlike
 from .constrained_newton import ConstrainedNewton
-from .newton import ACCURATE, Newton
+from .newton import ACCURATE, ROUNDINGS, Newton
+from .path_jumps import FAR, jump_between
 from .scaled_hessian import scaled_hessian
 from .soft_motions import soft_motions
 
@@ -54,7 +59,9 @@ class LoadSteps(Stepper):
         self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
         self._refuse(loads)
         self.step, self.reached, self.increment, self.exhausted = 0, 0, self.parts, False
-        self.trouble = ""
+        self.trouble, self._guessed = "", np.zeros(0)
+        self.jumped = math.nan
+        self._said = self.jumped
         self._apply(self.load)
         self.search.evaluate()
 
@@ -145,9 +152,11 @@ class LoadSteps(Stepper):
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
+        state = {"load/jumped": np.array(math.nan), **state}  # of versions that did not look for jumps
         refuse_unlike(state, self._state())
         for name in OWN:
             setattr(self, name, state[f"load/{name}"].item())
+        self._said = self.jumped
         self._apply(self.load)
         clock = {"step": np.array(self.search.step), "t": np.array(self.time)}
         self.search.restore(dict(state) | clock)
@@ -167,13 +176,29 @@ class LoadSteps(Stepper):
         """The load that was reached; if the search is stuck, why, with a cure."""
         level = f"load {self.load:.6g} of 1 (step {self.step} of {self.levels})"
         if not self.exhausted:
-            return f"{self.outcome or 'not at the full load'}: {level}"
+            found = "" if math.isnan(self.jumped) else f"; {self._of_jump}"
+            return f"{self.outcome or 'not at the full load'}: {level}{found}"
         why = f": {self.trouble}" if self.trouble else ""
         return (
             f"stuck: no equilibrium was found beyond {level}, by increments down to {self._part(1):.3g}{why};"
             " the state is the last equilibrium: it may be about to buckle, or at the largest load that it"
             " bears; else raise `iterations`"
         )
+
+    @property
+    def _of_jump(self) -> str:
+        return (
+            f"the structure jumps at load {self.jumped:.4g} of 1, where its equilibria end or branch (a limit"
+            " point): states beyond it are equilibria, but not of this path"
+        )
+
+    def events(self) -> list[dict[str, Any]]:
+        """Remarks of the search, and on a jump at a limit point."""
+        found = self.search.events()
+        if not math.isnan(self.jumped) and self._said != self.jumped:
+            self._said = self.jumped
+            found.append({"event": "remarked", "step": self.step, "text": self._of_jump})
+        return found
 
     @property
     def failed(self) -> bool:
@@ -187,9 +212,11 @@ class LoadSteps(Stepper):
 
     def _try(self, size: int) -> None:
         """One increment of the load, in units of the smallest; returns to where it began if it fails."""
-        before = {field.name: field.values.copy() for field in self.moving}
+        before = self._values()
         for guess in (True, False):
             if self._found(before, self._part(self.reached + size), guess):
+                if not self._is_near(before, guess):
+                    self._look_for_a_jump(before, self._part(self.reached + size))
                 self.reached += size
                 self.increment = min(2 * size, self.parts) if size == self.increment else self.increment
                 return
@@ -200,12 +227,52 @@ class LoadSteps(Stepper):
             self.increment = 1
             self.search.evaluate(self.time)
 
-    def _found(self, before: dict[str, np.ndarray], load: float, guess: bool) -> bool:
-        """Search for the equilibrium at a level; `guess`: along the tangent, else from the last one."""
+    def _is_near(self, before: dict[str, np.ndarray], guess: bool) -> bool:
+        """True if the equilibrium found is about where the tangent at the one before leads."""
+        if not guess:
+            return False
+        variables = self.search.coordinates
+        here, start = variables.scaled(variables.read()), self._scaled(before)
+        most = float(np.abs(self._guessed - start).max(initial=0.0))
+        rounding = (
+            ROUNDINGS * np.finfo(self.potential.fields.dtype).eps * float(np.abs(here).max(initial=0.0))
+        )
+        return float(np.abs(here - self._guessed).max(initial=0.0)) <= FAR * most + rounding
+
+    def _scaled(self, values: dict[str, np.ndarray]) -> np.ndarray:
+        """The scaled free components (N,) of some values of the unknown fields."""
+        variables = self.search.coordinates
+        return variables.scaled(variables.components(values))
+
+    def _look_for_a_jump(self, before: dict[str, np.ndarray], load: float) -> None:
+        """Note the load of a jump between two equilibria, if the path between them has one; nothing moves."""
+        after, kept, trouble = self._values(), self.search.state(), self.trouble
+        start = self.load
+
+        def between(values: dict[str, np.ndarray], here: float, there: float) -> dict[str, np.ndarray] | None:
+            self._apply(here)
+            self._put(values)
+            return self._values() if self._found(values, there, True, here) else None
+
+        found = jump_between((before, start), (after, load), between, self._scaled)
+        self._apply(load)
+        self._put(after)
+        self.search.restore(kept)
+        self.trouble = trouble
+        if found is not None and math.isnan(self.jumped):
+            self.jumped = found
+
+    def _values(self) -> dict[str, np.ndarray]:
+        return {field.name: field.values.copy() for field in self.moving}
+
+    def _found(
+        self, before: dict[str, np.ndarray], load: float, guess: bool, here: float | None = None
+    ) -> bool:
+        """Search for the equilibrium at a level; `guess`: along the tangent at `here`, else from the last."""
         self.search.step, self.search.t = 0, load * self.duration
         try:
             if guess:
-                self._predict(before, load)
+                self._predict(before, load, self.load if here is None else here)
             else:
                 self._apply(load)
             self.search.evaluate()
@@ -216,9 +283,8 @@ class LoadSteps(Stepper):
         self.trouble = "" if self.search.outcome in ("converged", "settled") else self.search.verdict
         return not self.trouble
 
-    def _predict(self, before: dict[str, np.ndarray], load: float) -> None:
-        """Apply a load, and move the free components along the tangent of the equilibrium."""
-        here = self.load
+    def _predict(self, before: dict[str, np.ndarray], load: float, here: float) -> None:
+        """Apply a load, and move the free components along the tangent of the equilibrium at `here`."""
         self._apply(load)
         moved = {f.name: f.values.astype(np.float64) - before[f.name] for f in self.moving}
         self._apply(here)
@@ -232,6 +298,7 @@ class LoadSteps(Stepper):
             step = self._tangent(way, t)
             variables.write(variables.scaled(variables.read()) + step)
         self._apply(load)
+        self._guessed = variables.scaled(variables.read())
 
     def _tangent(self, way: dict[str, np.ndarray], t: float) -> np.ndarray:
         """The change of the free components (N,), scaled, as loads, supports and the time go along a way."""
@@ -240,8 +307,15 @@ class LoadSteps(Stepper):
         if isinstance(search, ConstrainedNewton):
             return search.followed(way, changes)
         system = scaled_hessian(self.potential, variables, soft_motions(self.moving), t)
-        search.solver.factor(system)
-        return -search.solver.solve(variables.scale * variables.components(changes), ACCURATE)
+        kept = np.arange(system.size)
+        try:
+            search.solver.factor(system)
+        except SingularSystemError:
+            kept = np.setdiff1d(kept, search.unresisted())
+            search.solver.factor(system.among(kept))
+        right, step = variables.scale * variables.components(changes), np.zeros(system.size)
+        step[kept] = -search.solver.solve(right[kept], ACCURATE)
+        return step
 
     @property
     def _uses_time(self) -> bool:
@@ -275,5 +349,5 @@ class LoadSteps(Stepper):
             )
 
 
-OWN = ("step", "reached", "increment", "exhausted")
+OWN = ("step", "reached", "increment", "exhausted", "jumped")
 """The attributes that are saved, besides the state of the search."""

@@ -34,6 +34,8 @@ ROUNDED = 4.0
 """Out-of-balance forces are rounding up to so many times eps |H| |z|, where a step does not halve them."""
 ROUNDINGS = 1e3
 """Forces along a free motion balance each other up to so many roundings of each."""
+MOST_PARTS = 32
+"""A body of more parts than this is asked for free motions as a whole."""
 SCATTERED = 16.0
 """The same of roundings that add up at random, which in f32 are below the loads of a body."""
 
@@ -63,6 +65,10 @@ class Newton(Minimiser):
             raise EnergyError("newton: needs second derivatives, which a loss has not; use lbfgs")
         self._curved, self.solver = objective, LinearSolver(solver)
         self.first = positive("first", first)
+        self.loose: tuple[str, ...] = ()
+        """The motions that nothing resists, which the last step left out."""
+        self._said: tuple[str, ...] = ()
+        self._known_parts: tuple[Any, list[np.ndarray]] = (None, [])
         objective.hessian([field.name for field in self.moving], self.t)  # refuses energies without one
 
     @property
@@ -137,11 +143,49 @@ class Newton(Minimiser):
         A step then contains none of these motions. Raises `RunFailedError` where U falls along one.
         """
         turned = images(self.coordinates, motions, here.slope)[moving]
-        if not system.matrix.data.any() or not (free := self._unresisted(system, turned)):
-            return moving
-        names = [motions[k].name for k in free]
-        self._refuse_pushed(system, free, names, here.z[moving], here.slope[moving])
-        return np.delete(moving, _independent(system.modes[:, free]))
+        left, loose = [], list[str]()
+        for part in self._parts(system) if system.matrix.data.any() else ():
+            own = system.among(part)
+            if free := self._unresisted(own, turned[part]):
+                of_part = "" if len(part) == system.size else f" of the part with node {own.node.min()}"
+                names = [f"{motions[k].name}{of_part}" for k in free]
+                self._refuse_pushed(own, free, names, here.z[moving][part], here.slope[moving][part])
+                left.append(part[_independent(own.modes[:, free])])
+                loose += names
+        self.loose = tuple(loose)
+        return np.delete(moving, np.concatenate(left)) if left else moving
+
+    def _parts(self, system: SparseSystem) -> list[np.ndarray]:
+        """The rows of the parts that are asked for free motions one by one; of a pattern they are found once."""
+        pattern = system.size, system.matrix.nnz
+        if self._known_parts[0] != pattern:
+            self._known_parts = pattern, system.parts(MOST_PARTS)
+        return self._known_parts[1]
+
+    def unresisted(self) -> np.ndarray:
+        """The rows that a step at the present fields leaves out, of motions that nothing resists."""
+        self.evaluate()
+        every, motions = np.arange(len(self.coordinates)), self._soft_motions()
+        kept = self._resisted(self._here(), every, motions, self._system(motions, None))
+        return np.setdiff1d(every, kept)
+
+    def events(self) -> list[dict[str, Any]]:
+        """A remark on the motions that nothing resists, once."""
+        if self.loose == self._said:
+            return []
+        self._said = self.loose
+        return [{"event": "remarked", "step": self.step, "text": self._of_loose}] if self.loose else []
+
+    @property
+    def _of_loose(self) -> str:
+        return (
+            f"nothing resists {', '.join(self.loose)}: steps have no part of it, so that the state found is one of"
+            " many; hold a part of the body to choose one"
+        )
+
+    @property
+    def verdict(self) -> str:
+        return f"{super().verdict}; {self._of_loose}" if self.loose else super().verdict
 
     def _unresisted(self, system: SparseSystem, turned: np.ndarray) -> list[int]:
         """The motions that nothing resists."""

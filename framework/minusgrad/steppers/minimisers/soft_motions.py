@@ -54,7 +54,8 @@ def _of_field(field: Field, several: bool) -> Iterator[SoftMotion]:
         motion = np.zeros_like(flat)
         motion[:, a] = 1.0
         along = f" along {AXES[a]}" if named else ""
-        yield SoftMotion(f"a translation{along}{label}", field.name, motion.reshape(x.shape))
+        name = f"a translation{along}{label}" if x.ndim > 1 else f"a constant added to {field.name}"
+        yield SoftMotion(name, field.name, motion.reshape(x.shape))
     if named:
         for a, b in combinations(range(x.shape[1]), 2):
             turn = np.zeros((x.shape[1], x.shape[1]))
