@@ -47,7 +47,7 @@ def test_load_steps_of_a_free_body_do_the_same(tmp_path: Path) -> None:
 
 
 def test_a_search_for_temperatures_says_that_a_constant_is_free(tmp_path: Path) -> None:
-    """As much heat flows in as out: T is known but for a constant. Without the outflow there is no steady state."""
+    """As much heat flows in as out: T is known but for a constant. Without the outflow nothing is steady."""
     scene = {
         "state": {"kind": "heat", "temperature": 300.0, "specific_heat": 1.0, "mesh": SHEET["state"]},
         "energy": [

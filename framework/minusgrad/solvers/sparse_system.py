@@ -45,7 +45,7 @@ class SparseSystem:
         return SparseSystem(matrix, self.node, self.component, np.zeros((self.size, 0)))
 
     def parts(self, most: int) -> list[np.ndarray]:
-        """The rows of each part that no entry, not even a zero, connects with others; all if more than `most`."""
+        """The rows of each part that no entry connects with others, not even a zero; all if above `most`."""
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
 

@@ -62,6 +62,7 @@ class LoadSteps(Stepper):
         self.trouble, self._guessed = "", np.zeros(0)
         self.jumped = math.nan
         self._said = self.jumped
+        self._begun_at: float | None = None  # the load of an equilibrium between two levels
         self._apply(self.load)
         self.search.evaluate()
 
@@ -231,8 +232,7 @@ class LoadSteps(Stepper):
         """True if the equilibrium found is about where the tangent at the one before leads."""
         if not guess:
             return False
-        variables = self.search.coordinates
-        here, start = variables.scaled(variables.read()), self._scaled(before)
+        here, start = self._scaled(self._values()), self._scaled(before)
         most = float(np.abs(self._guessed - start).max(initial=0.0))
         rounding = (
             ROUNDINGS * np.finfo(self.potential.fields.dtype).eps * float(np.abs(here).max(initial=0.0))
@@ -252,9 +252,11 @@ class LoadSteps(Stepper):
         def between(values: dict[str, np.ndarray], here: float, there: float) -> dict[str, np.ndarray] | None:
             self._apply(here)
             self._put(values)
-            return self._values() if self._found(values, there, True, here) else None
+            self._begun_at = here
+            return self._values() if self._found(values, there, True) else None
 
         found = jump_between((before, start), (after, load), between, self._scaled)
+        self._begun_at = None
         self._apply(load)
         self._put(after)
         self.search.restore(kept)
@@ -265,14 +267,13 @@ class LoadSteps(Stepper):
     def _values(self) -> dict[str, np.ndarray]:
         return {field.name: field.values.copy() for field in self.moving}
 
-    def _found(
-        self, before: dict[str, np.ndarray], load: float, guess: bool, here: float | None = None
-    ) -> bool:
-        """Search for the equilibrium at a level; `guess`: along the tangent at `here`, else from the last."""
+    def _found(self, before: dict[str, np.ndarray], load: float, guess: bool) -> bool:
+        """Search for the equilibrium at a level; `guess`: along the tangent, else from the last one."""
         self.search.step, self.search.t = 0, load * self.duration
         try:
             if guess:
-                self._predict(before, load, self.load if here is None else here)
+                self._predict(before, load)
+                self._guessed = self._scaled(self._values())
             else:
                 self._apply(load)
             self.search.evaluate()
@@ -283,8 +284,9 @@ class LoadSteps(Stepper):
         self.trouble = "" if self.search.outcome in ("converged", "settled") else self.search.verdict
         return not self.trouble
 
-    def _predict(self, before: dict[str, np.ndarray], load: float, here: float) -> None:
-        """Apply a load, and move the free components along the tangent of the equilibrium at `here`."""
+    def _predict(self, before: dict[str, np.ndarray], load: float) -> None:
+        """Apply a load, and move the free components along the tangent of the equilibrium."""
+        here = self.load if self._begun_at is None else self._begun_at
         self._apply(load)
         moved = {f.name: f.values.astype(np.float64) - before[f.name] for f in self.moving}
         self._apply(here)
@@ -298,7 +300,6 @@ class LoadSteps(Stepper):
             step = self._tangent(way, t)
             variables.write(variables.scaled(variables.read()) + step)
         self._apply(load)
-        self._guessed = variables.scaled(variables.read())
 
     def _tangent(self, way: dict[str, np.ndarray], t: float) -> np.ndarray:
         """The change of the free components (N,), scaled, as loads, supports and the time go along a way."""

@@ -156,7 +156,7 @@ class Newton(Minimiser):
         return np.delete(moving, np.concatenate(left)) if left else moving
 
     def _parts(self, system: SparseSystem) -> list[np.ndarray]:
-        """The rows of the parts that are asked for free motions one by one; of a pattern they are found once."""
+        """The rows of the parts that are asked for free motions one by one; found once for a pattern."""
         pattern = system.size, system.matrix.nnz
         if self._known_parts[0] != pattern:
             self._known_parts = pattern, system.parts(MOST_PARTS)
@@ -179,7 +179,7 @@ class Newton(Minimiser):
     @property
     def _of_loose(self) -> str:
         return (
-            f"nothing resists {', '.join(self.loose)}: steps have no part of it, so that the state found is one of"
+            f"nothing resists {', '.join(self.loose)}: steps leave it out, so that the state found is one of"
             " many; hold a part of the body to choose one"
         )
 

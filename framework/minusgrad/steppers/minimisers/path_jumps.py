@@ -15,11 +15,11 @@ Values = dict[str, np.ndarray]
 Equilibrium = tuple[Values, float]
 """The unknown fields, and the load."""
 FAR = 0.5
-"""An equilibrium that is farther from the tangent's end, in parts of the step along it, may be beyond a jump."""
+"""An equilibrium farther from the end of the tangent than this part of it may be beyond a jump."""
 HALVINGS = 10
 """The interval of the load is halved so often where there is a jump: by which its load is known."""
 FALLS, SMALL = 0.5, 0.1
-"""In three halvings the difference of a continuous path falls to FALLS; a jump is above SMALL of the first one."""
+"""The difference of a continuous path falls to FALLS in three halvings, and below SMALL of the first one."""
 
 
 def jump_between(
@@ -30,8 +30,8 @@ def jump_between(
 ) -> float | None:
     """The load at which equilibria jump; None where the path is continuous.
 
-    between(values, here, there): the equilibrium at the load `there`, followed from that at `here`; None where
-    none is found. scaled: values as one vector.
+    between(values, here, there): the equilibrium at the load `there`, followed from that at `here`; None
+    where none is found. scaled: values as one vector.
     """
     (low, begin), (high, end) = before, after
     apart = [_apart(low, high, scaled)]
