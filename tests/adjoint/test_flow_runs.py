@@ -103,16 +103,15 @@ def squared_change(run: Rollout, name: str, along: np.ndarray, h: float = 1e-4) 
 def visited(run: Rollout) -> list[np.ndarray]:
     """The temperatures that the loss sees, in a run from the present fields."""
     field, start = run.stepper.potential.fields["T"], present(run, "T")
-    one = run.stepper
-    one.rewind()
-    one.holds.place(one.t0)
+    one, clock = run.stepper, run.stepper.clock
+    one.holds.place(one.time)
     one.evaluate()
     found = []
     for step in range(1, STEPS + 1):
         one.advance(1)
         if step in (2, 5, STEPS):
             found.append(field.values.copy())
-    one.rewind()
+    one.clock = clock
     field.set(start)
     one.evaluate()
     return found

@@ -81,13 +81,13 @@ def lengths_of(one: GaussRadau, steps: int) -> list[list[float]]:
 @contextmanager
 def started(one: GaussRadau) -> Iterator[None]:
     """A run from the present fields, without memory; restores these."""
-    start = [field.values.copy() for field in one.moving]
-    one.rewind()
+    start, clock = [field.values.copy() for field in one.moving], one.clock
+    one.count_from_here()
     one.evaluate()
     yield
     for field, values in zip(one.moving, start, strict=True):
         field.set(values)
-    one.rewind()
+    one.clock = clock
     one.evaluate()
 
 

@@ -1,0 +1,1 @@
+"""Tests at the seams of two capabilities, through public doors only."""

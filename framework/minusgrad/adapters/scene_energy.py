@@ -54,8 +54,8 @@ class SceneEnergy:
         system = scene.units if isinstance(scene, Simulation) else UnitSystem.dimensionless()
         if isinstance(scene, Simulation):
             _refuse_beyond_energies(scene)
-        self.time = scene.stepper.time if isinstance(scene, Simulation) else 0.0
         self.potential = (scene.potential if isinstance(scene, Simulation) else scene).twin(images_stay=False)
+        self.time = self.potential.now
         has_units = system.symbol("m") != "1"
         self._length = units.length / system.in_si("m") if has_units else 1.0
         self._energy = units.energy / system.in_si("J") if has_units else 1.0

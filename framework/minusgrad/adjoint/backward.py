@@ -184,7 +184,8 @@ class Backward(RunAdjoint):
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
         at = last - steps - self.tape.first
         if self._many is not None and steps:
-            self._many(steps, float(last - steps), self.stepper.t0, self.stepper.dt, at)
+            one = self.stepper
+            self._many(steps, float(last - steps - one.since), one.t0, one.dt, at)
             return
         for step in reversed(range(steps)):
             self._step(last - steps + step, at + step)
@@ -192,8 +193,9 @@ class Backward(RunAdjoint):
     def finish(self) -> None:
         """The kicks at the initial state, which is in the first row of the tape."""
         self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
-        self._transposed_kick(self.stepper.t0)
-        self._depart(self.stepper.t0)
+        start = self.stepper.times(0)
+        self._transposed_kick(start)
+        self._depart(start)
 
     def _step(self, step: int, at: int) -> None:
         """The adjoint of step number `step`, which is number `at` on the tape."""
@@ -217,7 +219,7 @@ class Backward(RunAdjoint):
         s, one = self.stepper.scheme, self.stepper
         row = place.at * len(s.drifts) + move.number + 1
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
-        self._transposed_kick(one.t0 + (place.step + s.ends[move.number]) * one.dt)
+        self._transposed_kick(one.times(place.step + s.ends[move.number]))
 
     def _depart(self, t: float) -> None:
         """Leave the state after a drift that ends at time t: what its held components have, supports take."""
@@ -227,7 +229,7 @@ class Backward(RunAdjoint):
 
     def _end(self, move: Drift | MagneticDrift, place: "_Place") -> float:
         """The time at the end of a drift."""
-        return self.stepper.t0 + (place.step + self.stepper.scheme.ends[move.number]) * self.stepper.dt
+        return self.stepper.times(place.step + self.stepper.scheme.ends[move.number])
 
     def _launch_drift(self, move: Drift, place: "_Place") -> None:
         self._depart(self._end(move, place))
@@ -270,7 +272,7 @@ class Backward(RunAdjoint):
         return (self.place[name], self.parameters[name]) if name in self.parameters else None
 
     def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
-        t = self.stepper.t0 + (place.step + move.number) * self.stepper.dt
+        t = self.stepper.times(place.step + move.number)
         self._transposed_friction(
             t, (place.at + move.number) * len(self.stepper.scheme.drifts), 2 * place.at + move.number
         )

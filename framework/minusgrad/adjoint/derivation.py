@@ -14,15 +14,12 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..energies.fields import Motion
-from ..errors import EnergyError, NonFiniteError
-from ..potential.potential import Potential
 from ..steppers.constrained.move_tape import MoveTape, TakenMove
 from ..steppers.implicit.flow_tape import FlowTape
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ..steppers.implicit.substep_tape import SubstepTape
-from ..steppers.integrator import Integrator, inertia
+from ..steppers.integrator import Integrator
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
@@ -100,9 +97,6 @@ class Derivation(Protocol):
 
     def tangents(self, names: Sequence[str]) -> Tangents: ...
 
-    def refuse_unfit(self) -> None:
-        """Raise `NonFiniteError` for a state that cannot be stepped from."""
-
 
 class OfSplitting:
     """Runs of a splitting scheme."""
@@ -131,9 +125,6 @@ class OfSplitting:
 
     def tangents(self, names: Sequence[str]) -> Tangents:
         return OneDirection(Sensitivity(self.stepper, names))
-
-    def refuse_unfit(self) -> None:
-        refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
 class OfConstrained:
@@ -166,9 +157,6 @@ class OfConstrained:
     def tangents(self, names: Sequence[str]) -> Tangents:
         return ConstrainedTangents(self.stepper, names, self.begun)
 
-    def refuse_unfit(self) -> None:
-        refuse_massless(self.stepper.motions, self.stepper.potential)
-
 
 class OfImplicit:
     """Runs of an implicit scheme."""
@@ -191,9 +179,6 @@ class OfImplicit:
 
     def tangents(self, names: Sequence[str]) -> Tangents:
         return ImplicitTangents(self.stepper, names)
-
-    def refuse_unfit(self) -> None:
-        refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
 class OfVariational:
@@ -223,13 +208,6 @@ class OfVariational:
     def tangents(self, names: Sequence[str]) -> Tangents:
         return OneDirection(VariationalTangents(self.stepper, names, self.begun))
 
-    def refuse_unfit(self) -> None:
-        """A minimiser may have reached a mass of zero."""
-        try:
-            self.stepper.refuse_singular()
-        except EnergyError as error:
-            raise NonFiniteError(str(error)) from error
-
 
 class OfFlow:
     """Runs of a gradient flow."""
@@ -252,13 +230,6 @@ class OfFlow:
 
     def tangents(self, names: Sequence[str]) -> Tangents:
         return FlowTangents(self.stepper, names)
-
-    def refuse_unfit(self) -> None:
-        """A minimiser may have reached a capacity of zero."""
-        try:
-            _ = self.stepper.capacity
-        except EnergyError as error:
-            raise NonFiniteError(str(error)) from error
 
 
 class OfGaussRadau:
@@ -283,9 +254,6 @@ class OfGaussRadau:
     def tangents(self, names: Sequence[str]) -> Tangents:
         return OneDirection(RadauTangents(self.stepper, names))
 
-    def refuse_unfit(self) -> None:
-        refuse_massless(self.stepper.motions, self.stepper.potential)
-
 
 class OfProgram:
     """Runs of a program of maps and slopes."""
@@ -308,17 +276,6 @@ class OfProgram:
 
     def tangents(self, names: Sequence[str]) -> Tangents:
         return OneDirection(ProgramTangents(self.stepper, names))
-
-    def refuse_unfit(self) -> None: ...
-
-
-def refuse_massless(motions: Sequence[Motion], potential: Potential) -> None:
-    """Raise `NonFiniteError` for an inertia of zero, which a minimiser may have reached."""
-    for motion in motions:
-        try:
-            inertia(motion, potential)
-        except EnergyError as error:
-            raise NonFiniteError(str(error)) from error
 
 
 def derivation(stepper: DifferentiableStepper) -> Derivation:

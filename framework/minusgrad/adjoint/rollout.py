@@ -22,7 +22,7 @@ from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..steppers.holds import Holds
 from ..steppers.stepper import DifferentiableStepper, Stepper
-from .backward import RunAdjoint, potentials_of
+from .backward import RunAdjoint, owner, potentials_of
 from .derivation import Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
@@ -31,7 +31,8 @@ from .storage_plan import Plan
 class Rollout:
     """A run of an integrator: so many steps from the present fields, with losses of the states on its way.
 
-    Every evaluation starts from the present fields and restores them. `budget`: bytes for the states stored
+    Every evaluation starts from the present fields at the present time, without memory of earlier steps, and
+    restores them; steps of losses count from there. `budget`: bytes for the states stored
     for the reverse pass (`plan`). A run that is not finite has the value NaN, and `trouble` says why.
     Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a stepper
     whose runs have no derivative (`Stepper.differentiable`).
@@ -69,17 +70,8 @@ class Rollout:
     def writes(self) -> tuple[float, ...]:
         """The inputs of the value, as numbers that differ after every write (`Potential.writes`)."""
         one = self.stepper
-        potentials = [p for p in (one.potential, one.lagrangian, one.dissipation) if p is not None]
-        potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
-        known, names = one.potential.fields, one.weights
-        total = sum(potential.writes for potential in potentials)
-        total += one.constraints.writes if one.constraints else 0
-        if one.magnetic:
-            names |= one.magnetic.potential.reads.intersection(known)  # not its own arrays
-            total += sum(part.writes for part in one.magnetic.potential.parts.values())
-        names |= {field.name for field in one.moving}
-        total += one.holds.numbers.writes
-        return one.dt, one.t0, total + sum(known[name].array.writes for name in sorted(names))
+        of_losses = sum(loss.potential.writes for loss in self.losses if isinstance(loss, Loss))
+        return one.dt, one.time, one.writes + of_losses
 
     @property
     def potentials(self) -> list[Potential]:
@@ -110,8 +102,7 @@ class Rollout:
 
     def value(self) -> float:
         """L, by a forward run."""
-        with self._from_here():
-            return self._guarded(self._loss_forward)
+        return self._guarded(self._loss_forward)
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
         """L and dL/d(name): initial fields, masses among them, parameters "term.argument", "hold.number".
@@ -119,13 +110,22 @@ class Rollout:
         Of the shape of the field, in its precision, or of the parameter's values, in f64; NaN where L is NaN.
         The derivative by a held component is zero.
         """
-        with self._from_here():
+        found: dict[str, np.ndarray] = {}
+
+        def run() -> float:
             back = self._adjoint(names)
-            value = self._guarded(lambda: self._forward_and_reverse(back))
-        found = {n: back.found(n) for n in names}
-        if not math.isfinite(value):
-            found = {n: np.full_like(values, math.nan) for n, values in found.items()}
-        return value, found
+            value = self._forward_and_reverse(back)
+            found.update({n: back.found(n) for n in names})
+            return value
+
+        value = self._guarded(run)
+        return value, found if math.isfinite(value) else {n: self._unknown(n) for n in names}
+
+    def _unknown(self, name: str) -> np.ndarray:
+        """NaN in the shape of a derivative. Raises `EnergyError` for a name without one."""
+        if (of := owner(self.stepper, name)) is not None:
+            return np.full(of.shape(name), math.nan)
+        return np.full_like(self.stepper.potential.fields[name].values, math.nan)
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """Sum over observed steps of J' l'' J, (P, P): J: the tangents of these states along P directions.
@@ -143,7 +143,7 @@ class Rollout:
         together = beside.size is not None and len(groups) == 1
         if not together:
             self._refuse_large(len(directions))
-        self._derivation.refuse_unfit()
+        self._refuse_unfit()
         with self._from_here():
             self._derivation.begin()
             if together:
@@ -165,6 +165,7 @@ class Rollout:
         `direction`: by the names that `evaluate` takes. Raises as `curvature` does.
         """
         beside = self._beside(list(direction))
+        self._refuse_unfit()
         with self._from_here():
             self._derivation.begin()
             beside.start([direction])
@@ -284,7 +285,7 @@ class Rollout:
     ) -> None:
         """Record a block on the tape, and the derivatives of the losses at its steps."""
         recorded = back.stepper
-        recorded.dt = self.stepper.dt
+        recorded.clock = self.stepper.clock
         self._restore(recorded, self._state(self.stepper))
         recorded.begin_tape(first)
         for stop in self._stops(first, end):
@@ -331,7 +332,7 @@ class Rollout:
         return total
 
     def _time(self, step: int) -> float:
-        return self.stepper.t0 + step * self.stepper.dt
+        return float(self.stepper.times(step))
 
     # Storage
 
@@ -366,8 +367,8 @@ class Rollout:
             with ExitStack() as data:
                 for loss in self.losses:
                     data.enter_context(loss.unchanged())
-                self.stepper.rewind()
-                self.stepper.holds.place(self.stepper.t0)
+                self.stepper.count_from_here()
+                self.stepper.holds.place(self.stepper.time)
                 self.stepper.potential.fields.list_afresh()
                 self.stepper.evaluate()
                 data.enter_context(self.stepper.potential.fields.images_held())
@@ -384,12 +385,20 @@ class Rollout:
             field.set(state[f"fields/{field.name}"])
         one.restore(dict(state))
 
+    def _refuse_unfit(self) -> None:
+        """Raise `NonFiniteError` for a state without a step, which a minimiser may have reached."""
+        try:
+            self.stepper.refuse_unfit()
+        except EnergyError as error:
+            raise NonFiniteError(str(error)) from error
+
     def _guarded(self, run: Callable[[], float]) -> float:
         """The loss of a run; NaN for one that is not finite, with the reason in `trouble`."""
         self.trouble = ""
         try:
-            self._derivation.refuse_unfit()
-            return run()
+            self._refuse_unfit()
+            with self._from_here():
+                return run()
         except (NonFiniteError, UnsolvedStepError) as error:
             self.trouble = str(error)
             return math.nan

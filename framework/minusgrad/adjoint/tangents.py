@@ -112,7 +112,8 @@ class Sensitivity:
         """Advance the state and its tangent by `steps` steps."""
         if self._many is not None and steps:
             self._put_parameters()
-            self._many(steps, float(self.stepper.step), self.stepper.t0, self.stepper.dt)
+            one = self.stepper
+            self._many(steps, float(one.step - one.since), one.t0, one.dt)
         else:
             self._put_strength()
             for step in range(steps):
@@ -160,7 +161,7 @@ class Sensitivity:
             KeplerDrift: lambda move: self._launch_kepler_drift(move, step),
             Forces: self._launch_forces,
         }
-        self._time = one.t0 + step * one.dt
+        self._time = one.times(step)
         for move in one.scheme.moves:
             rule(rules, move, "tangent")(move)
 
@@ -194,7 +195,7 @@ class Sensitivity:
 
     def _arrive(self, move: Drift, step: int) -> None:
         one = self.stepper
-        self._time = one.t0 + (step + one.scheme.ends[move.number]) * one.dt
+        self._time = one.times(step + one.scheme.ends[move.number])
         one.holds.place(self._time)
         self._place(self._time)
 

@@ -159,6 +159,7 @@ class Simulation:
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
         self._set_clock()
+        self._share_the_time()
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
         self._refuse_a_stepper_that_forgets()
@@ -334,6 +335,16 @@ class Simulation:
                     " twice; leave it out"
                 )
             self.stepper.begin_at(self.initial.time)
+
+    def _share_the_time(self) -> None:
+        """Let energies that are evaluated without a time take the present one; flows have a duration."""
+        flows = self.magnetic.potential if self.magnetic else None
+        for potential in self.potentials:
+            if potential is not flows:
+                potential.clock = self._present_time
+
+    def _present_time(self) -> float:
+        return self.stepper.time
 
     def _refuse_unread(self) -> None:
         """Refuse fields of a state of arrays that nothing reads; blocks of other distributions may do so."""
@@ -751,6 +762,10 @@ class Simulation:
         """
         self._restore_parameters(snapshot.under("parameters"))
         job.restore(self, snapshot, changed)
+        try:
+            self.stepper.refuse_unfit()
+        except EnergyError as error:
+            raise CheckpointError(f"the checkpoint's fields do not serve: {error}") from None
 
     def _restore_parameters(self, saved: dict[str, np.ndarray]) -> None:
         """Set the parameters that were written before a state was saved; the others as in the scene."""

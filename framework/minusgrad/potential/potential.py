@@ -50,7 +50,8 @@ class Potential:
         potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
         potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
 
-    All is computed at the present values of the fields and parameters, and in their units. `terms` and
+    All is computed at the present values of the fields and parameters, in their units, and at the time t:
+    where none is given, the present time of its simulation, or 0 (`now`). `terms` and
     `maps` are by name, `parts` are both (of a repeated map only the last sweep), `chain` the maps in order,
     `map_outputs` the fields that they write, `kernels` the compiled code of each term and map. `frozen`: map
     outputs that none of `maps` writes keep their values. Among `maps` there may be slopes (`Slope`), whose
@@ -98,6 +99,8 @@ class Potential:
         self.scattered = False
         self._presumed: tuple[int, float, dict[str, float]] | None = None
         self.kernels: dict[str, Any] = {}
+        self.clock: Callable[[], float] | None = None
+        """Gives the present time of the simulation that it belongs to."""
         self._compile()
 
     def __repr__(self) -> str:
@@ -187,7 +190,14 @@ class Potential:
 
         slopes = {n: slope.over(fields, twins) for n, slope in self.slopes.items()}
         maps = [slopes[n] if n in slopes else twin(part) for n, part in self.chain.parts.items()]
-        return Potential(fields, [twin(part) for part in self.terms.values()], maps, frozen=True)
+        made = Potential(fields, [twin(part) for part in self.terms.values()], maps, frozen=True)
+        made.clock = partial(float, self.now)
+        return made
+
+    @property
+    def now(self) -> float:
+        """The time t where none is given: the present one of its simulation, of a copy that of its making."""
+        return 0.0 if self.clock is None else self.clock()
 
     @property
     def reads(self) -> set[str]:
@@ -241,11 +251,12 @@ class Potential:
 
     # Value
 
-    def refresh(self, t: float = 0.0) -> None:
+    def refresh(self, t: float | None = None) -> None:
         """Rebuild elements that are out of date, then recompute the map outputs from the present fields.
 
         Every evaluation begins with it. Elements see the map outputs of the refresh before.
         """
+        t = self.now if t is None else t
         if self._images is not None:
             self._images.follow()
         if self._changing:
@@ -292,8 +303,9 @@ class Potential:
         """True if no term's elements are ever rebuilt, so that a kernel may take several steps."""
         return not self._changing
 
-    def by_term(self, t: float = 0.0) -> dict[str, float]:
+    def by_term(self, t: float | None = None) -> dict[str, float]:
         """The energy of each term at time t, by name; summed in fixed order in double precision."""
+        t = self.now if t is None else t
         if self._presumed and self._presumed[:2] == (self.writes, t):
             return dict(self._presumed[2])
         self.refresh(t)
@@ -306,22 +318,24 @@ class Potential:
         """
         self._presumed = self.writes, t, dict(energies)
 
-    def value(self, t: float = 0.0) -> float:
+    def value(self, t: float | None = None) -> float:
         """U at the present fields and parameters, and at time t."""
         return sum(self.by_term(t).values())
 
-    def magnitude(self, t: float = 0.0) -> float:
+    def magnitude(self, t: float | None = None) -> float:
         """Sum of |u| over the elements (pairs: over the targets): the scale of the rounding in U."""
+        t = self.now if t is None else t
         self.refresh(t)
         return sum(self.kernels[name].magnitude(t) for name in self.terms)
 
-    def by_element(self, name: str, t: float = 0.0) -> np.ndarray:
+    def by_element(self, name: str, t: float | None = None) -> np.ndarray:
         """The energy of each element of a term, (E,) in f64; of pairs, for each target i with all j < i.
 
         Raises `EnergyError` for an unknown name, a map, and a staged term.
         """
         if not isinstance(self._validation.kernels(name), TermKernels) or name in self.maps:
             raise EnergyError(f"'{name}': is no sum of element energies; use by_term")
+        t = self.now if t is None else t
         self.refresh(t)
         kernels = self.kernels[name]
         assert isinstance(kernels, TermKernels)
@@ -329,7 +343,7 @@ class Potential:
 
     # Derivatives
 
-    def gradient(self, wrt: str, t: float = 0.0) -> np.ndarray:
+    def gradient(self, wrt: str, t: float | None = None) -> np.ndarray:
         """dU/d(wrt): the shape of the field (in its precision), or of the argument's values (in f64).
 
         Raises `EnergyError` for a name without a derivative.
@@ -340,7 +354,7 @@ class Potential:
         self.gradient_into({wrt: out}, t)
         return storage.host(out).copy()
 
-    def product(self, tangents: Mapping[str, Any], wrt: str, t: float = 0.0) -> np.ndarray:
+    def product(self, tangents: Mapping[str, Any], wrt: str, t: float | None = None) -> np.ndarray:
         """The change of dU/d(wrt) along tangents: sum over b of d2U/(d(wrt) d(b)) times the tangent of b.
 
         `tangents`: by name, each of the shape of the field, or of the argument's values; "t": a number. The
@@ -361,7 +375,9 @@ class Potential:
         self.sweep(DerivativeRequest(product={wrt: out}, tangents=stored), t)
         return storage.host(out).copy()
 
-    def hessian(self, wrt: str | Sequence[str], t: float = 0.0, project: str | None = None) -> "csr_matrix":
+    def hessian(
+        self, wrt: str | Sequence[str], t: float | None = None, project: str | None = None
+    ) -> "csr_matrix":
         """d2U/(d(wrt) d(wrt)), sparse (CSR) and in f64; of several fields over all of them, in their order.
 
         Row of a number: the first row of its field + node * components + component. `project`: first make
@@ -372,38 +388,42 @@ class Potential:
 
         Raises `EnergyError` where it is no sum over elements (fields that maps read, stages), or too large.
         """
+        t = self.now if t is None else t
         self.refresh(t)
         return self._hessians.matrix(wrt, t, project)
 
     def element_hessians(
-        self, term: str, wrt: str | Sequence[str], t: float = 0.0, project: str | None = None
+        self, term: str, wrt: str | Sequence[str], t: float | None = None, project: str | None = None
     ) -> np.ndarray:
         """The Hessian of each element of a term, (E, m, m) in f64, rows by (field, slot, component).
 
         Of pairs, of each two nodes i < j, in the order (0, 1), (0, 2), ...; `project` and errors as in
         `hessian`.
         """
+        t = self.now if t is None else t
         self.refresh(t)
         return self._hessians.elements(term, wrt, t, project)
 
-    def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
+    def gradient_into(self, targets: Mapping[str, Any], t: float | None = None) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
         self._swept_into(targets, t, value=False)
 
-    def seconds(self, fields: Iterable[str], t: float = 0.0) -> float:
+    def seconds(self, fields: Iterable[str], t: float | None = None) -> float:
         """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
+        t = self.now if t is None else t
         request = DerivativeRequest(gradient={name: self._output(name) for name in fields})
         plan = self.plan(request, {})
         kernels = {n: k for n, k in self.kernels.items() if isinstance(k, TermKernels)}
         times = [kernels[n].seconds(part, t) for n, part in plan.requests.items() if n in kernels]
         return sum(times) + self.chain.seconds(t)
 
-    def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
+    def evaluate_into(self, targets: Mapping[str, Any], t: float | None = None) -> float:
         """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
         return self._swept_into(targets, t, value=True).value
 
-    def rate(self, t: float = 0.0) -> float:
+    def rate(self, t: float | None = None) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
+        t = self.now if t is None else t
         if self.uses_time:
             self._update_adjoints(t)
         if any(self.chain.parts[n].uses_time for n in (*self.slopes, *self.chain.staged)):
@@ -411,7 +431,7 @@ class Potential:
         summed = self.terms | self.maps
         return sum(self.kernels[name].rate(t) for name, part in summed.items() if part.uses_time)
 
-    def sweep(self, request: DerivativeRequest, t: float = 0.0) -> Derivatives:
+    def sweep(self, request: DerivativeRequest, t: float | None = None) -> Derivatives:
         """Any of U, gradients, and their changes along tangents, one kernel for each term.
 
         The request is by names of this potential. Its arrays of fields, made by `storage.allocate`, are
@@ -419,6 +439,7 @@ class Potential:
         `EnergyError` for a name without a derivative, an array that is given twice, and changes of staged
         energies.
         """
+        t = self.now if t is None else t
         if self.fields.box_name in request.gradient or self.fields.box_name in request.product:
             return self._swept_with_box(request, t)
         return self._swept(request, request.key({*request.gradient, *request.product}), t)
@@ -451,8 +472,9 @@ class Potential:
                 values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return total
 
-    def _swept_into(self, targets: Mapping[str, Any], t: float, value: bool) -> Derivatives:
+    def _swept_into(self, targets: Mapping[str, Any], t: float | None, value: bool) -> Derivatives:
         """U, if `value`, and gradients; into arrays of NumPy without a kernel of their own."""
+        t = self.now if t is None else t
         key = (value, *targets)
         if (lent := self._lent.get(key)) is None and self._lends(targets):
             lent = self._lent[key] = LentTargets(self.fields, value, tuple(targets))
@@ -489,13 +511,16 @@ class Potential:
         """True if the derivatives of a request depend on map outputs, which are then recomputed."""
         return not request.seeds or self._reads_outputs
 
-    def map_output_tangents(self, tangents: Mapping[str, Any], t: float = 0.0) -> dict[str, np.ndarray]:
+    def map_output_tangents(
+        self, tangents: Mapping[str, Any], t: float | None = None
+    ) -> dict[str, np.ndarray]:
         """The tangents of the map outputs that change along `tangents`, by field, in its shape.
 
         Tangents that no map reads are ignored. Raises `EnergyError` as `product` does.
         """
         if not self.map_outputs:
             return {}
+        t = self.now if t is None else t
         self.refresh(t)
         owners = {*self.maps, *self._parts_of_slopes()}
         known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in owners}

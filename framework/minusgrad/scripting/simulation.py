@@ -26,6 +26,7 @@ from ..errors import UserError, unknown
 from ..files.checkpoint import Snapshot
 from ..potential.followed_images import other_images
 from ..scene import document
+from ..steppers.timed.time_stepper import TimeStepper
 from . import energies_at_hand, scene_text
 from .callbacks import Callback, Calls, Changes, Written, called, checked, every
 from .scene_tables import SceneTables
@@ -146,6 +147,8 @@ class Simulation(simulation.Simulation):
 
     @dt.setter
     def dt(self, dt: float) -> None:
+        if not isinstance(self.stepper, TimeStepper):
+            raise UserError(f"stepper '{self.stepper.name}': has no time step, got dt = {dt:g}; leave it out")
         self.stepper.dt = dt
 
     @property

@@ -36,7 +36,6 @@ Small systems take many steps in one kernel. Every sub-step stores its state to 
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -76,7 +75,8 @@ from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
 from .timed.heat_bath import Bath
-from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
+from .timed.inertias import inertia
+from .timed.motion_stepper import Memory, MotionStepper
 
 SUBSTEPS = 1024
 """The most parts that a step whose constraints are not solved is divided into."""
@@ -143,6 +143,7 @@ class Integrator(MotionStepper):
             _refuse_with_constraints(barostat, magnetic)
             scheme = scheme.constrained()
         self.scheme, self.magnetic, self.constraints = scheme, magnetic, constraints
+        self.forward = bath is not None or barostat is not None
         self._start_clock(dt, t0)
         fields = potential.fields
         self.inertia = {m.position: inertia(m, potential) for m in motions}
@@ -258,7 +259,7 @@ class Integrator(MotionStepper):
         return self
 
     def with_tape(self, tape: Tape | MoveTape) -> "Integrator":
-        """An integrator of the same fields that records on a tape, with its clock at the start.
+        """An integrator of the same fields that records on a tape, which begins at the present time.
 
         With constraints it is a `MoveTape`, and the fields fulfil them.
         """
@@ -267,7 +268,7 @@ class Integrator(MotionStepper):
             self.motions,
             self.scheme,
             self.dt,
-            self._origin,
+            self.time,
             self.holds,
             self.dissipation,
             tape,
@@ -287,29 +288,11 @@ class Integrator(MotionStepper):
         if self.cell:
             self.cell.before = self.since
 
-    def _checked(self, dt: float, now: float) -> float:
-        """A dt by which the fields can move, and the clock at the time `now`."""
-        dt, least = float(dt), float(np.finfo(self.potential.fields.dtype).smallest_normal)
-        if not (math.isfinite(dt) and abs(dt) >= least):
-            given = "less" if _is_subnormal(dt) else f"{dt:g}"
-            raise EnergyError(
-                f"dt: must be finite and at least {least:.3g} in size, the smallest normal number of"
-                f" {self.potential.fields.precision}, got {given}; choose other units or a larger dt"
-            )
-        refuse_lost(dt, now)
-        return dt
-
     @property
-    def inputs(self) -> tuple[float, ...]:
-        clock = (self.time,) if self.works else ()
-        kept = self.constraints.writes + self._inertia_writes if self.constraints else 0
-        own = sum([array.writes for array in self._own]) + self.holds.numbers.writes
-        return self.potential.writes, kept, own, *clock
-
-    @property
-    def _inertia_writes(self) -> int:
-        """How often inertias that constraints weigh with were overwritten."""
-        return sum(self.potential.fields[name].array.writes for name in self.weights)
+    def dt_sizes(self) -> tuple[float, float]:
+        """Those of normal numbers of the fields: kernels take others for zero."""
+        known = np.finfo(self.potential.fields.dtype)
+        return float(known.smallest_normal), float(known.max)
 
     def give_back_start(self) -> None:
         """Be where the start was given, before it was moved onto constraints (`Start.give_back`)."""
@@ -380,6 +363,7 @@ class Integrator(MotionStepper):
         self._put(state)
         self.restore_clock(state)
         if self._constrained:
+            self._constrained.projections.weigh()
             self._begin(self.time)
         self.mark()
 
@@ -530,10 +514,6 @@ class Integrator(MotionStepper):
             self._given_start = Start(self._constrained.projections, self.time)
         self.evaluate()
 
-    def take_parameters(self, names: Sequence[str]) -> None:
-        if self._constrained:
-            self._constrained.projections.weigh()
-
     def draw_as(self, seed: int) -> None:
         if self.bath:
             self.bath.draw_as(seed)
@@ -662,40 +642,3 @@ def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> 
             raise EnergyError(
                 f"barostat: has no rule for {what}; leave them out, or use a stepper at constant volume"
             )
-
-
-def _is_subnormal(number: float) -> bool:
-    """By its bits: once an engine runs, the processor takes such numbers for zero."""
-    bits, least = np.array([abs(number), np.finfo(np.float64).smallest_normal]).view(np.int64)
-    return bool(0 < bits < least)
-
-
-def inertia(motion: Motion, potential: Potential) -> Any:
-    """The array of inertias: one for each node, or a single one.
-
-    Raises `EnergyError` for zero inertia, and for a velocity or inertia that does not fit the position.
-    """
-    x, v = (potential.fields[name] for name in (motion.position, motion.velocity))
-    if v.shape != x.shape:
-        raise EnergyError(f"'{x.name}' has shape {list(x.shape)}, its velocity '{v.name}' {list(v.shape)}")
-    if not isinstance(motion.inertia, str):
-        values = np.array([motion.inertia], x.dtype)
-        refuse_massless(f"'{x.name}'", values)
-        return storage.allocate(values)
-    inertia = potential.fields[motion.inertia]
-    if inertia.shape != (len(x),):
-        raise EnergyError(
-            f"inertia '{inertia.name}' has shape {list(inertia.shape)}; '{x.name}' needs [{len(x)}]"
-        )
-    refuse_massless(f"'{x.name}'", inertia.values)
-    return inertia.array
-
-
-def refuse_massless(what: str, inertia: np.ndarray) -> None:
-    """Raise `EnergyError` for an inertia that is not above 0 and finite, with its node."""
-    if (bad := np.flatnonzero(~((inertia > 0) & np.isfinite(inertia)))).size:
-        raise EnergyError(
-            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no acceleration that"
-            " an energy could give; give it a positive one, such as 1e-20 of the largest for a body that moves"
-            " no other, and hold nodes that should stay ([[hold]])"
-        )

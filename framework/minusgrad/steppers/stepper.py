@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ class DifferentiableStepper(Protocol):
     step: int
     dt: float
     t0: float
+    since: int
     potential: Potential
     holds: Holds
     motions: tuple[Motion, ...]
@@ -51,8 +53,16 @@ class DifferentiableStepper(Protocol):
 
     def begin_tape(self, first: int) -> None: ...
 
-    def rewind(self) -> None:
-        """Set the clock to step 0, at the time where the stepper began."""
+    clock: Any
+
+    def times(self, steps: Any) -> Any: ...
+
+    def count_from_here(self) -> None: ...
+
+    @property
+    def writes(self) -> int: ...
+
+    def refuse_unfit(self) -> None: ...
 
     def advance(self, n: int) -> None: ...
 
@@ -107,9 +117,9 @@ class Stepper:
     components included. `motions` are the fields that move in time, with velocity and inertia; a minimiser
     has none.
 
-    A stepper that keeps numbers computed at the present fields gives `inputs` (what they depend on), calls
-    `update` before it uses them, and `mark` after it computed them: then a field, parameter or datum that was
-    written between two steps is noticed.
+    A stepper that keeps numbers computed at the present fields `watches` the `inputs` of a step, calls
+    `update` before it uses these numbers, and `mark` after it computed them: then everything that was written
+    between two steps is noticed, and judged as at the start (`refuse_unfit`).
     """
 
     kind: str = ""
@@ -118,6 +128,9 @@ class Stepper:
     """Attributes that cannot be set after construction, because kernels were compiled for them."""
     optional: ClassVar[frozenset[str]] = frozenset()
     """Names that only some of its states have: `restore` has a value for a state without them."""
+
+    watches: bool = False
+    """True if it keeps numbers from step to step, which a write between two steps makes stale."""
 
     _marked: Any = None
 
@@ -170,9 +183,33 @@ class Stepper:
     # Writes between steps
 
     @property
+    def writes(self) -> int:
+        """How often the inputs of a step were overwritten: fields that it reads or moves, inertias, the box,
+        parameters, data and elements of all energies, constraints, numbers of holds. It only grows."""
+        return sum([one.writes for one in self._counters])
+
+    @cached_property
+    def _counters(self) -> list[Any]:
+        """Everything that a step reads and others may write; each counts its `writes`."""
+        fields = self.potential.fields
+        energies = [p for p in (self.potential, self.lagrangian, self.dissipation) if p is not None]
+        energies += [self.magnetic.potential] if self.magnetic else []
+        read = set().union(*(one.reads for one in energies), self.weights, {f.name for f in self.moving})
+        if self.constraints is not None:
+            read |= self.constraints.reads
+        read |= {fields.box_name} if fields.box_name else set()
+        arrays = [fields[name].array for name in sorted(read.intersection(fields) - fields.derived)]
+        parts = {id(part): part for one in energies for part in one.parts.values()}
+        kept = [self.constraints] if self.constraints is not None else []
+        return [*arrays, *parts.values(), *kept, self.holds.numbers]
+
+    @property
     def inputs(self) -> Any:
         """The inputs of `gradient`, as a value that differs after every write; None: not watched."""
-        return None
+        return (self.writes,) if self.watches else None
+
+    def refuse_unfit(self) -> None:
+        """Raise `EnergyError` for present values that no step can begin with, such as a mass of zero."""
 
     @property
     def stale(self) -> bool:
@@ -186,9 +223,10 @@ class Stepper:
     def update(self) -> None:
         """Recompute the gradient if it is stale; held components are set to their prescribed values first.
 
-        Steps, `state` and `gradient` begin with it.
+        Steps, `state` and `gradient` begin with it. Raises as `refuse_unfit` does.
         """
         if self.stale:
+            self.refuse_unfit()
             self.holds.place(self.time)
             self.evaluate()
 

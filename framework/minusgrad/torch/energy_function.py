@@ -77,6 +77,7 @@ class Energy(guests.Lasting):
                 if argument not in term.fields and argument in Input.held(term):
                     self._inputs[name] = Input(self._potential, name)
                     self.guests[name] = Guest(name, self._inputs[name].start.shape, precision)
+        self._time = self._potential.now
         if self._potential.uses_time:
             self.guests["t"] = Guest("t", (), precision)
         self._into, self._along = (
@@ -96,7 +97,7 @@ class Energy(guests.Lasting):
         if name not in self.guests:
             raise guests.strange(name, self.guests)
         if name == "t":
-            return guests.tensor(0.0, self._precision)
+            return guests.tensor(self._time, self._precision)
         values = self._inputs[name].start if name in self._inputs else storage.host(self._seats[name])
         return guests.tensor(values, self.guests[name].dtype)
 
@@ -222,7 +223,7 @@ class Energy(guests.Lasting):
             one.put(given.get(name))
         if BOX in given and (box := self._potential.fields[BOX]).check is not None:
             box.check(guests.numbers(given[BOX]))
-        return Visit(seats, given["t"].item() if "t" in given else 0.0)
+        return Visit(seats, given["t"].item() if "t" in given else self._time)
 
 
 class Visit:

@@ -10,9 +10,11 @@ import torch
 from ..adjoint.members.run_lanes import RunLanes
 from ..engine import storage
 from ..engine.members.text_survey import NotWideError
-from ..errors import NonFiniteError, UserError
+from ..errors import EnergyError, NonFiniteError, UserError
 from ..potential.term_kernels import TermKernels
 from ..steppers.integrator import Integrator
+from ..steppers.timed.inertias import refuse_massless
+from ..steppers.timed.time_stepper import Clock
 from . import tensors as guests
 from .members import Members
 from .term_input import Input
@@ -22,11 +24,20 @@ KEPT = 4
 
 
 class LaneRuns:
-    """The runs of batches. one: the integrator; inputs: its parameters by name; steps: of a run, and `seen`
-    those whose states are asked for; memory: bytes of tapes.
+    """The runs of batches. one: the integrator; start: its clock where they begin; inputs: its parameters
+    by name; steps: of a run, and `seen` those whose states are asked for; memory: bytes of tapes.
     """
 
-    def __init__(self, one: Any, inputs: Mapping[str, Any], steps: int, seen: Sequence[int], memory: int):
+    def __init__(
+        self,
+        one: Any,
+        start: Clock,
+        inputs: Mapping[str, Any],
+        steps: int,
+        seen: Sequence[int],
+        memory: int,
+    ):
+        self._start = start
         self._one, self._inputs, self._steps, self._seen, self._memory = one, inputs, steps, seen, memory
         self._made: dict[tuple[int, frozenset[str]], RunLanes] = {}
         self._possible = isinstance(one, Integrator) and not one.holds.fields
@@ -41,7 +52,9 @@ class LaneRuns:
                 del self._made[next(iter(self._made))]
             try:
                 own = [self._array(name) for name in sorted(members.own)]
-                self._made[key] = RunLanes(self._one, members.count, own, self._steps, self._memory)
+                self._made[key] = RunLanes(
+                    self._one, self._start, members.count, own, self._steps, self._memory
+                )
             except NotWideError:
                 self._possible = False
                 return None
@@ -62,7 +75,10 @@ class LaneRuns:
             run.arrays.put(fields[name].array, np.broadcast_to(values, (run.count, *values.shape)))
         for name in sorted(members.own):
             if name in fields:
-                run.arrays.put(fields[name].array, guests.numbers(given[name]))
+                rows = guests.numbers(given[name])
+                if name in self._one.weights:
+                    self._refuse_massless(name, rows, members)
+                run.arrays.put(fields[name].array, rows)
                 continue
             array = self._array(name)
             for k in range(run.count):
@@ -87,6 +103,16 @@ class LaneRuns:
     ) -> dict[str, np.ndarray]:
         """dL/d(name) of each member, from dL/d(states)."""
         return run.gradients(wanted, self._seen, {n: guests.numbers(one) for n, one in slopes.items()})
+
+    def _refuse_massless(self, name: str, rows: np.ndarray, members: Members) -> None:
+        """Raise `NonFiniteError` for a member with a mass that is not above 0, as a run of it alone does."""
+        moved = next(m.position for m in self._one.motions if m.inertia == name)
+        for k in members:
+            with members.named(k):
+                try:
+                    refuse_massless(f"'{moved}'", rows[k])
+                except EnergyError as error:
+                    raise NonFiniteError(f"the run: {error}") from None
 
     def _refuse_exploded(self, run: RunLanes) -> None:
         if not (finite := run.lanes.finite()).all():

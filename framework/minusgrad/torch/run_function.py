@@ -67,7 +67,8 @@ class Run(guests.Lasting):
             if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
                 raise TensorError(f"observe: steps must be whole numbers of at least 0, got {step!r}")
         self._last = observe is None
-        one.holds.place(one.t0)
+        self._clock = one.clock
+        one.holds.place(one.time)
         self._moving = tuple(dict.fromkeys(field.name for field in one.moving))
         steps_seen = sorted({steps} if observe is None else set(observe))
         if observe is not None and list(observe) != steps_seen:
@@ -84,7 +85,7 @@ class Run(guests.Lasting):
         self._inputs |= {name: HoldInput(one.holds.numbers, name) for name in one.holds.numbers.names}
         for name, given in self._inputs.items():
             self.guests[name] = Guest(name, given.start.shape, self._precision)
-        self._lanes = LaneRuns(one, self._inputs, steps, steps_seen, memory) if lanes else None
+        self._lanes = LaneRuns(one, self._clock, self._inputs, steps, steps_seen, memory) if lanes else None
 
     @guests.eager
     def __call__(
@@ -161,7 +162,8 @@ class Run(guests.Lasting):
         return [collected.tensor(n, self._precision) for n in wanted]
 
     def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
-        """Set every field and parameter to its given value, or to its default."""
+        """Set the clock, and every field and parameter to its given value, or to its default."""
+        self._one.clock = self._clock
         for name, start in self._fields.items():
             values = guests.numbers(given[name]) if name in given else start
             self._one.potential.fields[name].set(values)
@@ -178,7 +180,7 @@ class Run(guests.Lasting):
 
     def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
         """Raises `TensorError` for held components away from their prescribed positions."""
-        self._one.holds.place(self._one.t0)
+        self._one.holds.place(self._one.time)
         for name in (n for n in self._moving if n in given):
             placed, wanted = self._one.potential.fields[name].values, guests.numbers(given[name])
             same = (placed == wanted) | (np.isnan(placed) & np.isnan(wanted))  # NaN is reported by the run

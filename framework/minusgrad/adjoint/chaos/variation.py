@@ -70,7 +70,7 @@ class Variation:
         here = self.stepper.step
         with self._undone():
             self._restore(self.saved)
-            self._derivation.refuse_unfit()
+            self.stepper.refuse_unfit()
             self._beside.start([self.tangent])
             self._beside.advance(here - self.stepper.step)
             (along,) = self._beside.along

@@ -59,7 +59,7 @@ class ConstrainedAdjoint(ProjectionAdjoint):
 
     def finish(self) -> None:
         """The kicks at the start, and the projections onto it."""
-        self._forces(self.tape.start, self.stepper.t0)
+        self._forces(self.tape.start, self.stepper.times(0))
         self.begun(*self.start)
 
     # The moves of a step

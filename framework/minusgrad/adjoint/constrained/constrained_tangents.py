@@ -61,7 +61,7 @@ class ConstrainedTangents(ProjectionTangents):
         recorded = self._recorded
         tape = recorded.move_tape
         assert tape
-        recorded.dt = one.dt
+        recorded.clock = one.clock
         for _ in range(steps):
             step = one.step
             recorded.recall(one.memory())

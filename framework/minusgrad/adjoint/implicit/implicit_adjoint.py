@@ -60,11 +60,12 @@ class ImplicitAdjoint(ComponentAdjoint):
         z = self._carried[A] / components.masses(one.inertia)
         components.write(self.tape.start[0], components.positions)
         components.write(self.tape.start[1], components.velocities)
-        one.holds.place(one.t0)
-        x -= self._pulled(one.potential, components.positions, z, one.t0, components.positions)
+        start = one.times(0)
+        one.holds.place(start)
+        x -= self._pulled(one.potential, components.positions, z, start, components.positions)
         if one.dissipation:
             names = components.velocities
-            x -= self._pulled(one.dissipation, names, z, one.t0, components.positions)
+            x -= self._pulled(one.dissipation, names, z, start, components.positions)
             v -= self._again(one.dissipation, components.velocities)
         self._weigh(-z * self.tape.start[2])
         self._parts.put(self.adjoints, x, v)

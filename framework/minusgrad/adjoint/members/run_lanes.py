@@ -19,6 +19,7 @@ from ...errors import EnergyError, MiscompiledError
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes
+from ...steppers.timed.time_stepper import Clock
 from ..backward import Backward, potentials_of
 from ..derivation import derivation
 from ..losses import ObservedStates
@@ -35,12 +36,15 @@ Rows = dict[str, np.ndarray]
 class RunLanes:
     """Members of an integrator, which begin at the fields in `arrays` and take `steps` steps.
 
-    own: the arrays in which members differ. budget: bytes of tapes. Raises `NotWideError` where there are no
-    lanes for its steps, or for their adjoints.
+    start: the clock of the integrator where they begin. own: the arrays in which members differ. budget:
+    bytes of tapes. Raises `NotWideError` where there are no lanes for its steps, or for their adjoints.
     """
 
-    def __init__(self, stepper: Integrator, count: int, own: Iterable[Any], steps: int, budget: int):
+    def __init__(
+        self, stepper: Integrator, start: Clock, count: int, own: Iterable[Any], steps: int, budget: int
+    ):
         self.stepper, self.steps, self.count = stepper, steps, count
+        self._start = start.counted_from_here()
         self.arrays, self._own = MemberArrays(count, stepper.potential.fields.dtype), [*own]
         self.lanes = IntegratorLanes(stepper, count, self._own, self.arrays)
         self._derivation = derivation(stepper)
@@ -50,9 +54,9 @@ class RunLanes:
         self._recorded: tuple[Integrator, IntegratorLanes] | None = None
 
     def begin(self) -> None:
-        """Set the clock to step 0, and compute the forces of all members at their present fields."""
-        self.stepper.rewind()
-        self.lanes.evaluate(self.stepper.t0)
+        """Be at step 0, and compute the forces of all members at their present fields."""
+        self.stepper.clock = self._start
+        self.lanes.evaluate(self.stepper.time)
 
     def advance(self, step: int) -> None:
         """Run on to a step."""
@@ -98,13 +102,13 @@ class RunLanes:
         """Run a block of steps on the tape."""
         recorded, lanes = self._taped()
         lanes.restore(state)
-        recorded.rewind()
+        recorded.clock = self.stepper.clock
         recorded.step = first
         assert recorded.tape
         recorded.tape.first = first
         for name, tape in recorded.tape.positions.items():
             self.arrays.copy(tape, recorded.potential.fields[name].array)
-        lanes.advance(first, end - first)
+        lanes.advance(first - recorded.since, end - first)
         recorded.step = end
 
     def _taped(self) -> tuple[Integrator, IntegratorLanes]:
@@ -140,6 +144,7 @@ class RunLanes:
             storage.store(array, self.arrays.row(array, row))
         seen = ObservedStates(one.potential.fields, tuple(slopes), [steps])
         seen.slopes = {n: values[0] for n, values in slopes.items()}
+        one.clock = self._start
         _, wanted = Rollout(one, [seen], steps).evaluate(names)
         for array, values in kept:
             storage.store(array, values)
@@ -183,11 +188,11 @@ class AdjointLanes:
             one = self._recorded
             assert one.tape
             first = last - steps
-            self._many(steps, float(first), one.t0, one.dt, first - one.tape.first)
+            self._many(steps, float(first - one.since), one.t0, one.dt, first - one.tape.first)
 
     def finish(self) -> None:
         """The end of the way back, at the initial state."""
-        self._end(self._recorded.t0, 0)
+        self._end(float(self._recorded.times(0)), 0)
 
     def add(self, slopes: Mapping[str, np.ndarray]) -> None:
         """Add the derivatives of a loss by the present fields, (count, ...) each."""

@@ -55,6 +55,7 @@ class FirstStep:
 
     def __init__(self, stepper: Evolution, rng: np.random.Generator):
         self._stepper = stepper.with_tape(StateTape(stepper.moving, 1))
+        self._start = self._stepper.clock
         self._potential, self._fields = stepper.potential, stepper.potential.fields
         read = (self._potential.reads | set(stepper.updates)) - self._fields.derived
         names = [n for n in arguments(self._potential) if n not in self._potential.time_steps]
@@ -145,7 +146,7 @@ class FirstStep:
         return found
 
     def _begin(self) -> None:
-        self._stepper.rewind()
+        self._stepper.clock = self._start
         self._stepper.begin_tape(0)
 
     def _record(self) -> bool:
@@ -162,7 +163,7 @@ class FirstStep:
 
     def _recall(self, before: Values) -> None:
         self.put(before)
-        self._stepper.rewind()
+        self._stepper.clock = self._start
 
 
 def _size(values: np.ndarray) -> float:

@@ -21,7 +21,7 @@ from ...engine import memory
 from ...errors import EnergyError, UserError
 from ...potential.followed_images import other_images
 from ...scene.ensemble_table import VaryTable
-from ...steppers.integrator import refuse_massless
+from ...steppers.timed.inertias import refuse_massless
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .points import Points

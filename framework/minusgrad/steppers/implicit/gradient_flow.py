@@ -11,7 +11,7 @@ where U is quadratic its matrix is the same in every step, and so are its factor
 are at their prescribed values at the end of the step.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class GradientFlow(TimeStepper):
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
     fixed = frozenset({"potential", "capacities", "scheme", "holds"})
+    watches = forward = True
 
     def __init__(
         self,
@@ -90,9 +91,6 @@ class GradientFlow(TimeStepper):
         shares = {n: _capacity(self.potential, n, c) for n, c in self.capacities.items()}
         return FreeComponents(self.potential.fields, shares, self.holds)
 
-    def take_parameters(self, names: Sequence[str]) -> None:
-        self.free = self._shares()
-
     @property
     def moving(self) -> list[Field]:
         """The fields that flow."""
@@ -104,20 +102,11 @@ class GradientFlow(TimeStepper):
         return {c for c in self.capacities.values() if isinstance(c, str)}
 
     @property
-    def inputs(self) -> tuple[float, ...]:
-        clock = (self.time,) if self.potential.uses_time or self.holds.moving else ()
-        return self.potential.writes, self.holds.numbers.writes, *clock
-
-    @property
     def solver_used(self) -> str:
         return self.solver.used
 
-    def _checked(self, dt: float, now: float) -> float:
-        if not (np.isfinite(dt) and dt > 0.0) or now + dt == now:
-            raise EnergyError(
-                f"dt: must be positive and above the rounding of the time, got {dt:g}; correct it"
-            )
-        return float(dt)
+    def refuse_unfit(self) -> None:
+        _ = self.capacity
 
     def _clock_changed(self) -> None:
         """BDF2's coefficients are those of equal steps: after another dt it begins again."""
@@ -262,10 +251,10 @@ class GradientFlow(TimeStepper):
         return self
 
     def with_tape(self, tape: FlowTape) -> "GradientFlow":
-        """A stepper of the same fields that records on a tape, with its clock at the start."""
+        """A stepper of the same fields that records on a tape, which begins at the present time."""
         scheme, solver = self._made
         one = GradientFlow(
-            self.potential, self.capacities, self.dt, scheme, self._origin, self.holds, solver, tape
+            self.potential, self.capacities, self.dt, scheme, self.time, self.holds, solver, tape
         )
         one.kind = self.kind
         return one

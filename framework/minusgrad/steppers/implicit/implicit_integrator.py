@@ -23,11 +23,11 @@ from ...potential.potential import Potential
 from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
 from ..holds import Holds
-from ..integrator import inertia
 from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..timed.divided_steps import DividedSteps
+from ..timed.inertias import inertia
 from ..timed.motion_stepper import MotionStepper
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
@@ -79,6 +79,7 @@ class ImplicitIntegrator(MotionStepper):
         _refuse(potential, motions, scheme, magnetic, substeps)
         self.potential, self.motions, self.scheme = potential, tuple(motions), scheme
         self.conserves, self.damps = scheme.conserves, not scheme.conserves
+        self.forward = self.damps
         self.substeps, self.tape, self._solver_name = substeps, tape, solver
         self._start_clock(dt, t0)
         fields = potential.fields
@@ -102,13 +103,6 @@ class ImplicitIntegrator(MotionStepper):
         self.recall(before)
 
     # The stepper's interface
-
-    @property
-    def inputs(self) -> tuple[float, ...]:
-        clock = (self.time,) if self.works else ()
-        lost = self.dissipation.writes if self.dissipation else 0
-        own = sum(field.array.writes for field in self.moving) + self.holds.numbers.writes
-        return self.potential.writes, lost, own, *clock
 
     @property
     def work(self) -> float:
@@ -300,13 +294,13 @@ class ImplicitIntegrator(MotionStepper):
         return self
 
     def with_tape(self, tape: SubstepTape) -> "ImplicitIntegrator":
-        """An integrator of the same fields that records on a tape, with its clock at the start."""
+        """An integrator of the same fields that records on a tape, which begins at the present time."""
         one = ImplicitIntegrator(
             self.potential,
             self.motions,
             self.scheme,
             self.dt,
-            self._origin,
+            self.time,
             self.holds,
             self.dissipation,
             None,

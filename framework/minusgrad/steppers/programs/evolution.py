@@ -130,11 +130,6 @@ class Evolution(TimeStepper):
         for name in self.potential.time_steps:
             self.potential.set_parameter(name, self.dt)
 
-    def _checked(self, dt: float, now: float) -> float:
-        if not np.isfinite(dt):
-            raise EnergyError(f"dt: must be finite, got {dt:g}; correct it")
-        return float(dt)
-
     # Steps
 
     @property
@@ -237,8 +232,8 @@ class Evolution(TimeStepper):
         return self
 
     def with_tape(self, tape: StateTape) -> "Evolution":
-        """The same program, recording on a tape, with its clock at the start."""
-        one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds, tape)
+        """The same program, recording on a tape, which begins at the present time."""
+        one = Evolution(self.potential, self.updates, self.dt, self.time, self.holds, tape)
         one.kind = self.kind
         return one
 

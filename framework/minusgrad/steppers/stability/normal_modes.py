@@ -22,7 +22,7 @@ from ...errors import EnergyError
 from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ..holds import Holds
-from ..integrator import inertia
+from ..timed.inertias import inertia
 from .constrained_modes import TangentSpace
 from .exact_hessian import exact_hessian
 from .free_components import FreeComponents

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from ...energies.fields import Field
 from ...engine import storage
-from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
+from ...errors import NonFiniteError, RunFailedError, UnsolvedStepError
+from .inertias import inertia
 from .time_stepper import TimeStepper
 
 Memory = tuple[dict[str, Any], list[Any]]
@@ -17,26 +16,16 @@ Memory = tuple[dict[str, Any], list[Any]]
 class MotionStepper(TimeStepper):
     """Moves fields with velocities and inertia in time (`Stepper.motions`)."""
 
-    @property
-    def works(self) -> bool:
-        """True if the potential depends on time, supports move, or constraints are driven."""
-        driven = self.constraints is not None and self.constraints.uses_time
-        return self.potential.uses_time or self.holds.moving or driven
+    watches = True
 
     @property
     def moving(self) -> list[Field]:
         """Positions and velocities."""
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
-    def _checked(self, dt: float, now: float) -> float:
-        """A dt between 1e-100 and 1e100 in size that changes the time `now`."""
-        dt = float(dt)
-        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
-            raise EnergyError(
-                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
-            )
-        refuse_lost(dt, now)
-        return dt
+    def refuse_unfit(self) -> None:
+        for motion in self.motions:
+            inertia(motion, self.potential)
 
     def memory(self) -> Memory:
         """A copy of the state and the fields, for `recall`; on the device where they are on one."""
@@ -83,9 +72,3 @@ class MotionStepper(TimeStepper):
     def _state(self) -> dict[str, Any]:
         """`state`, with the forces as they are."""
         raise NotImplementedError
-
-
-def refuse_lost(dt: float, now: float) -> None:
-    """Raise `EnergyError` for a time step that does not change the time `now`."""
-    if now + dt == now:
-        raise EnergyError(f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt")

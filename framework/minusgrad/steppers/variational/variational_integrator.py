@@ -118,12 +118,6 @@ class VariationalIntegrator(MotionStepper):
     # The stepper's interface
 
     @property
-    def inputs(self) -> tuple[float, ...]:
-        own = (self.potential, self.lagrangian, *([self.dissipation] if self.dissipation else []))
-        writes = [one.writes for one in own] + ([self.constraints.writes] if self.constraints else [])
-        return *writes, sum(field.array.writes for field in self.moving) + self.holds.numbers.writes
-
-    @property
     def works(self) -> bool:
         return super().works or self.lagrangian.uses_time
 
@@ -192,6 +186,9 @@ class VariationalIntegrator(MotionStepper):
         self.impulses = np.zeros_like(self.impulses)
         if t is None or t == self.time:
             self.mark()
+
+    def refuse_unfit(self) -> None:
+        self.refuse_singular()
 
     def refuse_singular(self, t: float | None = None) -> None:
         """Raise `EnergyError` for a singular mass matrix at the present fields, at time t."""
@@ -425,14 +422,14 @@ class VariationalIntegrator(MotionStepper):
         return self
 
     def with_tape(self, tape: ActionTape) -> "VariationalIntegrator":
-        """An integrator of the same fields that records on a tape, with its clock at the start."""
+        """An integrator of the same fields that records on a tape, which begins at the present time."""
         one = VariationalIntegrator(
             self.potential,
             self.lagrangian,
             self.motions,
             self.dt,
             self.order,
-            self._origin,
+            self.time,
             self.holds,
             self.dissipation,
             None,

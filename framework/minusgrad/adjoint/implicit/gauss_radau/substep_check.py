@@ -31,7 +31,7 @@ class FirstSubsteps(FirstStep):
         one = self.stepper
         before = one.memory()
         try:
-            one.rewind()
+            one.count_from_here()
             one.evaluate()
             self._lengths = [substep.h for substep in one.advance_recorded(self._lengths)]
             return {n: self._fields[n].values.copy() for n in self._weights}

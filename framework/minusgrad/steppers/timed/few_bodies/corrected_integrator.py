@@ -109,7 +109,7 @@ class CorrectedIntegrator(Integrator):
     def _apply(self, rows: Integrator) -> None:
         """Take the moves of a corrector once, and the forces at their end."""
         rows.dt = self.dt
-        rows.rewind()
+        rows.count_from_here()
         rows.mark()  # they begin with a drift: no forces are read
         rows.advance(1)
         for name, array in self._forces.items():

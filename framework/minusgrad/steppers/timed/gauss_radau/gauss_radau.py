@@ -25,10 +25,10 @@ from ....potential.potential import Potential
 from ....potential.velocity_terms import refuse_velocities
 from ...holds import Holds
 from ...implicit.moving_components import MovingComponents
-from ...integrator import inertia
 from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
 from ...stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..inertias import inertia
 from ..motion_stepper import Memory, MotionStepper
 from .close_pairs import ClosePairs
 from .radau_cases import may_move, refuse_unknown
@@ -112,12 +112,6 @@ class GaussRadau(MotionStepper):
     # The stepper's interface
 
     @property
-    def inputs(self) -> tuple[float, ...]:
-        lost = self.dissipation.writes if self.dissipation else 0
-        own = sum(field.array.writes for field in self.moving)
-        return self.potential.writes, lost, own, *((self.time,) if self.works else ())
-
-    @property
     def balance(self) -> dict[str, float]:
         """work and dissipated: those that potential and dissipation change."""
         found = {"work": self._code.number("work")} if self.works else {}
@@ -183,12 +177,12 @@ class GaussRadau(MotionStepper):
         return self
 
     def with_tape(self, tape: RadauTape) -> "GaussRadau":
-        """A stepper of the same fields that records on a tape, with its clock at the start."""
+        """A stepper of the same fields that records on a tape, which begins at the present time."""
         one = GaussRadau(
             self.potential,
             self.motions,
             self.dt,
-            self._origin,
+            self.time,
             self.tolerance,
             self.holds,
             self.dissipation,
