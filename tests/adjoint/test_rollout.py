@@ -320,7 +320,7 @@ def _data(loss: Loss) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("begun", [0, 5])
 def test_every_question_leaves_all_as_it_was(begun, launches):
-    """Also of a run that has gone on: each begins at the present fields, at the time t0."""
+    """Also of a run that has gone on: each begins at the present fields, at the present time."""
     rollout = judged(line(), budget=9000)
     rollout.stepper.advance(begun)
     before, every = bits(rollout), names(rollout.stepper)

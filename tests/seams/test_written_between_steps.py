@@ -266,7 +266,7 @@ FORWARD = ("langevin", "implicit_euler", "bdf2")
 def test_time_steps_are_judged_as_at_the_start(kind: str, dt: float) -> None:
     sim = system(kind, stepper=STEPPERS[kind], friction=False)
     sim.step(2)
-    with pytest.raises(EnergyError, match=r"^dt: must be (above 0|between .* in size), got "):
+    with pytest.raises(EnergyError, match=r"^dt: must be between .* in size, got .*; choose another dt"):
         sim.dt = dt
     assert sim.dt == 0.05
     sim.step(1)

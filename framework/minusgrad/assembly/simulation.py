@@ -233,7 +233,7 @@ class Simulation:
         """Remarks for the user about the initial state."""
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
         on_device = devices.remark(), self.stepper.device_remark(runtime.arch())
-        own = (self.stepper.remark(self.scene.run.steps), *on_device)
+        own = (self.stepper.remark(self.scene.run.steps), self.stepper.order_remark, *on_device)
         cut = [jump_remark(*one, self.potential, self.units) for one in self._cut_sharply]
         return [*self.starting.remarks, *cut, *outside, *filter(None, own)]
 

@@ -129,6 +129,7 @@ class Simulation(simulation.Simulation):
         """What was written between steps so far: the step, the names, and the values of numbers."""
         self.running = False
         """Whether a run takes its steps, whose writes are not those of the user."""
+        self._warned = False
         self.changes = Changes(self)
         for one in checked(callbacks):
             self._call(one)
@@ -185,6 +186,7 @@ class Simulation(simulation.Simulation):
         Raises `NonFiniteError` as a run does, and `CallbackError` that names the step.
         """
         self.notice()
+        self._warn_of_the_order()
         last = self.stepper.step + n
         while (now := self.stepper.step) < last and self.stepper.outcome is None:
             due = min([last, *(now - now % one.n + one.n for one in self.called)])
@@ -196,6 +198,12 @@ class Simulation(simulation.Simulation):
             self.changes.mark()
             if self.stepper.step == now:
                 break
+
+    def _warn_of_the_order(self) -> None:
+        """Once: a run says it among its remarks."""
+        if not self._warned and (text := self.stepper.order_remark):
+            warnings.warn(text, stacklevel=3)
+        self._warned = True
 
     def notice(self) -> None:
         """Note what was written since the last step, so that it is saved and journalled."""

@@ -251,6 +251,17 @@ class Integrator(MotionStepper):
         orbit = shortest_orbit(self.potential, self.motions, RESOLVED * abs(self.dt))
         return orbit.remark(self.dt) if orbit else ""
 
+    @property
+    def order_remark(self) -> str:
+        """That friction lowers the order of the scheme."""
+        if not self.friction or self.scheme.order <= 2:
+            return ""
+        return (
+            f"stepper '{self.name}': with friction ([[dissipation]]) its steps are of order 2 in dt, got a"
+            f" scheme of order {self.scheme.order}; leapfrog has order 2 for fewer forces, gauss_radau keeps"
+            " order 15"
+        )
+
     def differentiable(self) -> "Integrator":
         """Itself. Raises `EnergyError` where a move of its step has no adjoint."""
         for move in self.scheme.moves:
@@ -436,6 +447,8 @@ class Integrator(MotionStepper):
         for _ in range(n):
             if self._single.recorder:
                 self._single.recorder.begin_step(self.step)
+            if self.tape:
+                self._single.row = self.step - self.tape.first
             self._single.step(self.step - self.since, self.t0, self.dt)
             self.step += 1
 

@@ -8,7 +8,9 @@
     blanes_moan_rkn4, ..._rkn6       SRKN_6^b and SRKN_11^b there, for kinetic energies p^2 / 2m
 
 Blanes and Moan's rows are no compositions of leapfrogs: their orders need exact flows of both parts, so that
-constraints and magnetic fields, which have symmetric ones, are refused with them.
+constraints and magnetic fields, which have symmetric ones, are refused with them. Friction acts before and
+after all of a step, by the explicit midpoint rule: with it every scheme is of order 2 at most. Within the
+leapfrogs it would have to act backwards in time, too, where it feeds energy in, and by a symmetric rule.
 """
 
 from collections.abc import Sequence
@@ -147,7 +149,7 @@ S6 = Scheme(
     4,
     palindrome(0.0792036964311957, 0.353172906049774, -0.0420650803577195, middle=True),
     palindrome(0.209515106613362, -0.143851773179818, middle=False),
-    "Six forces, for any two parts: order 4, smaller errors than yoshida4.",
+    "Six forces, for any two parts: order 4, with friction 2; smaller errors than yoshida4.",
 )
 S10 = Scheme(
     6,
@@ -156,13 +158,13 @@ S10 = Scheme(
         middle=True,
     ),
     palindrome(0.148816447901042, -0.132385865767784, 0.067307604692185, 0.432666402578175, middle=False),
-    "Ten forces, for any two parts: order 6, smaller errors than yoshida6.",
+    "Ten forces, for any two parts: order 6, with friction 2; smaller errors than yoshida6.",
 )
 SRKN6 = Scheme(
     4,
     palindrome(0.0829844064174052, 0.396309801498368, -0.0390563049223486, middle=True),
     palindrome(0.245298957184271, 0.604872665711080, middle=False),
-    "Six forces, for kinetic energies p^2 / 2m: order 4.",
+    "Six forces, for kinetic energies p^2 / 2m: order 4, with friction 2.",
 )
 SRKN11 = Scheme(
     6,
@@ -175,17 +177,21 @@ SRKN11 = Scheme(
         *(0.123229775946271, 0.290553797799558, -0.127049212625417, -0.246331761062075, 0.357208872795928),
         middle=True,
     ),
-    "Eleven forces, for kinetic energies p^2 / 2m: order 6.",
+    "Eleven forces, for kinetic energies p^2 / 2m: order 6, with friction 2.",
 )
 
 SCHEMES = {
     "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,), "Kick, drift: order 1."),
     "leapfrog": composed(2, [1.0], "Half kick, drift, forces, half kick: order 2."),
-    "yoshida4": composed(4, TRIPLE_JUMP, "Three leapfrogs, the middle one backwards: order 4."),
-    "yoshida6": composed(6, SOLUTION_A, "Seven leapfrogs: order 6."),
-    "yoshida8": composed(8, SOLUTION_D, "Fifteen leapfrogs: order 8."),
-    "mclachlan8": composed(8, FIFTEEN, "Fifteen leapfrogs of shorter steps: order 8."),
-    "kahan_li8": composed(8, SEVENTEEN, "Seventeen leapfrogs of still shorter steps: order 8."),
+    "yoshida4": composed(
+        4, TRIPLE_JUMP, "Three leapfrogs, the middle one backwards: order 4, with friction 2."
+    ),
+    "yoshida6": composed(6, SOLUTION_A, "Seven leapfrogs: order 6, with friction 2."),
+    "yoshida8": composed(8, SOLUTION_D, "Fifteen leapfrogs: order 8, with friction 2."),
+    "mclachlan8": composed(8, FIFTEEN, "Fifteen leapfrogs of shorter steps: order 8, with friction 2."),
+    "kahan_li8": composed(
+        8, SEVENTEEN, "Seventeen leapfrogs of still shorter steps: order 8, with friction 2."
+    ),
     "blanes_moan4": S6,
     "blanes_moan6": S10,
     "blanes_moan_rkn4": SRKN6,

@@ -77,6 +77,8 @@ class SingleMoves:
             timed = moves.potential.uses_time and plain
             self._rates = BoundKernel(tasks(Code.joined(moves.rates())), "t", "h") if timed else None
         self.tape = TapeKernels(moves.tape) if moves.tape else None
+        self.row = 0
+        """That of the next step on the tape, counted in steps."""
         self.recorder: MoveRecorder | None = None
 
     def begin(self, number: int, t0: float, dt: float) -> None:
@@ -127,7 +129,7 @@ class SingleMoves:
 
     def _half_friction(self, move: HalfFriction) -> None:
         if self.tape and self.tape.velocities:
-            self.tape.velocities(self._steps_on_tape * 2 + move.number)
+            self.tape.velocities(self.row * 2 + move.number)
         self.half_friction()
 
     def _kick_and_work(self, move: Kick) -> None:
@@ -148,21 +150,16 @@ class SingleMoves:
     def _drift_and_record(self, move: Drift) -> None:
         self.drift(move)
         if self.tape:
-            self.tape.positions(self._steps_on_tape * len(self.scheme.drifts) + move.number + 1)
+            self.tape.positions(self.row * len(self.scheme.drifts) + move.number + 1)
 
     def _turning_drift_and_record(self, move: Drift) -> None:
         """A drift that changes velocities, which a tape then has from before it."""
         if self.tape and self.tape.turned:
-            self.tape.turned(self._steps_on_tape * len(self.scheme.drifts) + move.number)
+            self.tape.turned(self.row * len(self.scheme.drifts) + move.number)
         self._drift_and_record(move)
 
     def _forces(self, move: Forces) -> None:
         self.forces(self.time)
-
-    @property
-    def _steps_on_tape(self) -> int:
-        assert self.moves.tape
-        return self.number - self.moves.tape.first
 
     # Moves
 

@@ -295,6 +295,11 @@ class Stepper:
         return ""
 
     @property
+    def order_remark(self) -> str:
+        """A warning that its order is lower in this scene than by its name; empty where it is not."""
+        return ""
+
+    @property
     def weights(self) -> set[str]:
         """The inertias of the nodes that a step moves."""
         return {m.inertia for m in self.motions if isinstance(m.inertia, str)}

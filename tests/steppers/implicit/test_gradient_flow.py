@@ -195,7 +195,7 @@ def test_after_a_step_that_fails_bdf2_goes_on_with_the_values_before_it(monkeypa
         ),
         (
             lambda of, u: GradientFlow(u, {"T": 1.0}, dt=-1.0),
-            "dt: must be positive and above the rounding of the time, got -1; correct it",
+            "dt: must be above 0, got -1: 'GradientFlow' goes forward in time alone; give a positive one",
         ),
         (
             lambda of, u: GradientFlow(u, {"T": 1.0}, 1.0, holds=Holds(of, (Hold("all", "T", range(2)),))),

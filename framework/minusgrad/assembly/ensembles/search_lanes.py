@@ -56,6 +56,7 @@ class SearchLanes(OneAfterAnother):
             elif not proven:
                 proven = True
                 lanes.verify(row)
+        self._shown = None
         self.ends = {}
         self._mark(np.flatnonzero(finite))
 

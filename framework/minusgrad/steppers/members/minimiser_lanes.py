@@ -316,19 +316,23 @@ class MinimiserLanes:
     # Verification
 
     def verify(self, row: int) -> None:
-        """Compare U and dU/dx of a member, whose other numbers are in the template, with the template's.
+        """Compare U and dU/dx of a member, which is in the template, with the template's.
 
-        At displaced positions, where no forces balance. Raises `MiscompiledError`.
+        At displaced positions, where no forces balance; the template is then at the member again. Raises
+        `MiscompiledError`.
         """
         objective, rng = self.search.objective, np.random.default_rng(0)
-        x = self._x(np.array([row]))
-        x = x + rng.uniform(-DISPLACEMENT, DISPLACEMENT, x.shape) * (np.abs(x).max() or 1.0)
+        here = self._here(np.array([row]))
+        x = here.x + rng.uniform(-DISPLACEMENT, DISPLACEMENT, here.x.shape) * (np.abs(here.x).max() or 1.0)
         there = self._evaluated(self.variables.scaled(x), np.array([row]))
         self.variables.put(there.x[0])
         wanted = self.search.evaluate_at(there.z[0])
         eps = np.finfo(self.whole.dtype).eps
         off = np.abs(there.slope[0] - wanted.slope) <= TOLERANCE * eps * np.abs(wanted.slope).max()
         size = TOLERANCE * eps * objective.magnitude(self.search.t)
+        self.variables.put(here.x[0])
+        objective.evaluate_into(self.search.gradient.arrays, self.search.t)
+        self.search.mark()
         if wanted.finite and not (off.all() and abs(there.energy[0] - wanted.energy) <= size):
             far = np.abs(there.slope[0] - wanted.slope).max()
             raise MiscompiledError(

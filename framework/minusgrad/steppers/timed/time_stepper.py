@@ -67,15 +67,15 @@ class TimeStepper(Stepper):
         """A time step of a size and a sign that serve. Raises `EnergyError` for another one."""
         dt, (least, most) = float(dt), self.dt_sizes
         given = "less" if _is_subnormal(dt) else f"{dt:g}"
-        if self.forward and not dt > 0.0:
-            raise EnergyError(
-                f"dt: must be above 0, got {given}: '{self.name}' goes forward in time alone; give a"
-                " positive one"
-            )
         if not least <= abs(dt) <= most:
             raise EnergyError(
-                f"dt: must be between {least:.3g} and {most:.3g} in size, got {given}; choose another unit"
-                " of time, or another dt"
+                f"dt: must be between {least:.3g} and {most:.3g} in size, got {given}; choose another"
+                " dt, or another unit of time"
+            )
+        if self.forward and dt < 0.0:
+            raise EnergyError(
+                f"dt: must be above 0, got {dt:g}: '{self.name}' goes forward in time alone; give a"
+                " positive one"
             )
         return dt
 
