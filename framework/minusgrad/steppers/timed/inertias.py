@@ -40,6 +40,6 @@ def refuse_massless(what: str, inertia: np.ndarray) -> None:
     if (bad := np.flatnonzero(~((inertia >= least) & np.isfinite(inertia)))).size:
         raise EnergyError(
             f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no acceleration that"
-            " an energy could give; give it a positive one, such as 1e-20 of the largest for a body that moves"
-            " no other, and hold nodes that should stay ([[hold]])"
+            " an energy could give; give it a positive one, such as 1e-20 of the largest for a body that"
+            " moves no other, and hold nodes that should stay ([[hold]])"
         )
