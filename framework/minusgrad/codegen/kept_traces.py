@@ -6,16 +6,19 @@ same derivation is repeated: it finds the nodes that exist. So their numbers, an
 follow from the purpose alone, in whatever order a process works.
 
 Energies are compared by what they compute, not by their names: by the code of the function and everything
-that it reads (`captured_values`), or, where that cannot be known, by the graph of a new trace.
+that it reads (`captured_values`), or, where that cannot be known, by the graph of a new trace. A bound energy
+has a snapshot of its function; if this reads what cannot be copied, and its graph changes, it is refused.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from operator import is_
+from weakref import WeakKeyDictionary
 
 from ..energies.local_map import LocalMap
 from ..energies.roles import Linear, Role
 from ..energies.term import Term
+from ..errors import EnergyError
 from ..symbolic.captured_values import captured_values
 from ..symbolic.operation import Operation
 from ..symbolic.operations import OPERATIONS
@@ -32,6 +35,7 @@ class KeptTraces:
         self.most_nodes = most_nodes
         self._traces: OrderedDict[Hashable, Trace] = OrderedDict()
         self._rules: list[Operation] = []
+        self._bound: WeakKeyDictionary[Callable, dict[Hashable, Hashable]] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self._traces)
@@ -59,6 +63,7 @@ class KeptTraces:
         if known is None:
             new = of_term(term, simplify)
             known = _structure(new)
+            self._refuse_changed(term, simplify, known)
         key = (known, _declaration(term), purpose, simplify)
         if key not in self._traces:
             self._traces[key] = of_term(term, simplify) if new is None else new
@@ -66,6 +71,22 @@ class KeptTraces:
                 self._traces.popitem(last=False)
         self._traces.move_to_end(key)
         return self._traces[key]
+
+    def hold(self, term: Term) -> None:
+        """Trace an energy that reads what cannot be compared: from now on other values are refused."""
+        energy = term.energy
+        if captured_values(energy.function) is None:
+            self.of_term(term, "value")
+
+    def _refuse_changed(self, term: Term, simplify: bool, structure: Hashable) -> None:
+        """Raise `EnergyError` if a function that was bound once has another graph now."""
+        known = self._bound.setdefault(term.energy.function, {})
+        if known.setdefault((_declaration(term), simplify), structure) != structure:
+            raise EnergyError(
+                f"energy '{term.energy.name}': a value that its function reads has changed since it was"
+                " bound, got an object that cannot be copied; bind it again, or copy the value to a number or"
+                " an array"
+            )
 
 
 def _declaration(term: Term) -> Hashable:

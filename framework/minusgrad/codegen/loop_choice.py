@@ -36,6 +36,7 @@ from .windows.scatter_loops import WindowLoops
 
 def loops_of_energy(term: Term) -> Emitter:
     """The loops of an energy. From here on a tree in a periodic box has the images that it reaches."""
+    KEPT.hold(term)
     if isinstance(term.elements, NearPairs):
         image_sums.settle(term)
     if listed_lanes.suits(term):
@@ -53,6 +54,7 @@ def loops_of_energy(term: Term) -> Emitter:
 
 def loops_of_map(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
     """The loops of a map; `adjoints`: fields like its outputs, by the names of these."""
+    KEPT.hold(term)
     if not term.grid:
         if stencil_lane_loops.suits(term):
             return StencilLanes(term, adjoints)

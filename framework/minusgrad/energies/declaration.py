@@ -9,6 +9,7 @@ from ..elements.element_kind import NODE, ElementKind, Over, kind_of
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Time
+from .written.plain_function import plain_function
 
 BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
@@ -67,7 +68,7 @@ def declared(
     name: str, function: Callable, over: Over, roles: Mapping[str, Role | Linear], what: str = "energy"
 ) -> tuple[str, FunctionType, Over, dict[str, Role], dict[str, Linear]]:
     """A checked declaration: the first five fields of a `LocalEnergy`."""
-    plain = inspect.unwrap(function)
+    plain = plain_function(function, f"{what} '{name}'")
     arguments = list(inspect.signature(plain).parameters)
     if strange := [a for a, role in roles.items() if not isinstance(role, Role | Linear)]:
         kind = type(roles[strange[0]]).__name__

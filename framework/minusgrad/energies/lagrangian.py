@@ -11,12 +11,14 @@ its momentum map (Noether 1918, Nachr. Ges. Wiss. Goettingen, 235):
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from ..elements.element_kind import Over
 from ..elements.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
+from ..symbolic.snapshots import snapshot
 from .declaration import declared, identifier, known_symmetries
 from .local_energy import LocalEnergy, followed
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity
@@ -32,6 +34,11 @@ class Lagrangian(LocalEnergy):
 
     rates: Mapping[str, str] = field(hash=False, default_factory=dict, kw_only=True)
     generators: Mapping[str, Callable] = field(hash=False, default_factory=dict, kw_only=True)
+
+    def frozen(self) -> Self:
+        """The same with snapshots of its function and of its generators."""
+        generators = {name: snapshot(one) for name, one in self.generators.items()}
+        return replace(super().frozen(), generators=generators)
 
 
 def lagrangian(

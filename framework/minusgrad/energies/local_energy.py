@@ -17,9 +17,9 @@ function is a density of F alone.
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from ..errors import EnergyError
 from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
+from ..symbolic.snapshots import snapshot
 from .declaration import declared, declared_edges, known_symmetries
 from .fields import Hold
 from .pairs.cutoff import Cutoff
@@ -154,6 +155,10 @@ class LocalEnergy(Declaration):
     def claim(self) -> str:
         """The first line of the docstring."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
+
+    def frozen(self) -> Self:
+        """The same with a snapshot of its function: the values that it reads stay as they are now."""
+        return replace(self, function=snapshot(vars(self)["function"]))
 
     def of_role(self, role: type[Role]) -> dict[str, Any]:
         """The arguments of one role, in the function's order."""

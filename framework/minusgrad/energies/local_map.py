@@ -18,10 +18,10 @@ the gradient of the local energy lambda_p f with lambda = dU/dy.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -30,9 +30,11 @@ from ..elements.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
+from ..symbolic.snapshots import snapshot
 from .declaration import MAP_KEYS, declared, declared_edges, identifier, refuse_block_keys
 from .local_energy import LocalEnergy, followed
 from .roles import Linear, Node, Parameter, Role, Shape, Table
+from .written.plain_function import plain_function
 
 OUTSIDE = ("cut", "refuse")
 """Treatments of windows that leave the grid: they are cut off, or the run ends with an error."""
@@ -92,6 +94,16 @@ class LocalMap(LocalEnergy):
     """A named local map; made by `local_map`. `outputs`: its results, by the declared names of fields."""
 
     outputs: Mapping[str, Output] = field(hash=False, default_factory=dict)
+
+    def frozen(self) -> Self:
+        """The same with snapshots of its function and of its window."""
+        roles = {
+            name: replace(role, window=snapshot(role.window))
+            if isinstance(role, Cell) and role.window
+            else role
+            for name, role in self.roles.items()
+        }
+        return replace(super().frozen(), roles=roles)
 
     @property
     def gives(self) -> str:
@@ -195,13 +207,21 @@ def local_map(
         outputs = _outputs(f"map '{name}'", gives, Output(unit, shape))
         windowed = any(isinstance(role, Cell) and role.window for role in roles.values())
         known_edges = declared_edges(f"map '{name}'", over, edges, windowed)
-        own, follow = declared(name, function, over, roles, "map"), followed(f"map '{name}'", over, images)
+        plain = {argument: _with_plain_window(name, role) for argument, role in roles.items()}
+        own, follow = declared(name, function, over, plain, "map"), followed(f"map '{name}'", over, images)
         made = LocalMap(*own, outputs=outputs, edges=known_edges, images=follow)
         refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
         _check_cells(made)
         return made
 
     return declare
+
+
+def _with_plain_window(name: str, role: Any) -> Any:
+    """The role with its window as a plain function."""
+    if not isinstance(role, Cell) or not callable(role.window):
+        return role
+    return replace(role, window=plain_function(role.window, f"map '{name}': its window"))
 
 
 def _outputs(what: str, gives: Any, one: Output) -> dict[str, Output]:

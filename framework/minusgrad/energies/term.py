@@ -83,7 +83,7 @@ class Term:
     @classmethod
     def of(cls, spec: TermSpec, fields: Fields) -> "Term":
         """A specification bound to fields, checked. Raises `EnergyError` naming term and argument."""
-        spec = spec.checked()
+        spec = spec.frozen().checked()
         outside = spec.way_out()
         bound = node_fields(spec, fields)
         sizes = set_sizes(spec, bound)

@@ -67,6 +67,10 @@ class TermSpec:
         """The name of the term, which begins its messages."""
         return self.name or self.energy.name
 
+    def frozen(self) -> "TermSpec":
+        """The same with snapshots of the energy's functions: constants that they read stay as they are."""
+        return replace(self, energy=self.energy.frozen())
+
     def checked(self) -> "TermSpec":
         """The same with the grid's spacing among the parameters. Raises `EnergyError` for names and grids."""
         identifier(self.label, "a term")

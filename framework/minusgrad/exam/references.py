@@ -20,6 +20,7 @@ from ..energies.local_map import LocalMap
 from ..energies.roles import Datum, Node, Parameter, Table, Time
 from ..energies.term import Term
 from ..engine import runtime, storage
+from ..symbolic.snapshots import origin
 
 Gradients = dict[str, np.ndarray]
 STEP = 1e-3
@@ -232,11 +233,14 @@ def _kernel(term: Term, arrays: dict[str, Any]) -> Any:
 
 def _function(function: FunctionType) -> Callable:
     """A function for kernels; of one that the framework wrote, what it calls is compiled as well."""
+    function = origin(function)  # whose helpers are the engine's functions
     if not function.__code__.co_filename.startswith("<minusgrad"):
         return runtime.engine().func(function)
     names = {n: function.__globals__.get(n) for n in function.__code__.co_names}
     called = {
-        n: runtime.engine().func(inner) for n, inner in names.items() if isinstance(inner, FunctionType)
+        n: runtime.engine().func(origin(inner))
+        for n, inner in names.items()
+        if isinstance(inner, FunctionType)
     }
     scope = {**function.__globals__, **called}
     return runtime.engine().func(

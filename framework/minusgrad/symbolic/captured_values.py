@@ -1,54 +1,59 @@
 """Captured values of a function: its code, and the globals and closure variables that it reads, recursively.
 
-Functions with equal captured values have equal graphs: a constant that was changed, a function that was
-defined again, and a module that was loaded again have other ones. Values are compared by their contents, at
-every call, since a list or an array may have been written to.
+Functions with equal captured values have equal graphs. Values are compared by their contents, in snapshots,
+which do not change: of one snapshot they are found once.
 """
 
-import inspect
 from collections.abc import Callable, Hashable
-from types import FunctionType, ModuleType
+from types import BuiltinMethodType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ..engine import runtime, special_functions
-from ..errors import TraceError
-from .elimination import functions as elimination
-from .rewriting import visible
+from .snapshots import CONSTANT_MODULES, OWN_FUNCTIONS, PLAIN, Attributes, Bound, is_engines, snapshot
 
-CONSTANT_MODULES = ("math", "numpy")
-"""Modules beside the engine's whose contents do not change."""
-PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 LARGEST = 1 << 16
-"""Numbers of an array that are compared at every call."""
+"""Numbers of an array that are compared."""
+KNOWN = "__minusgrad_captured__"
+"""The attribute of a snapshot with its captured values."""
 
 
 def captured_values(*functions: Callable) -> Hashable | None:
     """Equal for functions that have equal graphs; None if they read something that may change unnoticed.
 
-    Such are attributes of modules and objects.
+    Such are objects that cannot be copied, and large arrays, which are not compared.
     """
-    try:
-        return tuple([_of_function(inspect.unwrap(one), ()) for one in functions])
-    except (_UnknownError, TraceError, ValueError):  # of a cell that is empty
-        return None
+    found = [_known(snapshot(one)) for one in functions]
+    return None if None in found else tuple(found)
 
 
 class _UnknownError(Exception):
     """A value that may change without a trace."""
 
 
-def _of_function(function: Any, around: tuple[Any, ...]) -> Hashable:
+def _known(frozen: Any) -> Hashable | None:
+    """The captured values of a snapshot, which are found once."""
+    if not hasattr(frozen, KNOWN):
+        try:
+            setattr(frozen, KNOWN, _of_value(frozen, ()))
+        except _UnknownError:
+            setattr(frozen, KNOWN, None)
+    return getattr(frozen, KNOWN)
+
+
+def _of_function(function: FunctionType, around: tuple[Any, ...]) -> Hashable:
     if function in around:
         return "recursion", around.index(function)
     around = (*around, function)
     defaults = _of_value(function.__defaults__, around), _of_value(function.__kwdefaults__, around)
     annotations = tuple([(name, str(kind)) for name, kind in function.__annotations__.items()])
-    code = function.__code__
-    named = {name: value for name, value in visible(function).items() if name not in code.co_varnames}
-    read = tuple([(name, _of_value(value, around)) for name, value in sorted(named.items())])
-    return code, defaults, annotations, read
+    try:
+        cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # of a cell that is empty
+        raise _UnknownError from None
+    read = [*zip(function.__code__.co_freevars, cells, strict=True), *sorted(function.__globals__.items())]
+    named = tuple([(name, _of_value(one, around)) for name, one in read if not name.startswith("__")])
+    return function.__code__, defaults, annotations, named
 
 
 def _of_value(value: Any, around: tuple[Any, ...]) -> Hashable:
@@ -60,24 +65,35 @@ def _of_value(value: Any, around: tuple[Any, ...]) -> Hashable:
         return dict, tuple([(repr(key), _of_value(one, around)) for key, one in value.items()])
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.size <= LARGEST:
         return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, Attributes):
+        return _of_attributes(value, around)
+    if isinstance(value, Bound):
+        return Bound, *(_of_value(part, around) for part in (value.function, value.first, value.named))
+    if isinstance(value, BuiltinMethodType) and not isinstance(value.__self__, ModuleType):
+        return value.__name__, _of_value(value.__self__, around)
     if isinstance(value, ModuleType):
-        return _of_module(value)
-    home = getattr(value, "__module__", None) or type(value).__module__
-    if home.split(".")[0] in runtime.PREFIXES:
+        return ModuleType, value.__name__  # one that does not change
+    if is_engines(value):
         return _of_engine(value)
-    if home in (special_functions.__name__, elimination.__name__):
-        return value.__name__
-    function = inspect.unwrap(value) if callable(value) else None
-    if isinstance(function, FunctionType):
-        return _of_function(function, around)
+    home = getattr(value, "__module__", None) or type(value).__module__
+    if home in OWN_FUNCTIONS or home.split(".")[0] in CONSTANT_MODULES:
+        return home, getattr(value, "__name__", None) or _unknown()
+    return _of_function(value, around) if isinstance(value, FunctionType) else _unknown()
+
+
+def _of_attributes(value: Attributes, around: tuple[Any, ...]) -> Hashable:
+    if value in around:
+        return "recursion", around.index(value)
+    if not value.whole:
+        _unknown()
+    around = (*around, value)
+    kept = tuple([(name, _of_value(one, around)) for name, one in sorted(value.kept.items())])
+    own = value.of if isinstance(value.of, type) else type(value.of)
+    return Attributes, own, kept, None if value.call is own else _of_value(value.call, around)
+
+
+def _unknown() -> Any:
     raise _UnknownError
-
-
-def _of_module(module: ModuleType) -> Hashable:
-    name = module.__name__
-    if name.split(".")[0] not in (*CONSTANT_MODULES, *runtime.PREFIXES):
-        raise _UnknownError
-    return ModuleType, name
 
 
 def _of_engine(value: Any) -> Hashable:

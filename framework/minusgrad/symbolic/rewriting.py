@@ -12,7 +12,6 @@ import ast
 import builtins
 import inspect
 import sys
-import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,11 +19,11 @@ from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from ..engine import runtime, special_functions
+from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
-from .elimination import functions as elimination
 from .error_explanations import explanation, with_cure
-from .stretches import functions as stretches
+from .function_sources import parsed
+from .snapshots import OWN_FUNCTIONS, Attributes, Bound, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
 REFUSED = {
@@ -107,7 +106,7 @@ def rebind(function: Callable, namespace: Any) -> Callable:
     `math`, `types`, and `builtins` (a dict of replaced built-ins). Raises `TraceError` for statements that
     are refused.
     """
-    return Rebinder(namespace).rebind(inspect.unwrap(function))
+    return Rebinder(namespace).rebind(snapshot(function))
 
 
 def run(body: Callable, arguments: Sequence[Any]) -> Any:
@@ -214,7 +213,7 @@ class Rebinder:
         exec(rewritten.code, scope)
         body = scope[function.__code__.co_name]
         scope |= visible  # a function that calls itself, too
-        body.__defaults__ = function.__defaults__
+        body.__defaults__, body.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         return body
 
     def rewritten(self, function: Callable) -> "Rewritten":
@@ -233,12 +232,36 @@ class Rebinder:
         if path[0] in runtime.PREFIXES:
             of_engine = isinstance(value, ModuleType)
             return vars(self.namespace).get(path[-1], self.namespace) if of_engine else self._own_name(value)
-        if home in (special_functions.__name__, stretches.__name__, elimination.__name__):
+        if home in OWN_FUNCTIONS:
             return getattr(self.namespace, value.__name__)
-        function = inspect.unwrap(value) if callable(value) else None  # Quadrants wraps in objects
+        if isinstance(value, Attributes):
+            return StandIn(self, value)
+        if isinstance(value, Bound):
+            return self._bound(value)
+        if isinstance(value, (list, tuple, dict)):
+            return self._container(value)
+        function = self.function_of(value)
         if isinstance(function, FunctionType):
             return lambda *args, **named: self._called(function, *args, **named)
         return value
+
+    def function_of(self, value: Any) -> Any:
+        """The function that a call of a value runs; other values as they are."""
+        return inspect.unwrap(value) if callable(value) else value  # Quadrants wraps in objects
+
+    def _bound(self, value: Bound) -> Callable:
+        function, first, named = map(self.replaced, (value.function, value.first, value.named))
+        return lambda *args, **more: function(*first, *args, **{**named, **more})
+
+    def _container(self, value: Any) -> Any:
+        """The container with stand-ins for the functions and objects in it; itself if it has none."""
+        parts = value.values() if isinstance(value, dict) else value
+        made = [self.replaced(one) for one in parts]
+        if all(one is other for one, other in zip(made, parts, strict=True)):
+            return value
+        if isinstance(value, dict):
+            return dict(zip(value, made, strict=True))
+        return value._make(made) if hasattr(value, "_make") else type(value)(made)
 
     def _called(self, function: FunctionType, *args: Any, **named: Any) -> Any:
         self.turns.take()
@@ -255,6 +278,29 @@ class Rebinder:
             return (types.vector, types.matrix)[value.ndim - 1](*shape, self._own_name(value.dtype))
         name = value.to_string() if hasattr(value, "to_string") else type(value).__name__
         return getattr(self.namespace, name)
+
+
+class StandIn:
+    """The stand-in for a module, class or object whose attributes an energy reads."""
+
+    __slots__ = ("_attributes", "_rebinder")
+
+    def __init__(self, rebinder: Rebinder, attributes: Attributes):
+        object.__setattr__(self, "_rebinder", rebinder)
+        object.__setattr__(self, "_attributes", attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebinder.replaced(self._attributes.read(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise TypeError(f"'{name}': an energy cannot write attributes outside of it; return the value")
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        call = self._attributes.call
+        return (call if isinstance(call, type) else self._rebinder.replaced(call))(*args, **named)
+
+    def __instancecheck__(self, one: Any) -> bool:
+        return isinstance(one, self._attributes.of)
 
 
 class Types(SimpleNamespace):
@@ -306,25 +352,27 @@ _known: WeakKeyDictionary[Callable, Rewritten] = WeakKeyDictionary()
 
 def _known_source(function: Callable) -> Rewritten:
     """The function's source as energies run it, read once."""
-    if function not in _known:
-        _known[function] = rewritten(function, Rewriter)
-    return _known[function]
-
-
-def visible(function: Callable) -> dict[str, Any]:
-    """The globals and closure variables that an energy's function names. Raises `TraceError` as `rebind`."""
-    return _visible(function, _known_source(function).uses)
+    given = origin(function)
+    if given not in _known:
+        _known[given] = rewritten(function, Rewriter)
+    return _known[given]
 
 
 def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
     """The function's source, rewritten and compiled; raises `TraceError` for statements that are refused."""
     definition, file = parsed(function)
-    tree = ast.fix_missing_locations(ast.Module([rewriter(file).function(definition)], []))
+    made = rewriter(file, passes_on=_passes_on(origin(function))).function(definition)
+    tree = ast.fix_missing_locations(ast.Module([made], []))
     uses: dict[str, int] = {}
     for node in ast.walk(definition):
         if isinstance(node, ast.Name):
             uses[node.id] = min(node.lineno, uses.get(node.id, node.lineno))
     return Rewritten(compile(tree, file, "exec"), uses)
+
+
+def _passes_on(function: Callable) -> bool:
+    """True for wrappers of decorators, and functions of classes: they may pass on arguments without names."""
+    return hasattr(function, "__wrapped__") or "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
 def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
@@ -335,43 +383,6 @@ def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
     return names
 
 
-def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
-    """The definition, without decorators, docstring and the values of defaults."""
-    file = inspect.getsourcefile(function) or "<unknown>"
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except OSError:
-        raise TraceError(
-            f"'{function.__qualname__}': has no source that can be read, got a function from"
-            f" {function.__code__.co_filename}, which is no file; put it into a file, or into a cell of a"
-            " notebook"
-        ) from None
-    try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except SyntaxError:  # a lambda in the middle of a statement
-        tree = ast.Module([], [])
-    definition = tree.body[0] if tree.body else None
-    if not isinstance(definition, ast.FunctionDef):
-        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
-    ast.increment_lineno(tree, first - 1)
-    if function.__name__ == "<lambda>":
-        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
-    if definition.name != function.__code__.co_name:
-        raise TraceError(
-            f"{file}:{first}: '{function.__name__}': its file has changed since it was imported; start"
-            " Python again"
-        )
-    definition.decorator_list = []
-    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
-    definition.body = _docless(definition.body)
-    return definition, file
-
-
-def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
-    is_doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
-    return body[1:] or [ast.Pass()] if is_doc else body
-
-
 class Rewriter(ast.NodeTransformer):
     """Gives assignments Taichi's value semantics and refuses statements that an energy cannot contain."""
 
@@ -379,21 +390,33 @@ class Rewriter(ast.NodeTransformer):
     counts: ClassVar[bool] = True
     """True if turns of loops are counted."""
 
-    def __init__(self, file: str):
-        self.file = file
+    def __init__(self, file: str, passes_on: bool = False):
+        self.file, self.passes_on = file, passes_on
+        self.locals: set[str] = set()
         self.returns: ast.expr | None = None
         self.templates: set[str] = set()
         self.loops: set[str] = set()
 
     def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         arguments = definition.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        if not self.passes_on and (arguments.vararg or arguments.kwarg or arguments.kwonlyargs):
             raise self._refusal(
                 definition, "*args: Taichi has none, and no keyword-only arguments; name every argument"
             )
+        stored = [
+            n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        ]
+        self.locals = {*stored, *(one.arg for one in ast.walk(arguments) if isinstance(one, ast.arg))}
         self.returns, definition.returns = definition.returns, None
         prologue = [ast.parse("__types__ = {}").body[0]]
-        prologue += [self._argument(a) for a in (*arguments.posonlyargs, *arguments.args)]
+        prologue += [
+            self._argument(a) for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+        ]
+        for several in (arguments.vararg, arguments.kwarg):
+            if several is not None:
+                several.annotation = None
+                value = call("__copied__", ast.Name(several.arg, ast.Load()))
+                prologue.append(ast.Assign([ast.Name(several.arg, ast.Store())], value))
         for statement in prologue:
             ast.copy_location(statement, definition.body[0])
         visited = map(self.visit, definition.body)
@@ -475,6 +498,10 @@ class Rewriter(ast.NodeTransformer):
         """The assignment, and after it `a = __assign__("a", a)` for every name that it writes to."""
         statements = [node]
         for name in written(targets):
+            if name not in self.locals:
+                raise self._refusal(
+                    node, f"'{name}': is outside of the energy, which cannot write to it; return the value"
+                )
             if name in self.templates:
                 raise self._refusal(
                     node,
@@ -511,6 +538,8 @@ def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
 
     Taichi would truncate a real number that is put into an integer: refused.
     """
+    if isinstance(value, StandIn):
+        return value
     began_integer = integers.setdefault(name, is_integer(value))
     if began_integer and not is_integer(value):
         raise TypeError(f"'{name}': {TRUNCATES}, or use another name")
@@ -520,5 +549,8 @@ def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
 def copied(value: Any) -> Any:
     """A copy with value semantics: vectors, matrices, and lists of them."""
     if isinstance(value, (list, tuple)):
-        return type(value)(copied(v) for v in value)
-    return value.copy() if hasattr(value, "copy") else value
+        parts = [copied(v) for v in value]
+        return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: copied(one) for key, one in value.items()}
+    return value.copy() if hasattr(value, "copy") and not isinstance(value, StandIn) else value

@@ -1,8 +1,8 @@
 """Digests of Python functions, kernels and classes: their source, and the values that it refers to.
 
 A staged kernel, its `backward` and the methods of a stepper have no expression graph. Their digest follows
-closures, global constants and functions of the same distribution; the engine, NumPy and the standard library
-count by name, and variables that a run may change do not count.
+closures, global constants and functions of the same distribution, wrappers of decorators among them; the
+engine, NumPy and the standard library count by name, and variables that a run may change do not count.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...symbolic.snapshots import compiled_function
 from .plugin_sources import code_alone
 
 _BY_NAME = {
@@ -87,7 +88,7 @@ def _plain(value: Any) -> Any:
     """The Python function of a kernel, a method or a descriptor."""
     for name in ("__func__", "fget", "func"):
         value = getattr(value, name, value) if not isinstance(value, FunctionType) else value
-    return inspect.unwrap(value) if callable(value) else value
+    return compiled_function(value) if callable(value) else value
 
 
 def _by_name(module: str | None) -> bool:
@@ -131,7 +132,8 @@ def _of_function(function: FunctionType, seen: dict[int, Any], depth: int) -> It
 
 def _source(function: Callable) -> bytes:
     try:
-        return code_alone(textwrap.dedent(inspect.getsource(function)).encode())
+        own = getattr(function, "__code__", function)  # of a wrapper, not of what it wraps
+        return code_alone(textwrap.dedent(inspect.getsource(own)).encode())
     except (OSError, TypeError):
         code = getattr(function, "__code__", None)
         return b"" if code is None else code.co_code

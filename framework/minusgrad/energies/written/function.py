@@ -13,6 +13,7 @@ def written(name: str, source: str, scope: Mapping[str, Any]) -> FunctionType:
     """The function of this source, which `inspect` can read; `scope`: the names that it uses besides `ti`."""
     file = f"<minusgrad {name} {sha256(source.encode()).hexdigest()[:16]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"ti": runtime.engine(), "__name__": __name__, **scope}
+    engine = {"ti": runtime.engine()} if "ti." in source else {}
+    names: dict[str, Any] = {**engine, "__name__": __name__, **scope}
     exec(compile(source, file, "exec"), names)
     return names[name]

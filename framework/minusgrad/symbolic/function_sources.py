@@ -1,0 +1,75 @@
+"""Sources of Python functions: their definitions as trees, and the names that they read."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from weakref import WeakKeyDictionary
+
+from ..errors import TraceError
+
+_known: WeakKeyDictionary[Callable, tuple[frozenset[str], frozenset[str]]] = WeakKeyDictionary()
+
+
+def names_read(function: Callable) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of variables, and those of attributes and texts, in a function's source; read once.
+
+    Raises `TraceError` as `parsed`.
+    """
+    if function not in _known:
+        definition, _ = parsed(function)
+        nodes = [*ast.walk(definition)]
+        variables = [one.id for one in nodes if isinstance(one, ast.Name)]
+        attributes = [one.attr for one in nodes if isinstance(one, ast.Attribute)]
+        texts = [one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        _known[function] = frozenset(variables), frozenset([*attributes, *filter(str.isidentifier, texts)])
+    return _known[function]
+
+
+def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
+    """The definition, without decorators, docstring and the values of defaults."""
+    own = _unwrapping(function)
+    file = inspect.getsourcefile(own) or "<unknown>"
+    try:
+        lines, first = inspect.getsourcelines(own)
+    except OSError:
+        raise TraceError(
+            f"'{function.__qualname__}': has no source that can be read, got a function from"
+            f" {function.__code__.co_filename}, which is no file; put it into a file, or into a cell of a"
+            " notebook"
+        ) from None
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:  # a lambda in the middle of a statement
+        tree = ast.Module([], [])
+    definition = tree.body[0] if tree.body else None
+    if not isinstance(definition, ast.FunctionDef):
+        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
+    ast.increment_lineno(tree, first - 1)
+    if function.__code__.co_name == "<lambda>":
+        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
+    if definition.name != function.__code__.co_name:
+        raise TraceError(
+            f"{file}:{first}: '{function.__name__}': its file has changed since it was imported; start"
+            " Python again"
+        )
+    definition.decorator_list = []
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [one and ast.Constant(None) for one in definition.args.kw_defaults]
+    definition.body = _docless(definition.body)
+    return definition, file
+
+
+def _unwrapping(function: Callable) -> Callable:
+    """The function, of which `inspect` would take what it wraps, as one that wraps nothing."""
+    if not hasattr(function, "__wrapped__"):
+        return function
+    bare = FunctionType(function.__code__, {}, function.__name__, None, function.__closure__)
+    bare.__module__ = function.__module__
+    return bare
+
+
+def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
+    is_doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] or [ast.Pass()] if is_doc else body
