@@ -37,7 +37,7 @@ from .requests.request_validation import RequestValidation
 from .requests.term_request import owner
 from .slope import Slope
 from .staged.staged_term import StagedTerm
-from .term_kernels import TermKernels
+from .term_kernels import MapKernels, TermKernels
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -533,6 +533,11 @@ class Potential:
         for name, array in into.items():
             if name in found:
                 storage.store(array, storage.host(array) + storage.host(found[name]))
+
+    def ranges(self, t: float, look: bool = False) -> tuple[int, ...]:
+        """The ranges that the arguments of each term and map lie in, as numbers; see `verified_ranges`."""
+        every = (*self.kernels.values(), *self.chain.kernels.values())
+        return tuple([k.ranges.number(t, look) for k in every if isinstance(k, (TermKernels, MapKernels))])
 
     # Parameters
 

@@ -22,6 +22,7 @@ from ..engine.column_sums import ColumnSums
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
 from .hidden_inputs import HiddenInputs
+from .verified_ranges import VerifiedRanges
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """The two kinds of energy buffers."""
@@ -36,7 +37,8 @@ class TermKernels:
     def __init__(self, term: Term, emitter: Emitter):
         self.term, self.emitter, self._elements = term, emitter, term.elements
         self._launches: dict[str, tuple[BoundKernel, Any, Code]] = {}
-        self._proven: set[str] = set()
+        self._proven: set[tuple[str, int]] = set()
+        self.ranges = VerifiedRanges(term)
         self._sums: dict[int, ColumnSums] = {}
         self._emitted: dict[str, Sweep] = {}
         self._sweeps: dict[tuple, TermSweep] = {}
@@ -122,20 +124,23 @@ class TermKernels:
         code = self._sweeps[wanted.key(self.emitter.term.read)].code
         return {id(array) for array in code.arrays.values()}
 
-    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
-        """Run a kernel, and verify its output after the first launch."""
+    def _launched(
+        self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float, look: bool = False
+    ) -> None:
+        """Run a kernel, and verify its output after the first launch in a range of its arguments."""
         launch(t)
-        if launch.source in self._proven or not self.term.elements.rows:
+        proof = launch.source, self.ranges.number(t, look)
+        if proof in self._proven or not self.term.elements.rows:
             return  # a kernel of no elements is verified when there are some
-        self.emitter.swept = self._emitted.pop(launch.source, None)
+        self.emitter.swept = self._emitted.get(launch.source)
         self.emitter.verify(wanted, code, t)
-        self._proven.add(launch.source)
+        self._proven.add(proof)
 
     def _kernel(self, code: Code) -> BoundKernel:
         """The kernel of loops that were emitted last, whose graph is kept until they are verified."""
         launch = BoundKernel(code, "t")
-        if self.emitter.swept is not None and launch.source not in self._proven:
-            self._emitted[launch.source] = self.emitter.swept
+        if self.emitter.swept is not None:
+            self._emitted.setdefault(launch.source, self.emitter.swept)
         return launch
 
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
@@ -220,7 +225,7 @@ class TermKernels:
             code = self._with_short_loops(code)
             self._launches[what] = self._kernel(code), buffer, code
         launch, buffer, code = self._launches[what]
-        self._launched(launch, DerivativeRequest(value=True), code, t)
+        self._launched(launch, DerivativeRequest(value=True), code, t, look=True)
         return self._rows(buffer, summed)
 
 
@@ -281,8 +286,9 @@ class MapKernels:
         self._launch = BoundKernel(self._launched, "t")
         self.located = loops.located()
         self._locate = BoundKernel(self.located, "t") if self.located.text else None
-        self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
-        self._proven = False
+        self._along: dict[tuple, tuple[BoundKernel, Code, Any]] = {}
+        self._proven: set[tuple[int, int]] = set()
+        self.ranges = VerifiedRanges(loops.term)
         own = {a: f for a, f in loops.term.fields.items() if a in loops.map.roles}
         self._hidden = HiddenInputs(replace(loops.term, energy=loops.map, fields=own))
 
@@ -304,7 +310,13 @@ class MapKernels:
         for field in self._cleared:
             field.array.fill(0)
         self._launch(t)
-        self._proven = self._proven or self.loops.verify_forward(self._launched, {}, t)
+        self._verify(self._launched, {}, t)
+
+    def _verify(self, code: Code, tangents: Mapping[str, Any], t: float) -> None:
+        """Verify the outputs after the first launch of a code in a range of the arguments."""
+        proof = id(code), self.ranges.number(t)
+        if proof not in self._proven and self.loops.verify_forward(code, tangents, t):
+            self._proven.add(proof)
 
     def locate(self, t: float) -> None:
         """Compute the windows of elements only, which derivatives need."""
@@ -331,12 +343,10 @@ class MapKernels:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             code = self.loops.forward(tangents, into)
-            launch = BoundKernel(code, "t")
-            launch(t)
-            self.loops.verify_forward(code, tangents, t)
-            self._along[key] = launch, (tangents, into)
-            return
-        self._along[key][0](t)
+            self._along[key] = BoundKernel(code, "t"), code, (tangents, into)
+        launch, code, _ = self._along[key]
+        launch(t)
+        self._verify(code, tangents, t)
 
 
 def fill_members(term: Term, targets: Mapping[str, Any]) -> None:

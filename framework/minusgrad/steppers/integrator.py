@@ -52,6 +52,7 @@ from ..potential.constraints.constraints import Constraints
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
+from ..potential.verified_ranges import ProvenRanges
 from .constrained.choice import projections
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
@@ -187,7 +188,8 @@ class Integrator(MotionStepper):
         self._finite_numbers = FiniteNumbers([field.array for field in self.moving])
         whole = self.cell is None and (not self._constrained or self._constrained.steps_in_kernels())
         self._steps = self._kernel_of_steps() if whole else None
-        self._own, self._verified = [field.array for field in self.moving], False
+        self._own = [field.array for field in self.moving]
+        self._proven = ProvenRanges(*(p for p in (self.potential, self.dissipation) if p))
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self._given_start: Start | None = None
@@ -349,6 +351,8 @@ class Integrator(MotionStepper):
     def state(self) -> dict[str, np.ndarray]:
         """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
         self.update()
+        if self._steps is not None and runtime.arch() == "cpu":
+            self._verify_forces(self.time, look=True)
         return self._state()
 
     def _state(self, copied: Callable[[Any], Any] = storage.host_copy) -> dict[str, np.ndarray]:
@@ -548,20 +552,23 @@ class Integrator(MotionStepper):
         if self._steps is None or self.tape or runtime.arch() != "cpu":
             self._single.forces(t)
             return
-        if not self._verified:
-            self._verify_forces(t)
+        self._verify_forces(t)
         self._step_of_no_length(t)
 
-    def _verify_forces(self, t: float) -> None:
-        """Compute forces and friction once by kernels of their own, which are verified and judge the range.
+    def _verify_forces(self, t: float, look: bool = False) -> None:
+        """Compute forces and friction by kernels of their own, which are verified and judge the range.
+
+        Once in each range of fields and parameters; `look`: at fields that steps have moved, too.
 
         The kernel of many steps has the same loops; only sums over terms could be seen in its arrays.
         """
+        if not self._proven.lack(t, look):
+            return
         for part, motions in ((self.potential, self._forces), (self.dissipation, self._velocities)):
             if part:
                 fields = part.fields
                 part.gradient_into({n: storage.allocate(np.zeros_like(fields[n].values)) for n in motions}, t)
-        self._verified = True
+        self._proven.note()
 
     @property
     def _velocities(self) -> list[str]:

@@ -20,6 +20,7 @@ from ...engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
 from ...errors import EnergyError
 from ...potential.fused_code import FusedSweep
 from ...potential.potential import Potential
+from ...potential.verified_ranges import ProvenRanges
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.serial_steps import SerialSteps
 from ...steppers.programs.state_exchange import StateExchange
@@ -61,7 +62,7 @@ class ProgramAdjoint(RunAdjoint):
             self._before, self._after = (
                 [BoundKernel(loops) for loops in part] for part in (self._arrivals(), self._departures())
             )
-        self._steps, self._verified = self._kernel_of_steps(), False
+        self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self._potential)
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
@@ -114,13 +115,13 @@ class ProgramAdjoint(RunAdjoint):
         return self._potential.sweep(self._request, self.stepper.times(step)).slopes
 
     def _verify(self, step: int) -> None:
-        """Sweep once by kernels of their own, which are verified.
+        """Sweep by kernels of their own, which are verified, once in each range of fields and parameters.
 
         The kernel of many steps has the same loops.
         """
-        if not self._verified:
+        if self._proven.lack(self.stepper.times(step)):
             self._swept(step)
-            self._verified = True
+            self._proven.note()
 
     def _kernel_of_steps(self) -> SerialSteps | None:
         """Many steps back in one kernel; None for a large program."""

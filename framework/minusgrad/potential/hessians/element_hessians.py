@@ -21,6 +21,7 @@ from ...engine import memory, storage
 from ...engine.kernels import BoundKernel
 from ...errors import EnergyError
 from ..hidden_inputs import HiddenInputs
+from ..verified_ranges import VerifiedRanges
 
 MOST = 2**31 - 1
 """Numbers in one array: kernels count in 32 bits."""
@@ -48,7 +49,8 @@ class ElementHessians:
         self.packed = self._loops.buffer()
         self._hidden = HiddenInputs(self.term)
         self._kernels: dict[str, BoundKernel] = {}
-        self._verified: set[bool] = set()
+        self._verified: set[tuple[bool, int]] = set()
+        self._ranges = VerifiedRanges(emitter.term)
 
     def _take_nodes(self) -> None:
         nodes = self._loops.term.elements.nodes
@@ -85,7 +87,7 @@ class ElementHessians:
         loops = self._loops
         contract = self._kernel("contraction", lambda: BoundKernel(loops.contraction(), "t"))
         self._kernel("moduli", lambda: BoundKernel(loops.moduli(), "t"))(t)
-        if True not in self._verified:
+        if (True, self._ranges.number(t)) not in self._verified:
             contract(t)
             self._verify(True, t)
         self._kernel(project, lambda: projection(loops.moduli_buffer(), loops.moduli_rows, project))()
@@ -97,10 +99,11 @@ class ElementHessians:
         return self._kernels[name]
 
     def _verify(self, by_moduli: bool, t: float) -> None:
-        """Verify the output of new kernels, after their first launch."""
-        if by_moduli not in self._verified and self.count:
+        """Verify the output of kernels after their first launch in a range of the arguments."""
+        proof = by_moduli, self._ranges.number(t)
+        if proof not in self._verified and self.count:
             self._loops.verify_hessians(t)
-            self._verified.add(by_moduli)
+            self._verified.add(proof)
 
     def full(self, t: float, project: str | None) -> np.ndarray:
         """The full matrices, (E, m, m) in f64."""

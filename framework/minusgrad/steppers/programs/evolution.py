@@ -22,6 +22,7 @@ from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, ch
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
 from ...potential.potential import Potential
+from ...potential.verified_ranges import ProvenRanges
 from ...scene.units import parse_unit
 from ..holds import Holds
 from ..stepper import refuse_unlike
@@ -63,7 +64,7 @@ class Evolution(TimeStepper):
         self.tape, self._rows = tape, tape or StateTape(self.moving, 1)
         self._copy = BoundKernel(self._copies())
         self._exchange = StateExchange(potential.fields, self.updates, tape)
-        self._steps, self._verified = self._kernel_of_steps(), False
+        self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
         self._finite = FiniteNumbers([field.array for field in self.moving])
         self.holds.place(self.time)
 
@@ -192,15 +193,16 @@ class Evolution(TimeStepper):
         self.holds.place(self.time)
 
     def _verify(self) -> None:
-        """Compute all maps and slopes once by kernels of their own, which are verified and judge the range.
+        """Compute all maps and slopes by kernels of their own, which are verified and judge the range.
 
-        The kernel of many steps has the same loops. Raises `EnergyError` for windows that never meet a grid.
+        Once in each range of fields and parameters. The kernel of many steps has the same loops. Raises
+        `EnergyError` for windows that never meet a grid.
         """
-        if not self._verified:
+        if self._proven.lack(self.time):
             self.potential.refresh(self.time)
             if not self.potential.chain.exits:
                 self.potential.chain.refuse_idle()
-            self._verified = True
+            self._proven.note()
 
     def evaluate(self, t: float | None = None) -> None:
         """Nothing: a program computes nothing before a step."""

@@ -12,6 +12,7 @@ import numpy as np
 from ....engine import storage
 from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache
 from ....errors import NonFiniteError, UnsolvedStepError
+from ....potential.verified_ranges import ProvenRanges
 from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_tape import Substep
@@ -45,7 +46,8 @@ class RadauAdjoint(ComponentAdjoint):
         places = {field.name: field.array for field in stepper.moving}
         self.code = TransposedSubstep(places, stepper.motions, self._z, self._sides[0].moving, losing)
         self._by_others = {n: storage.allocate(np.zeros(fields[n].shape)) for n in self._others}
-        self._pieces, self._verified = KernelCache(exact=True), False
+        self._pieces = KernelCache(exact=True)
+        self._proven = ProvenRanges(*(side.potential for side in self._sides))
         self._kernel = self._kernel_of_substep() if stepper.fused else None
 
     def _of_potentials(self) -> Sequence[NodeProducts]:
@@ -95,7 +97,7 @@ class RadauAdjoint(ComponentAdjoint):
         """From the adjoints after a substep to those before it."""
         refuse_unsolved(self.stepper, step, substep.change, "accelerations")
         self.code.put_substep(substep)
-        if not self._verified:
+        if self._proven.lack(substep.time):
             self._verify(substep)
         if self._kernel:
             self._kernel()
@@ -110,7 +112,7 @@ class RadauAdjoint(ComponentAdjoint):
     def _verify(self, substep: Substep) -> None:
         for side in self._sides:
             side.verify(substep.time)
-        self._verified = True
+        self._proven.note()
 
     def _by_launches(self) -> None:
         code, run = self.code, self._pieces

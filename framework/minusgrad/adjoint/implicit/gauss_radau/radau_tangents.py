@@ -17,6 +17,7 @@ from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, zero
 from ....errors import NonFiniteError
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
+from ....potential.verified_ranges import ProvenRanges
 from ....steppers.timed.gauss_radau.gauss_radau import MEMORY, GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_code import RadauCode
@@ -51,7 +52,8 @@ class RadauTangents:
         places = {field.name: field.array for field in stepper.moving}
         self.run = PlacedSubstep(places, stepper.motions, self._forces, self._friction)
         self._weights = storage.allocate(np.zeros(len(stepper.components)))
-        self._pieces, self._verified = KernelCache(exact=True), False
+        self._pieces = KernelCache(exact=True)
+        self._proven = ProvenRanges(*(potential for potential, *_ in self._sides))
         self._kernel = self._kernel_of_substep() if stepper.fused else None
 
     def _like(self, field: str) -> Any:
@@ -113,10 +115,10 @@ class RadauTangents:
         refuse_unsolved(self.stepper, step, substep.change, "accelerations")
         self.run.put_substep(substep)
         self.code.put(wanted=abs(substep.h), elapsed=0.0, rest=0.0, status=0.0)
-        if not self._verified:
+        if self._proven.lack(substep.time):
             for potential, request, _ in self._sides:
                 potential.sweep(request, substep.time)
-            self._verified = True
+            self._proven.note()
         if self._kernel:
             self._kernel(0.0, 0.0, substep.h)
         else:
