@@ -33,15 +33,19 @@ alone.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from ..errors import EnergyError, suggestion
+from ..errors import EnergyError, TraceError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
+from ..symbolic.function_sources import names_read
+from ..symbolic.snapshots import compiled_function
 from .declaration import identifier, known_symmetries, refuse_block_keys
 from .roles import Datum, Node, Parameter, Role, Shape, Time, listed_roles
 from .stage_order import Schedule
@@ -210,7 +214,28 @@ def arguments(function: Callable) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
+def decorated(kernel: Any) -> Iterator[str]:
+    """The names of functions of a kernel, itself among them, whose decorators Taichi leaves out."""
+    waiting, seen = [kernel] if compiled_function(kernel) is not kernel else [], set[Any]()
+    while waiting:
+        function = compiled_function(waiting.pop())
+        if not isinstance(function, FunctionType) or function in seen:
+            continue
+        seen.add(function)
+        if hasattr(function, "__wrapped__"):
+            yield function.__name__
+            continue
+        with suppress(TraceError):  # of a function without a source, which Taichi cannot read, either
+            read = [function.__globals__.get(n) for n in names_read(function)[0]]
+            read += inspect.getclosurevars(function).nonlocals.values()
+            waiting += [one for one in read if compiled_function(one) is not one]
+
+
 def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
+    if dropped := next(decorated(stage.kernel), None):
+        raise EnergyError(
+            f"{what}: Taichi compiles '{dropped}' without its decorators; write what they do into it"
+        )
     taken = arguments(stage.kernel)
     for said in (*stage.writes, *stage.rename, *stage.numbers):
         if said not in taken:
@@ -232,6 +257,11 @@ def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
     if stage.backward is None:
         if not hasattr(stage.kernel, "grad"):
             raise EnergyError(f"{what}: is no Taichi kernel, so it has no reverse; give it a `backward`")
+        if compiled_function(stage.kernel) is stage.kernel and hasattr(stage.kernel, "__wrapped__"):
+            raise EnergyError(
+                f"{what}: is decorated above `@ti.kernel`, and its reverse would leave the decorator out;"
+                " write what that does into the kernel, or give it a `backward`"
+            )
         check_text(what, stage)
     else:
         offered = [*taken, *(f"d_{a}" for a in stage.arrays)]

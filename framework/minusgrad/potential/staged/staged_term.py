@@ -16,6 +16,7 @@ from ...energies.staged_energy import Stage, Staged, arguments
 from ...energies.staged_map import StagedMap
 from ...engine import device_refusals, runtime, storage
 from ...errors import EnergyError, choices
+from .kernel_constants import KernelConstants
 from .stage_probe import StageProbe
 from .staged_arrays import StagedArrays, clear, fill, labelled
 
@@ -50,6 +51,7 @@ class StagedTerm:
         self._store = StagedArrays(self.name, self.energy, self.fields, self.inputs, self.sizes, self.dtype)
         self._probed = False
         self._forward_done = False
+        self._constants = {id(stage): KernelConstants(stage.kernel) for stage in self.energy.stages}
 
     def twin(self, fields: Fields) -> "StagedTerm":
         """The same term over other fields of the same names; with copies of data and parameters."""
@@ -238,6 +240,7 @@ class StagedTerm:
                 self.run_back(self.energy.stages[what])
 
     def _run(self, stage: Stage) -> None:
+        self._constants[id(stage)].refuse_changed(labelled(self.name, stage), "forward")
         stage.kernel(*self._passed(stage, stage.kernel))
 
     def run_back(self, stage: Stage) -> None:
@@ -250,6 +253,7 @@ class StagedTerm:
             with device_refusals.in_words(subject):
                 stage.backward(*self._passed(stage, stage.backward))
             return
+        self._constants[id(stage)].refuse_changed(subject, "reverse")
         device_refusals.refuse_reverse(subject)
         try:
             with device_refusals.in_words(subject), runtime.deep_stacks():
