@@ -20,6 +20,7 @@ from ..energies.local_map import LocalMap
 from ..energies.roles import Datum, Node, Parameter, Table, Time
 from ..energies.term import Term
 from ..engine import runtime, storage
+from ..symbolic.captured_values import captured_values
 from ..symbolic.snapshots import origin
 
 Gradients = dict[str, np.ndarray]
@@ -221,7 +222,7 @@ def _kernel(term: Term, arrays: dict[str, Any]) -> Any:
     call = ", ".join(_argument(term, name, arrays) for name in term.energy.arguments)
     head = ", ".join(f"{n}: {kind}" for n, kind in types.items())
     text = f"def kernel({head}):\n    for e in range(nodes.shape[0]):\n        U[e] = function({call})\n"
-    key = (runtime.started(), term.energy.function, text)
+    key = (runtime.started(), captured_values(term.energy.function) or term.energy.function, text)
     if key not in _kernels:
         file = f"<reference {next(_numbers)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
