@@ -5,13 +5,15 @@ which do not change: of one snapshot they are found once.
 """
 
 from collections.abc import Callable, Hashable
+from functools import wraps
 from types import BuiltinMethodType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .snapshots import CONSTANT_MODULES, OWN_FUNCTIONS, PLAIN, Attributes, Bound, is_engines, snapshot
 
+Derive = TypeVar("Derive", bound=Callable)
 LARGEST = 1 << 16
 """Numbers of an array that are compared."""
 KNOWN = "__minusgrad_captured__"
@@ -25,6 +27,25 @@ def captured_values(*functions: Callable) -> Hashable | None:
     """
     found = [_known(snapshot(one)) for one in functions]
     return None if None in found else tuple(found)
+
+
+def kept_by_values(derive: Derive) -> Derive:
+    """Decorator: keep what is derived from an energy, for the values that its function reads at a call."""
+    kept: dict[Hashable, Any] = {}
+
+    @wraps(derive)
+    def derived(energy: Any, *more: Any) -> Any:
+        frozen = energy.frozen()
+        values = captured_values(frozen.function)
+        key = energy, values, *more
+        if values is None or key not in kept:
+            made = derive(frozen, *more)
+            if values is None:
+                return made
+            kept[key] = made
+        return kept[key]
+
+    return derived  # type: ignore[return-value]
 
 
 class _UnknownError(Exception):

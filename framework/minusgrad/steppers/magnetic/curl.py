@@ -6,7 +6,6 @@ B is text again, so that it is traced, evaluated in plain Python and compiled li
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...energies.written.function import written
 from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
 from ...potential.sample_potential import instance
+from ...symbolic.captured_values import kept_by_values
 from ...symbolic.differentiation import gradient
 from ...symbolic.graph import reachable
 from ...symbolic.operations import TRUTHS
@@ -33,7 +33,7 @@ STEPS = 1e-2, 1e-3, 1e-4
 """Of differences of A, in parts of the scale of its place."""
 
 
-@cache
+@kept_by_values
 def field_function(field: MagneticField, d: int) -> FunctionType:
     """B as a function of the arguments of A: a vector in space, a number in the plane.
 

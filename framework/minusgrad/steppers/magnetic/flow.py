@@ -11,7 +11,6 @@ the length of the flow.
                  preserving, |v| unchanged (He, Sun, Liu & Qin 2015, J. Comput. Phys. 281, 135)
 """
 
-from functools import cache
 from math import inf
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import CHARGE, OWN, MagneticField
 from ...energies.roles import Datum, Node, Role, Time
+from ...symbolic.captured_values import kept_by_values
 from .curl import field_function, written
 
 PLACE, SPEED, TO_PLACE, TO_SPEED = (f"{OWN}{letter}" for letter in ("x", "v", "xi", "eta"))
@@ -41,7 +41,7 @@ class Inertia(Node):
         return Role.draw(self, rng, shape)
 
 
-@cache
+@kept_by_values
 def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> LocalEnergy:
     """W of a field in d dimensions; `charges`, `masses`: those are fields, not numbers.
 
