@@ -20,6 +20,7 @@ from minusgrad.steppers.implicit.stage import IMPLICIT_SCHEMES
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.generators import beam
 from minusgrad_elastic.hyperelastic import neo_hookean
 from minusgrad_elastic.loads import load
@@ -92,7 +93,9 @@ class Beam:
         potential.fields["v"].set(np.zeros_like(self.solid.x))
         motions = [Motion("x", "v", "m")]
         holds = Holds(potential.fields, [Hold("left", "x", np.flatnonzero(~self.free))], motions)
-        return ImplicitIntegrator(potential, motions, IMPLICIT_SCHEMES["implicit_euler"], dt, holds=holds)
+        return ImplicitIntegrator(
+            System(potential, motions, holds=holds), IMPLICIT_SCHEMES["implicit_euler"], dt
+        )
 
     # What is right, by NumPy and conjugate gradients of SciPy
 

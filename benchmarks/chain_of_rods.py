@@ -11,6 +11,7 @@ import numpy as np
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.energies.term import Term
 from minusgrad.plugin import SCHEMES, Constraints, Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.loads import body_force
 from minusgrad_elastic.rods import rod
 from minusgrad_elastic.springs import spring
@@ -90,7 +91,7 @@ def _call(fields: Fields, energies: list[Term], constraints: Constraints | None)
     weight = bind(body_force, fields, parameters={"acceleration": FALL})
     motions = [Motion("x", "v", "m")]
     potential = Potential(fields, [weight, *energies])
-    stepper = Integrator(potential, motions, SCHEMES["leapfrog"], DT, constraints=constraints)
+    stepper = Integrator(System(potential, motions, constraints=constraints), SCHEMES["leapfrog"], DT)
     began, x, v = stepper.state(), fields["x"].values.copy(), fields["v"].values.copy()
 
     def call() -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.fields import Motion
 from minusgrad.engine import runtime
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
 from minusgrad_control.mechanisms import double_pendulum
 
@@ -70,7 +71,9 @@ def ours(members: int) -> Call:
     q = start(members)
     fields = Fields({"q": q, "v": np.zeros_like(q)})
     lagrangian = Potential(fields, [bind(double_pendulum, fields, parameters=ONE)])
-    stepper = VariationalIntegrator(Potential(fields, []), lagrangian, [Motion("q", "v")], DT, 4)
+    stepper = VariationalIntegrator(
+        System(Potential(fields, []), [Motion("q", "v")], lagrangian=lagrangian), DT, 4
+    )
     began = stepper.state()
 
     def call() -> np.ndarray:

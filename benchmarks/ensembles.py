@@ -20,6 +20,7 @@ from minusgrad.engine import runtime
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.members.integrator_lanes import IntegratorLanes
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.springs import spring
 from minusgrad_gravity.gravity import gravity
 
@@ -127,7 +128,7 @@ def stepper_of(precision: str) -> tuple[Fields, Integrator]:
     given = state(BODIES, 1)
     fields = Fields({name: given[name] for name in "xvm"}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
-    return fields, Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], DT)
+    return fields, Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT)
 
 
 def in_lanes(steps: int, precision: str) -> Call:
@@ -286,7 +287,7 @@ def net_in_lanes(steps: int) -> Call:
     fields = Fields({"x": given["rest"], "v": 0.0 * given["rest"], "m": np.ones(len(given["rest"]))})
     rest = {"rest": np.ones(len(given["pairs"]))}
     bound = bind(spring, fields, tuples=given["pairs"], data=rest, parameters={"stiffness": STIFFNESS})
-    stepper = Integrator(Potential(fields, [bound]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], DT)
+    stepper = Integrator(System(Potential(fields, [bound]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT)
     lanes = IntegratorLanes(stepper, MEMBERS)
     lanes.arrays.put(fields["x"].array, given["x"])
     lanes.evaluate(0.0)

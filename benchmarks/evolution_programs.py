@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minusgrad.app.runs import build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 
 from . import evolution_in_jax
 from .harness.cases import Call
@@ -40,11 +40,11 @@ class Program:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _built(name: str, changes: Mapping[str, Any] | None = None) -> Simulation:
+def _built(name: str, changes: Mapping[str, Any] | None = None) -> BuiltScene:
     return build(ROOT / f"scenes/{name}.toml", dict(changes or {}))
 
 
-def _values(made: Simulation, *names: str, precision: str) -> list[np.ndarray]:
+def _values(made: BuiltScene, *names: str, precision: str) -> list[np.ndarray]:
     return [made.fields[name].values.astype(DTYPE[precision]) for name in names]
 
 
@@ -114,7 +114,7 @@ def _crawler_in_jax(steps: int, precision: str) -> Call:
     return evolution_in_jax.crawler(given, steps)
 
 
-def _muscles(made: Simulation) -> np.ndarray:
+def _muscles(made: BuiltScene) -> np.ndarray:
     """The muscle of each particle, or -1."""
     owner = np.full(len(made.fields["x"]), -1)
     particles, muscles = made.state.tuples["muscles"].T

@@ -21,6 +21,7 @@ from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime, storage
 from minusgrad.plugin import SCHEMES, Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 
 from .harness import session
@@ -194,7 +195,7 @@ def gradient(bodies: Bodies, precision: str, far: Far | None) -> Call:
 def steps(bodies: Bodies, far: Far) -> Call:
     """`advance`"""
     potential = _potential(bodies, "f32", far)
-    stepper = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], DT)
+    stepper = Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT)
     began, fields = stepper.state(), potential.fields
 
     def again() -> None:

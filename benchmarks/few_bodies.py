@@ -17,6 +17,7 @@ from minusgrad.energies.fields import Motion
 from minusgrad.engine import runtime
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 
 from .gravity_by_hand import leapfrog
@@ -102,7 +103,7 @@ def ours(n: int, steps: int) -> Call:
     given = state(n, steps)
     fields = Fields({name: given[name] for name in "xvm"})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": EPS})])
-    stepper = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], DT)
+    stepper = Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT)
     began = stepper.state()
 
     def call() -> np.ndarray:

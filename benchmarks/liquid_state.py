@@ -17,6 +17,7 @@ from minusgrad.energies.fields import Motion
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_molecular.lennard_jones import lennard_jones
 
 DENSITY, RADIUS, SKIN, DT, HOT = 0.8442, 2.5, 0.3, 0.005, 1.44
@@ -32,7 +33,9 @@ def stepper(x: np.ndarray, v: np.ndarray, box: float, precision: str) -> tuple[F
     fields = Fields(values, precision=precision)
     cutoff = Cutoff(RADIUS, skin=SKIN, sharp=True)
     term = bind(lennard_jones, fields, cutoff=cutoff, parameters={"epsilon": 1.0, "sigma": 1.0})
-    return fields, Integrator(Potential(fields, [term]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], DT)
+    return fields, Integrator(
+        System(Potential(fields, [term]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT
+    )
 
 
 @cache

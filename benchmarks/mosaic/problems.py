@@ -23,6 +23,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.solids import solid
 
@@ -264,5 +265,5 @@ class Thermal:
 
 def _equilibrium(potential: Potential, name: str, marks: np.ndarray, loss: Potential) -> Equilibrium:
     holds = Holds(potential.fields, _held(name, marks))
-    search = Newton(potential, [Unknown(name, 1.0)], Tolerances(force=PRECISE), holds=holds)
+    search = Newton(System(potential, holds=holds), [Unknown(name, 1.0)], Tolerances(force=PRECISE))
     return Equilibrium(search, [Loss(loss, (0,))], iterations=20)

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
+    from .steppers.systems.system import System
     from .steppers.variational.variational_integrator import VariationalIntegrator
     from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
@@ -125,6 +126,7 @@ _HOMES = {
     "steppers.pressure.elasticity": "elastic_constants",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
+    "steppers.systems.system": "System",
     "steppers.variational.variational_integrator": "VariationalIntegrator",
     "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
@@ -138,10 +140,9 @@ __all__ = [
     "LinkedPairs", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
     "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential",
     "Pressure", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus",
-    "Slope", "Spacing",
-    "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "TermElements", "Time",
-    "TimeStep",
-    "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "VariationalIntegrator", "Velocity",
+    "Slope", "Spacing", "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "System",
+    "Table", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
+    "UserError", "VariationalIntegrator", "Velocity",
     "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
     "memory", "node_numbers",

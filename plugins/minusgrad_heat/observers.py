@@ -21,7 +21,7 @@ class Heat(Observer):
 
     def __init__(self, context: ObserverContext, every: int):
         super().__init__(context.stepper, context.recorder, every)
-        self.held = ~context.holds.free("T")
+        self.held = ~context.system.holds.free("T")
         units = context.units
         potential = context.stepper.potential
         maps = list(potential.chain.parts.values())

@@ -14,6 +14,7 @@ import minusgrad
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy
 from minusgrad.errors import AtomsError, NonFiniteError
 from minusgrad.plugin import SCHEMES, Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.springs import spring
 from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.support import clusters
@@ -207,7 +208,7 @@ def test_velocity_verlet_of_ase_is_our_leapfrog() -> None:
     VelocityVerlet(ours, timestep=dt).run(20)
     fields = Fields({"x": x, "v": np.zeros_like(x), "m": np.full(len(x), mass)})
     u = Potential(fields, [bind(lennard_jones, fields, parameters={"epsilon": EPSILON, "sigma": SIGMA})])
-    Integrator(u, (Motion("x", "v", "m"),), SCHEMES["leapfrog"], dt).advance(20)
+    Integrator(System(u, (Motion("x", "v", "m"),)), SCHEMES["leapfrog"], dt).advance(20)
     assert ours.positions == pytest.approx(fields["x"].values, abs=1e-12)
     assert np.abs(ours.positions - x).max() > 1e-3
 

@@ -12,6 +12,7 @@ import pytest
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy
 from minusgrad.errors import AtomsError
 from minusgrad.plugin import SCHEMES, Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.support import clusters
 from tests.support.clusters import EPSILON, SIGMA
@@ -77,7 +78,7 @@ def test_steps_are_those_of_our_own_run() -> None:
     ours.getIntegrator().step(steps)
     fields = Fields({"x": x, "v": np.zeros_like(x), "m": np.full(len(x), MASS)})
     u = Potential(fields, [bind(lennard_jones, fields, parameters={"epsilon": EPSILON, "sigma": SIGMA})])
-    Integrator(u, (Motion("x", "v", "m"),), SCHEMES["symplectic_euler"], DT).advance(steps)
+    Integrator(System(u, (Motion("x", "v", "m"),)), SCHEMES["symplectic_euler"], DT).advance(steps)
     assert np.abs(fields["x"].values - x).max() > 0.005
     assert seen(ours)[2] == pytest.approx(fields["x"].values, abs=1e-12)
 

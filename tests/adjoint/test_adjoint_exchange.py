@@ -15,6 +15,7 @@ from minusgrad.plugin import Evolution, Holds, Output
 from minusgrad.potential.map_chain import MapChain
 from minusgrad.steppers.programs.state_exchange import StateExchange
 from minusgrad.steppers.programs.state_tape import StateTape
+from minusgrad.steppers.systems.system import System
 
 NAMES = ["x", "v", "z", "w", "swung.k"]
 
@@ -54,7 +55,7 @@ def swing() -> Evolution:
     holds = Holds(of, [Hold("pin", "x", np.array([1]), velocity=(0.3, 0.1))], [Motion("x", "v")])
     maps = [bind(swung, of, parameters={"k": 0.2}), bind(seen, of, renamed={"v": "v_next"})]
     updates = {"x": "x_next", "v": "v_next", "z": "z_next"}
-    return Evolution(Potential(of, [], maps), updates, 0.1, holds=holds)
+    return Evolution(System(Potential(of, [], maps), holds=holds), updates, 0.1)
 
 
 def gradient(**budget: int) -> list[np.ndarray]:
@@ -108,7 +109,7 @@ def test_a_step_back_computes_only_outputs_that_are_read(monkeypatch: pytest.Mon
         of = Fields({"x": 0.2 + 0.1 * np.arange(4.0)})
         chain = Potential(of, [], [bind(one, of) for one in (first, second, third, fourth)])
         goal = Potential(of, [bind(misfit(of["x"]), of, data={"target": np.zeros(4)})])
-        run = Rollout(Evolution(chain, {"x": "x_next"}), [Loss(goal, (9,))], 9)
+        run = Rollout(Evolution(System(chain), {"x": "x_next"}), [Loss(goal, (9,))], 9)
         slope = run.evaluate(["x"])[1]["x"]
         assert np.abs(slope).max() > 0.0
         return slope.tobytes()

@@ -13,6 +13,7 @@ from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from tests.support.hanging_chains import chain, rod, tie, weight
 
 RODS = 5
@@ -98,7 +99,10 @@ def test_a_chain_beside_a_held_one_is_singular() -> None:
     pairs = [[0, 1], [1, 2], [3, 4]]
     kept = Constraints(fields, [bind(rod, fields, tuples=pairs, data={"length": np.full(3, 0.5)})])
     search = ConstrainedNewton(
-        Potential(fields, terms), [Unknown("x")], Tolerances(force=1e-9), constraints=kept, free={"x": free}
+        System(Potential(fields, terms), constraints=kept),
+        [Unknown("x")],
+        Tolerances(force=1e-9),
+        free={"x": free},
     )
     one = Equilibrium(search, [], 20)
     assert one.find()

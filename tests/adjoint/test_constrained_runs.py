@@ -20,6 +20,7 @@ from minusgrad.steppers.constrained.constrained_moves import ConstrainedMoves
 from minusgrad.steppers.constrained.group_projections import GroupProjections
 from minusgrad.steppers.constrained.kernel_projections import KernelProjections
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.systems.system import System
 from tests.support.driven_chain import driven_chain
 from tests.support.held_motions import difference
 from tests.support.rollouts import STENCIL, differences, drawn, moved, probes
@@ -229,7 +230,7 @@ def test_an_integrator_begins_where_the_run_of_a_fit_does() -> None:
     found = fields["x"].values.copy(), fields["v"].values.copy()
     fields["x"].set(x)
     fields["v"].set(v)
-    Integrator(one.potential, one.motions, one.scheme, one.dt, constraints=kept)
+    Integrator(System(one.potential, one.motions, constraints=kept), one.scheme, one.dt)
     assert np.abs(found[0] - x).max() > 0.1
     np.testing.assert_allclose(fields["x"].values, found[0], atol=1e-15)
     np.testing.assert_allclose(fields["v"].values, found[1], atol=1e-14)
@@ -242,10 +243,7 @@ def test_masses_that_were_written_count() -> None:
         stepper.advance(2)
         stepper.potential.fields["m"].set([0.4, 2.0, 0.7, 1.1, 3.0])
     fields = two.potential.fields
-    fresh = Integrator(
-        two.potential, two.motions, two.scheme, two.dt, two.time, two.holds, two.dissipation,
-        constraints=two.constraints,
-    )  # fmt: skip
+    fresh = Integrator(two.system, two.scheme, two.dt, two.time)
     one.advance(3)
     fresh.advance(3)
     for name in "xv":

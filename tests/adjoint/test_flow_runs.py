@@ -14,6 +14,7 @@ from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.gradient_flow import FLOW_SCHEMES, GradientFlow
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import generators
 from minusgrad_heat.conduction import conduction
 from tests.support.tiers import sampled
@@ -41,7 +42,7 @@ def rollout(scheme: str, **budget: int) -> Rollout:
     term = bind(conduction, of, tuples=mesh.cells, data=data, parameters={"conductivity": k})
     potential = Potential(of, [term, bind(radiated, of, parameters={"rate": 0.3})])
     wall = Hold("wall", "T", mesh.bodies["left"], velocity=(0.4,))
-    stepper = GradientFlow(potential, {"T": "C"}, dt=0.3, scheme=scheme, holds=Holds(of, (wall,)))
+    stepper = GradientFlow(System(potential, holds=Holds(of, (wall,))), {"T": "C"}, dt=0.3, scheme=scheme)
     return Rollout(stepper, [Loss(Potential(of, [bind(judge, of)]), (2, 5, STEPS))], STEPS, **budget)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Node, Potential, bind, local_energy
-from minusgrad.adjoint.backward import potentials_of
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
@@ -74,7 +73,7 @@ def values(one: Integrator, name: str) -> tuple[np.ndarray, object]:
     of = one.potential.fields
     if name in of:
         return of[name].values.astype(float), of[name].set
-    owner = next(p for p in potentials_of(one) if name.partition(".")[0] in p.parts)
+    owner = next(p for p in one.system.potentials if name.partition(".")[0] in p.parts)
     return owner.parameter(name).astype(float), partial(owner.set_parameter, name)
 
 

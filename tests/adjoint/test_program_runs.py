@@ -25,6 +25,7 @@ from minusgrad.engine.kernels import Code
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution, Holds, Slope
 from minusgrad.steppers.programs.state_tape import StateTape
+from minusgrad.steppers.systems.system import System
 from tests.support.programs import ALL, DT, N, chain, differences, fields, program, scatter
 
 NAMES = ["x", "v", "link.k", "kick.push", "kick.omega"]
@@ -79,7 +80,7 @@ def test_energies_that_are_only_observed_leave_the_derivatives_as_they_are() -> 
         for terms in ([], [bind(seen, of, data=data, name="U")]):
             if updates["x"] == "v":
                 of["v"].unit = "1"
-            one = Evolution(Potential(of, terms, stages), updates, DT)
+            one = Evolution(System(Potential(of, terms, stages)), updates, DT)
             found.append(rollout(one).evaluate(["x", "v", "link.k"]))
         (value, gradient), (expected, plain) = found[-2:]
         assert value == expected
@@ -123,7 +124,7 @@ def test_a_field_may_become_another_of_the_state() -> None:
     of = Fields(values)
     ring = np.array([[k, (k + 1) % n, (k - 1) % n] for k in range(n)])
     u = Potential(of, [], [bind(wave, of, tuples=ring, parameters={"c": 0.3})])
-    one = Evolution(u, {"p": "q", "q": "q_next"})
+    one = Evolution(System(u), {"p": "q", "q": "q_next"})
     loss = Potential(of, [bind(picture, of)])
     run = Rollout(one, [Loss(loss, (4, 9))], 9)
     checked(run, ["p", "q", "aim", "wave.c"])
@@ -150,7 +151,7 @@ def gathering() -> Evolution:
     there = bind(field, of, parameters={"a": 0.7})
     back = Slope("gather", Potential(of, [], [to], frozen=True), {"w": "w_next"}, 1.0, {"density": "V"}, "1")
     then = bind(moved, of, parameters={"h": 0.2})
-    return Evolution(Potential(of, [], [to, there, back, then]), {"x": "x_next"}, DT)
+    return Evolution(System(Potential(of, [], [to, there, back, then])), {"x": "x_next"}, DT)
 
 
 def test_scatter_and_gather_go_back() -> None:

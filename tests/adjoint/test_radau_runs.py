@@ -18,6 +18,7 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.engine import runtime
 from minusgrad.engine.kernels import Code
 from minusgrad.errors import UnsolvedStepError
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.gauss_radau import radau_launches
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.gauss_radau.radau_tape import RadauTape
@@ -38,31 +39,33 @@ def two(dt: float = 1.7, e: float = 0.6, tolerance: float = LOOSE, mean: float =
     x, v = orbit(mean, e)
     fields = Fields({"x": x, "v": v, "m": MASSES})
     pull = bind(gravity, fields, parameters={"G": 1.0})
-    return GaussRadau(Potential(fields, [pull]), MOTIONS, dt, tolerance=tolerance)
+    return GaussRadau(System(Potential(fields, [pull]), MOTIONS), dt, tolerance=tolerance)
 
 
 def driven() -> GaussRadau:
     """Time, friction that depends on place and time, data with derivatives, parameters by body."""
     one = line(held=False)
-    return GaussRadau(one.potential, one.motions, 0.7, 0.3, LOOSE, dissipation=one.dissipation)
+    return GaussRadau(System(one.potential, one.motions, dissipation=one.dissipation), 0.7, 0.3, LOOSE)
 
 
 def fields_and_bodies() -> GaussRadau:
     """Two motions, one with a number as inertia; friction of one that depends on the other's place."""
     one = pair()
-    return GaussRadau(one.potential, one.motions, 0.5, tolerance=LOOSE, dissipation=one.dissipation)
+    return GaussRadau(System(one.potential, one.motions, dissipation=one.dissipation), 0.5, tolerance=LOOSE)
 
 
 def slowed() -> GaussRadau:
     """Friction alone: no energy reads the places."""
     one = line(held=False)
     fields = one.potential.fields
-    return GaussRadau(Potential(fields, []), one.motions, 0.7, 0.3, LOOSE, dissipation=one.dissipation)
+    return GaussRadau(
+        System(Potential(fields, []), one.motions, dissipation=one.dissipation), 0.7, 0.3, LOOSE
+    )
 
 
 def by_maps() -> GaussRadau:
     one = mapped()
-    return GaussRadau(one.potential, one.motions, 0.3, tolerance=LOOSE)
+    return GaussRadau(System(one.potential, one.motions), 0.3, tolerance=LOOSE)
 
 
 def way(one: GaussRadau) -> dict[str, np.ndarray]:
@@ -197,7 +200,7 @@ def test_order(launches):
     def off(n: int) -> float:
         fields = Fields({"x": np.array([[1.0, 0.3]]), "v": np.array([[0.2, 1.0]]), "m": np.ones(1)})
         spring = bind(trap, fields, parameters={"a": 0.0})
-        one = GaussRadau(Potential(fields, [spring]), MOTIONS, 8.0 / n, tolerance=np.inf)
+        one = GaussRadau(System(Potential(fields, [spring]), MOTIONS), 8.0 / n, tolerance=np.inf)
         x, v, t, c, s = fields["x"].values, fields["v"].values, one.dt, np.cos(one.dt), np.sin(one.dt)
         by_k = {"x": 0.5 * ((t * c - s) * v - t * s * x), "v": -0.5 * ((s + t * c) * x + t * s * v)}
         found = Rollout(one, [], 1).end_tangents({"trap.k": np.ones(())})
@@ -380,7 +383,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
     for threads in (1, 2):
         runtime.start(runtime.Options(threads=threads))
         tied = chain(5000)
-        one = GaussRadau(tied.potential, tied.motions, 0.1, tolerance=np.inf)
+        one = GaussRadau(System(tied.potential, tied.motions), 0.1, tolerance=np.inf)
         losses, _ = probes(one, [1])
         value, slopes = Rollout(one, losses, 1).evaluate(["x", "v", "m", "stiffening.k"])
         found.append((value, *(a.tobytes() for a in slopes.values())))

@@ -24,6 +24,7 @@ from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.damage import method, text
 from tests.support.held_oscillator import assert_seen
 from tests.support.kepler import SHORT
@@ -373,7 +374,7 @@ def test_forces_that_depend_on_velocities_are_refused():
     fields = one.potential.fields
     seeing = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
     with pytest.raises(EnergyError, match="energy 'seen': reads the velocity 'u'"):
-        Rollout(Integrator(seeing, one.motions, one.scheme, one.dt), [], 3).evaluate(["q"])
+        Rollout(Integrator(System(seeing, one.motions), one.scheme, one.dt), [], 3).evaluate(["q"])
 
 
 def test_losses_that_do_not_fit_are_refused():
@@ -421,7 +422,9 @@ def test_tangents_that_do_not_fit_are_refused():
 def explosive() -> Rollout:
     """Bodies in wells in which steps of this length run away."""
     fields = Fields({"x": [[1.0, 0.5], [30.0, -20.0]], "v": np.zeros((2, 2))})
-    one = Integrator(Potential(fields, [bind(well, fields)]), [Motion("x", "v")], SCHEMES["leapfrog"], 0.5)
+    one = Integrator(
+        System(Potential(fields, [bind(well, fields)]), [Motion("x", "v")]), SCHEMES["leapfrog"], 0.5
+    )
     losses, _ = probes(one, [30])
     return Rollout(one, losses, 30)
 

@@ -12,7 +12,7 @@ import pytest
 
 from minusgrad.app import progress
 from minusgrad.app.runs import resume, run
-from minusgrad.assembly import simulation
+from minusgrad.assembly import built_scene
 from minusgrad.engine import slices
 from minusgrad.errors import InterruptedRunError
 from minusgrad.scene.units import duration
@@ -84,7 +84,7 @@ def test_an_estimate_is_printed_before_the_first_force(
     code, _, err = invoke(*words, tmp_path / "plain")
     assert (code, err) == (0, "")
     monkeypatch.setattr(slices, "LEAST_WORK", 0)
-    monkeypatch.setattr(simulation, "LONG", 0.0)
+    monkeypatch.setattr(built_scene, "LONG", 0.0)
     code, _, err = invoke(*words, tmp_path / "announced")
     assert code == 0
     assert re.fullmatch(ESTIMATE, err), err

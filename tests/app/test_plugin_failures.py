@@ -77,7 +77,7 @@ class Stepping(Record):
 
     def make(self, context):
         scheme = SCHEMES["leapfrog"]
-        return Slow(context.potential, context.motions, scheme, self.dt, holds=context.holds)
+        return Slow(context.system, scheme, self.dt)
 
 class Slow(Integrator):
     def advance(self, n):

@@ -13,6 +13,7 @@ from minusgrad.files.trajectory import Recorder
 from minusgrad.plot.pictures import plot
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.gravity import gravity
 from tests.support.command import SCENES, files
@@ -34,7 +35,7 @@ def moved(x, v, m, dt: float, k: float | None, pull: bool, kind: str = "blanes_m
     fields = Fields({"x": np.array(x), "v": np.array(v), "m": np.array(m)})
     terms = [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.3})] if pull else []
     terms += [bind(bowl, fields, parameters={"k": k})] if k is not None else []
-    return Integrator(Potential(fields, terms), MOTIONS, SCHEMES[kind], dt)
+    return Integrator(System(Potential(fields, terms), MOTIONS), SCHEMES[kind], dt)
 
 
 def triple(dt: float = 0.01) -> Integrator:
@@ -71,7 +72,7 @@ def test_a_hill():
 def test_a_hill_by_substeps():
     """The tangent along substeps is the exact one to rounding; looks leave the run its bits."""
     one, other = (
-        GaussRadau(hill.potential, hill.motions, 0.7)
+        GaussRadau(System(hill.potential, hill.motions), 0.7)
         for hill in (moved([[0.0, 0.0]], [[0.0, 0.0]], [1.3], 0.7, -2.25, pull=False) for _ in range(2))
     )
     times, values, observer = looks(one, 2, 40)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.assembly.observation_round import ObservationRound
 from minusgrad.assembly.observers import Observer
-from minusgrad.assembly.simulation import Simulation
 from minusgrad.steppers import scheduler
 
 SCENE = """
@@ -44,7 +44,7 @@ class Afresh(Observer):
         self.recorder.record_observables(self.stepper.step, self.stepper.time, {"afresh": energy})
 
 
-def run(made: Simulation, last: int, *observers: Observer) -> dict[str, bytes]:
+def run(made: BuiltScene, last: int, *observers: Observer) -> dict[str, bytes]:
     """The bits of a run up to a step: fields, and the reference of lists."""
     made.observers[:] = observers
     save = Afresh(made.stepper, made.recorder, 0)

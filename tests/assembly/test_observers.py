@@ -16,6 +16,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic_energy
+from minusgrad.steppers.systems.system import System
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap, trapped, well
 
@@ -161,7 +162,7 @@ def test_drift_is_total_less_work_less_start(seen):
 
 def test_drift_is_absolute_where_the_start_is_zero(seen):
     fields = Fields({"x": np.zeros((1, 2)), "v": np.zeros((1, 2)), "m": [1.0]})
-    stepper = Integrator(Potential(fields, [bind(well, fields)]), [MOTION], SCHEMES["leapfrog"], 0.1)
+    stepper = Integrator(System(Potential(fields, [bind(well, fields)]), [MOTION]), SCHEMES["leapfrog"], 0.1)
     look = Energies(stepper, seen, 1)
     look.observe()
     fields["v"].set([[3.0, 4.0]])
@@ -207,7 +208,7 @@ def test_two_motions_are_told_apart(seen):
     )
     terms = [bind(well, fields), bind(well, fields, name="other", renamed={"x": "y"})]
     motions = [Motion("x", "v", 1.0), Motion("y", "w", 3.0)]
-    stepper = Integrator(Potential(fields, terms), motions, SCHEMES["leapfrog"], 0.1)
+    stepper = Integrator(System(Potential(fields, terms), motions), SCHEMES["leapfrog"], 0.1)
     Momenta(stepper, seen, 1).observe()
     Energies(stepper, seen, 1).observe()
     assert _series(seen, "observables/momentum/x")[0].tolist() == [2.0, 2.0]
@@ -354,7 +355,7 @@ def test_frames_have_the_positions_in_the_box_and_its_edges(unwrapped, precision
     x = s @ edges
     state = {"x": x, "v": np.ones_like(x), "m": np.ones(30), "box": edges[None]}
     fields = Fields(state, precision=precision, periodic=(True, True, False))
-    stepper = Integrator(Potential(fields, []), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.1)
+    stepper = Integrator(System(Potential(fields, []), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.1)
     seen = Recorder({}, ("", 1.0))
     Frames(stepper, seen, 1, ["x", "v"], {"x": "position"}, unwrapped=unwrapped).observe()
     found, own = _series(seen, "particles/all/position")[0], fields["x"].values

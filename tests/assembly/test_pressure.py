@@ -11,6 +11,7 @@ from minusgrad.files.trajectory import Recorder
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stepper import Stepper
+from minusgrad.steppers.systems.system import System
 from tests.support.command import SCENES
 from tests.support.elastic_box import MOTIONS, elastic_box, quartic_trap, slope_by_strain, stepper, values
 
@@ -26,7 +27,7 @@ def test_the_stress_is_that_of_energy_and_motion(moves: bool) -> None:
     """Pressure is -trace(stress) / d, stress (dU/de - sum m v v) / V; the box itself is not written."""
     one = stepper(3, "flexible")
     if not moves:
-        one = Integrator(one.potential, MOTIONS, SCHEMES["leapfrog"], 0.01)
+        one = Integrator(System(one.potential, MOTIONS), SCHEMES["leapfrog"], 0.01)
     seen, now = seen_by(one, True), values(one)
     size = abs(np.linalg.det(now["box"][0]))
     motion = np.einsum("n,na,nb->ab", now["m"], now["v"], now["v"])
@@ -39,7 +40,9 @@ def test_the_stress_is_that_of_energy_and_motion(moves: bool) -> None:
 
 def test_without_a_box_the_observer_is_refused() -> None:
     fields = Fields({"x": np.ones((2, 3)), "v": np.ones((2, 3)), "m": np.ones(2)})
-    one = Integrator(Potential(fields, [bind(quartic_trap, fields)]), MOTIONS, SCHEMES["leapfrog"], 0.1)
+    one = Integrator(
+        System(Potential(fields, [bind(quartic_trap, fields)]), MOTIONS), SCHEMES["leapfrog"], 0.1
+    )
     with pytest.raises(EnergyError, match=r"box: there is none, so nothing has a pressure; add .box. with"):
         Pressures(one, Recorder({}, ("s", 1.0)), 1, (Motion("x", "v", "m"),))
 

@@ -26,6 +26,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.instances import CANONICAL, MAPS, Instance
 from tests.support.layouts import LIMITS, in_lanes
 
@@ -117,7 +118,7 @@ def test_steps_in_both_layouts(
         potential = moving(CANONICAL[name], field, precision)
         (emitter,) = (kernels.emitter for kernels in potential.kernels.values())
         assert type(emitter) is (kind if lanes else Emitter)
-        steps = Integrator(potential, [Motion(field, "speed", "inertia")], SCHEMES["leapfrog"], 1e-3)
+        steps = Integrator(System(potential, [Motion(field, "speed", "inertia")]), SCHEMES["leapfrog"], 1e-3)
         assert steps.fused
         steps.advance(3)
         found[lanes] = potential.fields[field].values.copy()
@@ -137,7 +138,7 @@ def test_a_large_scalar_lattice(precision: str, engine: None) -> None:
     fields = Fields({"phi": phi, "pi": np.zeros_like(phi)}, precision=precision)
     potential = Potential(fields, [bind(lattice, fields)])
     assert potential.in_lanes == ["lattice"]
-    steps = Integrator(potential, [Motion("phi", "pi")], SCHEMES["leapfrog"], 0.1)
+    steps = Integrator(System(potential, [Motion("phi", "pi")]), SCHEMES["leapfrog"], 0.1)
     assert steps.fused
     steps.advance(10)
     turned = 10.0 * 2.0 * np.arcsin(0.05)  # leapfrog's own phase
@@ -228,7 +229,7 @@ def test_names_change_no_number(lanes: bool, monkeypatch: pytest.MonkeyPatch, en
     found = []
     for names in (AMBIGUOUS, PLAIN):
         potential = named(names)
-        steps = Integrator(potential, [Motion("n", "v")], SCHEMES["leapfrog"], 0.01)
+        steps = Integrator(System(potential, [Motion("n", "v")]), SCHEMES["leapfrog"], 0.01)
         steps.advance(2)
         slopes = [potential.gradient(f"trapped.{a}", 0.3) for a in (names[1], names[3], names[4])]
         found.append([steps.potential.fields["n"].values.copy(), *slopes])

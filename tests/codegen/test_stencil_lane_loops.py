@@ -30,6 +30,7 @@ from minusgrad.codegen.node_lanes.stencil_lane_loops import StencilLanes
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import MiscompiledError
 from minusgrad.plugin import Evolution
+from minusgrad.steppers.systems.system import System
 from tests.support.tiers import sampled
 
 EDGES = ["clamped", "zero", "periodic", ("zero", "periodic")]
@@ -198,7 +199,7 @@ def waves(precision: str, edges: str, shape: tuple[int, int]) -> tuple[Fields, E
     rng = np.random.default_rng(0)
     of = Fields({x: rng.normal(size=shape[0] * shape[1]) for x in "pq"}, None, precision)
     made = bind(fdtd, of, grid=Grid(shape), edges=edges)
-    return of, Evolution(Potential(of, [], [made]), {"p": "q", "q": "q_next"})
+    return of, Evolution(System(Potential(of, [], [made])), {"p": "q", "q": "q_next"})
 
 
 def test_a_wave_on_a_large_grid_is_that_of_numpy_and_its_gradient_that_of_the_transpose() -> None:

@@ -24,6 +24,7 @@ from minusgrad.exam import references
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support import energies
 
 X, REACH = Node("m", ("d",)), 1.0
@@ -245,7 +246,7 @@ def test_two_potentials_share_a_term_whose_elements_change() -> None:
 def test_an_integrator_does_not_fuse_steps_over_changing_elements() -> None:
     motions, found = [Motion("x", "v", 1.0)], []
     for potential in both():
-        integrator = Integrator(potential, motions, SCHEMES["leapfrog"], 0.02)
+        integrator = Integrator(System(potential, motions), SCHEMES["leapfrog"], 0.02)
         integrator.advance(100)
         found.append((integrator.fused, potential.fields["x"].values.copy()))
     (fused, x), (of_pairs, right) = found

@@ -35,6 +35,7 @@ from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, TraceError
 from minusgrad.plugin import SCHEMES, Evolution, Integrator
 from minusgrad.potential.sample_potential import instance
+from minusgrad.steppers.systems.system import System
 from tests.support.layouts import LIMITS, everything, in_lanes
 from tests.support.programs import differences
 
@@ -104,7 +105,7 @@ def pond(seed: int = 0, precision: str = "f64", shape: tuple[int, ...] = SHAPE) 
 
 def wave(of: Fields, edges: Any = None, k: float = 0.3) -> Evolution:
     made = bind(fdtd, of, parameters={"k": k}, grid=Grid(SHAPE), edges=edges)
-    return Evolution(Potential(of, [], [made]), PROGRAM)
+    return Evolution(System(Potential(of, [], [made])), PROGRAM)
 
 
 # Against NumPy --------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def test_the_wave_as_an_energy_takes_the_same_steps() -> None:
     p, q = of["p"].values.copy(), of["q"].values.copy()
     moving = Fields({"q": q, "v": (q - p) / h}, {"q": "m", "v": "m s^-1"})
     u = Potential(moving, [bind(strain, moving, parameters={"c": c}, grid=Grid(SHAPE))])
-    Integrator(u, [Motion("q", "v", 1.0)], SCHEMES["symplectic_euler"], h).advance(20)
+    Integrator(System(u, [Motion("q", "v", 1.0)]), SCHEMES["symplectic_euler"], h).advance(20)
     wave(of, "periodic", k=h * h * c).advance(20)
     assert np.abs(moving["q"].values - of["q"].values).max() < 1e-13 * np.abs(of["q"].values).max()
 

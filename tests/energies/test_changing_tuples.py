@@ -17,6 +17,7 @@ from minusgrad.errors import EnergyError, RangeError
 from minusgrad.potential.hessians import sparsity_pattern
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.springs import spring
 from tests.support.layouts import in_lanes
 
@@ -136,7 +137,7 @@ def test_an_empty_list_is_zero() -> None:
 
 
 def _stepper(fields: Fields, terms: list[Term]) -> Integrator:
-    return Integrator(Potential(fields, terms), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 1e-3)
+    return Integrator(System(Potential(fields, terms), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 1e-3)
 
 
 def test_kernels_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from minusgrad.energies.fields import Body
 from minusgrad.energies.values.drawn_values import DrawnValues
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution
+from minusgrad.steppers.systems.system import System
 from tests.support.layouts import in_lanes
 from tests.support.networks import HIDDEN, INPUTS, aim, drift, fire, weigh
 
@@ -172,7 +173,7 @@ def test_a_program_of_copies_is_that_of_each() -> None:
         of_layer = {"sizes": {"hidden": INPUTS}, "parameters": {"w": w}, "copies": copies}
         layer = bind(weigh, fields, renamed={"s": "x"}, gives="v", **of_layer)  # type: ignore[arg-type]
         maps = [layer, bind(drift, fields)]
-        program = Evolution(Potential(fields, [], maps), {"x": "x_next"}, dt=0.1)
+        program = Evolution(System(Potential(fields, [], maps)), {"x": "x_next"}, dt=0.1)
         program.advance(20)
         return fields["x"].values.copy()
 

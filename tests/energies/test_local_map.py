@@ -37,6 +37,7 @@ from minusgrad.exam import references
 from minusgrad.exam.energy_exam import names_of
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support import energies, instances
 from tests.support.instances import MAPS, MapInstance
 from tests.support.laws import assert_order, energy_error
@@ -468,7 +469,7 @@ def atoms(dt: float, kind: str = "leapfrog") -> Integrator:
     fields = Fields({"x": x, "v": 0.3 * rng.normal(size=x.shape), "s": rng.uniform(0.5, 1.5, 8)})
     density = bind(energies.electron_density, fields, parameters={"tilt": [0.0, 0.1]})
     terms = [bind(embedding, fields), bind(repulsion, fields)]
-    return Integrator(Potential(fields, terms, [density]), [Motion("x", "v")], SCHEMES[kind], dt)
+    return Integrator(System(Potential(fields, terms, [density]), [Motion("x", "v")]), SCHEMES[kind], dt)
 
 
 def test_embedded_atoms_conserve_their_energy() -> None:

@@ -37,6 +37,7 @@ from minusgrad.errors import EnergyError, MiscompiledError, TraceError
 from minusgrad.potential.slope import Slope
 from minusgrad.steppers.programs.evolution import Evolution
 from minusgrad.steppers.programs.serial_steps import SerialSteps
+from minusgrad.steppers.systems.system import System
 
 runtime.start()
 X, V = Node("m", ("d",)), Node("m/s", ("d",))
@@ -516,7 +517,7 @@ def goal(x):
 def program() -> Evolution:
     fields = balls(2, n=4)
     maps = [bind(impact, fields), bind(kick, fields), bind(drift, fields, renamed={"v": "v_next"})]
-    return Evolution(Potential(fields, [], maps), {"x": "x_next", "v": "v_next"})
+    return Evolution(System(Potential(fields, [], maps)), {"x": "x_next", "v": "v_next"})
 
 
 def test_a_program_takes_the_steps_of_numpy() -> None:
@@ -580,7 +581,7 @@ def test_the_gradient_of_particles_and_a_grid(serial: bool, monkeypatch: pytest.
     transposed = Potential(fields, [], [given], frozen=True)
     gather = Slope("gather", transposed, {"v": "of_v", "C": "of_C"}, paired={"p": "V"})
     maps = [given, velocities, gather, bind(carried, fields)]
-    one = Evolution(Potential(fields, [], maps), {"x": "x1", "v": "v1", "C": "C1"})
+    one = Evolution(System(Potential(fields, [], maps)), {"x": "x1", "v": "v1", "C": "C1"})
     rollout = Rollout(one, [Loss(Potential(fields, [bind(goal, fields)]), (2,))], 2)
     names = ("x", "v", "C", "m", "carried.h")
     _, found = rollout.evaluate(names)

@@ -31,6 +31,7 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, MiscompiledError
 from minusgrad.plugin import Evolution
 from minusgrad.potential.sample_potential import instance
+from minusgrad.steppers.systems.system import System
 from tests.support.programs import differences
 from tests.support.tiers import sampled
 
@@ -488,7 +489,7 @@ def test_a_program_goes_back_through_it() -> None:
             bind(carried, of, renamed={"u": "v"}, gives="v_next", **options),
             bind(advected, of, renamed={"v": "v_next"}, **options),
         ]
-        return of, Evolution(Potential(of, [], maps), {"v": "v_next", "q": "q_next"})
+        return of, Evolution(System(Potential(of, [], maps)), {"v": "v_next", "q": "q_next"})
 
     of, program = smoke(v, q)
     loss = Loss(Potential(of, [bind(cubic, of, renamed={"y": "q"})]), (4, 10))

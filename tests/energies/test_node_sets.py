@@ -35,6 +35,7 @@ from minusgrad.errors import EnergyError, TraceError
 from minusgrad.plugin import Evolution
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.layouts import LIMITS, everything, in_lanes
 from tests.support.networks import (
     HIDDEN,
@@ -514,7 +515,7 @@ def test_a_muscle_in_a_kernel_of_many_steps() -> None:
     x, act = (potential.fields[n].values.copy() for n in ("x", "act"))
     fields = potential.fields.extended({"v": np.zeros_like(x)})
     moving = Integrator(
-        Potential(fields, [potential.terms["muscle"]]), [Motion("x", "v")], SCHEMES["leapfrog"], h
+        System(Potential(fields, [potential.terms["muscle"]]), [Motion("x", "v")]), SCHEMES["leapfrog"], h
     )
     assert moving.fused
     moving.advance(20)

@@ -27,6 +27,7 @@ from minusgrad.check import term_check
 from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.plugin import Evolution, Slope
+from minusgrad.steppers.systems.system import System
 from tests.support.programs import differences
 
 SHAPE = (6, 5)
@@ -186,7 +187,7 @@ def test_a_program_with_sweeps_goes_back() -> None:
     of = plate()
     solved = repeated(jacobi, of, 3, grid=Grid(SHAPE), data={"b": 0.25})
     u = Potential(of, [], [*solved, bind(stepped, of)])
-    one = Evolution(u, {"div": "div_next"})
+    one = Evolution(System(u), {"div": "div_next"})
     loss = Potential(of, [bind(pressure, of, renamed={"p": "div"})])
     run = Rollout(one, [Loss(loss, (2, 4))], 4)
     _, found = run.evaluate(["div", "jacobi.k"])
@@ -290,7 +291,7 @@ def test_the_sweep_that_is_not_finite_is_named() -> None:
     with pytest.raises(
         NonFiniteError, match=r"^step 1: map 'burst \(sweep 2\)', output '1_burst_2', node 0 is not"
     ):
-        Evolution(u, {"q": "q_next"}).advance(2)
+        Evolution(System(u), {"q": "q_next"}).advance(2)
 
 
 @local_map("alone", gives="y", over="nodes", y=Node())

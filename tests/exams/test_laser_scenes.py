@@ -8,7 +8,7 @@ import pytest
 
 import minusgrad
 from minusgrad.app.runs import Run, build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad_laser.jobs import gcode
 from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.scores import edge_placement, intersection_over_union
@@ -194,7 +194,7 @@ def test_one_photon_draws_no_such_lines():
 # The process window -------------------------------------------------------------------------------------
 
 
-def of_window(found: Simulation, window: Simulation) -> tuple[float, np.ndarray]:
+def of_window(found: BuiltScene, window: BuiltScene) -> tuple[float, np.ndarray]:
     """Loss and intersections over union (members,) of a path under the exposures of a window."""
     for name in FOUR:
         window.fields[name].set(found.fields[name].values)
@@ -256,7 +256,7 @@ SMALL = {
 }
 
 
-def _small(stepper: dict, precision: str) -> Simulation:
+def _small(stepper: dict, precision: str) -> BuiltScene:
     """A butterfly of 64 x 64 pixels, with limits that are soon met."""
     across, power = {"scale": 5.0, "lower": 1.0, "upper": 60.0}, {"scale": 0.05, "lower": 0.0, "upper": 0.06}
     fields = sought(across, power, {"lower": 0.7, "upper": 1.3})

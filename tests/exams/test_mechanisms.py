@@ -15,6 +15,7 @@ from minusgrad.potential.potential import Potential
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support import lagrangians as books
 from tests.support.lagrangians import made, slope
 from tests.support.mechanisms import weight
@@ -62,7 +63,9 @@ def by_springs(k: float, n: int) -> np.ndarray:
     down = bind(weight, fields, parameters={"g": books.G})
     springs = bind(stiff, fields, tuples=[[0, 1], [1, 2]], parameters={"k": k})
     holds = Holds(fields, [Hold("pivot", "x", np.array([0]))], motions)
-    one = Integrator(Potential(fields, [down, springs]), motions, SCHEMES["yoshida4"], 1.0 / n, holds=holds)
+    one = Integrator(
+        System(Potential(fields, [down, springs]), motions, holds=holds), SCHEMES["yoshida4"], 1.0 / n
+    )
     one.advance(n)
     return fields["x"].values
 

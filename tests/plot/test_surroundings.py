@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon
 from matplotlib.quiver import Quiver
 
-from minusgrad.assembly.surroundings import surroundings as facts_of
+from minusgrad.assembly.building.surroundings import surroundings as facts_of
 from minusgrad.energies.fields import Fields, Hold
 from minusgrad.energies.term import Term
 from minusgrad.energies.term_spec import TermSpec

@@ -25,6 +25,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.plugin import Body, Box, ti
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.periodic_sums import images, pair_derivatives, pair_sum, quintic, slope, wrapped
 
 X = Node("m", ("d",))
@@ -356,7 +357,7 @@ def test_a_map_over_listed_pairs_and_what_reads_it() -> None:
 
 
 def integrator(fields: Fields, potential: Potential) -> Integrator:
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.01)
 
 
 def test_a_run_has_the_bits_of_its_parts_when_lists_are_rebuilt_from_the_saved_reference() -> None:

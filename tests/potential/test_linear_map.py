@@ -26,6 +26,7 @@ from minusgrad.check import term_check
 from minusgrad.energies.staged_map import StagedMap
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution, Slope
+from minusgrad.steppers.systems.system import System
 
 A, N = ti.types.ndarray, 6
 KERNEL = np.array([2.0, -1.0, 0.5, 0.0, 0.25, 0.0])
@@ -172,7 +173,7 @@ def goal(x):
 def test_programs_with_a_linear_map_have_gradients() -> None:
     of = numbers()
     blur = bind_staged(PYTHON, of, data={"row": KERNEL}, parameters={"k": 0.4})
-    program = Evolution(Potential(of, [], [blur, bind(step, of)]), {"x": "x_next"})
+    program = Evolution(System(Potential(of, [], [blur, bind(step, of)])), {"x": "x_next"})
     run = Rollout(program, [Loss(Potential(of, [bind(goal, of)]), steps=(3,))], steps=3)
     start = of["x"].values.copy()
     _, gradient = run.evaluate(["x"])

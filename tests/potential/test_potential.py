@@ -20,6 +20,7 @@ from minusgrad.exam import references
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 from tests.support import energies
 from tests.support.instances import CANONICAL
@@ -391,7 +392,9 @@ def test_many_terms_are_more_than_one_kernel_takes() -> None:
             bind(energies.spring, fields, name=f"s{n}", tuples=EDGES, data={"rest": np.ones(6)},
                  parameters={"k": 1.0 / terms}) for n in range(terms)
         ]  # fmt: skip
-        stepper = Integrator(Potential(fields, springs), [Motion("x", "v")], SCHEMES["leapfrog"], 0.01)
+        stepper = Integrator(
+            System(Potential(fields, springs), [Motion("x", "v")]), SCHEMES["leapfrog"], 0.01
+        )
         assert stepper.fused == (terms == 1)
         stepper.advance(20)
         ends.append(fields["x"].values.copy())
@@ -488,7 +491,7 @@ def test_set_parameter_is_seen_by_a_running_integrator(small: bool, monkeypatch:
     def moved(change: float) -> np.ndarray:
         fields = some_fields(v=np.zeros((7, 3)))
         potential = Potential(fields, [spring_term(fields)])
-        stepper = integrator.Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01)
+        stepper = integrator.Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.01)
         assert stepper.fused == small
         stepper.advance(3)
         potential.set_parameter("spring.k", change * potential.parameter("spring.k"))

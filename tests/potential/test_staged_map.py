@@ -32,6 +32,7 @@ from minusgrad.engine import storage
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution, Slope
 from minusgrad.potential.staged.staged_term import StagedTerm
+from minusgrad.steppers.systems.system import System
 from tests.support import programs
 from tests.support.programs import DT, UPDATES, chain, steps_in_numpy
 
@@ -306,13 +307,13 @@ def aim(x):
 
 def of_run(potential: Potential) -> tuple[float, dict[str, np.ndarray]]:
     loss = Loss(Potential(potential.fields, [bind(aim, potential.fields)]), steps=(7, 20))
-    run = Rollout(Evolution(potential, UPDATES, DT), [loss], steps=20)
+    run = Rollout(Evolution(System(potential), UPDATES, DT), [loss], steps=20)
     return run.evaluate(["x", "v", "kick.drag", "kick.push", "kick.omega", "link.k"])
 
 
 def test_a_run_with_a_staged_map_is_that_of_the_local_one() -> None:
     of = programs.fields()
-    program = Evolution(staged_chain(of), UPDATES, DT)
+    program = Evolution(System(staged_chain(of)), UPDATES, DT)
     x, v = (of[n].values.copy() for n in "xv")
     program.advance(20)
     found = steps_in_numpy(x, v, 20)
@@ -329,7 +330,7 @@ def test_the_gradient_of_a_run_is_that_of_the_local_map() -> None:
 
 
 def test_the_check_of_a_program_asks_for_gradients_alone() -> None:
-    findings = list(of_program(Evolution(staged_chain(programs.fields()), UPDATES, DT)))
+    findings = list(of_program(Evolution(System(staged_chain(programs.fields())), UPDATES, DT)))
     assert all(f.passed for f in findings)
     assert findings[0].text == "not asked: the staged kernels of 'kick' have no tangents, of the first step"
     asked = {f.argument for f in findings if f.question == "taylor"}
@@ -343,7 +344,7 @@ def test_tangents_of_a_run_are_refused() -> None:
     )
     of = programs.fields()
     u = staged_chain(of)
-    Evolution(u, UPDATES, DT)
+    Evolution(System(u), UPDATES, DT)
     with pytest.raises(EnergyError, match=f"^{re.escape(text)}$"):
         u.map_output_tangents({"x": np.ones(programs.N)})
 

@@ -73,7 +73,7 @@ def test_no_modules_import_each_other() -> None:
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
-        ("from ..assembly.simulation import Simulation", ["assembly.simulation"]),
+        ("from ..assembly.built_scene import BuiltScene", ["assembly.built_scene"]),
         (
             "def f():\n    if True:\n        from .. import errors\n        from ..app import runs",
             ["app.runs"],

@@ -12,6 +12,7 @@ import minusgrad as mg
 from minusgrad import Node, Parameter, UserError, local_energy
 from minusgrad.errors import CallbackError
 from minusgrad.plugin import SCHEMES, Integrator, Record, hookimpl
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 
 X, V, M = np.eye(3), np.zeros((3, 3)), np.ones(3)
@@ -98,7 +99,7 @@ def test_blocks_of_plugins_may_read_fields_but_those_of_ours_no_mass() -> None:
         dt: float
 
         def make(self, context: Any) -> Any:
-            return Integrator(context.potential, context.motions, SCHEMES["leapfrog"], self.dt)
+            return Integrator(System(context.potential, context.motions), SCHEMES["leapfrog"], self.dt)
 
     plugin = ModuleType("springy")
     plugin.register_steppers = hookimpl(lambda: {"springy": Springy})  # type: ignore[attr-defined]

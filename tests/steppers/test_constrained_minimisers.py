@@ -14,6 +14,7 @@ from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from tests.support.hanging_chains import LENGTH, catenary_sag, chain, on_paper, rod, tie
 
 
@@ -33,7 +34,9 @@ def bead(x: float, **values: float) -> Minimiser:
     fields = Fields({"x": [[x, 0.5 * x * x]]})
     terms = [bind(pull, fields, parameters={"k": 3.0, "c": 2.0, "f": -1.5} | values)]
     kept = Constraints(fields, [bind(wire, fields, parameters={"bend": 0.5})])
-    return ConstrainedNewton(Potential(fields, terms), [Unknown("x")], Tolerances(1e-12), constraints=kept)
+    return ConstrainedNewton(
+        System(Potential(fields, terms), constraints=kept), [Unknown("x")], Tolerances(1e-12)
+    )
 
 
 def test_a_bead_on_a_wire() -> None:
@@ -78,7 +81,10 @@ def test_a_truss_of_rods_that_cannot_stretch() -> None:
     kept = Constraints(fields, [bind(rod, fields, tuples=pairs, data={"length": length})])
     free = np.array([[False, False], [True, False], [True, True]])
     search = ConstrainedNewton(
-        Potential(fields, terms), [Unknown("x")], Tolerances(force=1e-12), constraints=kept, free={"x": free}
+        System(Potential(fields, terms), constraints=kept),
+        [Unknown("x")],
+        Tolerances(force=1e-12),
+        free={"x": free},
     )
     side = -6.0 / 2.0 / (3.0 / np.sqrt(13.0))
     np.testing.assert_allclose(2.0 * search.multipliers * length, [2.0, side, side], rtol=1e-13)
@@ -128,7 +134,9 @@ def test_a_maximum_along_the_constraints_is_left() -> None:
     fields = Fields({"x": np.stack([x, np.cos(x)], axis=1)})
     terms = [bind(pull, fields, parameters={"k": 0.0, "c": 0.0, "f": -4.0})]
     kept = Constraints(fields, [bind(waves, fields)])
-    search = ConstrainedNewton(Potential(fields, terms), [Unknown("x")], Tolerances(1e-12), constraints=kept)
+    search = ConstrainedNewton(
+        System(Potential(fields, terms), constraints=kept), [Unknown("x")], Tolerances(1e-12)
+    )
     search.advance(1)
     assert (fields["x"].values[:, 0] > x).all()
     search.advance(30)
@@ -199,7 +207,7 @@ def test_driven_constraints_are_those_of_the_time() -> None:
     terms = [bind(pull, fields, parameters={"k": 1.0, "c": 2.0, "f": 0.0})]
     kept = Constraints(fields, [bind(crank, fields)], {"crank"})
     search = ConstrainedNewton(
-        Potential(fields, terms), [Unknown("x")], Tolerances(1e-12), constraints=kept, t=0.5
+        System(Potential(fields, terms), constraints=kept), [Unknown("x")], Tolerances(1e-12), t=0.5
     )
     search.advance(5)
     np.testing.assert_allclose(fields["x"].values, [[2.0, 2.0 * np.tan(0.5)]], rtol=1e-13)
@@ -251,7 +259,7 @@ def test_bounds_beside_constraints_are_refused() -> None:
     terms = [bind(pull, fields, parameters={"k": 1.0, "c": 2.0, "f": 0.0})]
     kept = Constraints(fields, [bind(wire, fields, parameters={"bend": 0.5})])
     with pytest.raises(EnergyError, match="'x': has bounds beside constraints, got both"):
-        LBFGS(Potential(fields, terms), [Unknown("x", lower=0.0)], constraints=kept)
+        LBFGS(System(Potential(fields, terms), constraints=kept), [Unknown("x", lower=0.0)])
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
@@ -265,7 +273,7 @@ def test_a_rod_too_many(precision: str) -> None:
     terms = [bind(pull, fields, parameters={"k": 1.0, "c": 2.0, "f": 1.0})]
     kept = Constraints(fields, [bind(rod, fields, tuples=pairs, data={"length": length})])
     with pytest.raises(TermError, match=r"of those of others \(.*; and 1 more\): it is redundant"):
-        LBFGS(Potential(fields, terms), [Unknown("x")], constraints=kept)
+        LBFGS(System(Potential(fields, terms), constraints=kept), [Unknown("x")])
 
 
 def test_rods_in_line_are_a_singular_start() -> None:
@@ -276,4 +284,4 @@ def test_rods_in_line_are_a_singular_start() -> None:
     pairs = [[0, 1], [1, 2], [2, 3]]
     kept = Constraints(fields, [bind(rod, fields, tuples=pairs, data={"length": np.full(3, 1.0 / 3.0)})])
     with pytest.raises(TermError, match="at the start, which is a singular configuration, as of rods"):
-        LBFGS(Potential(fields, terms), [Unknown("x")], constraints=kept, free={"x": free})
+        LBFGS(System(Potential(fields, terms), constraints=kept), [Unknown("x")], free={"x": free})

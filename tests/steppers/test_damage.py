@@ -19,7 +19,7 @@ from minusgrad.energies.fields import ordered_sum
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES, Scheme, composed, mirrored
-from minusgrad.steppers.single_moves import SingleMoves
+from minusgrad.steppers.timed.single_moves import SingleMoves
 from minusgrad.symbolic import differentiation
 from tests.assembly import test_observers as looking
 from tests.exams import test_phi4 as lattice

@@ -22,7 +22,8 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.moves import Moves
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.single_moves import SingleMoves
+from minusgrad.steppers.systems.system import System
+from minusgrad.steppers.timed.single_moves import SingleMoves
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean
@@ -106,7 +107,7 @@ def test_a_dashpot_to_a_moved_support(kind):
 
     def of_all(steps: int) -> np.ndarray:
         stepper, seen = dragged(kind, END / steps, MOVED), Recorder({}, ("", 1.0))
-        look = Reactions(stepper, seen, 1, stepper.holds)
+        look = Reactions(stepper, seen, 1)
         stepper.advance(steps // 4)
         look.observe()
         at, reaction = stepper.time, seen.state()["observables/reaction/support/value"][0]
@@ -141,7 +142,7 @@ def test_the_reaction_of_a_dashpot_to_rounding(launches):
     stepper = dragged("leapfrog", 0.05, MOVED, 2)
     stepper.advance(9)
     seen = Recorder({}, ("", 1.0))
-    Reactions(stepper, seen, 1, stepper.holds).observe()
+    Reactions(stepper, seen, 1).observe()
     x, v = position(stepper), velocity(stepper)
     pull = K * (x[SUPPORTED] - x[MASS] + aimed(REST, 2)) + 0.6 * (v[SUPPORTED] - v[MASS])
     inertia = 1.3 * aimed(MOVED.support(0.45)[2], 2)
@@ -179,7 +180,7 @@ def free(kind: str, dt: float, drag, direction: np.ndarray, t0: float = 0.0) -> 
     """One body and nothing but drag; a second one at rest stays there."""
     fields = Fields({"x": np.zeros((2, 2)), "v": np.outer([SPEED, 0.0], direction), "m": [0.7, 1.0]})
     damped = Potential(fields, [bind(drag, fields)])
-    return Integrator(Potential(fields, []), [MOTION], SCHEMES[kind], dt, t0, dissipation=damped)
+    return Integrator(System(Potential(fields, []), [MOTION], dissipation=damped), SCHEMES[kind], dt, t0)
 
 
 def quadratic(t: float) -> tuple[float, float]:
@@ -249,7 +250,7 @@ def _masses(dt: float, rate: float | None, kind: str = "leapfrog") -> Integrator
         if rate is not None
         else None
     )
-    return Integrator(ties, [MOTION], SCHEMES[kind], dt, dissipation=damped)
+    return Integrator(System(ties, [MOTION], dissipation=damped), SCHEMES[kind], dt)
 
 
 # All at once --------------------------------------------------------------------------------------------
@@ -344,7 +345,7 @@ def solid(d: int, dt: float = 0.01, cells: tuple[int, ...] = ()) -> Integrator:
     damped = [bind(strain_rate_damping, fields, tuples=cells, data=data, parameters=thick)]
     potential = Potential(fields, [bind(neo_hookean, fields, tuples=cells, data=data, parameters=stiff)])
     return Integrator(
-        potential, state.motions, SCHEMES["leapfrog"], dt, dissipation=Potential(fields, damped)
+        System(potential, state.motions, dissipation=Potential(fields, damped)), SCHEMES["leapfrog"], dt
     )
 
 
@@ -540,11 +541,9 @@ def two_lines(slowed: str) -> Integrator:
     )
     damped = Potential(fields, [bind(mass_damping, fields, renamed={"v": slowed}, parameters={"rate": 0.4})])
     return Integrator(
-        Potential(fields, []),
-        [Motion("x", "v", "m"), Motion("y", "w", 1.0)],
+        System(Potential(fields, []), [Motion("x", "v", "m"), Motion("y", "w", 1.0)], dissipation=damped),
         SCHEMES["leapfrog"],
         0.1,
-        dissipation=damped,
     )
 
 
@@ -568,7 +567,9 @@ def test_what_depends_on_no_velocity_is_no_dissipation(energy):
     fields = potential.fields
     term = bind(trap, fields) if energy is trap else potential.terms["neo_hookean"]
     with pytest.raises(EnergyError) as refused:
-        Integrator(potential, [MOTION], SCHEMES["leapfrog"], 0.1, dissipation=Potential(fields, [term]))
+        Integrator(
+            System(potential, [MOTION], dissipation=Potential(fields, [term])), SCHEMES["leapfrog"], 0.1
+        )
     assert str(refused.value) == f"dissipation '{term.name}': depends on no velocity; use one of v"
 
 

@@ -15,6 +15,7 @@ from minusgrad.scene.units import UnitSystem
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 from tests.support.command import SCENES
 
@@ -100,7 +101,7 @@ def crystal(dt: float, precision: str = "f64", seed: int = 3, kT: float = KT, ga
     motions = (Motion("x", "v", "m"),)
     holds = Holds(fields, [Hold("left", "x", np.arange(SIDE))], motions)
     bath = Bath(gamma, kT, seed)
-    return Integrator(potential, motions, SCHEMES["leapfrog"], dt, holds=holds, bath=bath)
+    return Integrator(System(potential, motions, holds=holds, bath=bath), SCHEMES["leapfrog"], dt)
 
 
 def error_of_mean(values: np.ndarray) -> float:
@@ -141,7 +142,7 @@ def test_the_observer_records_both_temperatures():
     one = crystal(0.1)
     one.advance(100)
     recorder = Recorder({}, ("s", 1.0))
-    Temperatures(one, recorder, 1, one.holds, 0.5, True).observe()
+    Temperatures(one, recorder, 1, 0.5, True).observe()
     seen = {n.split("/", 1)[1]: v[-1] for n, v in recorder.state().items() if n.endswith("value")}
     v, g = one.potential.fields["v"].values[SIDE:], one.gradient["x"][SIDE:]
     assert seen["temperature/kinetic/value"] == pytest.approx(M * (v**2).sum() / (0.5 * v.size), rel=1e-14)
@@ -229,7 +230,7 @@ def test_without_friction_it_is_leapfrog(launches):
     one.potential.fields["v"].set(kick)
     plain = crystal(0.2)
     plain.potential.fields["v"].set(kick)
-    plain = Integrator(plain.potential, plain.motions, SCHEMES["leapfrog"], 0.2, holds=plain.holds)
+    plain = Integrator(System(plain.potential, plain.motions, holds=plain.holds), SCHEMES["leapfrog"], 0.2)
     for stepper in (one, plain):
         stepper.advance(20)
     for name in "xv":

@@ -19,6 +19,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.supports.held_components import HeldComponents
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.loads import body_force
 from minusgrad_elastic.springs import spring
 from tests.support.damage import method, text
@@ -235,7 +236,7 @@ def test_an_explicit_time_and_moved_supports_together(kind):
         fields = begun.potential.fields
         holds = Holds(fields, steady, motions)
         return energy_error(
-            Integrator(begun.potential, motions, SCHEMES[kind], 1.0 / steps, 0.3, holds), steps
+            Integrator(System(begun.potential, motions, holds=holds), SCHEMES[kind], 1.0 / steps, 0.3), steps
         )
 
     assert_order(error, SCHEMES[kind].order, STEPS[kind])
@@ -276,7 +277,7 @@ def bead(kind: str, dt: float, drift: float) -> Integrator:
     ]
     parameters = {"stiffness": K, "rest": 0.6}
     potential = Potential(fields, [bind(coil_in_space, fields, tuples=[[1, 0]], parameters=parameters)])
-    return Integrator(potential, motions, SCHEMES[kind], dt, holds=Holds(fields, holds, motions))
+    return Integrator(System(potential, motions, holds=Holds(fields, holds, motions)), SCHEMES[kind], dt)
 
 
 def on_the_wire(t: float, drift: float) -> tuple[float, float, float, float]:
@@ -304,7 +305,7 @@ def test_a_bead_on_a_wire(kind, drift, launches):
         stepper.advance(steps)
         (x, y), (v, up) = position(stepper)[1], velocity(stepper)[1]
         assert (y, up) == (pytest.approx(HEIGHT + drift * END, rel=1e-15), drift)
-        Reactions(stepper, seen, 1, stepper.holds).observe()
+        Reactions(stepper, seen, 1).observe()
         (along, wire) = seen.state()["observables/reaction/wire/value"][0]
         assert along == 0.0
         return np.abs(np.array([x, v, wire, stepper.work]) - expected).max()
@@ -316,7 +317,7 @@ def test_a_bead_on_a_wire(kind, drift, launches):
 
 
 def reactions(stepper: Integrator, recorder: Recorder | None = None) -> Reactions:
-    return Reactions(stepper, recorder or Recorder({}, ("", 1.0)), 1, stepper.holds)
+    return Reactions(stepper, recorder or Recorder({}, ("", 1.0)), 1)
 
 
 def series(look: Reactions, name: str) -> np.ndarray:
@@ -341,7 +342,7 @@ def chain(kind: str, dt: float, rest: np.ndarray) -> Integrator:
     ]
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, [Hold("hook", "x", np.array([0]))], motions)
-    return Integrator(Potential(fields, terms), motions, SCHEMES[kind], dt, holds=holds)
+    return Integrator(System(Potential(fields, terms), motions, holds=holds), SCHEMES[kind], dt)
 
 
 def test_forces_are_in_equilibrium(launches):
@@ -364,7 +365,9 @@ def test_reactions_and_loads_change_the_momentum(launches):
     """Of a leapfrog step: p' - p = h (weight + mean of the reactions before and after), to rounding."""
     stepper = chain("leapfrog", 0.05, np.array([0.7, 1.9]))
     stepper.potential.fields["v"].set([[9.0, 9.0, 9.0], [0.3, -0.5, 0.2], [-0.4, 0.1, 0.6]])
-    stepper = Integrator(stepper.potential, stepper.motions, stepper.scheme, 0.05, holds=stepper.holds)
+    stepper = Integrator(
+        System(stepper.potential, stepper.motions, holds=stepper.holds), stepper.scheme, 0.05
+    )
     look = reactions(stepper)
     weight, (p, force) = np.array([0.0, 0.0, -12.0]), _moment(stepper, look)
     for _ in range(20):
@@ -442,7 +445,7 @@ def two_fields(holds: list[Hold]) -> Integrator:
     ]
     motions = [Motion("q", "u", 2.0), Motion("p", "w", 3.0)]
     held = Holds(fields, holds, motions)
-    return Integrator(Potential(fields, terms), motions, SCHEMES["leapfrog"], 0.1, holds=held)
+    return Integrator(System(Potential(fields, terms), motions, holds=held), SCHEMES["leapfrog"], 0.1)
 
 
 def test_holds_of_two_fields(launches):
@@ -657,7 +660,7 @@ def test_what_does_not_move_is_not_held(field):
     fields, motions = still()
     holds = Holds(fields, [hold(field=field)], motions)
     with pytest.raises(EnergyError) as refused:
-        Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.1, holds=holds)
+        Integrator(System(Potential(fields, []), motions, holds=holds), SCHEMES["leapfrog"], 0.1)
     assert str(refused.value) == f"hold: field '{field}' does not move; hold one of x"
 
 
@@ -666,7 +669,7 @@ def test_holds_that_do_not_know_the_velocity_are_refused():
     for others in ([], [Motion("x", "x")]):
         holds = Holds(fields, [hold()], others)
         with pytest.raises(EnergyError) as refused:
-            Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.1, holds=holds)
+            Integrator(System(Potential(fields, []), motions, holds=holds), SCHEMES["leapfrog"], 0.1)
         assert (
             str(refused.value)
             == "hold: field 'x' has another velocity than the holds, got 'v'; use one motion"
@@ -787,7 +790,9 @@ def line(n: int) -> Integrator:
         Hold("moved", "q", moved, displacement=(0.3,), duration=1.0, velocity=(0.2,)),
     ]
     motions = [Motion("q", "u", "m")]
-    return Integrator(potential, motions, SCHEMES["leapfrog"], 0.05, holds=Holds(fields, holds, motions))
+    return Integrator(
+        System(potential, motions, holds=Holds(fields, holds, motions)), SCHEMES["leapfrog"], 0.05
+    )
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(launches, any_threads):

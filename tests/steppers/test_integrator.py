@@ -7,6 +7,7 @@ from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES, composed, mirrored
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 from tests.support.kepler import error, two_bodies
 from tests.support.laws import (
@@ -82,7 +83,7 @@ def test_constraints_need_compositions():
     """By its flag: both parts of a row that is no composition of leapfrogs must be exact."""
     two = two_bodies("leapfrog", 0.1)
     with pytest.raises(EnergyError) as caught:
-        Integrator(two.potential, two.motions, SCHEMES["blanes_moan6"], 0.1, constraints=object())
+        Integrator(System(two.potential, two.motions, constraints=object()), SCHEMES["blanes_moan6"], 0.1)
     assert str(caught.value) == (
         "integrator: a scheme of order 6 that is no composition of leapfrogs has no rule for constraints, got"
         " both; use yoshida6 or kahan_li8"
@@ -263,7 +264,7 @@ def test_coinciding_bodies_are_named(launches):
     x = np.array([[0.0, 1.0], [2.0, 0.0], [0.5, 0.5], [2.0, 0.0]])
     fields = Fields({"x": x, "v": np.zeros((4, 2)), "m": np.ones(4)})
     potential = Potential(fields, [bind(well, fields), bind(gravity, fields, parameters={"G": 1.0})])
-    stepper = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.1)
+    stepper = Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.1)
     with pytest.raises(
         NonFiniteError, match=r"^step 1: term 'gravity', node 1: its force on 'x' is not finite"
     ):
@@ -303,7 +304,7 @@ def test_an_explosion_names_term_and_node():
     stepper = trapped("leapfrog", 0.1, (trap, well))
     x = stepper.potential.fields["x"]
     x.set(np.where([[False], [False], [True]], 1e150, x.values))
-    stepper = Integrator(stepper.potential, stepper.motions, stepper.scheme, stepper.dt)
+    stepper = Integrator(System(stepper.potential, stepper.motions), stepper.scheme, stepper.dt)
     with pytest.raises(
         NonFiniteError, match=r"^step 1: term 'well', node 2: its force on 'x' is not finite;"
     ):
@@ -323,12 +324,12 @@ def test_inertia_that_moves_nothing_is_refused(inertia, message):
     stepper = trapped("leapfrog", 0.1)
     stepper.potential.fields["m"].set([1.0, 0.0, 2.0])
     with pytest.raises(EnergyError, match=message):
-        Integrator(stepper.potential, [Motion("x", "v", inertia)], SCHEMES["leapfrog"], 0.1)
+        Integrator(System(stepper.potential, [Motion("x", "v", inertia)]), SCHEMES["leapfrog"], 0.1)
 
 
 def test_what_cannot_move_is_refused():
     potential = trapped("leapfrog", 0.1).potential
     with pytest.raises(EnergyError, match="integrator: has no motions"):
-        Integrator(potential, [], SCHEMES["leapfrog"], 0.1)
+        Integrator(System(potential, []), SCHEMES["leapfrog"], 0.1)
     with pytest.raises(EnergyError, match=r"'x' has shape \[3, 2\], its velocity 'm' \[3\]"):
-        Integrator(potential, [Motion("x", "m", 1.0)], SCHEMES["leapfrog"], 0.1)
+        Integrator(System(potential, [Motion("x", "m", 1.0)]), SCHEMES["leapfrog"], 0.1)

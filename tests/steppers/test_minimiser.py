@@ -23,6 +23,7 @@ from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import ScaledVariables, Unknown
+from minusgrad.steppers.systems.system import System
 from tests.support.laws import assert_splits, bits, kept
 from tests.support.optima import (
     Tally,
@@ -717,7 +718,7 @@ def test_what_is_held_goes_where_it_is_at_that_time():
     """The chain's right end is drawn from 1 to 2 within a second, and is half way at half time."""
     potential, _ = chain(8)
     holds = [Hold("wall", "q", np.array([0])), Hold("hand", "q", np.array([9]), None, (1.0,), 1.0)]
-    search = LBFGS(potential, q(), Tolerances(1e-12), holds=Holds(potential.fields, holds))
+    search = LBFGS(System(potential, holds=Holds(potential.fields, holds)), q(), Tolerances(1e-12))
     for t, end in ((0.0, 1.0), (0.5, 1.5), (2.0, 2.0)):
         search.evaluate(t)
         np.testing.assert_allclose(found(solved(search)), np.linspace(0.0, end, 10), atol=1e-10)

@@ -11,6 +11,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 
 X, V = Node("m", ("d",)), Node("m s^-1", ("d",))
 CURE = (
@@ -66,7 +67,7 @@ def particle() -> Fields:
 
 
 def integrator(potential: Potential, *motions: Motion) -> Integrator:
-    return Integrator(potential, motions or [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01)
+    return Integrator(System(potential, motions or [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.01)
 
 
 def test_an_energy_of_the_velocity_is_refused():

@@ -12,6 +12,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.implicit_runs import MASSES, exact, swing
 from tests.support.laws import fitted_order
 
@@ -68,7 +69,7 @@ def test_at_the_start_a_ramp_and_a_rate_leave_the_nodes_where_they_are() -> None
 def explicit(steps: int, end: float, kind: str = "leapfrog") -> Integrator:
     """The masses between supports of `implicit_runs`, by a splitting."""
     one = swing("implicit_euler", end / steps, damped=False)
-    return Integrator(one.potential, one.motions, SCHEMES[kind], end / steps, holds=one.holds)
+    return Integrator(System(one.potential, one.motions, holds=one.holds), SCHEMES[kind], end / steps)
 
 
 def test_leapfrog_between_a_turning_and_a_moving_support_is_of_second_order() -> None:
@@ -116,7 +117,7 @@ def test_the_reaction_of_a_free_wheel_is_centripetal() -> None:
     hold = Hold("wheel", "x", np.array([0]), rotation=Rotation((1.0, 0.0), rate=3.0))
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, [hold], motions)
-    one = Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.1, holds=holds)
+    one = Integrator(System(Potential(fields, []), motions, holds=holds), SCHEMES["leapfrog"], 0.1)
     one.advance(7)
     force = holds.reaction("x", np.zeros((1, 2)), np.array([2.0]), one.time)
     np.testing.assert_allclose(force, -2.0 * 9.0 * (fields["x"].values - [1.0, 0.0]), rtol=1e-12)

@@ -18,6 +18,7 @@ from minusgrad.steppers.stability.energy_balance import EnergyWatch
 from minusgrad.steppers.stability.linear_stability import friction_limit, propagation, stability_limit
 from minusgrad.steppers.stability.step_size import WORTH, step_size
 from minusgrad.steppers.stability.vibrations import Vibrations, vibrations
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_elastic.springs import spring
 from tests.support.command import SCENES
@@ -48,7 +49,9 @@ def oscillator(
     friction = Potential(fields, [bind(drag, fields, parameters={"c": c})]) if c else None
     bath = Bath(gamma, 0.0, 1) if gamma is not None else None
     potential = Potential(fields, [bind(bowl, fields, parameters={"k": k})])
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES[kind], dt, dissipation=friction, bath=bath)
+    return Integrator(
+        System(potential, [Motion("x", "v", "m")], dissipation=friction, bath=bath), SCHEMES[kind], dt
+    )
 
 
 def chain(n=40, hold=False, precision="f64") -> tuple[Integrator, np.ndarray]:
@@ -63,7 +66,7 @@ def chain(n=40, hold=False, precision="f64") -> tuple[Integrator, np.ndarray]:
     free = holds.free("x").ravel()
     root = np.repeat(1.0 / np.sqrt(m), 2)[free]
     matrix = root[:, None] * potential.hessian("x").toarray()[np.ix_(free, free)] * root
-    return Integrator(potential, motions, SCHEMES["leapfrog"], 0.01, holds=holds), matrix
+    return Integrator(System(potential, motions, holds=holds), SCHEMES["leapfrog"], 0.01), matrix
 
 
 # Schemes ----------------------------------------------------------------------------------------------------
@@ -309,7 +312,7 @@ def test_flows_of_energy_are_no_error(launches):
     pull = bind(spring, fields, tuples=[[0, 1]], data={"rest": 1.0}, parameters={"stiffness": 9.0})
     motions = [Motion("x", "v", "m")]
     hand = Holds(fields, [Hold("hand", "x", np.array([0]), displacement=(30.0,), duration=3.0)], motions)
-    driven = Integrator(Potential(fields, [pull]), motions, SCHEMES["leapfrog"], 0.01, holds=hand)
+    driven = Integrator(System(Potential(fields, [pull]), motions, holds=hand), SCHEMES["leapfrog"], 0.01)
     for one in (lost, driven):
         watch, said = watched(one)
         for _ in range(40):
@@ -321,7 +324,9 @@ def test_flows_of_energy_are_no_error(launches):
 def test_a_bath_that_warms_is_no_error():
     fields = Fields({"x": np.zeros((50, 2)), "v": np.zeros((50, 2)), "m": np.ones(50)})
     potential = Potential(fields, [bind(bowl, fields, parameters={"k": 1.0}), bind(well, fields)])
-    one = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.05, bath=Bath(1.0, 2.0, 3))
+    one = Integrator(
+        System(potential, [Motion("x", "v", "m")], bath=Bath(1.0, 2.0, 3)), SCHEMES["leapfrog"], 0.05
+    )
     watch, said = watched(one)
     for _ in range(40):
         one.advance(10)

@@ -23,6 +23,7 @@ from minusgrad.steppers.step_sequence import (
     Move,
     StepSequence,
 )
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.tape import Tape
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap, trapped, well
@@ -57,7 +58,12 @@ def test_a_step_reads_like_its_name() -> None:
 def by(scheme: Scheme, like: Integrator | None = None) -> Integrator:
     """Four nodes on a line, in friction, one clamped and one moved, by this scheme."""
     like = like or line()
-    return Integrator(like.potential, like.motions, scheme, like.dt, like.t0, like.holds, like.dissipation)
+    return Integrator(
+        System(like.potential, like.motions, holds=like.holds, dissipation=like.dissipation),
+        scheme,
+        like.dt,
+        like.t0,
+    )
 
 
 def test_another_splitting_steps_forward(launches) -> None:
@@ -82,7 +88,7 @@ def test_another_splitting_has_tangents_and_adjoint(launches) -> None:
 
 def test_another_splitting_is_diagnosed(launches) -> None:
     stepper = trapped("leapfrog", 2.0, (trap, well))
-    stepper = Integrator(stepper.potential, stepper.motions, OTHER, 2.0)
+    stepper = Integrator(System(stepper.potential, stepper.motions), OTHER, 2.0)
     with pytest.raises(NonFiniteError, match=r"^step \d+: term 'well', node \d"):
         stepper.advance(50)
     assert np.isfinite(stepper.potential.fields["x"].values).all()

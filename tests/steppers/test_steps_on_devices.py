@@ -13,6 +13,7 @@ from minusgrad.engine.storage import Crossings
 from minusgrad.errors import NonFiniteError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_gravity.gravity import gravity
 from tests.steppers.magnetic.test_uniform_field import free
@@ -29,7 +30,9 @@ def warm(precision: str = "f64") -> Integrator:
     x = np.array([[1.0, 0.2], [-0.4, 0.9], [0.3, -1.1]])
     fields = Fields({"x": x, "v": 0.1 * x[::-1], "m": [1.0, 2.0, 0.5]}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.5})])
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.02, bath=Bath(0.4, 0.3, 7))
+    return Integrator(
+        System(potential, [Motion("x", "v", "m")], bath=Bath(0.4, 0.3, 7)), SCHEMES["leapfrog"], 0.02
+    )
 
 
 CASES: dict[str, tuple[Callable[[], Integrator], int]] = {

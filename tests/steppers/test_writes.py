@@ -26,6 +26,7 @@ from minusgrad_elastic.springs import spring
 from tests.support.kepler import SHORT
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap
+from tests.support.systems import system_from
 
 X = np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1]])
 V = np.array([[0.1, 0.2], [-0.3, 0.0], [0.0, 0.4]])
@@ -49,9 +50,8 @@ def potential(x=X, v=V, k=2.0, rest=(0.9, 0.8), a=0.5, m=(1.0, 2.0, 0.5), precis
 
 def moving(of: Potential, kind="leapfrog", dt=0.05, t0=0.0, holds=(), **more) -> Integrator:
     motions = [Motion("x", "v", "m")]
-    return Integrator(
-        of, motions, SCHEMES[kind], dt, t0, holds=Holds(of.fields, holds, motions) if holds else None, **more
-    )
+    held = Holds(of.fields, holds, motions) if holds else None
+    return Integrator(system_from(more, of, motions, holds=held), SCHEMES[kind], dt, t0, **more)
 
 
 def fields_of(stepper: Integrator) -> dict[str, bytes]:

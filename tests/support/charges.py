@@ -14,6 +14,7 @@ from minusgrad.energies.magnetic_field import MagneticField
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.magnetic.force import MagneticForce, MagneticTerm
 from minusgrad.steppers.schemes import SCHEMES
+from tests.support.systems import system_from
 
 UNITS = {"x": "m", "v": "m s^-1", "m": "kg", "q": "C"}
 MOTION = Motion("x", "v", "m")
@@ -85,7 +86,8 @@ def moving(
     term = MagneticTerm(field, charge, parameters, name="field", bodies=bodies)
     terms = [bind(energy, of, parameters={"k": k}) for energy, k in (energies or {}).items()]
     force = MagneticForce(of, [MOTION], [term])
-    return Integrator(Potential(of, terms), [MOTION], SCHEMES[scheme], dt, magnetic=force, **more)
+    system = system_from(more, Potential(of, terms), [MOTION], magnetic=force)
+    return Integrator(system, SCHEMES[scheme], dt, **more)
 
 
 def exact_orbit(start: Fields, B: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,7 @@ from minusgrad.plugin import Constraints
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 
 RODS = np.array([[0, 1], [1, 2], [2, 3], [1, 4]])
 
@@ -103,12 +104,14 @@ def driven_chain(
     path = path or Hold("pivot", "x", np.array([0]), velocity=speed)
     holds = Holds(fields, [path] if held else [], motions)
     return Integrator(
-        Potential(fields, [bind(well, fields, parameters={"k": 1.3})]),
-        motions,
+        System(
+            Potential(fields, [bind(well, fields, parameters={"k": 1.3})]),
+            motions,
+            holds=holds,
+            dissipation=Potential(fields, [bind(oil, fields, parameters={"c": 0.3})]) if damped else None,
+            constraints=Constraints(fields, terms, frozenset(names)),
+        ),
         SCHEMES[kind],
         dt,
         0.0,
-        holds,
-        Potential(fields, [bind(oil, fields, parameters={"c": 0.3})]) if damped else None,
-        constraints=Constraints(fields, terms, frozenset(names)),
     )

@@ -13,6 +13,7 @@ from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kept, kinetic
 from minusgrad.steppers.stepper import Stepper
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 
 KT, P, SIDE, MOTIONS = 0.7, 0.4, 3.0, (Motion("x", "v", "m"),)
@@ -65,13 +66,15 @@ def stepper(
     """At constant pressure; no baths without friction."""
     of = potential(d, shape, n, precision, terms)
     return Integrator(
-        of,
-        MOTIONS,
+        System(
+            of,
+            MOTIONS,
+            holds=Holds(of.fields, holds, MOTIONS),
+            bath=Bath(friction, KT, 5) if friction else None,
+            barostat=Barostat(pressure, KT, relaxation, friction, 5, shape),
+        ),
         SCHEMES[scheme],
         dt,
-        holds=Holds(of.fields, holds, MOTIONS),
-        bath=Bath(friction, KT, 5) if friction else None,
-        barostat=Barostat(pressure, KT, relaxation, friction, 5, shape),
     )
 
 

@@ -10,6 +10,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stepper import DifferentiableStepper
+from minusgrad.steppers.systems.system import System
 from tests.support import implicit_runs as swings
 from tests.support.implicit_runs import rub, stiffening
 
@@ -33,12 +34,14 @@ def swung(scheme: str, damped: bool = True, at_once: bool = False, precision: st
     ]
     motions = [Motion("x", "v", "m")]
     return Integrator(
-        Potential(fields, terms),
-        motions,
+        System(
+            Potential(fields, terms),
+            motions,
+            holds=Holds(fields, holds, motions),
+            dissipation=Potential(fields, losses) if damped else None,
+        ),
         SCHEMES[scheme],
         DT,
-        holds=Holds(fields, holds, motions),
-        dissipation=Potential(fields, losses) if damped else None,
     )
 
 

@@ -26,6 +26,7 @@ from minusgrad.energies.fields import Hold
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES, Scheme
+from minusgrad.steppers.systems.system import System
 from tests.support.damage import RED, REWRITTEN
 from tests.support.modulated_trap import trap
 
@@ -206,13 +207,15 @@ def dragged(
         ),
     ]
     return Integrator(
-        potential,
-        motions,
+        System(
+            potential,
+            motions,
+            holds=Holds(fields, holds, motions),
+            dissipation=Potential(fields, damped) if motion.drag else None,
+        ),
         SCHEMES[kind],
         dt,
         motion.begin,
-        Holds(fields, holds, motions),
-        Potential(fields, damped) if motion.drag else None,
     )
 
 
@@ -308,7 +311,7 @@ def tangled(
     dissipation = Potential(fields, [bind(mist, fields), damper]) if damped else None
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, list(tangle(d)), motions)
-    return Integrator(potential, motions, SCHEMES[kind], dt, t0, holds, dissipation)
+    return Integrator(System(potential, motions, holds=holds, dissipation=dissipation), SCHEMES[kind], dt, t0)
 
 
 def tangle(d: int) -> Iterator[Hold]:

@@ -16,6 +16,7 @@ from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, Rotation
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.implicit.stage import IMPLICIT_SCHEMES
+from tests.support.systems import system_from
 
 K, Q, B, L = 3.0, 2.0, 0.4, 0.8
 C, E = 0.3, 0.05
@@ -72,15 +73,10 @@ def swing(
         Hold("pushed", "x", np.array([3]), **push),
     ]
     motions = [Motion("x", "v", "m")]
-    return ImplicitIntegrator(
-        Potential(fields, terms),
-        motions,
-        IMPLICIT_SCHEMES[kind],
-        dt,
-        holds=Holds(fields, holds, motions),
-        dissipation=Potential(fields, losses) if damped else None,
-        **options,
-    )
+    lost = Potential(fields, losses) if damped else None
+    held = Holds(fields, holds, motions)
+    system = system_from(options, Potential(fields, terms), motions, holds=held, dissipation=lost)
+    return ImplicitIntegrator(system, IMPLICIT_SCHEMES[kind], dt, **options)
 
 
 def ended(kind: str, steps: int, end: float, **how) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_gravity.gravity import gravity
 
 SHORT = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6")
@@ -41,7 +42,7 @@ def two_bodies(kind: str, dt: float, e: float = 0.3, precision: str = "f64") -> 
     x, v = orbit(0.0, e)
     fields = Fields({"x": x, "v": v, "m": MASSES}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES[kind], dt)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES[kind], dt)
 
 
 def error(kind: str, steps: int, t: float = 5.0, e: float = 0.3) -> float:

@@ -17,6 +17,7 @@ from minusgrad.potential.constraints.constraints import Constraints
 from minusgrad.potential.potential import Potential
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
+from tests.support.systems import system_from
 
 G = 9.81
 Q2, V2 = Node("rad", (2,)), Velocity("rad/s", (2,))
@@ -160,17 +161,10 @@ def made(
     held = Holds(fields, holds, motions) if holds else None
     dissipation = total(losses) if losses else None
     kept = [bind(g, fields, **given) for g, given in constraints]
-    return VariationalIntegrator(
-        total(energies),
-        total(lagrangians),
-        motions,
-        dt,
-        order,
-        holds=held,
-        dissipation=dissipation,
-        constraints=Constraints(fields, kept, {term.name for term in kept}) if kept else None,
-        **options,
-    )
+    bound = Constraints(fields, kept, {term.name for term in kept}) if kept else None
+    parts = {"holds": held, "dissipation": dissipation, "constraints": bound}
+    system = system_from(options, total(energies), motions, lagrangian=total(lagrangians), **parts)
+    return VariationalIntegrator(system, dt, order, **options)
 
 
 def state(one: VariationalIntegrator) -> np.ndarray:

@@ -9,6 +9,7 @@ from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 from minusgrad_molecular.lennard_jones import lennard_jones
 
@@ -45,5 +46,5 @@ def liquid(
     pairs = bind(lennard_jones, fields, parameters={"epsilon": 1.0, "sigma": 1.0}, cutoff=cutoff)
     bath = Bath(friction, temperature, seed) if friction else None
     return Integrator(
-        Potential(fields, [pairs]), MOTIONS, SCHEMES["leapfrog"], dt, bath=bath, barostat=barostat
+        System(Potential(fields, [pairs]), MOTIONS, bath=bath, barostat=barostat), SCHEMES["leapfrog"], dt
     )

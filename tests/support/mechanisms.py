@@ -21,6 +21,7 @@ from minusgrad import (
 from minusgrad.plugin import SCHEMES, Constraints, Integrator
 from minusgrad.steppers.holds import Holds
 from minusgrad_elastic.rods import rod
+from tests.support.systems import system_from
 
 
 @local_energy("weight", over="nodes", x=Node("m", ("d",)), m=Node("kg"), g=Parameter("m/s^2"))
@@ -60,7 +61,8 @@ def mechanism(
     kept = Constraints(fields, [bind(one, fields, **k) for one, k in constraints], frozenset(projected))
     potential = Potential(fields, [bind(one, fields, **k) for one, k in energies])
     held = Holds(fields, list(holds), motions)
-    return Integrator(potential, motions, SCHEMES[scheme], dt, holds=held, constraints=kept, **more)
+    system = system_from(more, potential, motions, holds=held, constraints=kept)
+    return Integrator(system, SCHEMES[scheme], dt, **more)
 
 
 PIVOT = Hold("pivot", "x", np.array([0]))

@@ -10,6 +10,7 @@ import numpy as np
 from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 
 
 @local_energy(
@@ -39,4 +40,4 @@ def trapped(kind: str, dt: float, energies=(trap,), precision: str = "f64", t0: 
     v = np.array([[0.1, 0.5], [0.6, -0.2], [-0.3, 0.4]])
     fields = Fields({"x": x, "v": v, "m": [1.0, 2.0, 0.5]}, precision=precision)
     potential = Potential(fields, [bind(energy, fields) for energy in energies])
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES[kind], dt, t0)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES[kind], dt, t0)

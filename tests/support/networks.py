@@ -7,6 +7,7 @@ import numpy as np
 
 from minusgrad import Fields, Node, Parameter, Potential, TimeStep, bind, local_energy, local_map, ti
 from minusgrad.plugin import Evolution, Slope
+from minusgrad.steppers.systems.system import System
 
 INPUTS, HIDDEN, OUTPUTS = 5, 7, 3
 
@@ -94,7 +95,9 @@ def controlled(precision: str = "f64") -> Evolution:
     spring = bind(pull, fields, renamed={"act": "y"}, tuples=LINKS)
     force = Slope("force", Potential(fields, [spring], frozen=True), {"x": "f"}, factor=-1.0)
     moves = [bind(kick, fields), bind(drift, fields, renamed={"v": "v_next"})]
-    return Evolution(Potential(fields, [], [*net, force, *moves]), {"x": "x_next", "v": "v_next"}, 0.1)
+    return Evolution(
+        System(Potential(fields, [], [*net, force, *moves])), {"x": "x_next", "v": "v_next"}, 0.1
+    )
 
 
 def in_numpy(x: np.ndarray, v: np.ndarray, at: Mapping[str, np.ndarray], steps: int) -> np.ndarray:

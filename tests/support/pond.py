@@ -3,11 +3,11 @@
 import numpy as np
 
 from minusgrad.app.runs import build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from tests.support.command import SCENES
 
 
-def pond(n: int = 16, steps: int = 12) -> Simulation:
+def pond(n: int = 16, steps: int = 12) -> BuiltScene:
     """The scene on a few cells, with a random height that is smooth enough for its ground."""
     flat = {"kind": "constant", "unit": "m"}
     sizes = {"state.size": [n, n], "run.steps": steps, "map.1.depth": 6.0, "state.fields.height": flat}

@@ -6,6 +6,7 @@ import numpy as np
 
 from minusgrad import Fields, Node, Parameter, Potential, Time, TimeStep, bind, local_energy, local_map, ti
 from minusgrad.plugin import Evolution, Slope
+from tests.support.systems import system_from
 
 N = 6
 LINKS = np.array([[k, k + 1] for k in range(N - 1)])
@@ -70,7 +71,7 @@ UPDATES = {"x": "x_next", "v": "v_next"}
 
 
 def program(of: Fields, dt: float = DT, **options: Any) -> Evolution:
-    return Evolution(chain(of), UPDATES, dt, **options)
+    return Evolution(system_from(options, chain(of)), UPDATES, dt, **options)
 
 
 def steps_in_numpy(x: np.ndarray, v: np.ndarray, steps: int, dt: float = DT, k: float = K) -> Any:

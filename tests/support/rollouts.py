@@ -20,6 +20,7 @@ from minusgrad.engine import storage
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.springs import spring
 from tests.support.energies import electron_density, readout, threshold
 from tests.support.held_oscillator import TIES, coil_in_space, dashpot_in_space, mist, tangle
@@ -100,7 +101,9 @@ def line(
     ]
     holds = Holds(fields, some if held else [], motions)
     dissipation = Potential(fields, [mire]) if damped else None
-    return Integrator(potential, motions, SCHEMES[kind], dt, 0.3, holds, dissipation)
+    return Integrator(
+        System(potential, motions, holds=holds, dissipation=dissipation), SCHEMES[kind], dt, 0.3
+    )
 
 
 def judged(one: Integrator, steps: int = STEPS, budget: int = 1 << 30) -> Rollout:
@@ -141,7 +144,10 @@ def space(kind: str = "yoshida4", precision: str = "f64") -> Integrator:
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, list(tangle(2)), motions)
     return Integrator(
-        Potential(fields, terms), motions, SCHEMES[kind], 0.05, 0.3, holds, Potential(fields, damped)
+        System(Potential(fields, terms), motions, holds=holds, dissipation=Potential(fields, damped)),
+        SCHEMES[kind],
+        0.05,
+        0.3,
     )
 
 
@@ -159,7 +165,7 @@ def chain(bodies: int = 1000, dt: float = 0.02) -> Integrator:
     fields = Fields(places | {"m": rng.uniform(0.5, 2.0, bodies)})
     ties = np.stack([np.arange(bodies - 1), np.arange(1, bodies)], axis=1)
     potential = Potential(fields, [bind(stiffening, fields, tuples=ties)])
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], dt)
 
 
 def net(kind: str = "leapfrog") -> Integrator:
@@ -170,7 +176,7 @@ def net(kind: str = "leapfrog") -> Integrator:
     ties = np.stack(np.triu_indices(11, 1), axis=1)
     own = {"rest": rng.uniform(0.5, 2.0, 55)}
     springs = bind(spring, fields, tuples=ties, parameters={"stiffness": 0.7}, data=own)
-    return Integrator(Potential(fields, [springs]), [Motion("x", "v", "m")], SCHEMES[kind], 0.05)
+    return Integrator(System(Potential(fields, [springs]), [Motion("x", "v", "m")]), SCHEMES[kind], 0.05)
 
 
 def ended(one: Integrator, steps: int, budget: int = 1 << 30) -> Rollout:
@@ -202,7 +208,7 @@ def pair(kind: str = "leapfrog") -> Integrator:
     terms = [bind(site, fields), bind(link, fields, tuples=LINE), bind(tug, fields), bind(trap, fields)]
     motions = [Motion("phi", "pi", "m"), Motion("x", "v", 1.3)]
     damped = Potential(fields, [bind(drag, fields)])
-    return Integrator(Potential(fields, terms), motions, SCHEMES[kind], 0.1, dissipation=damped)
+    return Integrator(System(Potential(fields, terms), motions, dissipation=damped), SCHEMES[kind], 0.1)
 
 
 @local_energy("bowl", over="nodes", y=Node(), k=Parameter("J", default=0.8))
@@ -225,7 +231,7 @@ def mapped(kind: str = "leapfrog") -> Integrator:
         bind(bowl, fields, renamed={"y": "depth"}),
         bind(trap, fields),
     ]
-    return Integrator(Potential(fields, terms, maps), [Motion("x", "v", 0.8)], SCHEMES[kind], 0.1)
+    return Integrator(System(Potential(fields, terms, maps), [Motion("x", "v", 0.8)]), SCHEMES[kind], 0.1)
 
 
 # Asking -------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import openmm
 from openmm import unit
@@ -68,7 +68,7 @@ class _Compute:
 
     def __reduce__(self) -> tuple[Any, ...]:
         scene, overrides, plugins = self.given
-        if isinstance(scene, Mapping) or is_text(scene):
+        if isinstance(scene, Mapping) or is_text(cast(Any, scene)):
             return _Compute, self.given
         if not isinstance(scene, Path | str):
             raise TypeError("minusgrad.openmm.force: only a scene that was given by its path can be written")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..app.runs import Overrides, Plugins, built_or_given
-from ..assembly.simulation import Simulation
+from ..assembly.built_scene import BuiltScene
 from ..codegen.derivative_request import DerivativeRequest
 from ..elements.periodic_box import PeriodicBox
 from ..energies.fields import BOX, POSITIONS, Motion
@@ -31,7 +31,7 @@ from ..steppers.stability.exact_hessian import exact_hessian
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Given = SceneSource | Simulation | Potential
+Given = SceneSource | BuiltScene | Potential
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class SceneEnergy:
     """
 
     def __init__(self, scene: Given, units: GivenUnits, overrides: Overrides = (), plugins: Plugins = ()):
-        scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
-        system = scene.units if isinstance(scene, Simulation) else UnitSystem.dimensionless()
-        if isinstance(scene, Simulation):
-            _refuse_beyond_energies(scene)
-        self.potential = (scene.potential if isinstance(scene, Simulation) else scene).twin(images_stay=False)
+        built = built_or_given(scene, overrides, plugins, BuiltScene, Potential)
+        system = built.units if isinstance(built, BuiltScene) else UnitSystem.dimensionless()
+        if isinstance(built, BuiltScene):
+            _refuse_beyond_energies(built)
+        self.potential = (built.potential if isinstance(built, BuiltScene) else built).twin(images_stay=False)
         self.time = self.potential.now
         has_units = system.symbol("m") != "1"
         self._length = units.length / system.in_si("m") if has_units else 1.0
@@ -141,7 +141,7 @@ class SceneEnergy:
         return found
 
 
-def _refuse_beyond_energies(scene: Simulation) -> None:
+def _refuse_beyond_energies(scene: BuiltScene) -> None:
     """Raise `AtomsError` for constraints, friction, magnetic fields and Lagrangians: they are no energies."""
     acting = {
         "[[constraint]]": scene.constraints,

@@ -590,7 +590,7 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
 
     Raises `EnergyError` for a name that a run cannot be differentiated with respect to.
     """
-    potentials = potentials_of(stepper)
+    potentials = stepper.system.potentials
     fields = [n for n in stepper.potential.fields if n not in stepper.potential.fields.derived]
     if name in fields:
         return None
@@ -609,14 +609,6 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
     numbers.refuse(name)
     known = [*fields, *(n for p in potentials for n in arguments(p)), *numbers.names]
     raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
-
-
-def potentials_of(stepper: DifferentiableStepper) -> list[Potential]:
-    """All that have parameters: U, L, the dissipation, the flows of the magnetic field, the constraints."""
-    flows = stepper.magnetic.potential if stepper.magnetic else None
-    kept = stepper.constraints.potential if stepper.constraints else None
-    every = (stepper.potential, stepper.lagrangian, stepper.dissipation, flows, kept)
-    return [p for p in every if p is not None]
 
 
 def zeros(asked: DerivativeRequest) -> list[Code]:

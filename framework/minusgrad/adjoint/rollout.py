@@ -22,7 +22,7 @@ from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..steppers.holds import Holds
 from ..steppers.stepper import DifferentiableStepper, Stepper
-from .backward import RunAdjoint, owner, potentials_of
+from .backward import RunAdjoint, owner
 from .derivation import Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
@@ -76,7 +76,7 @@ class Rollout:
     @property
     def potentials(self) -> list[Potential]:
         """All that have parameters."""
-        return potentials_of(self.stepper)
+        return self.stepper.system.potentials
 
     @property
     def holds(self) -> Holds:

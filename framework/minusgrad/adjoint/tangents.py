@@ -41,7 +41,7 @@ from ..steppers.step_sequence import (
 )
 from ..steppers.stepper import SplittingStepper
 from ..steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
-from .backward import HALF, owner, potentials_of, zeros
+from .backward import HALF, owner, zeros
 from .supports.support_derivatives import SupportDerivatives
 
 
@@ -99,7 +99,7 @@ class Sensitivity:
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
-        for potential in potentials_of(self.stepper):
+        for potential in self.stepper.system.potentials:
             FusedCode(potential).put_tangents(self._own(potential))
         self._put_strength()
 

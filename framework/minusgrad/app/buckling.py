@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..errors import EnergyError, RunFailedError, UserError, unknown
 from ..plot.mode_shapes import Shapes
 from ..potential.potential import Potential
@@ -35,7 +35,7 @@ class RunBuckling:
 
     folder: Path
     step: int
-    simulation: Simulation
+    simulation: BuiltScene
     loads: list[str]
     body: LoadedBody
     resultant: dict[str, np.ndarray]
@@ -146,7 +146,7 @@ def buckling(
             raise type(error)(f"{path}: {error}") from error
 
 
-def _buckling(path: Path, step: int, simulation: Simulation, count: int, asked: list[str]) -> RunBuckling:
+def _buckling(path: Path, step: int, simulation: BuiltScene, count: int, asked: list[str]) -> RunBuckling:
     if count < 1:
         raise EnergyError(f"buckling: at least one mode is needed, got {count}; ask for more")
     potential = derivatives_in_double(simulation.potential)
@@ -167,7 +167,7 @@ def _buckling(path: Path, step: int, simulation: Simulation, count: int, asked: 
 
 
 def _body(
-    simulation: Simulation, potential: Potential, names: Sequence[str], loads: Sequence[str], t: float
+    simulation: BuiltScene, potential: Potential, names: Sequence[str], loads: Sequence[str], t: float
 ) -> LoadedBody:
     """The body under the load, with the constraints of the scene."""
     if simulation.constraints is None:
@@ -188,7 +188,7 @@ def _loads(potential: Potential, names: Sequence[str], t: float, asked: list[str
     )
 
 
-def _unloaded(body: LoadedBody, simulation: Simulation, saved: np.ndarray) -> Equilibrium:
+def _unloaded(body: LoadedBody, simulation: BuiltScene, saved: np.ndarray) -> Equilibrium:
     """The stable equilibrium without the load, from the first state or the saved one; supports stay."""
     started = simulation.state.fields
     start = body.free.vector({n: np.asarray(started[n]) for n in body.names})

@@ -8,9 +8,9 @@ A run that has diverged cannot be cured by resuming it: the same steps lead to t
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..assembly.built_scene import BuiltScene
 from ..assembly.fits.fit import ParameterFit
 from ..assembly.job import Job
-from ..assembly.simulation import Simulation
 from ..errors import DivergedError, NonFiniteError, NonFiniteStartError
 from ..files.run_folder import RunDir
 from ..steppers.minimisers.gradient_watch import GradientWatch
@@ -41,7 +41,7 @@ class Watched:
         self._energy: EnergyWatch | None = None
         if isinstance(job, ParameterFit):
             self._over_gradient(job, new)
-        if not isinstance(job, Simulation) or not job.stepper.conserves:
+        if not isinstance(job, BuiltScene) or not job.stepper.conserves:
             return
         if new and (found := step_size(job.stepper, job.last)):
             self._estimated(found, job.units.symbol("s"))

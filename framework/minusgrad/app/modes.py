@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..errors import EnergyError, UserError
 from ..plot.mode_shapes import Shapes
 from ..scene import units
@@ -33,7 +33,7 @@ class RunModes:
 
     folder: Path
     step: int
-    simulation: Simulation
+    simulation: BuiltScene
     found: NormalModes
 
     @property

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..assembly.built_scene import BuiltScene
 from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
-from ..assembly.simulation import Simulation
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError
 from ..files.run_folder import RunDir
@@ -65,7 +65,7 @@ class ResumedCalls(Calls, Protocol):
     def names(self) -> Sequence[str]:
         """The names of the functions."""
 
-    def simulation(self, validated: ValidatedScene, folder: Path | None) -> Simulation:
+    def simulation(self, validated: ValidatedScene, folder: Path | None) -> BuiltScene:
         """The simulation of a scene that they are called for; folder: that of its input files."""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..assembly import provenance
+from ..assembly.built_scene import BuiltScene
 from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.ensembles.members import Members
 from ..assembly.fits.comparison import lines
@@ -23,7 +24,6 @@ from ..assembly.fits.fitted import Fitted
 from ..assembly.fits.starts import FitStarts, has_starts
 from ..assembly.observation_round import ObservationRound
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..assembly.validation import ValidatedScene, validate
 from ..engine import runtime
 from ..errors import (
@@ -55,7 +55,6 @@ from .run_options import Overrides, Plugins, ResumedCalls, RunOptions, Say, Show
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
-T = TypeVar("T")
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 SOURCE = "source"
@@ -72,7 +71,7 @@ def build(
     plugins: Plugins = (),
     *,
     fitted: Path | str | None = None,
-) -> Simulation:
+) -> BuiltScene:
     """Build the objects of a scene at step 0, without writing any file.
 
         simulation = minusgrad.build("scenes/two_body.toml", {"stepper.dt": 0.01})
@@ -82,19 +81,17 @@ def build(
     and observers; of a scene with [ensemble] the member `ensemble.member`, else the scene as it is written.
     Raises `SceneError` with all mistakes of the scene.
     """
-    return _built(Simulation, RunOptions(scene, overrides, plugins=plugins, fitted=fitted).validated())
+    return _built(BuiltScene, RunOptions(scene, overrides, plugins=plugins, fitted=fitted).validated())
 
 
-def built_or_given(
-    scene: SceneSource | T, overrides: Overrides, plugins: Plugins, *kinds: type[T]
-) -> Simulation | T:
+def built_or_given(scene: Any, overrides: Overrides, plugins: Plugins, *kinds: type) -> Any:
     """The simulation of a scene, as `build` makes it; an object of one of `kinds` is returned as it is.
 
     Raises `SceneError` with all mistakes of the scene, and `UserError` for overrides or plugins of an object
     that was made without them.
     """
     if not isinstance(scene, kinds):
-        return build(scene, overrides, plugins)
+        return build(scene, overrides, plugins)  # refuses what is no scene
     if overrides or plugins:
         what = "overrides" if overrides else "plugins"
         raise UserError(
@@ -139,7 +136,7 @@ def run(
     validated = options.validated()
     if validated.scene.ensemble is not None:
         return _begun(_ready(_built(Ensemble, validated)), options.folder(), options)
-    return _begun(_ready(_built(Simulation, validated)), options.folder(), options)
+    return _begun(_ready(_built(BuiltScene, validated)), options.folder(), options)
 
 
 def fit(
@@ -174,8 +171,8 @@ def fit(
     return done
 
 
-Checked = TypeVar("Checked", Simulation, ParameterFit, FitStarts, Ensemble)
-Runnable = Simulation | ParameterFit | FitStarts | Ensemble
+Checked = TypeVar("Checked", BuiltScene, ParameterFit, FitStarts, Ensemble)
+Runnable = BuiltScene | ParameterFit | FitStarts | Ensemble
 
 
 def _ready(job: Checked) -> Checked:
@@ -190,18 +187,18 @@ def _ready(job: Checked) -> Checked:
 def _built(kind: type[Checked], validated: ValidatedScene, folder: Path | None = None) -> Checked:
     """The objects of a scene. Raises `PluginError` for errors of a plugin's code."""
     with blaming(validated.registry):
-        if kind is Simulation:
+        if kind is BuiltScene:
             return simulation_of(validated, folder)  # type: ignore[return-value]
         return kind(validated, folder)
 
 
-Build = Callable[[ValidatedScene, Path | None], Simulation]
+Build = Callable[[ValidatedScene, Path | None], BuiltScene]
 """Makes the simulation of a scene, or of one member; the folder is that of its input files."""
 
 
 def simulation_of(
-    validated: ValidatedScene, folder: Path | None = None, build: Build = Simulation
-) -> Simulation:
+    validated: ValidatedScene, folder: Path | None = None, build: Build = BuiltScene
+) -> BuiltScene:
     """The simulation of a scene; of an ensemble the member that it names, else the scene as it is written.
 
     Raises `PluginError` for errors of a plugin's code.
@@ -213,7 +210,7 @@ def simulation_of(
         return Members(validated, folder).simulation(table.member, build)
 
 
-def begin(job: Simulation, options: RunOptions) -> Run:
+def begin(job: BuiltScene, options: RunOptions) -> Run:
     """Run a simulation that was made in Python, from its present state, into a new folder."""
     return _begun(_ready(job), options.folder(), options)
 
@@ -302,7 +299,7 @@ def _as_it_was(
     arch: str | None,
 ) -> Runnable:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
-    build = calls.simulation if calls else Simulation
+    build = calls.simulation if calls else BuiltScene
     job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed, build=build, arch=arch)
     if grave and not allow_changed:
         lines = [f"{folder.path}: {OTHER}", *grave, "to continue all the same: --allow-changed"]
@@ -323,7 +320,7 @@ def rebuilt(
     plugins: Plugins,
     allow_changed: bool = False,
     verb: str = "resume",
-    build: Build = Simulation,
+    build: Build = BuiltScene,
     arch: str | None = None,
 ) -> tuple[Runnable, list[str], list[str]]:
     """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.

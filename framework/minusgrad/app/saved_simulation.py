@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ..assembly.built_scene import BuiltScene
 from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..check.single_precision import in_double, widened
 from ..energies.fields import Fields
 from ..energies.term import Term
@@ -20,7 +20,7 @@ from .run_options import Plugins
 from .runs import OTHER, rebuilt
 
 
-def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) -> tuple[Simulation, int]:
+def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) -> tuple[BuiltScene, int]:
     """The simulation at its last saved state, or that of step `at`, and the step.
 
     path: the run folder. plugins: the files that the run was started with. verb: the command, for messages.
@@ -32,7 +32,7 @@ def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) ->
     if snapshot.meta.get("fit") is True:
         raise RunFolderError(f"{path}: is a fit, which has no state of its own; give the folder of a run")
     job, grave, _ = rebuilt(folder, snapshot, plugins, verb=verb)
-    assert isinstance(job, Simulation | Ensemble)
+    assert isinstance(job, BuiltScene | Ensemble)
     if grave:
         raise CheckpointError("\n".join([f"{path}: {OTHER}", *grave, "run the scene again"]))
     if isinstance(job, Ensemble) and not job.alone:

@@ -13,14 +13,12 @@ from ..energies.fields import Fields, Motion, State
 from ..energies.term import Term
 from ..errors import UserError, printable
 from ..files.trajectory import Recorder
-from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
 from ..potential.staged.staged_term import StagedTerm
 from ..scene import input_files
 from ..scene.units import UnitSystem
-from ..steppers.holds import Holds
-from ..steppers.magnetic.force import MagneticForce
 from ..steppers.stepper import Stepper
+from ..steppers.systems.system import System
 from .blocks.named_pairs import excluded, scaled
 
 
@@ -146,22 +144,23 @@ class Compound:
 class StepperContext:
     """The argument of a stepper model's `make`.
 
-    units: the run's unit system. potential: U of the scene. motions: the fields that move. holds: the
-    components with prescribed motion, which a stepper must apply. dissipation: R(v, x, t) of the scene's
-    friction, None without any. seed: that of the scene. magnetic: the force on charges, None without a
-    magnetic field. constraints: g = 0 that a stepper must keep, None without any. lagrangian: the sum of the
-    scene's Lagrangians, None without any.
+    units: the run's unit system. system: all that moves and acts in the scene, which a stepper takes whole.
+    seed: that of the scene.
     """
 
     units: UnitSystem
-    potential: Potential
-    motions: Sequence[Motion]
-    holds: Holds
-    dissipation: Potential | None = None
+    system: System
     seed: int = 0
-    magnetic: MagneticForce | None = None
-    constraints: Constraints | None = None
-    lagrangian: Potential | None = None
+
+    @property
+    def potential(self) -> Potential:
+        """U of the scene."""
+        return self.system.potential
+
+    @property
+    def motions(self) -> Sequence[Motion]:
+        """The fields that move in time."""
+        return self.system.motions
 
 
 def _no_file(name: str) -> bytes:
@@ -177,8 +176,8 @@ class ObserverContext:
 
     units: the run's unit system. stepper: it moves the fields, which are in `stepper.potential.fields`.
     recorder: takes the numbers that an observer records. labels: the names of fields in files, by field.
-    state: the initial state. holds: the components with prescribed motion. dissipation: R of the scene's
-    friction, None without any. grids: the name of the grid that a field lies on, by field. read: gives the
+    state: the initial state. system: all that moves and acts in the scene, of a minimiser its motions, too.
+    grids: the name of the grid that a field lies on, by field. read: gives the
     bytes of a file beside the scene, as `StateContext.read` does.
     """
 
@@ -187,7 +186,6 @@ class ObserverContext:
     recorder: Recorder
     labels: Mapping[str, str]
     state: State
-    holds: Holds
-    dissipation: Potential | None = None
+    system: System
     grids: Mapping[str, str] = field(default_factory=dict)
     read: Callable[[str], bytes] = _no_file

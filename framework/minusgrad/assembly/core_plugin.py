@@ -16,6 +16,7 @@ from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem, quotient
+from ..steppers.holds import Holds
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
@@ -67,16 +68,7 @@ class Splitting(Record):
 
     def make(self, context: StepperContext) -> Integrator:
         dt = quantities(self, context.units)["dt"]
-        return Integrator(
-            context.potential,
-            context.motions,
-            SCHEMES[self.scheme],
-            dt,
-            holds=context.holds,
-            dissipation=context.dissipation,
-            magnetic=context.magnetic,
-            constraints=context.constraints,
-        )
+        return Integrator(context.system, SCHEMES[self.scheme], dt)
 
 
 def splitting(kind: str, scheme: Scheme) -> type[Splitting]:
@@ -100,17 +92,8 @@ class Langevin(Record):
 
     def make(self, context: StepperContext) -> Integrator:
         given = quantities(self, context.units)
-        return Integrator(
-            context.potential,
-            context.motions,
-            SCHEMES["leapfrog"],
-            given["dt"],
-            holds=context.holds,
-            dissipation=context.dissipation,
-            bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
-            magnetic=context.magnetic,
-            constraints=context.constraints,
-        )
+        bath = Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed)
+        return Integrator(replace(context.system, bath=bath), SCHEMES["leapfrog"], given["dt"])
 
 
 class NPT(Langevin):
@@ -142,18 +125,10 @@ class NPT(Langevin):
             )
         own = given["cell_friction"]
         friction = 1.0 / given["relaxation"] if own is None else own
-        return Integrator(
-            context.potential,
-            context.motions,
-            SCHEMES["leapfrog"],
-            given["dt"],
-            holds=context.holds,
-            dissipation=context.dissipation,
-            bath=Bath(given["friction"], kT, context.seed),
-            magnetic=context.magnetic,
-            constraints=context.constraints,
-            barostat=Barostat(with_unit, kT, given["relaxation"], friction, context.seed, self.cell),
-        )
+        barostat = Barostat(with_unit, kT, given["relaxation"], friction, context.seed, self.cell)
+        bath = Bath(given["friction"], kT, context.seed)
+        system = replace(context.system, bath=bath, barostat=barostat)
+        return Integrator(system, SCHEMES["leapfrog"], given["dt"])
 
 
 class Implicit(Record):
@@ -176,16 +151,9 @@ class Implicit(Record):
         return IMPLICIT_SCHEMES[self.scheme]
 
     def make(self, context: StepperContext) -> ImplicitIntegrator:
+        dt = quantities(self, context.units)["dt"]
         return ImplicitIntegrator(
-            context.potential,
-            context.motions,
-            self.made_of(),
-            quantities(self, context.units)["dt"],
-            holds=context.holds,
-            dissipation=context.dissipation,
-            magnetic=context.magnetic,
-            solver=self.solver,
-            substeps=self.substeps,
+            context.system, self.made_of(), dt, solver=self.solver, substeps=self.substeps
         )
 
 
@@ -248,14 +216,9 @@ class WisdomHolmanBlock(Record):
     def make(self, context: StepperContext) -> Integrator:
         corrected = partial(CorrectedIntegrator, order=self.corrector) if self.corrector else Integrator
         return corrected(
-            context.potential,
-            context.motions,
+            context.system,
             NEAR_INTEGRABLE[self.scheme],
             quantities(self, context.units)["dt"],
-            holds=context.holds,
-            dissipation=context.dissipation,
-            magnetic=context.magnetic,
-            constraints=context.constraints,
             kepler=about(context.potential, context.motions, self.central, self.energy, self.coordinates),
         )
 
@@ -273,16 +236,7 @@ class GaussRadauBlock(Record):
     """Largest last term of a substep's accelerations, relative to the largest acceleration."""
 
     def make(self, context: StepperContext) -> GaussRadau:
-        return GaussRadau(
-            context.potential,
-            context.motions,
-            quantities(self, context.units)["dt"],
-            tolerance=self.tolerance,
-            holds=context.holds,
-            dissipation=context.dissipation,
-            magnetic=context.magnetic,
-            constraints=context.constraints,
-        )
+        return GaussRadau(context.system, quantities(self, context.units)["dt"], tolerance=self.tolerance)
 
 
 class VariationalBlock(Record):
@@ -300,22 +254,12 @@ class VariationalBlock(Record):
     """The most parts into which a step is divided that Newton's method does not solve."""
 
     def make(self, context: StepperContext) -> VariationalIntegrator:
-        if context.lagrangian is None:
+        if context.system.lagrangian is None:
             raise EnergyError(
                 "variational: has no Lagrangian, got energies alone; add a [[lagrangian]] block"
             )
-        return VariationalIntegrator(
-            context.potential,
-            context.lagrangian,
-            context.motions,
-            quantities(self, context.units)["dt"],
-            self.order,
-            holds=context.holds,
-            dissipation=context.dissipation,
-            magnetic=context.magnetic,
-            substeps=self.substeps,
-            constraints=context.constraints,
-        )
+        dt = quantities(self, context.units)["dt"]
+        return VariationalIntegrator(context.system, dt, self.order, substeps=self.substeps)
 
 
 class EvolutionBlock(Record):
@@ -331,7 +275,7 @@ class EvolutionBlock(Record):
 
     def make(self, context: StepperContext) -> Evolution:
         dt = quantities(self, context.units)["dt"]
-        return Evolution(context.potential, self.next, dt, holds=context.holds)
+        return Evolution(context.system, self.next, dt)
 
 
 class GradientFlowBlock(Record):
@@ -353,9 +297,7 @@ class GradientFlowBlock(Record):
         dt, potential = quantities(self, context.units)["dt"], context.potential
         for name in self.capacities:
             potential.fields[name]
-        return GradientFlow(
-            potential, self.capacities, dt, self.scheme, holds=context.holds, solver=self.solver
-        )
+        return GradientFlow(context.system, self.capacities, dt, self.scheme, solver=self.solver)
 
 
 class UnknownField(Record):
@@ -443,10 +385,10 @@ class Search(Record):
         return [key for key in type(self).model_fields if key not in Search.model_fields]
 
     def make(self, context: StepperContext) -> Stepper:
-        return self.search(context, quantities(self, context.units)["time"], holds=context.holds)
+        return self.search(context, quantities(self, context.units)["time"])
 
     def search(self, context: StepperContext, t: float, **options: Any) -> Minimiser:
-        """The minimiser at a time; options: its holds, or the masks of free components."""
+        """The minimiser at a time; options: the masks of free components."""
         values, known = quantities(self, context.units), context.potential.fields
         tables = self.fields or {m.position: UnknownField() for m in context.motions}
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
@@ -457,10 +399,8 @@ class Search(Record):
         if (balance := self.tolerance) is not None:
             step = balance.step_in([known[unknown.field] for unknown in unknowns], context.units)
             tolerances = replace(tolerances, force=balance.force, step=step, constraint=balance.constraint)
-        method = self.method
-        if context.constraints is not None:
-            method, own = self.constrained or method, own | {"constraints": context.constraints}
-        return method(context.potential, unknowns, tolerances, t=t, **options, **own)
+        method = (self.constrained if context.system.constraints else None) or self.method
+        return method(context.system, unknowns, tolerances, t=t, **options, **own)
 
 
 class GradientDescentBlock(Search):
@@ -536,9 +476,10 @@ class NewtonBlock(Search):
     def make(self, context: StepperContext) -> Stepper:
         if self.load_steps is None:
             return super().make(context)
-        holds = context.holds
+        holds = context.system.holds
         names = [*self.fields] or [m.position for m in context.motions]
-        search = self.search(context, 0.0, free={n: holds.free(n) for n in names})
+        unheld = replace(context, system=replace(context.system, holds=Holds(context.potential.fields)))
+        search = self.search(unheld, 0.0, free={n: holds.free(n) for n in names})
         assert isinstance(search, Newton)
         duration = quantities(self, context.units)["time"] or 1.0
         return LoadSteps(search, holds, self.load_steps, self.loads, duration, self.iterations, self.halvings)
@@ -614,7 +555,7 @@ class TemperaturesBlock(Looks):
             context.recorder.unit("temperature/configurational", *_kelvin(context.units))
         context.recorder.unit("temperature/kinetic", *_kelvin(context.units))
         asked = self.configurational, self.centre_of_mass
-        return Temperatures(context.stepper, context.recorder, self.every, context.holds, k, *asked)
+        return Temperatures(context.stepper, context.recorder, self.every, k, *asked)
 
 
 class PressureBlock(Looks):
@@ -634,7 +575,9 @@ class PressureBlock(Looks):
         size = " ".join(["m"] * d)
         context.recorder.unit("volume", units.symbol(size), units.in_si(size))
         asked = self.tensor, self.parts
-        made = Pressures(context.stepper, context.recorder, self.every, context.state.motions, *asked, factor)
+        made = Pressures(
+            context.stepper, context.recorder, self.every, context.system.motions, *asked, factor
+        )
         for part in made.labels:
             context.recorder.unit(part, symbol, in_si)
         return made
@@ -668,7 +611,7 @@ class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
     def make(self, context: ObserverContext) -> Observer:
-        return Reactions(context.stepper, context.recorder, self.every, context.holds)
+        return Reactions(context.stepper, context.recorder, self.every)
 
 
 class ConstraintsBlock(Looks):

@@ -28,7 +28,6 @@ from ..potential.far_pairs.force_error import force_error
 from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
-from ..steppers.holds import Holds
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
@@ -182,14 +181,13 @@ class Temperatures(Observer):
         stepper: Stepper,
         recorder: Recorder,
         every: int,
-        holds: Holds,
         k: float,
         configurational: bool = False,
         centre: bool = True,
     ):
         super().__init__(stepper, recorder, every)
-        self.holds, self.k, self.configurational, self.centre = holds, k, configurational, centre
-        if not centre and holds.fields:
+        self.holds, self.k, self.configurational, self.centre = stepper.holds, k, configurational, centre
+        if not centre and self.holds.fields:
             raise EnergyError(
                 "centre_of_mass: cannot be left out where supports hold nodes, got false; leave out the key"
             )
@@ -339,11 +337,12 @@ class Reactions(Observer):
     where nothing is held.
     """
 
-    def __init__(self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds):
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         super().__init__(stepper, recorder, every)
-        if not holds.fields:
+        self.holds = stepper.holds
+        if not self.holds.fields:
             raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
-        self.holds, self._borne = holds, BorneForces(stepper.potential)
+        self._borne = BorneForces(stepper.potential)
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time

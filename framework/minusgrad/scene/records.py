@@ -70,8 +70,8 @@ class Quantity:
         length: Annotated[float | str, Quantity("m", "positive")]
 
     unit: an SI unit; the quantity must have its dimension. sign: "any", "positive" (above 0) or
-    "nonnegative". cure: what to give in place of a wrong sign. The value stays as written, and `quantities` converts it. Raises `UnitError` if `unit` is
-    not a unit.
+    "nonnegative". cure: what to give in place of a wrong sign. The value stays as written, and `quantities`
+    converts it. Raises `UnitError` if `unit` is not a unit.
     """
 
     unit: str

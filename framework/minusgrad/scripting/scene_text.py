@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ..assembly.simulation import Simulation
+from ..assembly.built_scene import BuiltScene
 from ..files import durable
 from ..scene import document, toml_text
 from ..scene.document import Document
@@ -19,7 +19,7 @@ def document_of(tables: SceneTables) -> Document:
     return document.of_text(text, NAME, attached=tables.attached, located=False)
 
 
-def written(simulation: Simulation, path: Path | None) -> str:
+def written(simulation: BuiltScene, path: Path | None) -> str:
     """The text of the scene; with a path it is written there, and the files that it reads beside it.
 
     The file of arrays is called as the scene is. Energies at hand are named in a comment.

@@ -17,7 +17,7 @@ from ..app import runs
 from ..app.results.fit import Fit
 from ..app.results.run import Run
 from ..app.run_options import RunOptions, Say, ShowsProgress, unsaid
-from ..assembly import simulation
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
@@ -35,7 +35,7 @@ OWN = ("self", "run", "callbacks", "unfit", "__class__")
 """Names in the constructor of a simulation that are no tables."""
 
 
-class Simulation(simulation.Simulation):
+class Simulation(BuiltScene):
     """A simulation of arrays, energies and a stepper: a scene in Python, at step 0.
 
     fields: arrays (n, ...) by name, in the units of the simulation, or (array, "km"); x is at rest without

@@ -36,13 +36,13 @@ Small systems take many steps in one kernel. Every sub-step stores its state to 
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field, Motion, refuse_shared
+from ..energies.fields import Field, refuse_shared
 from ..engine import runtime, storage
 from ..engine.device_tasks import LEAST_WORK, steps_of_tasks
 from ..engine.finite_numbers import FiniteNumbers
@@ -50,7 +50,6 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel
 from ..errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError, UserError
 from ..potential.constraints.constraints import Constraints
 from ..potential.fused_code import FusedCode
-from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
 from ..potential.verified_ranges import ProvenRanges
 from .constrained.choice import projections
@@ -67,17 +66,17 @@ from .pressure.barostat import Barostat
 from .pressure.cell import Cell
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
-from .single_moves import SingleMoves
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
-from .stepper import Gradient, refuse_time_steps, refuse_unlike
+from .stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from .systems.system import System
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
 from .timed.heat_bath import Bath
-from .timed.inertias import inertia
 from .timed.motion_stepper import Memory, MotionStepper
+from .timed.single_moves import SingleMoves
 
 SUBSTEPS = 1024
 """The most parts that a step whose constraints are not solved is divided into."""
@@ -90,45 +89,40 @@ SMALL = 10_000_000
 class Integrator(MotionStepper):
     """Advances the moving fields of a potential by a symplectic scheme, in place.
 
-        Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt=0.01).advance(100)
+        Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], dt=0.01).advance(100)
 
-    motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
-    run's unit of time]; `dt` may be set between steps, and time goes on from where it is. holds: components
-    with prescribed motion. dissipation: R(v, x, t) of friction. bath: a heat bath. magnetic: the magnetic
-    force on charges. barostat: it moves the field "box", the `cell`. constraints: g = 0. kepler: the part
-    of U about a dominant mass that drifts follow. With a `tape`, the
-    steps record what the adjoint needs. Raises `EnergyError` without motions, for an energy that reads a
+    system: all that moves and acts; a barostat moves the field "box", the `cell`. scheme: its coefficients.
+    dt, t0: the step and the time at step 0 [the run's unit of time]; `dt` may be set between steps, and time
+    goes on from where it is. kepler: the part of U about a dominant mass that drifts follow. With a `tape`,
+    the steps record what the adjoint needs. Raises `EnergyError` without motions, for an energy that reads a
     velocity, for an inertia of zero, for a dt by which the clock or the fields cannot move, and for holds, a
     dissipation, a magnetic force, a barostat or constraints that do not fit; `NonFiniteError` where a step
     gives infinity or NaN, `UnsolvedStepError` where it does not reach the constraints, `RunFailedError` where
     the box collapses.
     """
 
-    fixed = frozenset(
-        ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-    ) | {"friction", "magnetic", "moves", "cell", "constraints", "kepler"}
+    fixed = (
+        frozenset(("scheme", "gradient", "inertia", "tape", "bath", "friction", "moves", "cell", "kepler"))
+        | PARTS
+    )
     optional = MotionStepper.optional | {"held"}
     conserves = True
 
     def __init__(
         self,
-        potential: Potential,
-        motions: Sequence[Motion],
+        system: System,
         scheme: Scheme,
         dt: float,
         t0: float = 0.0,
-        holds: Holds | None = None,
-        dissipation: Potential | None = None,
+        *,
         tape: Tape | MoveTape | None = None,
-        bath: Bath | None = None,
-        magnetic: MagneticForce | None = None,
-        barostat: Barostat | None = None,
-        constraints: Constraints | None = None,
         kepler: KeplerSplitting | None = None,
     ):
+        super().__init__(system)
+        potential, motions, holds, constraints = self.potential, self.motions, self.holds, self.constraints
+        dissipation, magnetic, bath, barostat = self.dissipation, self.magnetic, system.bath, system.barostat
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
-        self.potential, self.motions = potential, tuple(motions)
         if barostat:
             _refuse_at_pressure(holds, magnetic)
             refuse_friction_between(dissipation, motions)
@@ -143,11 +137,11 @@ class Integrator(MotionStepper):
         if constraints:
             _refuse_with_constraints(barostat, magnetic)
             scheme = scheme.constrained()
-        self.scheme, self.magnetic, self.constraints = scheme, magnetic, constraints
+        self.scheme, self.bath = scheme, bath
         self.forward = bath is not None or barostat is not None
         self._start_clock(dt, t0)
         fields = potential.fields
-        self.inertia = {m.position: inertia(m, potential) for m in motions}
+        self.inertia = self.system.inertia
         self.cell = Cell(barostat, potential, motions, self.inertia) if barostat else None
         pulled = [*self.inertia, *([self.cell.box.name] if self.cell else [])]
         self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in pulled}
@@ -155,7 +149,6 @@ class Integrator(MotionStepper):
         refuse_shared(motions)
         refuse_velocities(potential, motions)
         refuse_time_steps(potential)
-        self.holds, self.dissipation, self.bath = holds or Holds(fields), dissipation, bath
         self.tape = tape if isinstance(tape, Tape) else None
         self.move_tape = tape if isinstance(tape, MoveTape) else None
         self.holds.refuse_unmoved(self.motions)
@@ -276,21 +269,7 @@ class Integrator(MotionStepper):
 
         With constraints it is a `MoveTape`, and the fields fulfil them.
         """
-        return Integrator(
-            self.potential,
-            self.motions,
-            self.scheme,
-            self.dt,
-            self.time,
-            self.holds,
-            self.dissipation,
-            tape,
-            self.bath,
-            self.magnetic,
-            self.cell.barostat if self.cell else None,
-            self.constraints,
-            self.kepler,
-        )
+        return Integrator(self.system, self.scheme, self.dt, self.time, tape=tape, kepler=self.kepler)
 
     # The stepper's interface
 
@@ -625,14 +604,14 @@ def _refuse_approximate_parts(
 
 
 def _refuse_about_a_mass(
-    holds: Holds | None,
+    holds: Holds,
     bath: Bath | None,
     magnetic: MagneticForce | None,
     barostat: Barostat | None,
     constraints: Constraints | None,
 ) -> None:
     """Raise `EnergyError` for what drifts along Kepler orbits have no rule for."""
-    held = holds is not None and holds.fields
+    held = holds.fields
     named = {"held nodes": held, "a heat bath": bath, "a magnetic field": magnetic}
     for what, given in (named | {"a box that moves": barostat, "constraints": constraints}).items():
         if given:
@@ -655,9 +634,9 @@ def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce 
             raise EnergyError(f"constraints: have no rule for {what}, got both; leave one of them out")
 
 
-def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> None:
+def _refuse_at_pressure(holds: Holds, magnetic: MagneticForce | None) -> None:
     """Raise `EnergyError` for supports and moves that fix places, which a moving box does not keep."""
-    for what, given in (("held nodes", holds is not None and holds.fields), ("a magnetic field", magnetic)):
+    for what, given in (("held nodes", holds.fields), ("a magnetic field", magnetic)):
         if given:
             raise EnergyError(
                 f"barostat: has no rule for {what}; leave them out, or use a stepper at constant volume"

@@ -17,6 +17,7 @@ from .magnetic.force import MagneticForce
 from .minimisers.unknowns import Outside
 from .moves import Friction, Moves
 from .schemes import Scheme
+from .systems.system import System
 from .tape import Tape
 
 
@@ -30,12 +31,27 @@ class DifferentiableStepper(Protocol):
     dt: float
     t0: float
     since: int
-    potential: Potential
-    holds: Holds
-    motions: tuple[Motion, ...]
-    dissipation: Potential | None
-    magnetic: MagneticForce | None
-    constraints: Constraints | None
+
+    @property
+    def system(self) -> System: ...
+
+    @property
+    def potential(self) -> Potential: ...
+
+    @property
+    def holds(self) -> Holds: ...
+
+    @property
+    def motions(self) -> tuple[Motion, ...]: ...
+
+    @property
+    def dissipation(self) -> Potential | None: ...
+
+    @property
+    def magnetic(self) -> MagneticForce | None: ...
+
+    @property
+    def constraints(self) -> Constraints | None: ...
 
     @property
     def lagrangian(self) -> Potential | None: ...
@@ -93,6 +109,12 @@ class SplittingStepper(DifferentiableStepper, Protocol):
         """The same stepper, recording on a tape."""
 
 
+PARTS = frozenset(
+    ("potential", "motions", "holds", "dissipation", "magnetic", "constraints", "lagrangian", "system")
+)
+"""The attributes of a stepper that are parts of its system, which it cannot change."""
+
+
 class Gradient(Mapping[str, Any]):
     """dU/d(field) by field, as arrays for kernels; `update` is called first, which recomputes a stale one."""
 
@@ -113,9 +135,8 @@ class Gradient(Mapping[str, Any]):
 class Stepper:
     """Moves the fields of a potential, in place.
 
-    `step` is the number of steps taken. `gradient` holds dU/d(field) at the present fields, by field, held
-    components included. `motions` are the fields that move in time, with velocity and inertia; a minimiser
-    has none.
+    `system` is all that moves and acts. `step` is the number of steps taken. `gradient` holds dU/d(field) at
+    the present fields, by field, held components included.
 
     A stepper that keeps numbers computed at the present fields `watches` the `inputs` of a step, calls
     `update` before it uses these numbers, and `mark` after it computed them: then everything that was written
@@ -134,21 +155,22 @@ class Stepper:
 
     _marked: Any = None
 
+    def __init__(self, system: System):
+        if not isinstance(system, System):
+            raise EnergyError(
+                f"{type(self).__name__}: takes a System, got a {type(system).__name__}; give"
+                " context.system in a plugin, else System(potential, motions)"
+            )
+        self._system = system.timed_by(self)
+
     def __repr__(self) -> str:
         kind = f"'{self.kind}', " if self.kind else ""
         dt = f", dt = {self.dt:g}" if hasattr(self, "dt") else ""
         return f"{type(self).__name__}({kind}step {self.step}{dt})"
 
-    potential: Potential
-    motions: tuple[Motion, ...] = ()
+    _system: System | None = None
     inertia: Mapping[str, Any] = {}
     gradient: Mapping[str, Any]
-    holds: Holds
-    dissipation: Potential | None = None
-    magnetic: MagneticForce | None = None
-    constraints: Constraints | None = None
-    lagrangian: Potential | None = None
-    """The sum of Lagrangians, which then has the kinetic energy of all that moves."""
     step: int
     dt: float = 0.0
     conserves: bool = False
@@ -173,12 +195,56 @@ class Stepper:
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.fixed and name in self.__dict__:
+        if name in self.fixed and (name in self.__dict__ or name in PARTS):
             raise EnergyError(
                 f"stepper '{self.name}': `{name}` cannot be changed, its kernels are compiled for it; make"
                 " another stepper"
             )
         super().__setattr__(name, value)
+
+    # The parts of its system
+
+    @property
+    def system(self) -> System:
+        """All that it moves and that acts on it. Raises `AttributeError` for the search of a fit."""
+        if self._system is None:
+            raise AttributeError(f"{type(self).__name__} has no system")
+        return self._system
+
+    @property
+    def potential(self) -> Potential:
+        """U, the sum of the energies."""
+        return self.system.potential
+
+    @property
+    def holds(self) -> Holds:
+        """The components with prescribed motion."""
+        return self.system.holds
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """The fields that move in time, with velocity and inertia; none of a minimiser."""
+        return self._system.motions if self._system else ()
+
+    @property
+    def dissipation(self) -> Potential | None:
+        """R(v, x, t) of friction."""
+        return self._system.dissipation if self._system else None
+
+    @property
+    def magnetic(self) -> MagneticForce | None:
+        """The force of a magnetic field on charges."""
+        return self._system.magnetic if self._system else None
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """g(x, t) = 0."""
+        return self._system.constraints if self._system else None
+
+    @property
+    def lagrangian(self) -> Potential | None:
+        """The sum of Lagrangians, which then has the kinetic energy of all that moves."""
+        return self._system.lagrangian if self._system else None
 
     # Writes between steps
 

@@ -1,7 +1,8 @@
 """PyTorch bridge: energies, runs and kernels as differentiable functions of tensors, and as layers.
 
 Enters: tensors, a scene file or a potential. Leaves: tensors whose `backward` the engine computes. May
-import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adjoint`, `assembly`, `app`.
+import: `errors`, `engine`, `scene`, `energies`, `codegen`, `potential`, `steppers`, `adjoint`, `assembly`,
+`app`.
 
     energy      U of a scene, with first and second derivatives
     outputs     the outputs of maps, with first derivatives

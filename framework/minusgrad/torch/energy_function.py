@@ -18,8 +18,8 @@ from torch.autograd.function import Function
 import torch
 
 from ..app.runs import Overrides, Plugins, built_or_given
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import BOX
 from ..engine import storage
@@ -339,13 +339,13 @@ class Last(Function):
 
 
 def energy(
-    scene: SceneSource | Simulation | Potential, overrides: Overrides = (), plugins: Plugins = ()
+    scene: SceneSource | BuiltScene | Potential, overrides: Overrides = (), plugins: Plugins = ()
 ) -> Energy:
     """U of a scene file, a simulation from `minusgrad.build`, or a potential, as a function of tensors.
 
     `overrides` and `plugins` are those of `minusgrad.run`. Raises `SceneError` with all mistakes.
     """
-    scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
-    if isinstance(scene, Simulation):
-        return Energy(scene.potential, partial(blaming, scene.registry, PluginFailedError))
-    return Energy(scene)
+    built = built_or_given(scene, overrides, plugins, BuiltScene, Potential)
+    if isinstance(built, BuiltScene):
+        return Energy(built.potential, partial(blaming, built.registry, PluginFailedError))
+    return Energy(built)

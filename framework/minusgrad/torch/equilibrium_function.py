@@ -15,8 +15,8 @@ import torch
 
 from ..adjoint.equilibria.equilibrium import Equilibrium as Balance
 from ..app.runs import Overrides, Plugins, built_or_given
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
 from ..potential.followed_images import other_images
 from ..scene.document import SceneSource
@@ -49,7 +49,7 @@ class Equilibrium(guests.Lasting):
     mode, where it is not unique.
     """
 
-    def __init__(self, simulation: Simulation, iterations: int):
+    def __init__(self, simulation: BuiltScene, iterations: int):
         search = simulation.stepper
         if not isinstance(search, Minimiser):
             raise TensorError(
@@ -158,7 +158,7 @@ class Equilibrium(guests.Lasting):
 
 
 def equilibrium(
-    scene: SceneSource | Simulation,
+    scene: SceneSource | BuiltScene,
     iterations: int | None = None,
     *,
     overrides: Overrides = (),
@@ -171,7 +171,7 @@ def equilibrium(
     scene's mistakes, `EnergyError` for an energy without a sparse Hessian, and `TensorError` for a stepper
     that is no minimiser.
     """
-    simulation = built_or_given(scene, overrides, plugins, Simulation)
+    simulation = built_or_given(scene, overrides, plugins, BuiltScene)
     return Equilibrium(simulation, simulation.last if iterations is None else iterations)
 
 

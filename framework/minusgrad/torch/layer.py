@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ..app.runs import Overrides, Plugins
-from ..assembly.simulation import Simulation
+from ..assembly.built_scene import BuiltScene
 from ..errors import TensorError
 from . import tensors as guests
 from .energy_function import energy
@@ -38,7 +38,7 @@ class Layer(torch.nn.Module):
 
     def __init__(
         self,
-        scene: Path | str | Simulation,
+        scene: Path | str | BuiltScene,
         learn: Sequence[str] = (),
         *,
         each: Sequence[str] = (),

@@ -13,8 +13,8 @@ from torch.autograd.function import Function
 import torch
 
 from ..app.runs import Overrides, Plugins, built_or_given
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
 from ..errors import PluginFailedError, TensorError, choices
@@ -133,7 +133,7 @@ class _Outputs(Function):
 
 
 def outputs(
-    scene: SceneSource | Simulation | Potential,
+    scene: SceneSource | BuiltScene | Potential,
     names: Sequence[str] | None = None,
     overrides: Overrides = (),
     plugins: Plugins = (),
@@ -143,7 +143,7 @@ def outputs(
     names: of the output fields; default: all. `overrides` and `plugins` are those of `minusgrad.run`. Raises
     `SceneError` with all mistakes of a scene, and `TensorError` for names that no map gives.
     """
-    scene = built_or_given(scene, overrides, plugins, Simulation, Potential)
-    if isinstance(scene, Simulation):
-        return Outputs(scene.potential, names, partial(blaming, scene.registry, PluginFailedError))
-    return Outputs(scene, names)
+    built = built_or_given(scene, overrides, plugins, BuiltScene, Potential)
+    if isinstance(built, BuiltScene):
+        return Outputs(built.potential, names, partial(blaming, built.registry, PluginFailedError))
+    return Outputs(built, names)

@@ -13,12 +13,12 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..adjoint.backward import arguments, owner, potentials_of
+from ..adjoint.backward import arguments, owner
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, built_or_given
+from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
-from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
 from ..potential.followed_images import other_images
 from ..scene.document import SceneSource
@@ -56,7 +56,7 @@ class Run(guests.Lasting):
     """
 
     def __init__(
-        self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int, lanes: bool
+        self, simulation: BuiltScene, steps: int, observe: Sequence[int] | None, memory: int, lanes: bool
     ):
         one = simulation.stepper.differentiable()
         if isinstance(one, Integrator):
@@ -79,7 +79,7 @@ class Run(guests.Lasting):
         self._fields = {n: f.values.copy() for n, f in fields.items() if n not in fields.derived}
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
         self._inputs: dict[str, Input | HoldInput] = {}
-        for potential in potentials_of(one):
+        for potential in one.system.potentials:
             for name in arguments(potential):
                 self._inputs[name] = Input(potential, name)
         self._inputs |= {name: HoldInput(one.holds.numbers, name) for name in one.holds.numbers.names}
@@ -171,7 +171,7 @@ class Run(guests.Lasting):
             one.put(given.get(name), overwrite=True)
         self._refuse_moved(given)
         if "x" in given:
-            terms = [part for one in potentials_of(self._one) for part in one.parts.values()]
+            terms = [part for one in self._one.system.potentials for part in one.parts.values()]
             if found := other_images(terms, self._one.potential.fields):
                 raise TensorError(
                     f"'x': puts {found}, which a run keeps; give positions that are not wrapped, as those of"
@@ -197,7 +197,7 @@ class Run(guests.Lasting):
 
 
 def rollout(
-    scene: SceneSource | Simulation,
+    scene: SceneSource | BuiltScene,
     steps: int | None = None,
     *,
     observe: Sequence[int] | None = None,
@@ -217,7 +217,7 @@ def rollout(
     depend on velocities) and for a budget that is too small, `TensorError` for steps that are
     not whole numbers.
     """
-    simulation = built_or_given(scene, overrides, plugins, Simulation)
+    simulation = built_or_given(scene, overrides, plugins, BuiltScene)
     return Run(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
 
 

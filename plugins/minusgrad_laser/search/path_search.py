@@ -87,9 +87,9 @@ class PathSearch(Adam):
         **options: Any,
     ):
         self.courses, self.editor, self.used = courses, editor, 0
-        self._follow(objective, 0)
+        self._follow(objective.potential, 0)
         super().__init__(objective, unknowns, *arguments, **options)
-        self._follow(objective, 0)  # the rate
+        self._follow(objective.potential, 0)  # the rate
         self.mark()
         if editor is not None:
             self._refuse()

@@ -20,6 +20,7 @@ from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.stepper import DifferentiableStepper
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.rods import rod
 from tests.support.held_motions import DT, NUMBERS, STEPS, difference, judged, swung
 from tests.support.implicit_runs import KINDS, swing
@@ -159,7 +160,7 @@ def test_gradient_of_gradient_flows(scheme: str) -> None:
     )
     chain = [[k, k + 1] for k in range(5)]
     potential = Potential(fields, [bind(slab, fields, tuples=chain, parameters={"k": 1.3})])
-    one = GradientFlow(potential, {"T": 1.0}, DT, scheme, holds=holds)
+    one = GradientFlow(System(potential, holds=holds), {"T": 1.0}, DT, scheme)
     term = bind(misfit(fields["T"]), fields, name="seen", renamed={"x": "T"}, data={"target": np.ones(6)})
     run = Rollout(one, [Loss(Potential(fields, [term]), (0, 2, STEPS))], STEPS)
     names = ("hot.displacement", "hot.velocity", "cold.displacement")

@@ -12,6 +12,7 @@ from minusgrad.app.run_options import RunOptions
 from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.engine import runtime
 from minusgrad.plugin import Body, Evolution
+from minusgrad.steppers.systems.system import System
 from minusgrad_impacts.balls import impact, pocket, roll
 from tests.support.edited_scenes import refusal
 
@@ -47,7 +48,7 @@ def program(x: np.ndarray, v: np.ndarray) -> Evolution:
     fields = Fields({"x": x, "v": v}, {"x": "m", "v": "m s^-1"})
     given = {"radius": RADIUS, "restitution": RESTITUTION}
     maps = [bind(impact, fields, parameters=given), bind(roll, fields)]
-    return Evolution(Potential(fields, [], maps), {"x": "x_next", "v": "v_next"}, dt=DT)
+    return Evolution(System(Potential(fields, [], maps)), {"x": "x_next", "v": "v_next"}, dt=DT)
 
 
 def test_impacts_one_after_another_are_those_on_paper() -> None:

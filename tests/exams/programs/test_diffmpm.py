@@ -8,7 +8,7 @@ from benchmarks.tape import diffmpm as tape
 
 import minusgrad
 from minusgrad import Loss, Potential, Rollout, bind, build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad_elastic.loads import body_force
 from tests.support.command import SCENES
 
@@ -18,7 +18,7 @@ REFERENCE = np.load(Path(__file__).parent / "references" / "diffmpm.npz")
 NAMES = ["dense.w", "neuron.b"]
 
 
-def rollout(simulation: Simulation, steps: int) -> Rollout:
+def rollout(simulation: BuiltScene, steps: int) -> Rollout:
     """Minus the mean of x after so many steps."""
     fields = simulation.fields
     ahead = [1.0 / len(fields["x"]), 0.0]

@@ -11,8 +11,8 @@ from benchmarks.tape.electric import Electric, World
 import minusgrad
 from minusgrad import Fields, Potential, bind
 from minusgrad.app.run_options import RunOptions
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.assembly.fits.fit import ParameterFit
-from minusgrad.assembly.simulation import Simulation
 from minusgrad_control.electrodes import electrode, way_point_spline
 from tests.support.edited_scenes import refusal
 
@@ -33,12 +33,12 @@ def fit_of(copies: int, seed: int = 0) -> ParameterFit:
     return ParameterFit(RunOptions(SCENE, of_copies(copies, seed)).validated())
 
 
-def world(simulation: Simulation) -> World:
+def world(simulation: BuiltScene) -> World:
     places = simulation.state.data["electrodes"]["place"]
     return World(places[: len(places) // len(simulation.fields["x"])].tolist())
 
 
-def ways(simulation: Simulation) -> np.ndarray:
+def ways(simulation: BuiltScene) -> np.ndarray:
     """The way points of every goal, (n, w, 2)."""
     return simulation.fields["way_point"].values.reshape(len(simulation.fields["x"]), -1, 2).copy()
 
@@ -49,7 +49,7 @@ def joined(of: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {"w1": w1, "b1": of["hidden.b"], "w2": of["of_hidden.w"], "b2": of["electrodes.b"]}
 
 
-def weights(simulation: Simulation) -> dict[str, np.ndarray]:
+def weights(simulation: BuiltScene) -> dict[str, np.ndarray]:
     return {name: simulation.potential.parameter(name) for name in NAMES}
 
 

@@ -10,7 +10,7 @@ from benchmarks.tape import liquid as tape
 
 import minusgrad
 from minusgrad import Loss, Potential, Rollout, bind, build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad_elastic.loads import body_force
 from tests.support.command import SCENES
 
@@ -21,7 +21,7 @@ FEW, SOME = [2, 2, 3], 20 * 12
 """Particles of each block, and of all."""
 
 
-def of_tape(simulation: Simulation, steps: int) -> Callable[[np.ndarray, np.ndarray], tuple]:
+def of_tape(simulation: BuiltScene, steps: int) -> Callable[[np.ndarray, np.ndarray], tuple]:
     """Loss and gradients by the program in Taichi alone, from weights and biases."""
     n, bodies = len(simulation.fields["x"]), {body.name: body for body in simulation.state.bodies}
     particles, numbers = simulation.state.tuples["muscles"].T

@@ -10,8 +10,8 @@ from benchmarks.tape.mass_spring import MassSpring, Robot
 
 import minusgrad
 from minusgrad.app.run_options import RunOptions
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.assembly.fits.fit import ParameterFit
-from minusgrad.assembly.simulation import Simulation
 from tests.support.edited_scenes import refusal
 
 SCENE = Path(__file__).parents[3] / "scenes/mass_spring.toml"
@@ -29,7 +29,7 @@ def joined(of: Callable[[str], np.ndarray] | Mapping[str, np.ndarray]) -> dict[s
     return {"w1": w1, "b1": given["hidden.b"], "w2": given["of_hidden.w"], "b2": given["muscles.b"]}
 
 
-def robot(simulation: Simulation) -> Robot:
+def robot(simulation: BuiltScene) -> Robot:
     of = simulation.state
     springs = of.data["springs"]
     return Robot(of.fields["x"], of.tuples["edges"], springs["rest"], springs["swing"])

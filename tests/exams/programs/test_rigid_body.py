@@ -14,6 +14,7 @@ from minusgrad.engine import runtime
 from minusgrad.errors import SceneError
 from minusgrad.plugin import Evolution
 from minusgrad.scene.document import load
+from minusgrad.steppers.systems.system import System
 from minusgrad_impacts.balls import pocket
 from minusgrad_impacts.boxes import corner, free, hinge, motion
 
@@ -90,7 +91,7 @@ def dropped(y: float, u: tuple[float, float], dt: float = 1e-3, **given: float) 
         bind(motion, fields),
     ]
     updates = {name: f"{name}_next" for name in ("x", "v", "angle", "omega")}
-    return Evolution(Potential(fields, [], maps), updates, dt=dt), fields
+    return Evolution(System(Potential(fields, [], maps)), updates, dt=dt), fields
 
 
 @pytest.mark.parametrize("dt", [2e-3, 0.7e-2])

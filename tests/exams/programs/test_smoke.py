@@ -11,7 +11,7 @@ import minusgrad
 from minusgrad import Loss, Potential, Rollout, bind
 from minusgrad.adjoint.programs.program_check import of_program
 from minusgrad.app.runs import build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.check import term_check
 from minusgrad_grids.misfits import picture_l2
 
@@ -45,7 +45,7 @@ def moved(q: np.ndarray, v: np.ndarray, ratio: float) -> np.ndarray:
     return found
 
 
-def smoke(rows: int = 8, columns: int = 8, **options: Any) -> Simulation:
+def smoke(rows: int = 8, columns: int = 8, **options: Any) -> BuiltScene:
     """The scene on a few cells, with random fields."""
     constant = {"kind": "constant"}
     fields = {"state.fields.velocity": REST, "state.fields.smoke": constant, "state.fields.target": constant}
@@ -68,7 +68,7 @@ def test_steps_are_those_of_numpy() -> None:
     np.testing.assert_allclose(made.fields["smoke"].values.reshape(q.shape), q, rtol=0.0, atol=1e-13)
 
 
-def rollout_of(made: Simulation, steps: int) -> Rollout:
+def rollout_of(made: BuiltScene, steps: int) -> Rollout:
     loss = bind(picture_l2, made.fields, renamed={"q": "smoke"})
     return Rollout(made.stepper, [Loss(Potential(made.fields, [loss]), (steps,))], steps)
 

@@ -12,7 +12,7 @@ from benchmarks.tape import volume_renderer
 
 import minusgrad
 from minusgrad.app.runs import Run, build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.engine import runtime
 from minusgrad.errors import SceneError
 from tests.support.command import SCENES
@@ -31,7 +31,7 @@ Rays = list[tuple[np.ndarray, np.ndarray, float, float] | None]
 SAMPLE = {"state.cells": 20, "state.cameras.pixels": 32, "state.cameras.steps": 60}
 
 
-def small(**more: object) -> Simulation:
+def small(**more: object) -> BuiltScene:
     simulation = build(SCENE, SMALL | more)
     rng = np.random.default_rng(4)
     simulation.fields["density"].set(rng.uniform(0.0, 0.3, CELLS**3))

@@ -10,7 +10,7 @@ import minusgrad
 import minusgrad.torch
 import torch
 from minusgrad import Loss, Potential, Rollout, bind
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.check import term_check
 from minusgrad_grids.misfits import picture_l2
 from tests.support.pond import pond
@@ -31,7 +31,7 @@ def refracted(h: np.ndarray, ground: np.ndarray, reach: float = REACH) -> np.nda
     return (1 - b) * below + b * ((1 - a) * ground[low + 1, left] + a * ground[low + 1, left + 1])
 
 
-def ground_of(made: Simulation, n: int) -> np.ndarray:
+def ground_of(made: BuiltScene, n: int) -> np.ndarray:
     ground = made.state.tables["ground"]
     x = np.arange(n)
     np.testing.assert_allclose(

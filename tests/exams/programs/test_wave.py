@@ -12,6 +12,7 @@ from minusgrad import Fields, Grid, Loss, Motion, Potential, Rollout, bind
 from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.app.runs import build
 from minusgrad.plugin import SCHEMES, Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad_grids.misfits import height_l2
 from minusgrad_grids.waves import surface_tension
 
@@ -77,7 +78,7 @@ def test_as_an_energy_it_has_the_same_gradient(scheme: str) -> None:
     fields = Fields({name: values.ravel() for name, values in given.items()}, units)
     springs = bind(surface_tension, fields, parameters={"tension": 1.0}, grid=Grid((n, n)))
     moving = [Motion("height", "speed", 1.0)]
-    one = Integrator(Potential(fields, [springs]), moving, SCHEMES[scheme], dt)
+    one = Integrator(System(Potential(fields, [springs]), moving), SCHEMES[scheme], dt)
     loss = Loss(Potential(fields, [bind(height_l2, fields, renamed={"q": "height"})]), (steps,))
     value, expected = Rollout(one, [loss], steps).evaluate(["height"])
     assert of_map == pytest.approx(value, rel=1e-12)

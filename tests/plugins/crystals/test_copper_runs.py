@@ -16,6 +16,7 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.torch import rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.sutton_chen import (
@@ -70,7 +71,9 @@ def test_gradients_through_time_across_new_lists() -> None:
     potential = copper()
     fields, elements = potential.fields, potential.maps["sutton_chen_density"].elements
     loss = Loss(Potential(fields, [bind(aim, fields)]), (30,))
-    of_run = Rollout(Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.02), [loss], 30)
+    of_run = Rollout(
+        Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.02), [loss], 30
+    )
     names = ["v", "sutton_chen_density.m", "sutton_chen_embedding.c"]
     value, found = of_run.evaluate(names)
     before = elements.version

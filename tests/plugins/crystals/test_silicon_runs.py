@@ -17,6 +17,7 @@ from minusgrad.engine import kernels
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.torch import Layer, rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.stillinger_weber import stillinger_weber_pair, stillinger_weber_triple
@@ -40,7 +41,7 @@ def silicon(precision: str = "f64") -> Potential:
 
 
 def integrator(potential: Potential) -> Integrator:
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.02)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.02)
 
 
 def test_gradients_through_time_across_new_lists() -> None:

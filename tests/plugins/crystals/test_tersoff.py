@@ -18,6 +18,7 @@ from minusgrad.energies.fields import Field
 from minusgrad.errors import MinusgradError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.torch import Layer, outputs, rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.tersoff import tersoff
@@ -128,7 +129,7 @@ def moving(precision: str = "f64", a: float = 5.432) -> Potential:
 
 
 def integrator(potential: Potential) -> Integrator:
-    return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01)
+    return Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.01)
 
 
 def test_gradients_through_time_across_new_lists() -> None:

@@ -13,6 +13,7 @@ from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.check import term_check
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import angles, springs
 from tests.support.laws import assert_order
 from tests.support.tiers import sampled
@@ -298,7 +299,7 @@ def molecule(steps: int, periods: float = 1.0) -> Integrator:
     x = np.stack([length * np.array([-1.0, 0.0, 1.0]), share, np.zeros(3)], axis=1)
     stepper = bent(x, np.pi, v=np.zeros((3, 3)), m=np.array([m, big, m]))
     period = 2.0 * np.pi / np.sqrt(K / length**2 * (2.0 / m + 4.0 / big))
-    return Integrator(stepper, [Motion("x", "v", "m")], SCHEMES["leapfrog"], periods * period / steps)
+    return Integrator(System(stepper, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], periods * period / steps)
 
 
 def test_the_period_of_a_bending_molecule() -> None:
@@ -425,7 +426,9 @@ def test_the_period_of_a_twisting_molecule() -> None:
     ]
     period = 2.0 * np.pi / np.sqrt(K * 2.0 / (2.0 * m * r**2))
     n = 8000
-    stepper = Integrator(Potential(fields, terms), [Motion("x", "v", "m")], SCHEMES["leapfrog"], period / n)
+    stepper = Integrator(
+        System(Potential(fields, terms), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], period / n
+    )
     for expected in (0.0, -1.0, 0.0, 1.0):
         stepper.advance(n // 4)
         x = fields["x"].values

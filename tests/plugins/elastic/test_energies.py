@@ -18,6 +18,7 @@ from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import contacts, damping, hyperelastic, loads, springs
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.states import solid
@@ -418,7 +419,7 @@ def test_normal_modes_of_a_chain(k: int) -> None:
     masses = np.full(n + 2, mass)
     masses[[0, -1]] = 1e30
     potential = row(begun, 0.3, m=masses)
-    stepper = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt)
+    stepper = Integrator(System(potential, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], dt)
     places = []
     for _ in range(60):
         stepper.advance(1)
@@ -720,7 +721,7 @@ def test_mass_damping_fades_every_motion_alike() -> None:
     none = Potential(fields, [bind(loads.load, fields, parameters={"force": [0.0, 0.0]})])
     rubs = Potential(fields, [bind(damping.mass_damping, fields, parameters={"rate": 0.8})])
     h, n = 0.05, 40
-    stepper = Integrator(none, [Motion("x", "v", "m")], SCHEMES["leapfrog"], h, dissipation=rubs)
+    stepper = Integrator(System(none, [Motion("x", "v", "m")], dissipation=rubs), SCHEMES["leapfrog"], h)
     stepper.advance(n)
     z = 0.8 * h / 2.0
     np.testing.assert_allclose(fields["v"].values, v * (1.0 - z + z * z / 2.0) ** (2 * n), rtol=1e-12)
@@ -741,7 +742,7 @@ def tumbling(material: str, d: int, steps: int, end: float = 1.5) -> Integrator:
     v = (x - x.mean(axis=0)) @ (spin - spin.T) + rng.normal(size=d) + 0.1 * rng.normal(size=x.shape)
     fields = Fields(state.fields | {"x": x, "v": v})
     potential = Potential(fields, [over_cells(SOLIDS[material], mesh, fields, **M.given)])
-    return Integrator(potential, state.motions, SCHEMES["leapfrog"], end / steps)
+    return Integrator(System(potential, state.motions), SCHEMES["leapfrog"], end / steps)
 
 
 @MATERIALS

@@ -13,6 +13,7 @@ from minusgrad.check import term_check
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import contacts, damping, loads, springs
 from tests.support.laws import assert_order
 
@@ -66,7 +67,7 @@ def pulled(steps: int, end: float = 2.3) -> Integrator:
     """Two masses at rest on a line, joined by a muscle that starts to swing."""
     x = np.array([[0.0, 0.0], [REST, 0.0]])
     one = muscles(x, [[0, 1]], A, 0.0, v=np.zeros((2, 2)), m=np.array([1.0, 3.0]))
-    return Integrator(one, [Motion("x", "v", "m")], SCHEMES["leapfrog"], end / steps)
+    return Integrator(System(one, [Motion("x", "v", "m")]), SCHEMES["leapfrog"], end / steps)
 
 
 def test_two_masses_and_a_muscle_are_a_driven_oscillator() -> None:
@@ -148,7 +149,9 @@ def sliding(start: float, steps: int, end: float, slope: float = 0.0) -> Integra
     ]
     rubs = Potential(fields, [bind(damping.ground_friction, fields, parameters=RUBS)])
     motions = [Motion("x", "v", "m")]
-    return Integrator(Potential(fields, stands), motions, SCHEMES["leapfrog"], end / steps, dissipation=rubs)
+    return Integrator(
+        System(Potential(fields, stands), motions, dissipation=rubs), SCHEMES["leapfrog"], end / steps
+    )
 
 
 def test_a_block_slides_to_rest() -> None:

@@ -12,7 +12,7 @@ import pytest
 import minusgrad
 from minusgrad.app import cli
 from minusgrad.app.runs import Run, build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.check import term_check
 from minusgrad.engine import memory
 from minusgrad.errors import SceneError, pip_line
@@ -75,7 +75,7 @@ EVERY = pytest.mark.parametrize("kind", BODIES)
 ORIGIN, VELOCITY = [5.0, -2.0, 1.0], [0.5, 0.25, -1.0]
 
 
-def made(scene: Callable, kind: str, thickness: float | None = None) -> Simulation:
+def made(scene: Callable, kind: str, thickness: float | None = None) -> BuiltScene:
     text, d, *_ = BODIES[kind]
     moved = f"origin = {ORIGIN[:d]}\nvelocity = {VELOCITY[:d]}\n"
     energies = SOLID + 'tuples = "cells"\n'

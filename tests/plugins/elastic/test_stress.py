@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 from minusgrad import Datum, Fields, Linear, Node, Potential, bind, build, local_energy, resume, ti
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.errors import MinusgradError
 from minusgrad.files import trajectory
 from minusgrad.plugin import LinearDerivatives
@@ -44,7 +44,7 @@ WEIGHTS = ("gradients", "mean_gradients")
 ALL = ["von_mises", "cauchy", "first_piola_kirchhoff"]
 
 
-def built(folder: Path, body: dict, *energies: dict, **stress: Any) -> Simulation:
+def built(folder: Path, body: dict, *energies: dict, **stress: Any) -> BuiltScene:
     """The scene of a body with these energies and a `stress` observer."""
     observed = {"kind": "stress", "every": 1, "measures": ALL} | stress
     tables = [

@@ -10,6 +10,7 @@ from minusgrad.errors import UserError
 from minusgrad.files import trajectory
 from minusgrad.plot.pictures import plot
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.few_bodies.central_mass import about
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
@@ -39,7 +40,7 @@ def now(fields: Fields, G: float = 1.0) -> Elements:
 def moving(potential: Potential, dt: float, lost: Potential | None = None) -> Integrator:
     """Wisdom and Holman's splitting about the first body."""
     scheme, kepler = NEAR_INTEGRABLE["aba_8_6_4"], about(potential, MOTIONS, 0)
-    return Integrator(potential, MOTIONS, scheme, dt, dissipation=lost, kepler=kepler)
+    return Integrator(System(potential, MOTIONS, dissipation=lost), scheme, dt, kepler=kepler)
 
 
 def turned(angle: float) -> float:
@@ -117,7 +118,7 @@ def test_light_weakens_gravity():
         bind(radiation_pressure, fields, tuples=PAIRS, parameters={"G": 1.0, "beta": beta}),
     ]
     before = now(fields, 1.0 - beta)
-    GaussRadau(Potential(fields, terms), MOTIONS, 3.0).advance(1)
+    GaussRadau(System(Potential(fields, terms), MOTIONS), 3.0).advance(1)
     after = now(fields, 1.0 - beta)
     assert after.semi_major_axis == pytest.approx(before.semi_major_axis, rel=1e-11)
     assert after.eccentricity == pytest.approx(beta / (1.0 - beta), rel=1e-10)

@@ -14,6 +14,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import generators
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.solids import solid
@@ -63,7 +64,7 @@ class Body:
         self.potential = Potential(self.fields, self.terms)
         holds = Holds(self.fields, self.held)
         self.stepper = Newton(
-            self.potential, [Unknown("T", 1.0)], Tolerances(gradient=1e-11 * K * 300.0), holds=holds
+            System(self.potential, holds=holds), [Unknown("T", 1.0)], Tolerances(gradient=1e-11 * K * 300.0)
         )
         self.stepper.advance(30)
         assert not self.stepper.failed, self.stepper.verdict
@@ -181,7 +182,7 @@ def test_single_precision() -> None:
     body.hold("left", 400.0).hold("right", 300.0).add(conduction, conductivity=K)
     potential = Potential(body.fields, body.terms)
     stepper = Newton(
-        potential, [Unknown("T", 1.0)], Tolerances(force=1e-4), holds=Holds(body.fields, body.held)
+        System(potential, holds=Holds(body.fields, body.held)), [Unknown("T", 1.0)], Tolerances(force=1e-4)
     )
     stepper.advance(20)
     assert body.fields["T"].values == pytest.approx(400.0 - 100.0 * body.mesh.points[:, 0] / LENGTH, abs=1e-3)

@@ -9,7 +9,7 @@ from scipy.integrate import dblquad
 
 from minusgrad import Fields, Node, Potential, bind, bind_staged, local_energy
 from minusgrad.app.runs import build
-from minusgrad.assembly.simulation import Simulation
+from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad_laser.dose.dwell import clock, dwell
 from minusgrad_laser.materials.earlier_moves import earlier_moves
 from minusgrad_laser.materials.thermal_memory import thermal_memory, warm_power
@@ -184,7 +184,7 @@ steps = 2
 def test_a_scene_of_warm_moves_and_a_resist_that_diffuses(tmp_path: Path):
     """Heat adds dose where moves follow others; blur keeps the sum; a search goes through all maps."""
 
-    def made(gain: str) -> Simulation:
+    def made(gain: str) -> BuiltScene:
         path = tmp_path / f"warm{len(gain)}.toml"
         path.write_text(WARM.replace("GAIN", gain))
         simulation = build(path)

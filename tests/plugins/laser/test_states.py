@@ -27,7 +27,6 @@ from minusgrad.files.h5md import Raster
 from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.scene.units import UnitSystem
-from minusgrad.steppers.holds import Holds
 from minusgrad_laser.dose import stencils
 from minusgrad_laser.observers import OBSERVERS, travel
 from minusgrad_laser.scores import edge_placement
@@ -766,7 +765,7 @@ dosed.register_states, dosed.register_energies = register_states, register_energ
 def looking(scene) -> Callable[..., ObserverContext]:
     def look(recorder: Recorder) -> ObserverContext:
         s = build(scene(), plugins=[dosed])
-        return ObserverContext(s.units, s.stepper, recorder, s.state.labels, s.state, Holds(s.fields, [], ()))
+        return ObserverContext(s.units, s.stepper, recorder, s.state.labels, s.state, s.stepper.system)
 
     return look
 

@@ -16,6 +16,7 @@ from minusgrad.plugin import UnitSystem
 from minusgrad.scene.document import load
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import angles, springs
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from tests.support.command import SCENES
@@ -183,7 +184,9 @@ def test_a_torsion_of_atoms_on_a_line_has_no_force() -> None:
 
 
 def run(fields: Fields, terms: list) -> None:
-    Integrator(Potential(fields, terms), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01).advance(1)
+    Integrator(System(Potential(fields, terms), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.01).advance(
+        1
+    )
 
 
 @pytest.mark.parametrize("name", ["lennard_jones_mixture", "coulomb", "harmonic_bond"])

@@ -7,6 +7,7 @@ from minusgrad import Fields, Node, Potential, bind, local_energy
 from minusgrad.engine import runtime
 from minusgrad.errors import OutsideError
 from minusgrad.plugin import Evolution, Grid
+from minusgrad.steppers.systems.system import System
 from minusgrad_mpm.boundaries import obstacle_contact, wall_contact, wall_sticking
 from minusgrad_mpm.particles import particles_moved_within
 from minusgrad_mpm.transfer import to_grid
@@ -59,7 +60,7 @@ def test_places_are_clamped_to_a_box() -> None:
     fields = Fields({"x": np.array([[0.5, 0.5], [0.5, 0.5]]), "v": np.array([[9.0, 0.1], [0.1, -9.0]])})
     box = {"low": [0.2, 0.2], "high": [0.8, 0.8]}
     potential = Potential(fields, [], [bind(particles_moved_within, fields, parameters=box)])
-    Evolution(potential, {"x": "x_next"}, dt=0.1).advance(1)
+    Evolution(System(potential), {"x": "x_next"}, dt=0.1).advance(1)
     np.testing.assert_allclose(fields["x"].values, [[0.8, 0.51], [0.51, 0.2]], rtol=1e-15)
 
 
@@ -83,7 +84,7 @@ def test_refused_windows_make_an_energy_nan_and_name_the_particle() -> None:
         "map 'to_grid', node 1: its window leaves the grid of 8 x 8 cells, got 3 to 5, -1 to 1 with x = [0.01"
     )
     fields["x"].set(np.full((2, 2), 0.5))
-    program = Evolution(potential, {"x": "x"})
+    program = Evolution(System(potential), {"x": "x"})
     program.advance(1)
     fields["x"].set(x)
     with pytest.raises(OutsideError, match="step 2: map 'to_grid', node 1: its window leaves"):

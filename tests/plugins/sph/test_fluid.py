@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad_sph.compression import tait
 from minusgrad_sph.density import kernel_density, self_density
 from minusgrad_sph.kernels import lattice_sum
@@ -158,7 +159,9 @@ def flying(dt: float) -> Integrator:
     """A drop that moves as it likes, with all of its forces."""
     fields = fluid(2, middle=0.8)
     return Integrator(
-        compressed(fields), [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt, dissipation=viscous(fields)
+        System(compressed(fields), [Motion("x", "v", "m")], dissipation=viscous(fields)),
+        SCHEMES["leapfrog"],
+        dt,
     )
 
 

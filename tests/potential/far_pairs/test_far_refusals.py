@@ -13,6 +13,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.plugin import ti
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.far_energies import CHARGE, X, attraction
 
 from .test_kept_trees import cluster
@@ -44,7 +45,9 @@ def test_frictions_and_losses_with_kept_trees_are_refused(where):
     potential = Potential(fields, [bind(attraction, fields, parameters={"G": 1.0, "softening": 0.2})])
     kept = Potential(fields, [bind(rubbing, fields, far=Far(opening_angle=0.4, skin=0.1))])
     aims, friction = (Potential(fields, [bind(aim, fields)]), kept) if where == "friction" else (kept, None)
-    stepper = Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.05, dissipation=friction)
+    stepper = Integrator(
+        System(potential, [Motion("x", "v", "m")], dissipation=friction), SCHEMES["leapfrog"], 0.05
+    )
     with pytest.raises(EnergyError, match=r"rubbing\.far\.skin: derivatives of runs need the tree"):
         Rollout(stepper, [Loss(aims, (6,))], 6)
 

@@ -11,6 +11,7 @@ from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 
 from .test_tree_energies import attraction
 
@@ -25,7 +26,7 @@ def cluster(precision: str, n: int = 300) -> Integrator:
     x, v = rng.normal(size=(2, n, 2))
     fields = Fields({"x": x, "v": 0.3 * v, "m": rng.uniform(0.5, 1.0, n) / n}, precision=precision)
     term = bind(attraction, fields, parameters={"G": 1.0, "softening": 0.1}, far=FAR)
-    return Integrator(Potential(fields, [term]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.05)
+    return Integrator(System(Potential(fields, [term]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.05)
 
 
 def saved(stepper: Integrator) -> Saved:

@@ -17,6 +17,7 @@ from minusgrad.plugin import ti
 from minusgrad.potential.far_pairs.force_error import narrowed
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.far_energies import CHARGE, X, attraction, percentiles, vortices, yukawa
 
 LENGTH, STRENGTH = 0.3, 0.7
@@ -181,7 +182,9 @@ def test_runs_have_derivatives():
         fields = Fields({"x": x, "v": 0.0 * x, "m": np.ones(600), "q": q, "box": box(3)[None]})
         given = {"strength": 0.02, "length": length}
         term = bind(yukawa, fields, parameters=given, far=Far(opening_angle=0.4, order=4))
-        stepper = Integrator(Potential(fields, [term]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.02)
+        stepper = Integrator(
+            System(Potential(fields, [term]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.02
+        )
         return Rollout(stepper, [Loss(Potential(fields, [bind(aim, fields)]), (4,))], 4)
 
     _, slopes = rollout(LENGTH).evaluate(["yukawa.length"])

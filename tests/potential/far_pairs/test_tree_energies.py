@@ -13,6 +13,7 @@ from minusgrad.plugin import ti
 from minusgrad.potential.far_pairs.force_error import force_error
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.far_energies import CASES, CHARGE, X, attraction, direct
 
 FAR = Far(opening_angle=0.55, order=4)
@@ -141,7 +142,9 @@ def rollout(far: Far | None) -> Rollout:
     x, m = state(1200)
     fields = Fields({"x": x, "v": 0.3 * x[::-1].copy(), "m": m / 1200})
     of_pairs = bind(attraction, fields, parameters={"G": 1.0, "softening": 0.2}, far=far)
-    stepper = Integrator(Potential(fields, [of_pairs]), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.05)
+    stepper = Integrator(
+        System(Potential(fields, [of_pairs]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], 0.05
+    )
     return Rollout(stepper, [Loss(Potential(fields, [bind(aim, fields)]), (6,))], 6)
 
 

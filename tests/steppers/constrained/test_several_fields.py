@@ -5,6 +5,7 @@ import pytest
 
 from minusgrad import Fields, Motion, Node, Potential, bind, constraint
 from minusgrad.plugin import SCHEMES, Constraints, Integrator
+from minusgrad.steppers.systems.system import System
 
 
 @constraint("on_balloon", over="nodes", x=Node("m", ("d",)), radius=Node("m"))
@@ -24,7 +25,7 @@ def balloons(dt: float) -> Integrator:
     fields = Fields(given)
     motions = [Motion("x", "v", "m"), Motion("radius", "rate", "mass")]
     kept = Constraints(fields, [bind(on_balloon, fields)])
-    return Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], dt, constraints=kept)
+    return Integrator(System(Potential(fields, []), motions, constraints=kept), SCHEMES["leapfrog"], dt)
 
 
 def test_two_motions_by_one_constraint() -> None:

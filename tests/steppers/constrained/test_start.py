@@ -11,6 +11,7 @@ from minusgrad.errors import TermError
 from minusgrad.plugin import Constraints
 from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic.rods import rod
 from minusgrad_elastic.springs import spring
 from tests.support.mechanisms import mechanism, state, violation
@@ -143,7 +144,9 @@ def test_motions_and_searches_judge_alike() -> None:
     kept = [bind(rod, fields := Fields({"x": LINE}), tuples=[[0, 1], [1, 2], [1, 0]], data={"length": 1.0})]
     springs = bind(spring, fields, tuples=[[0, 2]], data={"rest": 1.0}, parameters={"stiffness": 1.0})
     with pytest.raises(TermError) as search:
-        ConstrainedNewton(Potential(fields, [springs]), [Unknown("x")], constraints=Constraints(fields, kept))
+        ConstrainedNewton(
+            System(Potential(fields, [springs]), constraints=Constraints(fields, kept)), [Unknown("x")]
+        )
     with pytest.raises(TermError) as motion:
         mechanism(LINE, REST, [1.0, 1e-9, 4.0], rods((0, 1), (1, 2), (1, 0), length=1.0), 0.1)
     assert str(search.value) == str(motion.value)

@@ -16,6 +16,7 @@ from minusgrad import Fields, Hold, Node, Parameter, Potential, bind, local_ener
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError, RunFailedError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.gradient_flow import FLOW_SCHEMES, GradientFlow
+from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import generators
 from minusgrad_heat.conduction import conduction
 from tests.support.laws import assert_clock, assert_splits, bits, fitted_order
@@ -43,7 +44,7 @@ def slab(precision: str = "f64", held: bool = True, **options: Any) -> GradientF
     term = bind(conduction, of, tuples=mesh.cells, data=data, parameters={"conductivity": K})
     walls = np.union1d(mesh.bodies["left"], mesh.bodies["right"])
     holds = Holds(of, (Hold("walls", "T", walls),)) if held else None
-    return GradientFlow(Potential(of, [term]), {"T": "C"}, holds=holds, **{"dt": 0.5, **options})
+    return GradientFlow(System(Potential(of, [term]), holds=holds), {"T": "C"}, **{"dt": 0.5, **options})
 
 
 def decay(scheme: str, z: float, steps: int) -> float:
@@ -104,7 +105,9 @@ def test_heat_is_conserved() -> None:
 def test_a_potential_that_is_not_quadratic() -> None:
     """C dT/dt = -r T^3: each step of implicit Euler solves C (T - T_0) / h + r T^3 = 0."""
     of = Fields({"T": np.array([3.0, 1.0, 2.0])})
-    stepper = GradientFlow(Potential(of, [bind(quartic, of, parameters={"rate": 5.0})]), {"T": 2.0}, dt=0.7)
+    stepper = GradientFlow(
+        System(Potential(of, [bind(quartic, of, parameters={"rate": 5.0})])), {"T": 2.0}, dt=0.7
+    )
     expected = of["T"].values.copy()
     for _ in range(4):
         roots = [np.roots([5.0, 0.0, 2.0 / 0.7, -2.0 / 0.7 * t]) for t in expected]
@@ -120,7 +123,7 @@ def test_a_wall_that_warms_up() -> None:
     data = {"gradients": mesh.gradients(), "volume": mesh.volumes()}
     term = bind(conduction, of, tuples=mesh.cells, data=data, parameters={"conductivity": K})
     holds = Holds(of, (Hold("wall", "T", mesh.bodies["left"], velocity=(2.0,)),))
-    stepper = GradientFlow(Potential(of, [term]), {"T": "C"}, dt=3.0, holds=holds)
+    stepper = GradientFlow(System(Potential(of, [term]), holds=holds), {"T": "C"}, dt=3.0)
     stepper.advance(4)
     assert of["T"].values[mesh.bodies["left"]] == pytest.approx(24.0)
     assert 0.0 < of["T"].values[mesh.bodies["right"]].max() < 24.0
@@ -160,7 +163,9 @@ def test_written_temperatures_are_noticed() -> None:
 
 def test_a_step_that_leaves_the_domain_is_undone() -> None:
     of = Fields({"T": np.array([4.0, 0.5])})
-    flow = GradientFlow(Potential(of, [bind(roof, of, parameters={"rate": -9.0})]), {"T": 1.0}, dt=1.0)
+    flow = GradientFlow(
+        System(Potential(of, [bind(roof, of, parameters={"rate": -9.0})])), {"T": 1.0}, dt=1.0
+    )
     with pytest.raises((NonFiniteError, EnergyError)) as error:
         flow.advance(3)
     assert "step 1" in str(error.value)
@@ -190,27 +195,29 @@ def test_after_a_step_that_fails_bdf2_goes_on_with_the_values_before_it(monkeypa
     ("asked", "text"),
     [
         (
-            lambda of, u: GradientFlow(u, {}, dt=1.0),
+            lambda of, u: GradientFlow(System(u), {}, dt=1.0),
             "gradient_flow: no field flows; give one with its capacity: { T = 'C' }",
         ),
         (
-            lambda of, u: GradientFlow(u, {"T": 1.0}, dt=-1.0),
+            lambda of, u: GradientFlow(System(u), {"T": 1.0}, dt=-1.0),
             "dt: must be above 0, got -1: 'GradientFlow' goes forward in time alone; give a positive one",
         ),
         (
-            lambda of, u: GradientFlow(u, {"T": 1.0}, 1.0, holds=Holds(of, (Hold("all", "T", range(2)),))),
+            lambda of, u: GradientFlow(
+                System(u, holds=Holds(of, (Hold("all", "T", range(2)),))), {"T": 1.0}, 1.0
+            ),
             "gradient_flow: every component is held; leave some free",
         ),
         (
-            lambda of, u: GradientFlow(u, {"T": "C"}, dt=1.0),
+            lambda of, u: GradientFlow(System(u), {"T": "C"}, dt=1.0),
             "gradient_flow: the capacity of 'T' must be positive, got 0 at node 1; correct it",
         ),
         (
-            lambda of, u: GradientFlow(u, {"T": -2.0}, dt=1.0),
+            lambda of, u: GradientFlow(System(u), {"T": -2.0}, dt=1.0),
             "gradient_flow: the capacity of 'T' must be positive, got -2 at node 0; correct it",
         ),
         (
-            lambda of, u: GradientFlow(u, {"T": "three"}, dt=1.0),
+            lambda of, u: GradientFlow(System(u), {"T": "three"}, dt=1.0),
             "gradient_flow: the capacity 'three' has shape [3]; 'T' needs [2]",
         ),
     ],

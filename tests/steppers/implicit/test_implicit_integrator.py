@@ -11,8 +11,10 @@ from minusgrad.errors import EnergyError, NonFiniteError, UnsolvedStepError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.implicit.stage import IMPLICIT_SCHEMES, newmark
+from minusgrad.steppers.systems.system import System
 from tests.support.implicit_runs import KINDS, MASSES, ORDERS, ended, exact, swing
 from tests.support.laws import fitted_order
+from tests.support.systems import system_from
 from tests.support.tiers import sampled
 
 END = 0.9
@@ -35,7 +37,7 @@ def oscillator(scheme, h: float, w: float, c: float = 0.0, precision: str = "f64
     fields = Fields({"x": [1.0], "v": [0.4], "m": [2.0]}, precision=precision)
     potential = Potential(fields, [bind(well, fields, parameters={"k": 2.0 * w * w})])
     lost = Potential(fields, [bind(drag, fields, parameters={"c": 2.0 * c})]) if c else None
-    return ImplicitIntegrator(potential, [Motion("x", "v", "m")], scheme, h, dissipation=lost)
+    return ImplicitIntegrator(System(potential, [Motion("x", "v", "m")], dissipation=lost), scheme, h)
 
 
 def states(one: ImplicitIntegrator, steps: int) -> np.ndarray:
@@ -143,7 +145,7 @@ def cloud(kind: str, h: float, d: int) -> ImplicitIntegrator:
     x, v = rng.normal(size=(3, d)), 0.5 * rng.normal(size=(3, d))
     fields = Fields({"x": x, "v": v, "m": [1.0, 2.0, 0.5]})
     potential = Potential(fields, [bind(pair, fields, parameters={"k": 1.3})])
-    return ImplicitIntegrator(potential, [Motion("x", "v", "m")], IMPLICIT_SCHEMES[kind], h)
+    return ImplicitIntegrator(System(potential, [Motion("x", "v", "m")]), IMPLICIT_SCHEMES[kind], h)
 
 
 def spin(one: ImplicitIntegrator) -> np.ndarray:
@@ -217,7 +219,9 @@ def pushed(kind: str, dt: float = 0.5, speed: float = 4.0, **options) -> Implici
     potential = Potential(fields, [bind(bar, fields, tuples=[[0, 1], [1, 2]], parameters={"k": 30.0})])
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, [Hold("pusher", "x", np.array([0]), velocity=(speed,))], motions)
-    return ImplicitIntegrator(potential, motions, IMPLICIT_SCHEMES[kind], dt, holds=holds, **options)
+    return ImplicitIntegrator(
+        system_from(options, potential, motions, holds=holds), IMPLICIT_SCHEMES[kind], dt, **options
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -322,14 +326,14 @@ def test_what_has_no_rule_is_refused() -> None:
             pushed("implicit_euler", dt)
     fields = Fields({"x": [0.0], "v": [0.0], "m": [1.0]})
     with pytest.raises(EnergyError, match=r"^implicit_euler: has no motions; give at least one"):
-        ImplicitIntegrator(Potential(fields, []), [], IMPLICIT_SCHEMES["implicit_euler"], 0.1)
+        ImplicitIntegrator(System(Potential(fields, []), []), IMPLICIT_SCHEMES["implicit_euler"], 0.1)
 
 
 def test_a_start_outside_the_domain_is_named() -> None:
     fields = Fields({"x": [-1.0], "v": [0.0], "m": [1.0]})
     potential = Potential(fields, [bind(wall, fields, parameters={"f": 1.0})])
     with pytest.raises(NonFiniteError, match=r"^step 0: the energy of term 'wall' is nan"):
-        ImplicitIntegrator(potential, [Motion("x", "v", "m")], IMPLICIT_SCHEMES["newmark"], 0.1)
+        ImplicitIntegrator(System(potential, [Motion("x", "v", "m")]), IMPLICIT_SCHEMES["newmark"], 0.1)
 
 
 def test_a_free_particle_flies_on() -> None:
@@ -337,6 +341,8 @@ def test_a_free_particle_flies_on() -> None:
     fields = Fields({"x": [[0.0, 1.0]], "v": [[2.0, 3.0]], "m": [1.0]})
     for kind in KINDS:
         fields["x"].set([[0.0, 1.0]])
-        one = ImplicitIntegrator(Potential(fields, []), [Motion("x", "v", "m")], IMPLICIT_SCHEMES[kind], 0.5)
+        one = ImplicitIntegrator(
+            System(Potential(fields, []), [Motion("x", "v", "m")]), IMPLICIT_SCHEMES[kind], 0.5
+        )
         one.advance(4)
         np.testing.assert_allclose(fields["x"].values, [[4.0, 7.0]], rtol=1e-14)

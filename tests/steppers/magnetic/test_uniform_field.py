@@ -9,6 +9,7 @@ from minusgrad.engine import storage
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic_energy
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.heat_bath import Bath
 from tests.support.charges import B3, MOTION, along, exact_orbit, fields, moving, quadrupole, well
 from tests.support.kepler import SHORT
@@ -206,8 +207,8 @@ def test_a_heat_bath_acts_between_two_halves_of_the_rotation(body, launches):
             hand["v"].set(speed)
             if half:  # the bath of this step, whose drift is undone
                 kept = hand["x"].values.copy()
-                given = {"bath": Bath(0.7, 0.5, 11)}
-                bath = Integrator(Potential(hand, []), [MOTION], SCHEMES["leapfrog"], dt, **given)
+                free = System(Potential(hand, []), [MOTION], bath=Bath(0.7, 0.5, 11))
+                bath = Integrator(free, SCHEMES["leapfrog"], dt)
                 bath.step = step
                 bath.advance(1)
                 hand["x"].set(kept)

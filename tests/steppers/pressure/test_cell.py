@@ -13,6 +13,7 @@ from minusgrad.steppers.pressure.cell import exponential_less_one
 from minusgrad.steppers.pressure.stress import Stress
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic
+from minusgrad.steppers.systems.system import System
 from tests.support.elastic_box import (
     KT,
     MOTIONS,
@@ -302,11 +303,15 @@ def test_without_a_box_there_is_no_pressure() -> None:
     fields = Fields({"x": np.ones((2, 3)), "v": np.ones((2, 3)), "m": np.ones(2)})
     text = "box: there is none, so nothing has a pressure; add .box. with its edges"
     with pytest.raises(EnergyError, match=text):
-        Integrator(Potential(fields, []), MOTIONS, SCHEMES["leapfrog"], 0.1, barostat=Barostat(1.0, 1.0, 1.0))
+        Integrator(
+            System(Potential(fields, []), MOTIONS, barostat=Barostat(1.0, 1.0, 1.0)), SCHEMES["leapfrog"], 0.1
+        )
 
 
 def test_positions_have_the_dimensions_of_the_box() -> None:
     fields = Fields({"x": np.ones((2, 3)), "v": np.ones((2, 3)), "m": np.ones(2), "box": np.eye(2)[None]})
     text = "stress: 'x' has values of shape .3., got a box of 2 dimensions; move positions in the box alone"
     with pytest.raises(EnergyError, match=text):
-        Integrator(Potential(fields, []), MOTIONS, SCHEMES["leapfrog"], 0.1, barostat=Barostat(1.0, 1.0, 1.0))
+        Integrator(
+            System(Potential(fields, []), MOTIONS, barostat=Barostat(1.0, 1.0, 1.0)), SCHEMES["leapfrog"], 0.1
+        )

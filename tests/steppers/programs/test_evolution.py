@@ -10,6 +10,7 @@ from minusgrad.energies.fields import Hold, Motion
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError, TermError
 from minusgrad.plugin import Evolution, Holds, Integrator, Slope
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from tests.support.programs import DT, chain, drift, fields, program, steps_in_numpy
 
 
@@ -44,7 +45,7 @@ def turned(a, b):
 def test_fields_are_updated_all_at_once() -> None:
     """Each of three becomes another; one of them what the map made of the old ones."""
     of = Fields({"a": [1.0, 2.0], "b": [3.0, 5.0], "d": [7.0, 11.0]})
-    one = Evolution(Potential(of, [], [bind(turned, of)]), {"a": "b", "b": "d", "d": "c"})
+    one = Evolution(System(Potential(of, [], [bind(turned, of)])), {"a": "b", "b": "d", "d": "c"})
     one.advance(1)
     assert [of[n].values.tolist() for n in "abd"] == [[3.0, 5.0], [7.0, 11.0], [-5.0, -8.0]]
     one.advance(1)
@@ -53,7 +54,7 @@ def test_fields_are_updated_all_at_once() -> None:
 
 def test_a_swap_needs_no_map() -> None:
     of = Fields({"a": [1.0, 2.0], "b": [3.0, 5.0]})
-    one = Evolution(Potential(of, [], [bind(turned, of)]), {"a": "b", "b": "a"})
+    one = Evolution(System(Potential(of, [], [bind(turned, of)])), {"a": "b", "b": "a"})
     one.advance(3)
     assert [of[n].values.tolist() for n in "ab"] == [[3.0, 5.0], [1.0, 2.0]]
 
@@ -111,7 +112,7 @@ def grown(x, rate):
 
 def test_a_step_that_is_not_finite_is_named_and_the_state_before_it_restored() -> None:
     of = Fields({"x": [1.0, 1e20, 2.0]}, {"x": "m"})
-    one = Evolution(Potential(of, [], [bind(grown, of, parameters={"rate": 1.0})]), {"x": "x_next"})
+    one = Evolution(System(Potential(of, [], [bind(grown, of, parameters={"rate": 1.0})])), {"x": "x_next"})
     with pytest.raises(NonFiniteError, match=r"^step 4: map 'grown', output 'x_next', node 1 is not finite$"):
         one.advance(10)
     assert one.step == 3
@@ -154,7 +155,7 @@ def test_a_program_has_neither_forces_nor_a_balance() -> None:
 def test_updates_that_do_not_fit(updates: dict[str, str], message: str) -> None:
     of = fields(w=np.zeros(2))
     with pytest.raises(EnergyError) as error:
-        Evolution(chain(of), updates, DT)
+        Evolution(System(chain(of)), updates, DT)
     assert str(error.value).startswith(message)
 
 
@@ -164,7 +165,7 @@ def test_an_output_of_another_potential_is_refused() -> None:
     with pytest.raises(
         EnergyError, match=r"^next\.x: no map or slope of this potential gives 'x_next'; add it$"
     ):
-        Evolution(Potential(of, [], frozen=True), {"x": "x_next"})
+        Evolution(System(Potential(of, [], frozen=True)), {"x": "x_next"})
 
 
 def test_a_hold_of_a_field_that_is_not_updated_is_refused() -> None:
@@ -201,7 +202,7 @@ def test_only_a_program_has_time_steps() -> None:
         ' "evolution", or make it a Parameter'
     )
     with pytest.raises(TermError, match=re.escape(message)):
-        Integrator(u, [Motion("x", "w")], SCHEMES["leapfrog"], 0.1)
+        Integrator(System(u, [Motion("x", "w")]), SCHEMES["leapfrog"], 0.1)
 
 
 def test_forces_through_a_slope_that_reads_velocities_are_refused() -> None:
@@ -221,4 +222,4 @@ def test_forces_through_a_slope_that_reads_velocities_are_refused() -> None:
     slope = Slope("slope", Potential(of, [bind(rub, of)], frozen=True), {"x": "g"}, unit="1")
     u = Potential(of, [bind(felt, of)], [slope])
     with pytest.raises(TermError, match=r"^energy 'felt': reads the velocity 'v' through the map 'slope'"):
-        Integrator(u, [Motion("x", "v")], SCHEMES["leapfrog"], 0.1)
+        Integrator(System(u, [Motion("x", "v")]), SCHEMES["leapfrog"], 0.1)

@@ -31,6 +31,7 @@ from minusgrad.errors import MiscompiledError, NonFiniteError
 from minusgrad.plugin import Evolution, Holds, Output, Slope
 from minusgrad.potential.fused_code import FusedSweep
 from minusgrad.steppers.programs.state_tape import StateTape
+from minusgrad.steppers.systems.system import System
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.support.programs import DT, LINKS, UPDATES, K, chain, drift, fields, kick, link, program
 from tests.support.tiers import sampled
@@ -93,7 +94,7 @@ def ring(precision: str) -> Evolution:
     slope, again = (Slope(n, energy, {"q": g}, {"q": f}) for n, g, f in (("s", "g", -0.5), ("r", "h", 2.0)))
     maps = [slope, again, to, bind(damped, of, parameters={"a": 0.1})]
     maps += [bind(pulled, of, renamed={"g": g}, name=f"pulled_{g}") for g in "gh"]
-    return Evolution(Potential(of, [], maps), {"p": "q", "q": "q_next"}, 0.01)
+    return Evolution(System(Potential(of, [], maps)), {"p": "q", "q": "q_next"}, 0.01)
 
 
 @local_map("shoved", gives="dv", over="pairs", x=Node("m", ("d",)), r=Parameter("m"))
@@ -135,7 +136,7 @@ def crowd(precision: str) -> Evolution:
     energy = Potential(of, [bind(spread, of)], frozen=True)
     slope = Slope("slope", energy, {"x": "f", "s": "e"}, {"x": 1.5, "s": -1.0}, unit="1")
     maps = [push, bind(shifted, of), slope, bind(split, of), bind(eased, of)]
-    return Evolution(Potential(of, [], maps), {"s": "s_next"}, 0.1)
+    return Evolution(System(Potential(of, [], maps)), {"s": "s_next"}, 0.1)
 
 
 def _foot(x, h):
@@ -189,7 +190,7 @@ def cloud(precision: str) -> Evolution:
     back = Slope("gather", Potential(of, [], [to], frozen=True), {"s": "got"}, 1.0, {"mass": "V"}, "1")
     lead = Slope("lead", Potential(of, [bind(led, of)], frozen=True), {"x": "x_next"}, unit="m")
     maps = [to, there, back, bind(relaxed, of), lead]
-    return Evolution(Potential(of, [], maps), {"s": "s_next", "x": "x_next"}, 0.1)
+    return Evolution(System(Potential(of, [], maps)), {"s": "s_next", "x": "x_next"}, 0.1)
 
 
 @local_map(
@@ -228,7 +229,7 @@ def flock(precision: str) -> Evolution:
     every = np.array([[a, b] for a in range(n) for b in range(n) if a != b])
     to = bind(paired, of, tuples=every, parameters={"k": [0.7, 0.4]})
     maps = [to, bind(led_on, of), bind(drawn, of)]
-    return Evolution(Potential(of, [], maps), {"y": "y_next", "s": "s_next"}, 0.1)
+    return Evolution(System(Potential(of, [], maps)), {"y": "y_next", "s": "s_next"}, 0.1)
 
 
 NAMES = {
@@ -331,7 +332,7 @@ def long_chain(precision: str) -> Evolution:
     for k, (a, y) in enumerate(pairwise(names)):
         renamed = {"a": a, "b": names[max(k - 1, 0)]}
         maps.append(bind(mixed, of, name=f"m{k}", renamed=renamed, gives=y, parameters={"k": 0.01 * (k + 1)}))
-    return Evolution(Potential(of, [], maps), {"q": "y39"}, 0.1)
+    return Evolution(System(Potential(of, [], maps)), {"q": "y39"}, 0.1)
 
 
 @local_map("grown", gives="q_next", over="nodes", q=Node())
@@ -368,7 +369,7 @@ def test_elements_that_are_rebuilt_take_launches() -> None:
     links = bind(link, of, elements=Renewed(LINKS.astype(np.int32)), parameters={"k": K})
     force = Slope("force", Potential(of, [links], frozen=True), {"x": "f"}, factor=-1.0)
     maps = [force, bind(kick, of), bind(drift, of, renamed={"v": "v_next"})]
-    one, other = Evolution(Potential(of, [], maps), UPDATES, DT), program(fields())
+    one, other = Evolution(System(Potential(of, [], maps)), UPDATES, DT), program(fields())
     one.advance(5)
     other.advance(5)
     assert (one.fused, other.fused) == (False, True)
@@ -412,7 +413,7 @@ def test_a_step_in_the_middle_of_a_launch_that_is_not_finite_is_named() -> None:
     """The state before it is that of a run that ends there."""
     of = Fields({"q": [1.0, 1.5], "p": [0.0, 0.0]})
     square = bind(grown, of)
-    one = Evolution(Potential(of, [], [square]), {"q": "q_next"})
+    one = Evolution(System(Potential(of, [], [square])), {"q": "q_next"})
     assert one.fused
     message = "^step 11: map 'grown', output 'q_next', node 1 is not finite$"
     with pytest.raises(NonFiniteError, match=message):

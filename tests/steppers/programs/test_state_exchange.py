@@ -12,6 +12,7 @@ from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import Evolution, Holds, Output
 from minusgrad.steppers.programs.state_exchange import StateExchange
 from minusgrad.steppers.programs.state_tape import StateTape
+from minusgrad.steppers.systems.system import System
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def swing() -> Evolution:
     holds = Holds(of, [Hold("pin", "x", np.array([1]), velocity=(0.3, 0.1))], [Motion("x", "v")])
     maps = [bind(swung, of, parameters={"k": 0.2}), bind(seen, of, renamed={"v": "v_next"})]
     updates = {"x": "x_next", "v": "v_next", "z": "z_next"}
-    return Evolution(Potential(of, [], maps), updates, 0.1, holds=holds)
+    return Evolution(System(Potential(of, [], maps), holds=holds), updates, 0.1)
 
 
 def numbers(one: Evolution) -> list[bytes]:
@@ -131,7 +132,7 @@ def grown(y):
 @pytest.mark.parametrize("tape", [None, StateTape])
 def test_a_step_that_is_not_finite_leaves_the_state_before_it(tape: Callable[..., StateTape] | None) -> None:
     of = Fields({"y": [1.0, 1.5]})
-    one = Evolution(Potential(of, [], [bind(grown, of)]), {"y": "y_next"})
+    one = Evolution(System(Potential(of, [], [bind(grown, of)])), {"y": "y_next"})
     home = of["y"].array.address
     if tape:
         one = one.with_tape(tape(one.moving, 40))
@@ -185,7 +186,7 @@ def turned(a, b):
 def test_fields_that_become_other_fields_are_copied(updates: dict[str, str]) -> None:
     """And two that become one output."""
     of = Fields({"a": [1.0, 2.0], "b": [3.0, 5.0]})
-    one = Evolution(Potential(of, [], [bind(turned, of)]), updates)
+    one = Evolution(System(Potential(of, [], [bind(turned, of)])), updates)
     a, b = ([1.0, 2.0], [3.0, 5.0])
     one.advance(5)
     for _ in range(5):

@@ -13,10 +13,12 @@ from minusgrad.potential.constraints.constraints import Constraints
 from minusgrad.potential.potential import Potential
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
 from tests.support import lagrangians as books
 from tests.support.lagrangians import made, reference, slope, state
 from tests.support.mechanisms import weight
+from tests.support.systems import system_from
 from tests.support.tiers import sampled
 
 X = [Motion("x", "v")]
@@ -124,7 +126,9 @@ def by_rattle(x: np.ndarray, v: np.ndarray, dt: float, steps: int, k: float) -> 
         books.stick, fields, tuples=[[k, k + 1] for k in range(len(x) - 1)], parameters={"length": 1.0}
     )
     motions, kept = [Motion("x", "v", "m")], Constraints(fields, [rods])
-    one = Integrator(Potential(fields, [down, trapped]), motions, SCHEMES["leapfrog"], dt, constraints=kept)
+    one = Integrator(
+        System(Potential(fields, [down, trapped]), motions, constraints=kept), SCHEMES["leapfrog"], dt
+    )
     one.advance(steps)
     return state(one)
 
@@ -231,8 +235,9 @@ def test_starts_are_refused_or_projected_by_name() -> None:
         kept = Constraints(fields, [rods], {"stick"} if projected else set())
 
         def run():
-            of = Potential(fields, []), Potential(fields, [ball])
-            return VariationalIntegrator(*of, X, 0.1, constraints=kept, **options)
+            of, ball_alone = Potential(fields, []), Potential(fields, [ball])
+            system = system_from(options, of, X, lagrangian=ball_alone, constraints=kept)
+            return VariationalIntegrator(system, 0.1, **options)
 
         if not message:
             return run()

@@ -11,6 +11,7 @@ from minusgrad.potential.potential import Potential
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.magnetic.force import MagneticForce, MagneticTerm
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
 from tests.support import lagrangians as books
 from tests.support.lagrangians import made, reference, slope, state
@@ -117,7 +118,7 @@ def test_a_term_linear_in_velocity_is_a_magnetic_force() -> None:
     fields = Fields(values)
     term = MagneticTerm(uniform_field, 1.0, {"B": [0.0, 0.0, 1.7]})
     force = MagneticForce(fields, motions, [term])
-    other = Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.01, magnetic=force)
+    other = Integrator(System(Potential(fields, []), motions, magnetic=force), SCHEMES["leapfrog"], 0.01)
     other.advance(300)
     for name in ("x", "v"):
         np.testing.assert_allclose(one.potential.fields[name].values, fields[name].values, atol=3e-9)
@@ -279,4 +280,6 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     one = bind(books.weight, Fields({"q": [0.0], "v": [0.0]}), parameters={"k": 1.0})
     fields = Fields({"q": [0.0], "v": [0.0]})
     with pytest.raises(EnergyError, match="is an energy, got among Lagrangians"):
-        VariationalIntegrator(Potential(fields, []), Potential(fields, [one]), [Motion("q", "v")], 0.1)
+        VariationalIntegrator(
+            System(Potential(fields, []), [Motion("q", "v")], lagrangian=Potential(fields, [one])), 0.1
+        )

@@ -107,6 +107,6 @@ class ImplicitAdjoint(ComponentAdjoint):
         """z (N,) with H z = right at free components, zero at the others."""
         free, solver = self.components.free, self.stepper.solver.solver
         z = np.zeros(len(right))
-        solver.factor(self.stepper.system())
+        solver.factor(self.stepper.linear_system())
         z[free] = solver.solve(right[free], PRECISE)
         return z

@@ -77,7 +77,7 @@ class ImplicitTangents(ComponentTangents):
         one.resume(solved, masses)
         force = self._inertial(solved, masses, y)
         solver, free = self.stepper.solver.solver, components.free
-        solver.factor(self.stepper.system())
+        solver.factor(self.stepper.linear_system())
         one.place(solved.u)
         of_x, of_v = self._moved(one.time)
         force += self._changed(self.stepper.potential, x + of_x, v, one.time, components.positions)

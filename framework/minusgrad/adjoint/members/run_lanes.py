@@ -20,7 +20,7 @@ from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes
 from ...steppers.timed.time_stepper import Clock
-from ..backward import Backward, potentials_of
+from ..backward import Backward
 from ..derivation import derivation
 from ..losses import ObservedStates
 from ..rollout import Rollout
@@ -209,4 +209,4 @@ class AdjointLanes:
         return rows.reshape(len(rows), *potential.shape(name))
 
     def _potentials(self) -> list[Potential]:
-        return potentials_of(self._recorded)
+        return self._recorded.system.potentials

@@ -27,10 +27,10 @@ from ...adjoint.equilibria import equilibrium_check
 from ...adjoint.implicit.gauss_radau import substep_check
 from ...adjoint.programs import program_check
 from ...adjoint.variational import lagrangian_check
+from ...assembly.built_scene import BuiltScene
 from ...assembly.ensembles.members import Members
 from ...assembly.plugin_blame import blaming
 from ...assembly.registry import Registry
-from ...assembly.simulation import Simulation
 from ...check import single_precision, term_check
 from ...check.kernel_file import ask, load, subjects
 from ...check.kernel_subject import Progress
@@ -271,7 +271,7 @@ def _few_members(
 
 
 def _scene(
-    built: Callable[..., Simulation],
+    built: Callable[..., BuiltScene],
     what: str,
     overrides: Sequence[str],
     plugins: Sequence[str],
@@ -292,10 +292,10 @@ def _scene(
 
 
 def _asked(
-    simulation: Simulation,
+    simulation: BuiltScene,
     ask: Callable[..., Iterator[Finding]],
     progress: Progress,
-    more: Callable[[Simulation], Iterator[Finding]] = lambda _: iter(()),
+    more: Callable[[BuiltScene], Iterator[Finding]] = lambda _: iter(()),
 ) -> Iterator[Finding]:
     """The findings about a scene's potential, then `more`, with a progress message after each."""
     progress(f"the questions in {simulation.potential.fields.precision}")
@@ -336,7 +336,7 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
     return Finding(name, str(field.place), "curl", error < MOST_CURL, error, f"in {d} dimensions: {text}")
 
 
-def _steps(simulation: Simulation) -> Iterator[Finding]:
+def _steps(simulation: BuiltScene) -> Iterator[Finding]:
     """Steps of programs, by Gauss-Radau, with constraints; fitted equilibria; magnetic fields; L."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
@@ -354,7 +354,7 @@ def _steps(simulation: Simulation) -> Iterator[Finding]:
         yield from lagrangian_check.of_lagrangians(simulation.lagrangian, simulation.stepper.time)
 
 
-def _flows(simulation: Simulation) -> Iterator[Finding]:
+def _flows(simulation: BuiltScene) -> Iterator[Finding]:
     """The magnetic fields of a scene: their curls, and the flow of a step."""
     if simulation.magnetic is None:
         return
@@ -366,7 +366,7 @@ def _flows(simulation: Simulation) -> Iterator[Finding]:
     yield from term_check.of_potential(force.potential, simulation.stepper.dt)
 
 
-def _constraints(simulation: Simulation) -> Iterator[Finding]:
+def _constraints(simulation: BuiltScene) -> Iterator[Finding]:
     """The constraints of a scene, as the energy that they are with random multipliers."""
     if (constraints := simulation.constraints) is None:
         return

@@ -14,8 +14,8 @@ from ..ensembles.saved_ensemble import SavedEnsemble
 from .run import Run
 
 if TYPE_CHECKING:
+    from ...assembly.built_scene import BuiltScene
     from ...assembly.ensembles.ensemble import Ensemble
-    from ...assembly.simulation import Simulation
 
 
 class EnsembleRun(Run):
@@ -24,7 +24,7 @@ class EnsembleRun(Run):
     def __init__(
         self,
         folder: Path,
-        simulation: "Simulation | None" = None,
+        simulation: "BuiltScene | None" = None,
         outcome: str = "",
         remarks: Sequence[str] = (),
         *,

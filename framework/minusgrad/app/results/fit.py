@@ -11,9 +11,9 @@ from ...errors import RunFolderError
 from .run import Run
 
 if TYPE_CHECKING:
+    from ...assembly.built_scene import BuiltScene
     from ...assembly.fits.fit import ParameterFit
     from ...assembly.fits.starts import FitStarts
-    from ...assembly.simulation import Simulation
 
 ESTIMATES = "fit.json"
 """The file in a run folder with the results of a fit."""
@@ -33,7 +33,7 @@ class Fit(Run):
     def __init__(
         self,
         folder: Path,
-        simulation: "Simulation | None" = None,
+        simulation: "BuiltScene | None" = None,
         outcome: str = "",
         remarks: Sequence[str] = (),
         estimates: Estimates | None = None,

@@ -21,7 +21,7 @@ from ...scene import units
 if TYPE_CHECKING:
     import xarray
 
-    from ...assembly.simulation import Simulation
+    from ...assembly.built_scene import BuiltScene
     from ...steppers.stability.step_size import StepSize
     from ...view.page import Page
     from ...view.saved import Saved
@@ -40,7 +40,7 @@ class Run:
     def __init__(
         self,
         folder: Path,
-        simulation: "Simulation | None" = None,
+        simulation: "BuiltScene | None" = None,
         outcome: str = "",
         remarks: Sequence[str] = (),
         step_size: "StepSize | None" = None,
@@ -59,7 +59,7 @@ class Run:
         return of_run(self.folder, self.outcome)
 
     @property
-    def simulation(self) -> "Simulation":
+    def simulation(self) -> "BuiltScene":
         """The objects at the last step. Raises `RunFolderError` for a folder that was opened, not run."""
         if self._simulation is None:
             raise RunFolderError(

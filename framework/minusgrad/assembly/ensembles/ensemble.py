@@ -22,9 +22,9 @@ from ...files.node_ranges import ranges
 from ...files.trajectory import Recorder
 from ...scene.toml_positions import KeyPath
 from .. import job
+from ..built_scene import BuiltScene
 from ..chaos_indicators import Megno
 from ..observers import Observer
-from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .choice import member_stepper
 from .marks import POINTS
@@ -46,7 +46,7 @@ class Ensemble:
         if validated.scene.ensemble is None:
             raise UserError(f"{validated.scene.path}: has no [ensemble]; add one, or run it as it is")
         self.members = Members(validated, folder)
-        self.template: Simulation = self.members.template
+        self.template: BuiltScene = self.members.template
         self.scene, self.registry, self.units = validated.scene, validated.registry, self.template.units
         self.origin = self.template.origin  # of the values in the scene, before a member is shown
         points = self.members.points

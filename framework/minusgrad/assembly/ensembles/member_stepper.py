@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...energies.fields import Motion
 from ...errors import RunFailedError
 from ...steppers.stepper import Stepper
 from .marks import End, Failure, read_marks
@@ -44,10 +45,14 @@ class MemberStepper(Stepper):
         self.row = {number: row for row, number in enumerate(self.numbers)}
         self.alone = members.points.table.member is not None
         self.inner = self.template.stepper
-        self.kind, self.motions, self.step = self.inner.kind, self.inner.motions, 0
+        self.kind, self.step = self.inner.kind, 0
         self.failures: dict[int, Failure] = {}
         self.ends: dict[int, End] = {}
         self._news: list[dict[str, Any]] = []
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        return self.inner.motions
 
     # For the job of an ensemble
 

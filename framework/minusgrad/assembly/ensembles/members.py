@@ -22,7 +22,7 @@ from ...errors import EnergyError, UserError
 from ...potential.followed_images import other_images
 from ...scene.ensemble_table import VaryTable
 from ...steppers.timed.inertias import refuse_massless
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 from ..validation import ValidatedScene
 from .points import Points
 from .state_keys import SEED, MemberStates, StateKey, state_key
@@ -37,7 +37,7 @@ COPIES = 4
 class OneMember:
     """Overwrites the initial values of a simulation by those of a member, before its stepper is made."""
 
-    put: Callable[[Simulation], None]
+    put: Callable[[BuiltScene], None]
     state: State | None = None
     """The initial state of the member; None: that of the scene."""
 
@@ -49,7 +49,7 @@ class Base:
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     state: None = None
 
-    def put(self, simulation: Simulation) -> None:
+    def put(self, simulation: BuiltScene) -> None:
         """Called by the simulation when its fields have their initial values."""
         own = (n for n in simulation.fields if n not in simulation.fields.derived)
         self.fields = {name: simulation.fields[name].values.copy() for name in own}
@@ -69,7 +69,7 @@ class Members:
             raise UserError(f"{validated.scene.path}: has no [ensemble]; add one, or leave the member out")
         self.scene, self._validated, self._folder = validated.scene, validated, folder
         base = Base()
-        self.template = Simulation(replace(validated, member=base), folder)
+        self.template = BuiltScene(replace(validated, member=base), folder)
         self._base = base.fields
         self._keys: dict[str, StateKey] = {}
         self._varied = {key: self._varied_key(key, how) for key, how in table.vary.items()}
@@ -138,8 +138,8 @@ class Members:
         self._put_into(self.template, number)
 
     def simulation(
-        self, number: int, build: Callable[[ValidatedScene, Path | None], Simulation] = Simulation
-    ) -> Simulation:
+        self, number: int, build: Callable[[ValidatedScene, Path | None], BuiltScene] = BuiltScene
+    ) -> BuiltScene:
         """A member as an ordinary simulation at step 0, its stepper made for its own values.
 
         build: makes it of the scene and the folder of its input files.
@@ -151,7 +151,7 @@ class Members:
         made.starting.files.update(self.template.starting.files)
         return made
 
-    def _put_into(self, simulation: Simulation, number: int) -> None:
+    def _put_into(self, simulation: BuiltScene, number: int) -> None:
         row = self._row(number)
         for name in self._base:
             simulation.fields[name].set(self.initial(name)[row])

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import RunFailedError
 from ...files.h5md import EDGES, OBSERVABLES, Raster
 from ...files.trajectory import Recorder
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 from .marks import BOXES
 from .statistics import Statistics
 
@@ -26,7 +26,7 @@ Row = Mapping[str, np.ndarray]
 class StackedRows:
     """Stacks the rows that the template's observers recorded for each of the members `numbers`."""
 
-    def __init__(self, template: Simulation, numbers: Sequence[int]):
+    def __init__(self, template: BuiltScene, numbers: Sequence[int]):
         self.numbers, self.count = numbers, len(numbers)
         self.nodes = len(template.state.names) or _nodes(template)
         self._own = own = template.recorder
@@ -88,7 +88,7 @@ class StackedRows:
         return one._replace(shape=(self.count * one.shape[0], *one.shape[1:]))
 
 
-def _nodes(template: Simulation) -> int:
+def _nodes(template: BuiltScene) -> int:
     """The number of nodes of one member: that of its positions, else of its longest field over nodes."""
     fields = template.fields
     moved = [fields[m.position] for m in template.state.motions] or [fields[n] for n in fields]

@@ -24,9 +24,9 @@ from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem, base_units, parse_quantity
 from ...scene.validation_messages import keys_at
 from ..blocks.term_block import TermBlock
+from ..built_scene import BuiltScene
 from ..contexts import StateContext
 from ..registry import blamed
-from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .varied_keys import Place
 
@@ -53,7 +53,7 @@ class StateKey:
 class MemberStates:
     """The initial states of members, made of the values of `keys`; by the template's model of the state."""
 
-    def __init__(self, validated: ValidatedScene, template: Simulation, keys: Mapping[str, StateKey]):
+    def __init__(self, validated: ValidatedScene, template: BuiltScene, keys: Mapping[str, StateKey]):
         self._validated, self._template, self.keys = validated, template, keys
 
     def state(self, values: Mapping[str, np.ndarray]) -> State:
@@ -125,7 +125,7 @@ class MemberStates:
         return made if (initial := self._template.initial) is None else initial.onto(made)
 
 
-def state_key(simulation: Simulation, model: Any, key: str, how: VaryTable) -> tuple[StateKey, Place]:
+def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> tuple[StateKey, Place]:
     """A key of the state's block, and its place. Raises `UserError` for a key that it cannot have."""
     if how.body is not None:
         raise UserError("body: belongs to initial fields and parameters, got a key of [state]; leave it out")

@@ -21,7 +21,7 @@ from ...files.csv_table import CsvTable
 from ...potential.potential import Potential
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.units import UnitSystem
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 
 STATE = "state"
 """The first part of keys of initial fields, and of keys of `[state]`."""
@@ -200,7 +200,7 @@ class VariedKey:
         return f"{first} and {second}"
 
 
-def place_of(simulation: Simulation, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> Place:
+def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> Place:
     """What a key stands for in a simulation, whose initial fields are `base`.
 
     Raises `UserError` for a key that does not exist.
@@ -227,7 +227,7 @@ def field_of(key: str, base: Mapping[str, np.ndarray]) -> str | None:
     return rest if first == STATE and rest in base else None
 
 
-def _of_field(simulation: Simulation, key: str, name: str, how: VaryTable, base: np.ndarray) -> Place:
+def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base: np.ndarray) -> Place:
     field = simulation.fields[name]
     bodies = simulation.bodies(how.body)
     nodes = np.unique(np.concatenate([b.nodes for b in bodies])) if bodies else None
@@ -235,7 +235,7 @@ def _of_field(simulation: Simulation, key: str, name: str, how: VaryTable, base:
     return Place(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)
 
 
-def place_of_term(simulation: Simulation, key: str) -> Place:
+def place_of_term(simulation: BuiltScene, key: str) -> Place:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
     term, _, argument = key.rpartition(".")
     numbers = simulation.holds.numbers
@@ -257,7 +257,7 @@ def place_of_term(simulation: Simulation, key: str) -> Place:
     return Place(key, values, role.unit, simulation.fields.dtype, roles, partial(owner.set_parameter, key))
 
 
-def _rows_of(simulation: Simulation, key: str, names: str | tuple[str, ...]) -> np.ndarray:
+def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> np.ndarray:
     """The rows of a parameter's or datum's values that are of elements of bodies.
 
     Raises `UserError` where elements of other bodies share them.
@@ -284,13 +284,13 @@ def _rows_of(simulation: Simulation, key: str, names: str | tuple[str, ...]) -> 
     return found
 
 
-def _is_named(simulation: Simulation, key: str) -> bool:
+def _is_named(simulation: BuiltScene, key: str) -> bool:
     """True if the first part of a key is the name of a term, or the key a number of a hold."""
     term, numbers = key.partition(".")[0], simulation.holds.numbers
     return key in numbers or any(term in potential.parts for potential in simulation.potentials)
 
 
-def _owner(simulation: Simulation, key: str, term: str) -> Potential:
+def _owner(simulation: BuiltScene, key: str, term: str) -> Potential:
     every = simulation.potentials
     known = [name for potential in every for name in potential.parts]
     if term not in known:

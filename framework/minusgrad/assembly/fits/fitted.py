@@ -42,9 +42,15 @@ class Startable(Protocol):
     """A simulation, as far as fitted values are concerned."""
 
     scene: Scene
-    units: UnitSystem
-    fields: Fields
-    holds: Holds
+
+    @property
+    def units(self) -> UnitSystem: ...
+
+    @property
+    def fields(self) -> Fields: ...
+
+    @property
+    def holds(self) -> Holds: ...
 
     @property
     def start_files(self) -> dict[str, bytes]: ...

@@ -6,8 +6,8 @@ from pathlib import Path
 from ...errors import EnergyError, SceneError
 from ...scene.document import Scene
 from ...scene.fit_table import SoughtTable
+from ..built_scene import BuiltScene
 from ..ensembles.members import Members
-from ..simulation import Simulation
 from ..validation import ValidatedScene
 
 EXPERIMENTS, STARTS = "experiments", "starts"
@@ -45,8 +45,8 @@ def varied(members: Members | None, names: Iterable[str]) -> list[str]:
 
 def simulation_of(
     validated: ValidatedScene, folder: Path | None, members: Members | None, member: int | None
-) -> Simulation:
+) -> BuiltScene:
     """The simulation of a fit: that of the scene, of one member, or the one in which all members run."""
     if members is None:
-        return Simulation(validated, folder)
+        return BuiltScene(validated, folder)
     return members.template if member is None else members.simulation(member)

@@ -19,7 +19,7 @@ from ...potential.potential import Potential
 from ...scene.document import Block
 from ...scene.fit_table import Looked, Misfit
 from ...scene.units import UnitSystem
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 
 NUMBERED = re.compile(r"\{member(?::0?(\d)d?)?\}")
 """Where the name of a file has the number of a member, with at least so many digits."""
@@ -125,7 +125,7 @@ class FitLosses:
 
     def __init__(
         self,
-        simulation: Simulation,
+        simulation: BuiltScene,
         models: dict[Any, Any],
         clock: Clock | Moment,
         member: int | None = None,

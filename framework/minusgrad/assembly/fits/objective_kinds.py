@@ -11,7 +11,7 @@ from ...steppers.minimisers.load_steps import LoadSteps
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
 from ...steppers.variational.variational_integrator import VariationalIntegrator
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 from .losses import Clock, FitLosses, Moment
 
 
@@ -27,7 +27,7 @@ class FitFunction:
 class OfRun:
     """The losses of a run. Raises `SceneError` if the runs of the scene's stepper have no derivatives."""
 
-    def __init__(self, simulation: Simulation, table: FitTable):
+    def __init__(self, simulation: BuiltScene, table: FitTable):
         self.simulation, self.table = simulation, table
         with simulation.placed(("stepper", "kind")):
             self.stepper = simulation.stepper.differentiable()
@@ -45,7 +45,7 @@ class OfRun:
 class OfEquilibrium:
     """The losses of an equilibrium. Raises `SceneError` for a stepper that searches for none."""
 
-    def __init__(self, simulation: Simulation, table: FitTable):
+    def __init__(self, simulation: BuiltScene, table: FitTable):
         self.simulation, search = simulation, simulation.stepper
         with simulation.placed(("stepper", "kind")):
             if isinstance(search, LoadSteps):

@@ -18,7 +18,7 @@ from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
 from ...steppers.minimisers.unknowns import Unknown, within_role
 from ...steppers.supports.hold_numbers import HoldNumbers
-from ..simulation import Simulation
+from ..built_scene import BuiltScene
 
 
 class FitParameters:
@@ -29,7 +29,7 @@ class FitParameters:
     """
 
     def __init__(
-        self, simulation: Simulation, tables: dict[str, SoughtTable], function: Rollout | Equilibrium
+        self, simulation: BuiltScene, tables: dict[str, SoughtTable], function: Rollout | Equilibrium
     ):
         self.simulation, self.function = simulation, function
         self.listed: list[FitParameter] = []

@@ -23,9 +23,9 @@ from ...potential.potential import Potential
 from ...solvers.linear_solver import LinearSolver
 from ...solvers.row_selection import RowSelection
 from ...solvers.sparse_system import SparseSystem
-from ..holds import Holds
 from ..stability.free_components import FreeComponents
-from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.system import System
 from ..timed.time_stepper import TimeStepper
 from .flow_tape import FlowScheme, FlowStep, FlowTape
 
@@ -42,7 +42,7 @@ ITERATIONS, HALVINGS, ROUNDINGS = 50, 8, 16.0
 class GradientFlow(TimeStepper):
     """Advances fields along -dU/dT by implicit steps, in place.
 
-        GradientFlow(potential, {"T": "C"}, dt=0.1).advance(100)
+        GradientFlow(System(potential), {"T": "C"}, dt=0.1).advance(100)
 
     capacities: for each field that flows, the field of its capacity, or one number. scheme: of FLOW_SCHEMES.
     dt, t0: the step and the time at step 0. solver: of `solvers.linear_solver.METHODS`, or "auto". With a
@@ -52,25 +52,26 @@ class GradientFlow(TimeStepper):
 
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
-    fixed = frozenset({"potential", "capacities", "scheme", "holds"})
+    fixed = PARTS | {"capacities", "scheme"}
     watches = forward = True
 
     def __init__(
         self,
-        potential: Potential,
+        system: System,
         capacities: Mapping[str, str | float],
         dt: float,
         scheme: str = "implicit_euler",
         t0: float = 0.0,
-        holds: Holds | None = None,
         solver: str = "auto",
+        *,
         tape: FlowTape | None = None,
     ):
+        super().__init__(system.without_motions())
+        potential = self.potential
         refuse_time_steps(potential)
         if not capacities:
             raise EnergyError("gradient_flow: no field flows; give one with its capacity: { T = 'C' }")
-        self.potential, self.capacities = potential, dict(capacities)
-        self.scheme, self.holds = FLOW_SCHEMES[scheme], holds or Holds(potential.fields)
+        self.capacities, self.scheme = dict(capacities), FLOW_SCHEMES[scheme]
         self.names, self.solver, self.tape = list(capacities), LinearSolver(solver), tape
         self._made = scheme, solver
         self.free = self._shares()
@@ -253,9 +254,7 @@ class GradientFlow(TimeStepper):
     def with_tape(self, tape: FlowTape) -> "GradientFlow":
         """A stepper of the same fields that records on a tape, which begins at the present time."""
         scheme, solver = self._made
-        one = GradientFlow(
-            self.potential, self.capacities, self.dt, scheme, self.time, self.holds, solver, tape
-        )
+        one = GradientFlow(self.system, self.capacities, self.dt, scheme, self.time, solver, tape=tape)
         one.kind = self.kind
         return one
 

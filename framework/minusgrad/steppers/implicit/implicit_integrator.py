@@ -11,23 +11,19 @@ Energy minus W plus D is conserved by midpoint and Newmark up to their error. Eu
 energy themselves, which is recorded by its name and is no drift.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Motion, refuse_shared
+from ...energies.fields import refuse_shared
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
-from ...potential.potential import Potential
 from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
-from ..holds import Holds
-from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
-from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
-from ..timed.inertias import inertia
 from ..timed.motion_stepper import MotionStepper
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
@@ -46,9 +42,9 @@ LOOKED = 100_000
 class ImplicitIntegrator(MotionStepper):
     """Advances the moving fields of a potential by an implicit scheme, in place.
 
-        ImplicitIntegrator(potential, [Motion("x", "v", "m")], IMPLICIT_SCHEMES["implicit_euler"], dt=0.1)
+        ImplicitIntegrator(System(potential, [Motion("x", "v", "m")]), IMPLICIT_SCHEMES["newmark"], dt=0.1)
 
-    motions, dt, t0, holds, dissipation: as of `Integrator`. solver: of `solvers.linear_solver.METHODS`, or
+    system, dt, t0: as of `Integrator`. solver: of `solvers.linear_solver.METHODS`, or
     "auto". substeps: the most that a step is divided into, a power of 2. With a `tape`, steps record what
     derivatives need. Raises `EnergyError` as `Integrator` does, for a potential without a sparse Hessian, and
     for a magnetic force; `UnsolvedStepError` where a step is not solved in its smallest substeps: the state
@@ -58,35 +54,31 @@ class ImplicitIntegrator(MotionStepper):
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
     optional = MotionStepper.optional | {"held"}
-    fixed = frozenset(
-        ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "solver")
-    )
+    fixed = PARTS | {"scheme", "gradient", "inertia", "solver"}
 
     def __init__(
         self,
-        potential: Potential,
-        motions: Sequence[Motion],
+        system: System,
         scheme: ImplicitScheme,
         dt: float,
         t0: float = 0.0,
-        holds: Holds | None = None,
-        dissipation: Potential | None = None,
-        magnetic: MagneticForce | None = None,
         solver: str = "auto",
         substeps: int = SUBSTEPS,
+        *,
         tape: SubstepTape | None = None,
     ):
-        _refuse(potential, motions, scheme, magnetic, substeps)
-        self.potential, self.motions, self.scheme = potential, tuple(motions), scheme
+        super().__init__(system)
+        _refuse(system, scheme, substeps)
+        potential, motions, dissipation = self.potential, self.motions, self.dissipation
+        self.scheme = scheme
         self.conserves, self.damps = scheme.conserves, not scheme.conserves
         self.forward = self.damps
         self.substeps, self.tape, self._solver_name = substeps, tape, solver
         self._start_clock(dt, t0)
         fields = potential.fields
-        self.inertia = {m.position: inertia(m, potential) for m in motions}
+        self.inertia = self.system.inertia
         self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in self.inertia}
         self.gradient = Gradient(self._forces, self.update)
-        self.holds, self.dissipation = holds or Holds(fields), dissipation
         self.holds.refuse_unmoved(self.motions)
         for term in dissipation.terms.values() if dissipation else ():
             refuse_idle(term, motions)
@@ -296,17 +288,7 @@ class ImplicitIntegrator(MotionStepper):
     def with_tape(self, tape: SubstepTape) -> "ImplicitIntegrator":
         """An integrator of the same fields that records on a tape, which begins at the present time."""
         one = ImplicitIntegrator(
-            self.potential,
-            self.motions,
-            self.scheme,
-            self.dt,
-            self.time,
-            self.holds,
-            self.dissipation,
-            None,
-            self._solver_name,
-            self.substeps,
-            tape,
+            self.system, self.scheme, self.dt, self.time, self._solver_name, self.substeps, tape=tape
         )
         one.kind = self.kind
         return one
@@ -318,19 +300,14 @@ class ImplicitIntegrator(MotionStepper):
         own = [self.known[A]] if A in self.known else []
         self.tape.begin(first, [*(self.components.read(some) for some in names), *own])
 
-    def system(self) -> SparseSystem:
+    def linear_system(self) -> SparseSystem:
         """d2Phi/du2 at free components, where the incremental potential is."""
-        return self.solver.system()
+        return self.solver.linear_system()
 
 
-def _refuse(
-    potential: Potential,
-    motions: Sequence[Motion],
-    scheme: ImplicitScheme,
-    magnetic: MagneticForce | None,
-    substeps: int,
-) -> None:
+def _refuse(system: System, scheme: ImplicitScheme, substeps: int) -> None:
     """Raise `EnergyError` for parts of a scene without a rule in implicit steps."""
+    potential, motions, magnetic = system.potential, system.motions, system.magnetic
     if not motions:
         raise EnergyError(f"{scheme.name}: has no motions; give at least one field with a velocity")
     if magnetic:

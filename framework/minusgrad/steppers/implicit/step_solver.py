@@ -86,7 +86,7 @@ class StepSolver(Newton):
         here, saddle = self._here(), self._projected
         try:
             if saddle:
-                self.solver.factor(self.system())
+                self.solver.factor(self.linear_system())
             correction = -self.solver.solve(here.slope, ACCURATE)
         except RunFailedError:  # iterations that do not converge
             return False
@@ -130,13 +130,13 @@ class StepSolver(Newton):
     def rounding(self) -> float:
         return self._eps * self.objective.magnitude(self.t)
 
-    def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
+    def _linear_system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         self._projected = project is not None
-        return super()._system(motions, project)
+        return super()._linear_system(motions, project)
 
-    def system(self) -> SparseSystem:
+    def linear_system(self) -> SparseSystem:
         """The Hessian as it is, where the incremental potential is."""
-        return self._system(self._soft_motions(), None)
+        return self._linear_system(self._soft_motions(), None)
 
     def _soft_motions(self) -> list[SoftMotion]:
         """Those of the positions, and not of the displacements."""

@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import EnergyError, SingularSystemError
-from ...potential.constraints.constraints import Constraints
 from ...solvers.saddle_point import SaddlePoint, definite_on_kernel
 from ...solvers.sparse_system import FREE, SparseSystem
+from ..systems.system import System
 from .minimiser import Point, dot, largest
 from .newton import Newton
-from .objective import Curved
 from .outcomes import NO_TOLERANCES, Tolerances
 from .scaled_hessian import scaled_hessian
 from .soft_motions import SoftMotion
@@ -39,7 +38,7 @@ SHIFTS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
 
 
 class ConstrainedNewton(Newton):
-    """Newton's method under `constraints`; the arguments are those of `Newton`.
+    """Newton's method under the constraints of a system; the arguments are those of `Newton`.
 
     Raises `EnergyError` for a solver that cannot solve for multipliers: conjugate gradients need a positive
     definite matrix.
@@ -47,11 +46,10 @@ class ConstrainedNewton(Newton):
 
     def __init__(
         self,
-        objective: Curved,
+        objective: System,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,
-        constraints: Constraints,
         solver: str = "auto",
         **options: Any,
     ):
@@ -61,7 +59,7 @@ class ConstrainedNewton(Newton):
                 ' solver = "superlu"'
             )
         self._used = ""
-        super().__init__(objective, unknowns, tolerances, constraints=constraints, solver=solver, **options)
+        super().__init__(objective, unknowns, tolerances, solver=solver, **options)
 
     @property
     def solver_used(self) -> str:
@@ -69,7 +67,7 @@ class ConstrainedNewton(Newton):
 
     def lagrangian_hessian(self, project: str | None = None) -> SparseSystem:
         """H + K (N, N) in scaled variables at the present fields; `project`: "clamp" or "abs", of H."""
-        return self._system(self._soft_motions(), project)
+        return self._linear_system(self._soft_motions(), project)
 
     def followed(self, way: Mapping[str, np.ndarray], changes: Mapping[str, np.ndarray]) -> np.ndarray:
         """The change of z (N,) with which an equilibrium follows a way of loads, supports and the time.
@@ -87,7 +85,7 @@ class ConstrainedNewton(Newton):
         factors = SaddlePoint(self.lagrangian_hessian().matrix, self.manifold.jacobian)
         return factors.solve(-self.coordinates.scale * right, -off)[0]
 
-    def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
+    def _linear_system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         assert self.manifold is not None
         found = scaled_hessian(self._curved, self.coordinates, motions, self.t, project)
         return self.manifold.curved(found, self._multipliers())

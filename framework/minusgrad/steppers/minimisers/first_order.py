@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import EnergyError
+from ..systems.system import System
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Objective
@@ -59,7 +60,7 @@ class GradientDescent(Minimiser):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: System | Objective,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,
@@ -99,7 +100,7 @@ class Adam(Minimiser):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: System | Objective,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,
@@ -170,7 +171,7 @@ class FIRE(Minimiser):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: System | Objective,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import EnergyError
+from ..systems.system import System
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Objective
@@ -34,7 +35,7 @@ class LBFGS(Minimiser):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: System | Objective,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,

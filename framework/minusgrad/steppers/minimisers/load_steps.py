@@ -14,6 +14,7 @@ Analysis of Solids and Structures, vol. 1, chapter 9.)
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from ...energies.fields import Field
 from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ..holds import Holds
-from ..stepper import Stepper, refuse_unlike
+from ..stepper import PARTS, Stepper, refuse_unlike
 from .constrained_newton import ConstrainedNewton
 from .newton import ACCURATE, ROUNDINGS, Newton
 from .path_jumps import FAR, jump_between
@@ -40,7 +41,7 @@ class LoadSteps(Stepper):
 
     slow_on_devices = "each step copies the fields, for a search on the host"
 
-    fixed = frozenset(("potential", "holds", "search"))
+    fixed = PARTS | {"search"}
 
     def __init__(
         self,
@@ -53,8 +54,8 @@ class LoadSteps(Stepper):
         halvings: int = 6,
     ):
         self.search, self.levels, self.duration = search, levels, duration
-        self.potential, self.holds, self.gradient = search.potential, holds, search.gradient
-        self.constraints = search.constraints
+        super().__init__(replace(search.system, holds=holds))
+        self.gradient = search.gradient
         self.iterations, self.parts = iterations, 2**halvings
         self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
         self._refuse(loads)

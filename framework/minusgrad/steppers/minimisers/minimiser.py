@@ -25,7 +25,8 @@ from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ...potential.term_forces import largest_forces
 from ..holds import Holds
-from ..stepper import Gradient, Stepper, refuse_unlike
+from ..stepper import PARTS, Gradient, Stepper, refuse_unlike
+from ..systems.system import System
 from .cell_variables import variables
 from .constraint_manifold import ConstraintManifold, reached
 from .objective import Objective, WithMemory
@@ -53,8 +54,9 @@ class Point:
 class Minimiser(Stepper):
     """The base of all minimisers: the present point, the outcome, saving and restoring.
 
-    The objective and the holds are taken at time `t`. `free`: the mask of each unknown field, in place of
-    those of `holds`. constraints: g = 0, which the steps keep. Raises `EnergyError` for a tolerance of forces
+    objective: a system or a potential, or a function of fields, such as the loss of a run. It and the holds
+    are taken at time `t`. `free`: the mask of each unknown field, in place of those of the holds. The steps
+    keep the constraints of the system. Raises `EnergyError` for a tolerance of forces
     where the objective is no potential, and for a start that violates the constraints.
     """
 
@@ -62,23 +64,19 @@ class Minimiser(Stepper):
 
     kept: tuple[str, ...] = ()
     """The attributes that the method's next iteration reads, apart from the present point."""
-    fixed = frozenset(("objective", "potential", "holds", "coordinates", "gradient"))
+    fixed = PARTS | {"objective", "coordinates", "gradient"}
 
     def __init__(
         self,
-        objective: Objective,
+        objective: System | Objective,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,
         t: float = 0.0,
         free: Mapping[str, np.ndarray] | None = None,
-        holds: Holds | None = None,
-        constraints: Constraints | None = None,
     ):
-        self.objective, self.tolerances = objective, tolerances
-        if isinstance(objective, Potential):
-            self.potential = objective  # for observers; the objective of a run has its own
-        self.holds = holds or Holds(objective.fields)
+        self.objective, self.tolerances = self._taken(objective), tolerances
+        objective, constraints = self.objective, self.constraints
         self.holds.place(t)
         if free is None:
             free = {u.field: self.holds.free(u.field) for u in unknowns}
@@ -93,8 +91,23 @@ class Minimiser(Stepper):
             raise EnergyError("tolerance `force`: needs a sum of energies, which a loss is not; use gradient")
         self.outside = self.coordinates.confine()
         self.coordinates.write(self.coordinates.scaled(self.coordinates.read()))
-        self.constraints, self.manifold = constraints, self._manifold(constraints)
+        self.manifold = self._manifold(constraints)
         self.evaluate()
+
+    def _taken(self, given: System | Objective) -> Objective:
+        """The function to be minimised; the search of a fit has no system of its own."""
+        if isinstance(given, Potential):
+            given = System(given)
+        if not isinstance(given, System):
+            self._unheld = Holds(given.fields)
+            return given
+        super().__init__(given.without_motions())
+        return self.potential
+
+    @property
+    def holds(self) -> Holds:
+        """The components with prescribed values; of the search of a fit none."""
+        return self.system.holds if self._system else self._unheld
 
     def _manifold(self, constraints: Constraints | None) -> ConstraintManifold | None:
         """The constraints over the unknowns; the start is moved onto them."""

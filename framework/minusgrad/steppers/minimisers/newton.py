@@ -13,13 +13,14 @@ Bounds: components at a bound that U pushes beyond it are left out of the system
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ...solvers.linear_solver import LinearSolver
 from ...solvers.sparse_system import SparseSystem
+from ..systems.system import System
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Curved
@@ -52,7 +53,7 @@ class Newton(Minimiser):
 
     def __init__(
         self,
-        objective: Curved,
+        objective: System | Curved,
         unknowns: Sequence[Unknown],
         tolerances: Tolerances = NO_TOLERANCES,
         *,
@@ -61,15 +62,15 @@ class Newton(Minimiser):
         **options: Any,
     ):
         super().__init__(objective, unknowns, tolerances, **options)
-        if not hasattr(objective, "hessian"):
+        if not hasattr(self.objective, "hessian"):
             raise EnergyError("newton: needs second derivatives, which a loss has not; use lbfgs")
-        self._curved, self.solver = objective, LinearSolver(solver)
+        self._curved, self.solver = cast(Curved, self.objective), LinearSolver(solver)
         self.first = positive("first", first)
         self.loose: tuple[str, ...] = ()
         """The motions that nothing resists, which the last step left out."""
         self._said: tuple[str, ...] = ()
         self._known_parts: tuple[Any, list[np.ndarray]] = (None, [])
-        objective.hessian([field.name for field in self.moving], self.t)  # refuses energies without one
+        self._curved.hessian([field.name for field in self.moving], self.t)  # refuses energies without one
 
     @property
     def solver_used(self) -> str:
@@ -92,12 +93,12 @@ class Newton(Minimiser):
         """Directions downhill: by the Hessian as it is, by projected ones, along the slope."""
         moving = np.flatnonzero(~self.coordinates.pinned(here.z, here.slope))
         motions = self._soft_motions()
-        system = self._system(motions, None)
+        system = self._linear_system(motions, None)
         rows = self._resisted(here, moving, motions, system.among(moving))
         for project in (None, "clamp", "abs"):
             direction = np.zeros(len(here.z))
             if project is not None:
-                system = self._system(motions, project)
+                system = self._linear_system(motions, project)
             try:
                 self._factor(system.among(rows), project is not None)
                 direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
@@ -122,7 +123,7 @@ class Newton(Minimiser):
 
     def _is_rounding(self) -> bool:
         """True if no force that is left is above the rounding of those that balance at a node."""
-        system = self._system(self._soft_motions(), None)
+        system = self._linear_system(self._soft_motions(), None)
         z = self.coordinates.scaled(self.coordinates.read())
         most = float(abs(system.matrix).dot(np.abs(z)).max(initial=0.0))
         return self.last <= ROUNDED * np.finfo(self.objective.fields.dtype).eps * most
@@ -131,7 +132,7 @@ class Newton(Minimiser):
         """The motions that U may not resist."""
         return soft_motions(self.moving)
 
-    def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
+    def _linear_system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         """H in scaled variables."""
         return scaled_hessian(self._curved, self.coordinates, motions, self.t, project)
 

@@ -13,8 +13,8 @@ SHAPES = ("isotropic", "orthorhombic", "flexible")
 class Barostat:
     """Pressure P [energy / length^d] and kT [energy] of a moving cell, in the run's units.
 
-        Integrator(potential, motions, SCHEMES["leapfrog"], dt, bath=Bath(1.0, kT, seed=1),
-                   barostat=Barostat(pressure, kT, relaxation=1.0, friction=1.0, seed=1))
+        System(potential, motions, bath=Bath(1.0, kT, seed=1),
+               barostat=Barostat(pressure, kT, relaxation=1.0, friction=1.0, seed=1))
 
     relaxation: the time that sets the inertia of the cell, W = (N + 1) kT relaxation^2 for N nodes. friction:
     the rate of the cell's own heat bath; 0: it exchanges no heat. seed: that of its random numbers. shape:

@@ -21,11 +21,10 @@ from ...engine.kernels import BoundKernel, Code, copied
 from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
-from ...potential.potential import Potential
 from ...potential.verified_ranges import ProvenRanges
 from ...scene.units import parse_unit
-from ..holds import Holds
-from ..stepper import refuse_unlike
+from ..stepper import PARTS, refuse_unlike
+from ..systems.system import System
 from ..timed.time_stepper import TimeStepper
 from .serial_steps import SerialSteps
 from .state_exchange import StateExchange
@@ -35,28 +34,29 @@ from .state_tape import StateTape
 class Evolution(TimeStepper):
     """Updates fields by a potential's maps and slopes, in place and all at once.
 
-        Evolution(Potential(fields, [], [wave]), {"p": "q", "q": "q_next"}, dt=0.01).advance(100)
+        Evolution(System(Potential(fields, [], [wave])), {"p": "q", "q": "q_next"}, dt=0.01).advance(100)
 
     updates: for each field of the state that changes, the field that it becomes: an output, or another field
     of the state. dt, t0: the step and the time at step 0 [the run's unit of time]; maps see the time at the
-    start of a step. holds: components with prescribed motion, which are set after each step. Raises
+    start of a step. Held components are set after each step. Raises
     `EnergyError` for an update of an output, and for fields of another shape or dimension.
     """
 
-    fixed = frozenset({"potential", "updates", "holds"})
+    fixed = PARTS | {"updates"}
 
     def __init__(
         self,
-        potential: Potential,
+        system: System,
         updates: Mapping[str, str],
         dt: float = 1.0,
         t0: float = 0.0,
-        holds: Holds | None = None,
+        *,
         tape: StateTape | None = None,
     ):
+        super().__init__(system.without_motions())
+        potential = self.potential
         potential.refuse_exits()
-        self.potential, self.updates = potential, dict(updates)
-        self.holds = holds or Holds(potential.fields)
+        self.updates = dict(updates)
         self._start_clock(dt, t0)
         self._clock_changed()
         self.gradient: dict[str, Any] = {}
@@ -235,7 +235,7 @@ class Evolution(TimeStepper):
 
     def with_tape(self, tape: StateTape) -> "Evolution":
         """The same program, recording on a tape, which begins at the present time."""
-        one = Evolution(self.potential, self.updates, self.dt, self.time, self.holds, tape)
+        one = Evolution(self.system, self.updates, self.dt, self.time, tape=tape)
         one.kind = self.kind
         return one
 

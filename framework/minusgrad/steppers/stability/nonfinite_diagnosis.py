@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from ...energies.fields import Field
 from ...potential.non_finite import first_non_finite_node
-from ..single_moves import SingleMoves
 from ..step_sequence import (
     BathDrift,
     ConstrainedBathDrift,
@@ -22,6 +21,7 @@ from ..step_sequence import (
     TangentProjection,
     rule,
 )
+from ..timed.single_moves import SingleMoves
 
 
 class NonFiniteDiagnosis:

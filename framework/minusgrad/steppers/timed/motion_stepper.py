@@ -19,6 +19,11 @@ class MotionStepper(TimeStepper):
     watches = True
 
     @property
+    def works(self) -> bool:
+        """True if the potential depends on time, supports move, or constraints are driven."""
+        return self.system.is_driven
+
+    @property
     def moving(self) -> list[Field]:
         """Positions and velocities."""
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]

@@ -13,26 +13,24 @@ E minus W plus D is conserved up to the error of the method; W contains the work
 impulses that hold them, times their velocities.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Motion, ordered_sum, refuse_shared
+from ...energies.fields import ordered_sum, refuse_shared
 from ...energies.lagrangian import Lagrangian
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
-from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ...potential.velocity_terms import refuse_velocities
 from ..constrained.move_tape import TakenMove
 from ..constrained.projected_start import projected_start
 from ..constrained.start import Start
-from ..holds import Holds
 from ..implicit.moving_components import MovingComponents
-from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
-from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import Memory, MotionStepper
 from .accelerations import accelerations
@@ -53,13 +51,14 @@ KIND = "variational"
 class VariationalIntegrator(MotionStepper):
     """Advances the coordinates of a Lagrangian by a variational integrator, in place.
 
-        VariationalIntegrator(potential, Potential(fields, [pendulum]), [Motion("q", "v")], dt=0.01)
+        lagrangian = Potential(fields, [pendulum])
+        system = System(Potential(fields, []), [Motion("q", "v")], lagrangian=lagrangian)
+        VariationalIntegrator(system, dt=0.01)
 
-    potential: U of the scene, which may have no terms. lagrangian: the sum of Lagrangians. motions: the
-    coordinates with their velocities; their inertia is that of L alone. order: 2 or 4. dt, t0, holds,
-    dissipation: as of `Integrator`. substeps: the most parts of a step, a power of 2. With a `tape`, steps
-    record what derivatives need. blocks: solve node by node in a kernel, where elements share no nodes.
-    constraints: g = 0, by impulses at the nodes of steps (`constrained_steps`).
+    system: its motions are the coordinates with their velocities, whose inertia is that of L alone;
+    constraints act by impulses at the nodes of steps (`constrained_steps`). order: 2 or 4. dt, t0: as of
+    `Integrator`. substeps: the most parts of a step, a power of 2. With a `tape`, steps record what
+    derivatives need. blocks: solve node by node in a kernel, where elements share no nodes.
     Raises `EnergyError` for a singular mass matrix, naming the element, and for
     what does not fit; `UnsolvedStepError` where a step is not solved in its smallest parts: the state is then
     that before the step.
@@ -67,34 +66,34 @@ class VariationalIntegrator(MotionStepper):
 
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
-    fixed = frozenset(("potential", "lagrangian", "motions", "order", "gradient", "holds", "dissipation")) | {
-        "constraints"
-    }
+    fixed = PARTS | {"order", "gradient"}
     conserves = True
-    lagrangian: Potential
+
+    @property
+    def lagrangian(self) -> Potential:
+        """The sum of Lagrangians."""
+        found = self.system.lagrangian
+        assert found is not None
+        return found
 
     def __init__(
         self,
-        potential: Potential,
-        lagrangian: Potential,
-        motions: Sequence[Motion],
+        system: System,
         dt: float,
         order: int = 2,
         t0: float = 0.0,
-        holds: Holds | None = None,
-        dissipation: Potential | None = None,
-        magnetic: MagneticForce | None = None,
         substeps: int = SUBSTEPS,
+        *,
         tape: ActionTape | None = None,
         blocks: bool = True,
-        constraints: Constraints | None = None,
     ):
-        _refuse(potential, lagrangian, motions, order, magnetic, substeps)
-        self.potential, self.lagrangian, self.motions = potential, lagrangian, tuple(motions)
+        super().__init__(system)
+        _refuse(system, order, substeps)
+        potential, lagrangian, motions = self.potential, self.lagrangian, self.motions
+        dissipation, constraints = self.dissipation, self.constraints
         self.order, self.substeps, self.tape = order, substeps, tape
         self._start_clock(dt, t0)
         fields = potential.fields
-        self.holds, self.dissipation, self.constraints = holds or Holds(fields), dissipation, constraints
         self.holds.refuse_unmoved(self.motions)
         for term in dissipation.terms.values() if dissipation else ():
             refuse_idle(term, motions)
@@ -423,20 +422,9 @@ class VariationalIntegrator(MotionStepper):
 
     def with_tape(self, tape: ActionTape) -> "VariationalIntegrator":
         """An integrator of the same fields that records on a tape, which begins at the present time."""
+        alone = self.blocks is not None
         one = VariationalIntegrator(
-            self.potential,
-            self.lagrangian,
-            self.motions,
-            self.dt,
-            self.order,
-            self.time,
-            self.holds,
-            self.dissipation,
-            None,
-            self.substeps,
-            tape,
-            self.blocks is not None,
-            self.constraints,
+            self.system, self.dt, self.order, self.time, self.substeps, tape=tape, blocks=alone
         )
         one.kind = self.kind
         return one
@@ -463,22 +451,16 @@ class VariationalIntegrator(MotionStepper):
         self.tape.begin(first, self._phase_point())
 
 
-def _refuse(
-    potential: Potential,
-    lagrangian: Potential,
-    motions: Sequence[Motion],
-    order: int,
-    magnetic: MagneticForce | None,
-    substeps: int,
-) -> None:
+def _refuse(system: System, order: int, substeps: int) -> None:
     """Raise `EnergyError` for parts of a scene without a rule in variational steps."""
+    potential, lagrangian, motions = system.potential, system.lagrangian, system.motions
     if not motions:
         raise EnergyError(f"{KIND}: has no motions; give at least one field with a velocity")
-    if not lagrangian.terms:
+    if lagrangian is None or not lagrangian.terms:
         raise EnergyError(f"{KIND}: has no Lagrangian, got energies alone; add a [[lagrangian]] block")
     if order not in GALERKIN:
         raise EnergyError(f"order: must be {' or '.join(map(str, GALERKIN))}, got {order}; correct it")
-    if magnetic:
+    if system.magnetic:
         raise EnergyError(
             f"{KIND}: has no rule for a [[magnetic]] block; add q v A(x), the term of a charge in L, to the"
             " Lagrangian"

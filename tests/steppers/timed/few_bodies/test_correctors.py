@@ -6,6 +6,7 @@ import pytest
 from minusgrad import Fields, Potential, bind, build
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from minusgrad.steppers.timed.few_bodies.correctors import ORDERS, bernoulli, coefficients, corrector
 from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
@@ -30,8 +31,8 @@ def planets(dt: float, order: int | None = None, size: float = 1e-3) -> Integrat
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
     kepler, leapfrog = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G"), NEAR_INTEGRABLE["leapfrog"]
     if order is None:
-        return Integrator(potential, MOTIONS, leapfrog, dt, kepler=kepler)
-    return CorrectedIntegrator(potential, MOTIONS, leapfrog, dt, order, kepler)
+        return Integrator(System(potential, MOTIONS), leapfrog, dt, kepler=kepler)
+    return CorrectedIntegrator(System(potential, MOTIONS), leapfrog, dt, order, kepler)
 
 
 def corrected(dt: float, order: int, size: float = 1e-3) -> CorrectedIntegrator:

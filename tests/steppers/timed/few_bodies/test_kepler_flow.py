@@ -7,6 +7,7 @@ from minusgrad import Fields, Potential, bind
 from minusgrad.engine import storage
 from minusgrad.errors import NonFiniteError
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.few_bodies import kepler_flow
 from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
 from minusgrad.steppers.timed.few_bodies.kepler_flow import KeplerFlow
@@ -33,7 +34,7 @@ def planets(
     fields = Fields({"x": x, "v": v, "m": np.array([1.0] + [1e-4] * others)}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
     kepler = COORDINATES[coordinates](potential, MOTIONS[0], 0, "gravity", "G")
-    return Integrator(potential, MOTIONS, NEAR_INTEGRABLE[kind], dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, kepler=kepler)
 
 
 # Lanes --------------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ def test_rounding_is_that_of_changes():
     fields = Fields({"x": x, "v": v, "m": np.array([1.0, 1e-30])})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = COORDINATES["jacobi"](potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(potential, MOTIONS, NEAR_INTEGRABLE["leapfrog"], 2e-3 * np.pi, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE["leapfrog"], 2e-3 * np.pi, kepler=kepler)
     one.advance(20_000)
     away = fields["x"].values[1] - fields["x"].values[0]
     assert abs(np.linalg.norm(away) - 1.0) < 3e-15

@@ -9,6 +9,7 @@ from minusgrad.errors import EnergyError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
 from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
@@ -49,7 +50,7 @@ def system(
     ]
     potential = Potential(fields, terms)
     kepler = COORDINATES[coordinates](potential, MOTIONS[0], 1, "gravity", "G")
-    return Integrator(potential, MOTIONS, SCHEMES[kind], dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS), SCHEMES[kind], dt, kepler=kepler)
 
 
 def end(one: Integrator, steps: int) -> np.ndarray:
@@ -76,7 +77,7 @@ def test_two_bodies_are_exact_at_any_step(e, launches):
     fields = Fields({"x": x, "v": v, "m": masses})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(potential, MOTIONS, SCHEMES["leapfrog"], 5.3, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 5.3, kepler=kepler)
     one.advance(2)
     x, v = place(12.6)
     bound = 1e-12 if e < 0.99 else 1e-10
@@ -90,7 +91,7 @@ def test_a_hyperbola_comes_back():
     fields = Fields({"x": x, "v": v, "m": np.array([1.0, 1e-9])})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(potential, MOTIONS, SCHEMES["leapfrog"], 1000.0, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 1000.0, kepler=kepler)
     one.advance(1)
     r, u = fields["x"].values[1] - fields["x"].values[0], fields["v"].values[1] - fields["v"].values[0]
     assert np.linalg.norm(r) > 1000.0
@@ -114,7 +115,7 @@ def test_a_hyperbola_comes_back():
 def test_order_with_other_energies(kind, steps, coordinates):
     """Against Gauss-Radau steps of the whole energy, one body on a hyperbola."""
     one = system(1.0)
-    other = GaussRadau(one.potential, MOTIONS, 2.0)
+    other = GaussRadau(System(one.potential, MOTIONS), 2.0)
     exact = end(other, 1)
 
     def error(n: int) -> float:
@@ -126,11 +127,11 @@ def test_order_with_other_energies(kind, steps, coordinates):
 @pytest.mark.parametrize(("kind", "order"), [("aba_8_6_4", 6.9), ("aba_10_6_4", 8.2)])
 def test_order_beside_a_small_rest(kind, order):
     """Masses of 1e-5 of the central one: beyond the order 6 of any scheme without that knowledge."""
-    exact = end(GaussRadau(system(1.0, size=1e-5).potential, MOTIONS, 2.0), 1)
+    exact = end(GaussRadau(System(system(1.0, size=1e-5).potential, MOTIONS), 2.0), 1)
 
     def error(n: int) -> float:
         one, dt = system(1.0, size=1e-5), 2.0 / n
-        stepper = Integrator(one.potential, MOTIONS, NEAR_INTEGRABLE[kind], dt, kepler=one.kepler)
+        stepper = Integrator(System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, kepler=one.kepler)
         return float(np.abs(end(stepper, n) - exact).max())
 
     steps = (32, 48) if kind == "aba_8_6_4" else (16, 32)
@@ -216,7 +217,7 @@ def test_holds_are_refused():
     one = system(0.1)
     holds = Holds(one.potential.fields, [Hold("wall", "x", np.array([0]))], MOTIONS)
     with pytest.raises(EnergyError) as caught:
-        Integrator(one.potential, MOTIONS, SCHEMES["leapfrog"], 0.1, holds=holds, kepler=one.kepler)
+        Integrator(System(one.potential, MOTIONS, holds=holds), SCHEMES["leapfrog"], 0.1, kepler=one.kepler)
     assert (
         str(caught.value) == "wisdom_holman: has no rule for held nodes, got some; use leapfrog or yoshida6"
     )

@@ -15,6 +15,7 @@ import pytest
 
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
 from minusgrad.steppers.timed.few_bodies.correctors import ORDERS
 from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
@@ -36,7 +37,7 @@ Row = tuple[Callable[[int], float], tuple[int, ...], int]
 
 @cache
 def exact(size: float) -> np.ndarray:
-    return end(GaussRadau(system(1.0, size=size).potential, MOTIONS, END), 1)
+    return end(GaussRadau(System(system(1.0, size=size).potential, MOTIONS), END), 1)
 
 
 def apart(
@@ -52,12 +53,14 @@ def apart(
 
 
 def by(kind: str) -> Callable[[Integrator], Integrator]:
-    return lambda one: Integrator(one.potential, MOTIONS, NEAR_INTEGRABLE[kind], one.dt, kepler=one.kepler)
+    return lambda one: Integrator(
+        System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], one.dt, kepler=one.kepler
+    )
 
 
 def corrected(order: int) -> Callable[[Integrator], Integrator]:
     scheme = NEAR_INTEGRABLE["leapfrog"]
-    return lambda one: CorrectedIntegrator(one.potential, MOTIONS, scheme, one.dt, order, one.kepler)
+    return lambda one: CorrectedIntegrator(System(one.potential, MOTIONS), scheme, one.dt, order, one.kepler)
 
 
 ROWS: dict[str, Row] = {

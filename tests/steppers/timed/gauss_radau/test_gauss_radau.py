@@ -6,6 +6,7 @@ import pytest
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, build, local_energy, ti
 from minusgrad.errors import EnergyError, UnsolvedStepError
 from minusgrad.steppers.holds import Holds
+from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.gauss_radau import radau_launches
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad.steppers.timed.gauss_radau.quadrature import (
@@ -21,6 +22,7 @@ from tests.support.command import SCENES
 from tests.support.kepler import MASSES, orbit
 from tests.support.laws import assert_clock, assert_order, assert_splits, bits
 from tests.support.modulated_trap import trap, trapped
+from tests.support.systems import system_from
 
 MOTIONS = [Motion("x", "v", "m")]
 
@@ -41,7 +43,8 @@ def two(dt: float, e: float = 0.3, precision: str = "f64", **more) -> GaussRadau
     """Two bodies at pericentre."""
     x, v = orbit(0.0, e)
     fields = Fields({"x": x, "v": v, "m": MASSES}, precision=precision)
-    return GaussRadau(Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})]), MOTIONS, dt, **more)
+    potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
+    return GaussRadau(system_from(more, potential, MOTIONS), dt, **more)
 
 
 def error(one: GaussRadau, e: float) -> float:
@@ -54,7 +57,7 @@ def falling(dt: float = 0.4) -> GaussRadau:
     fields = Fields({"x": np.zeros((1, 2)), "v": np.array([[1.0, 2.0]]), "m": np.array([0.7])})
     pull = bind(weight, fields, parameters={"g": 9.0})
     losing = Potential(fields, [bind(stokes, fields, parameters={"c": 0.9})])
-    return GaussRadau(Potential(fields, [pull]), MOTIONS, dt, dissipation=losing)
+    return GaussRadau(System(Potential(fields, [pull]), MOTIONS, dissipation=losing), dt)
 
 
 # Quadrature ---------------------------------------------------------------------------------------------
@@ -90,7 +93,7 @@ def error_of_one_step(n: int) -> float:
     """Of a harmonic oscillator, after a time of 10 / n in one substep."""
     fields = Fields({"x": np.array([[1.0, 0.3]]), "v": np.array([[0.2, 1.0]]), "m": np.ones(1)})
     spring = bind(trap, fields, parameters={"a": 0.0})
-    one = GaussRadau(Potential(fields, [spring]), MOTIONS, 10.0 / n, tolerance=np.inf)
+    one = GaussRadau(System(Potential(fields, [spring]), MOTIONS), 10.0 / n, tolerance=np.inf)
     x, v, c, s = fields["x"].values.copy(), fields["v"].values.copy(), np.cos(one.dt), np.sin(one.dt)
     one.advance(1)
     assert one.substeps == 1
@@ -137,7 +140,7 @@ def test_pythagorean_problem():
     """
     x = np.array([[1.0, 3.0], [-2.0, -1.0], [1.0, -1.0]])
     fields = Fields({"x": x, "v": np.zeros((3, 2)), "m": np.array([3.0, 4.0, 5.0])})
-    one = GaussRadau(Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})]), MOTIONS, 1.0)
+    one = GaussRadau(System(Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})]), MOTIONS), 1.0)
     start = _energy(one)
     one.advance(70)
     assert abs(_energy(one) / start - 1.0) < 1e-12
@@ -183,7 +186,7 @@ def _energy(one: GaussRadau) -> float:
 def test_work(launches):
     """Of a trap whose stiffness changes in time."""
     splitting = trapped("leapfrog", 0.5)
-    one = GaussRadau(splitting.potential, splitting.motions, 0.5, t0=0.2)
+    one = GaussRadau(System(splitting.potential, splitting.motions), 0.5, t0=0.2)
     start, before = _energy_at(one), one.balance["work"]
     one.advance(8)
     assert _energy_at(one) - start == pytest.approx(one.balance["work"] - before, abs=1e-13 * abs(start))
@@ -282,7 +285,7 @@ def test_holds_are_refused():
     one = two(0.1)
     holds = Holds(one.potential.fields, [Hold("wall", "x", np.array([0]))], MOTIONS)
     with pytest.raises(EnergyError) as caught:
-        GaussRadau(one.potential, MOTIONS, 0.1, holds=holds)
+        GaussRadau(System(one.potential, MOTIONS, holds=holds), 0.1)
     assert str(caught.value) == "gauss_radau: has no rule for held nodes, got some; use leapfrog or yoshida6"
 
 
@@ -290,7 +293,7 @@ def test_bodies_that_meet_are_named():
     """A head-on fall ends where no substep is short enough, and the state is that before the step."""
     x = np.array([[-0.5, 0.0], [0.5, 0.0]])
     fields = Fields({"x": x, "v": np.zeros((2, 2)), "m": np.ones(2)})
-    one = GaussRadau(Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})]), MOTIONS, 2.0)
+    one = GaussRadau(System(Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})]), MOTIONS), 2.0)
     with pytest.raises(UnsolvedStepError, match=r"^step 1: the error estimate asks for a substep of"):
         one.advance(1)
     assert fields["x"].values.tobytes() == x.tobytes()
@@ -328,7 +331,7 @@ def test_an_energy_of_places_keeps_them():
     def heights(x: list[list[float]]) -> np.ndarray:
         fields = Fields({"x": np.array(x), "v": np.zeros((len(x), 2)), "m": np.ones(len(x))})
         terms = [bind(weight, fields, parameters={"g": 9.0}), bind(floor, fields, parameters={"k": 50.0})]
-        one = GaussRadau(Potential(fields, terms), MOTIONS, 0.5)
+        one = GaussRadau(System(Potential(fields, terms), MOTIONS), 0.5)
         one.advance(4)
         return fields["x"].values[0]
 

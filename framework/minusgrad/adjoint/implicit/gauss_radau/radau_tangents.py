@@ -22,7 +22,7 @@ from ....steppers.timed.gauss_radau.gauss_radau import MEMORY, GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_code import RadauCode
 from ....steppers.timed.gauss_radau.radau_tape import Substep
-from ...backward import owner, potentials_of, zeros
+from ...backward import owner, zeros
 from ...tangents import shaped
 from .placed_substep import PlacedSubstep
 from .radau_adjoint import CONVERGED, ITERATIONS, refuse_unsolved
@@ -91,7 +91,7 @@ class RadauTangents:
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters and of the inertia to where kernels read them."""
-        for potential in potentials_of(self.stepper) if self._kernel else ():
+        for potential in self.stepper.system.potentials if self._kernel else ():
             FusedCode(potential).put_tangents(self._own(potential))
         components = self.stepper.components
         parts = components.parts(weights := np.zeros(len(components)), components.positions)

@@ -6,17 +6,17 @@ computed from them after each call and are never their source, unless a field wa
 neither outputs nor cuts of a run, and a step costs as much as without a corrector.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ....energies.fields import Motion
 from ....engine import storage
 from ....errors import EnergyError, NonFiniteError
 from ....potential.potential import Potential
 from ...integrator import Integrator
 from ...schemes import Scheme
+from ...systems.system import System
 from .correctors import ORDERS, corrector
 from .kepler_splitting import KeplerSplitting
 
@@ -32,15 +32,14 @@ class CorrectedIntegrator(Integrator):
 
     def __init__(
         self,
-        potential: Potential,
-        motions: Sequence[Motion],
+        system: System,
         scheme: Scheme,
         dt: float,
         order: int,
         kepler: KeplerSplitting,
-        **more: Any,
+        t0: float = 0.0,
     ):
-        _refuse(order, scheme, potential, more.get("dissipation"))
+        _refuse(order, scheme, system.potential, system.dissipation)
         if not kepler.exact_drifts:
             raise EnergyError(
                 "wisdom_holman: a corrector needs exact drifts, got democratic heliocentric coordinates;"
@@ -49,10 +48,8 @@ class CorrectedIntegrator(Integrator):
         self.order = order
         self._mapped: dict[str, np.ndarray] | None = None
         self._mapped_by = dt
-        super().__init__(potential, motions, scheme, dt, kepler=kepler, **more)
-        self._there, self._back = (
-            Integrator(potential, motions, row, dt, kepler=kepler) for row in corrector(order)
-        )
+        super().__init__(system, scheme, dt, t0, kepler=kepler)
+        self._there, self._back = (Integrator(system, row, dt, kepler=kepler) for row in corrector(order))
 
     def differentiable(self) -> Integrator:
         raise EnergyError(

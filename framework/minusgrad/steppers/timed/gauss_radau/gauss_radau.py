@@ -17,18 +17,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....energies.fields import Motion
 from ....engine import storage
 from ....errors import NonFiniteError, NonFiniteStartError, RunFailedError, UnsolvedStepError
-from ....potential.constraints.constraints import Constraints
-from ....potential.potential import Potential
 from ....potential.velocity_terms import refuse_velocities
-from ...holds import Holds
 from ...implicit.moving_components import MovingComponents
-from ...magnetic.force import MagneticForce
 from ...moves import refuse_idle
-from ...stepper import Gradient, refuse_time_steps, refuse_unlike
-from ..inertias import inertia
+from ...stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ...systems.system import System
 from ..motion_stepper import Memory, MotionStepper
 from .close_pairs import ClosePairs
 from .radau_cases import may_move, refuse_unknown
@@ -47,46 +42,42 @@ TOLERANCE = 1e-9
 class GaussRadau(MotionStepper):
     """Advances the moving fields of a potential by Gauss-Radau steps of order 15, in place.
 
-        GaussRadau(potential, [Motion("x", "v", "m")], dt=10.0).advance(100)
+        GaussRadau(System(potential, [Motion("x", "v", "m")]), dt=10.0).advance(100)
 
     dt, t0: the length of a step and the time at step 0; `substeps` counts those taken. tolerance: of the
-    error estimate; with an infinite one a step is one substep. dissipation: R(v, x, t) of friction. tape: the
-    states before steps, for derivatives. Raises `EnergyError` without motions, in single precision, and for
-    holds, a magnetic force, constraints and maps of velocities; `NonFiniteError` where forces are not finite;
-    `UnsolvedStepError` where substeps become shorter than 1e-12 of a step.
+    error estimate; with an infinite one a step is one substep. tape: the states before steps, for
+    derivatives. Raises `EnergyError` without motions, in single precision, and for holds, a magnetic force,
+    constraints and maps of velocities; `NonFiniteError` where forces are not finite; `UnsolvedStepError`
+    where substeps become shorter than 1e-12 of a step.
     """
 
     slow_on_devices = "each substep copies numbers, for a choice of its length on the host"
 
-    fixed = frozenset(("potential", "motions", "gradient", "inertia", "dissipation"))
+    fixed = PARTS | {"gradient", "inertia"}
     conserves = True
 
     def __init__(
         self,
-        potential: Potential,
-        motions: Sequence[Motion],
+        system: System,
         dt: float,
         t0: float = 0.0,
         tolerance: float = TOLERANCE,
-        holds: Holds | None = None,
-        dissipation: Potential | None = None,
-        magnetic: MagneticForce | None = None,
-        constraints: Constraints | None = None,
+        *,
         tape: RadauTape | None = None,
     ):
-        refuse_unknown(potential, motions, holds, magnetic, constraints)
-        self.potential, self.motions, self.tolerance = potential, tuple(motions), tolerance
-        self.dissipation, self.tape = dissipation, tape
+        super().__init__(system)
+        refuse_unknown(system)
+        self.tolerance, self.tape = tolerance, tape
+        potential, motions, dissipation = self.potential, self.motions, self.dissipation
         self._start_clock(dt, t0)
         fields = potential.fields
-        self.inertia = {m.position: inertia(m, potential) for m in motions}
+        self.inertia = self.system.inertia
         self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in self.inertia}
         self.gradient = Gradient(self._forces, self.update)
         refuse_velocities(potential, motions)
         refuse_time_steps(potential)
         for term in dissipation.terms.values() if dissipation else ():
             refuse_idle(term, motions)
-        self.holds = holds or Holds(fields)
         self.components = MovingComponents(fields, motions, self.holds)
         lost = self.components.velocities if dissipation else []
         self._friction = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in lost}
@@ -178,16 +169,7 @@ class GaussRadau(MotionStepper):
 
     def with_tape(self, tape: RadauTape) -> "GaussRadau":
         """A stepper of the same fields that records on a tape, which begins at the present time."""
-        one = GaussRadau(
-            self.potential,
-            self.motions,
-            self.dt,
-            self.time,
-            self.tolerance,
-            self.holds,
-            self.dissipation,
-            tape=tape,
-        )
+        one = GaussRadau(self.system, self.dt, self.time, self.tolerance, tape=tape)
         one.kind = self.kind
         return one
 

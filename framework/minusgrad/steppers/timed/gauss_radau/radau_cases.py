@@ -4,31 +4,24 @@ from collections.abc import Sequence
 
 from ....energies.fields import Motion
 from ....errors import EnergyError
-from ....potential.constraints.constraints import Constraints
 from ....potential.potential import Potential
-from ...holds import Holds
-from ...magnetic.force import MagneticForce
+from ...systems.system import System
 from .close_pairs import MOST
 from .translations import is_invariant
 
 
-def refuse_unknown(
-    potential: Potential,
-    motions: Sequence[Motion],
-    holds: Holds | None,
-    magnetic: MagneticForce | None,
-    constraints: Constraints | None,
-) -> None:
+def refuse_unknown(system: System) -> None:
     """Raise `EnergyError` for what these steps have no rule for."""
-    if not motions:
+    precision = system.fields.precision
+    if not system.motions:
         raise EnergyError("gauss_radau: has no motions; give at least one field with a velocity")
-    if potential.fields.precision != "f64":
+    if precision != "f64":
         raise EnergyError(
-            f"gauss_radau: needs double precision, got {potential.fields.precision}; use [runtime]"
+            f"gauss_radau: needs double precision, got {precision}; use [runtime]"
             ' precision = "f64", or leapfrog'
         )
-    held = holds is not None and holds.fields
-    for what, given in (("held nodes", held), ("a magnetic field", magnetic), ("constraints", constraints)):
+    found = {"held nodes": system.holds.fields, "a magnetic field": system.magnetic}
+    for what, given in (found | {"constraints": system.constraints}).items():
         if given:
             raise EnergyError(f"gauss_radau: has no rule for {what}, got some; use leapfrog or yoshida6")
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Hold
-from ..energies.roles import Parameter
-from ..energies.term import Term
-from ..errors import EnergyError
-from ..scene.shapes import LOADS, Force, Shape, table
-from ..scene.units import UnitSystem
+from ...energies.fields import Hold
+from ...energies.roles import Parameter
+from ...energies.term import Term
+from ...errors import EnergyError
+from ...scene.shapes import LOADS, Force, Shape, table
+from ...scene.units import UnitSystem
 
 MOST = 400
 _UNITS = {"acceleration": "m s^-2", "pressure": "Pa"}

@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import ordered_sum
-from ..engine import runtime, storage
-from ..engine.device_tasks import tasks
-from ..engine.kernels import BoundKernel, Code, short_loops_serial
-from ..potential.fused_code import FusedCode
-from .constrained.constrained_moves import ConstrainedMoves
-from .constrained.move_tape import MoveRecorder
-from .moves import Moves
-from .pressure.cell import Cell
-from .schemes import Scheme
-from .step_sequence import (
+from ...energies.fields import ordered_sum
+from ...engine import runtime, storage
+from ...engine.device_tasks import tasks
+from ...engine.kernels import BoundKernel, Code, short_loops_serial
+from ...potential.fused_code import FusedCode
+from ..constrained.constrained_moves import ConstrainedMoves
+from ..constrained.move_tape import MoveRecorder
+from ..moves import Moves
+from ..pressure.cell import Cell
+from ..schemes import Scheme
+from ..step_sequence import (
     BathDrift,
     ConstrainedBathDrift,
     ConstrainedDrift,
@@ -38,8 +38,8 @@ from .step_sequence import (
     TangentProjection,
     rule,
 )
-from .tape import TapeKernels
-from .timed.heat_bath import Bath
+from ..tape import TapeKernels
+from .heat_bath import Bath
 
 
 class SingleMoves:

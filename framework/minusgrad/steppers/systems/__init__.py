@@ -1,0 +1,1 @@
+"""Systems: all that moves and acts in one record, and who understands which part of it."""
