@@ -167,7 +167,7 @@ class Newton(Minimiser):
         """The rows that a step at the present fields leaves out, of motions that nothing resists."""
         self.evaluate()
         every, motions = np.arange(len(self.coordinates)), self._soft_motions()
-        kept = self._resisted(self._here(), every, motions, self._system(motions, None))
+        kept = self._resisted(self._here(), every, motions, self._linear_system(motions, None))
         return np.setdiff1d(every, kept)
 
     def events(self) -> list[dict[str, Any]]:
