@@ -135,12 +135,26 @@ class Term:
         wanted = [a for a, role in roles.items() if role.derived and a not in spec.data]
         if not wanted or self.energy.derive is None or self.elements.empty:
             return {a: np.zeros((0, *self.shape(a))) for a in wanted} if self.elements.empty else {}
+        given = {a: np.asarray(v) for a, v in spec.data.items() if a in roles}
+        return self.energy.derive(self._of_all(given, spec.holds))
+
+    def _of_all(self, given: Mapping[str, np.ndarray], holds: Sequence[Hold]) -> TermElements:
+        """All elements at the present fields, for derived data."""
         fields = {a: f.values.astype(np.float64) for a, f in self.fields.items()}
         names = {a: f.name for a, f in self.fields.items()}
-        given = {a: np.asarray(v) for a, v in spec.data.items() if a in roles}
         nodes = self.elements.tuples()
-        of_all = TermElements(spec.label, nodes, fields, names, given, spec.holds, self.dtype)
-        return self.energy.derive(of_all)
+        return TermElements(self.name, nodes, fields, names, given, holds, self.dtype)
+
+    @property
+    def needs_supports(self) -> bool:
+        """True if its derived data exist only because of what is held, as those of a pressure with a rim."""
+        if self.energy.derive is None or self.elements.empty:
+            return False
+        try:
+            self.energy.derive(self._of_all({}, ()))
+        except EnergyError:
+            return True
+        return False
 
     def _held(self, values: np.ndarray) -> Any:
         """A copy of a datum's values that only `set_datum` and `set_tuples` write."""

@@ -18,6 +18,11 @@ class BorneForces:
         self._potential, self._alone = potential, dict[str, Potential]()
 
     @property
+    def rimmed(self) -> dict[str, str]:
+        """Of each field whose held places such a term depends on, the name of the term."""
+        return {one.fields["x"].name: name for name, one in self.terms.items() if one.needs_supports}
+
+    @property
     def terms(self) -> dict[str, Term]:
         """The terms whose forces at held components are not those of U."""
         parts = self._potential.terms.items()

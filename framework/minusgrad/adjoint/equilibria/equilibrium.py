@@ -21,6 +21,7 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, choices
+from ...potential.borne_forces import BorneForces
 from ...potential.potential import Potential
 from ...solvers.linear_solver import LinearSolver
 from ...steppers.holds import Holds
@@ -72,6 +73,8 @@ class Equilibrium:
         self._factored: object = None
         self._numbers, self._placed = search.holds.numbers, search.holds.numbers.writes
         self._supports: dict[tuple[str, ...], SupportDerivatives | None] = {}
+        self._pressed = {n: t for n, t in BorneForces(self.potential).rimmed.items() if n in self._names}
+        self._held = {n: self.potential.fields[n].values.copy() for n in self._pressed}
         self.potential.hessian(self._names, search.t)  # refuses energies without one
 
     @property
@@ -108,6 +111,7 @@ class Equilibrium:
     def inputs_of(self, name: str) -> np.ndarray:
         """Mask of the components of a field that are inputs. Raises `EnergyError` if there are none."""
         self._check(name)
+        self._refuse_pressed([name])
         return ~self._sought.get(name, np.zeros(self.potential.fields[name].shape, bool))
 
     def set_input(self, name: str, values: np.ndarray) -> None:
@@ -141,6 +145,7 @@ class Equilibrium:
 
     def pulled_back(self, slopes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
         """dL/d(name), from `slopes`: dl/d(field) and dl/d(parameter) at the equilibrium, by name."""
+        self._refuse_pressed(names)
         if supports := self._supports_of(names):
             plain = list(dict.fromkeys([*(n for n in names if n not in supports.names), *self._names]))
             found = self._pulled_back(slopes, plain)
@@ -268,6 +273,8 @@ class Equilibrium:
         """
         if not where_they_are:
             self.search.holds.place(self.search.t)
+        now = {n: self.potential.fields[n].values for n in self._pressed}
+        self._refuse_pressed([n for n, x in now.items() if (x != self._held[n])[~self._sought[n]].any()])
         self._placed = self._numbers.writes
 
     def return_to(self, found: Mapping[str, np.ndarray]) -> None:
@@ -371,6 +378,14 @@ class Equilibrium:
                 raise EnergyError(
                     f"'{field}' and '{number}': both move the same supports; ask for one of them"
                 )
+
+    def _refuse_pressed(self, names: Iterable[str]) -> None:
+        """Refuse other places of supports where a pressure has its potential by these."""
+        for name in (n for n in names if n in self._pressed):
+            raise EnergyError(
+                f"'{name}': the pressure '{self._pressed[name]}' has its potential by the places where its rim"
+                " is held, got other places; ask for a `displacement` of their hold, or press a closed surface"
+            )
 
     def _check(self, name: str) -> None:
         if name not in self.inputs:
