@@ -383,8 +383,9 @@ class Equilibrium:
         """Refuse other places of supports where a pressure has its potential by these."""
         for name in (n for n in names if n in self._pressed):
             raise EnergyError(
-                f"'{name}': the pressure '{self._pressed[name]}' has its potential by the places where its rim"
-                " is held, got other places; ask for a `displacement` of their hold, or press a closed surface"
+                f"'{name}': the pressure '{self._pressed[name]}' has its potential by the places where its"
+                " rim is held, got other places; ask for a `displacement` of their hold, or press a closed"
+                " surface"
             )
 
     def _check(self, name: str) -> None:
