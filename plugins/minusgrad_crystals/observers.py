@@ -27,9 +27,9 @@ class ElasticConstants(Observer):
     def observe(self) -> None:
         stepper = self.stepper
         try:
-            found = elastic_constants(self.potential, stepper.time)
+            found = elastic_constants(self.potential, stepper.time, stepper=stepper)
         except EnergyError:
-            found = elastic_constants(self.potential, stepper.time, relax=False)
+            found = elastic_constants(self.potential, stepper.time, relax=False, stepper=stepper)
         values = {figure: self.factor * getattr(found, figure) for figure in FIGURES}
         named = {f"elastic_constants/{figure}": value for figure, value in values.items()}
         self.recorder.record_observables(stepper.step, stepper.time, named)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
-from minusgrad import Node, Parameter, local_energy, ti
+from minusgrad import Node, Parameter, constraint, local_energy, ti
 from minusgrad.errors import UserError
 from tests.seams.test_pressure import ROD, L, dumbbells, nothing
 
@@ -38,6 +38,12 @@ def lag(x, v, c):
     """Friction of a pair that depends on where it flies to: neither drag nor friction between nodes."""
     r = x[0] - x[1]
     return 0.5 * c * ti.exp(-r.dot(r)) * (v[0] + v[1]).dot(v[0] + v[1])
+
+
+@constraint("in_plane", over="nodes", x=Node("m", ("d",)), height=Parameter("m"))
+def in_plane(x, height):
+    """A node in a plane at a height along the last axis."""
+    return x[0][x[0].n - 1] - height
 
 
 def gas(n: int = 30, edge: float = 5.0) -> dict[str, np.ndarray]:
@@ -180,12 +186,48 @@ def test_supports_carry_rods_in_load_steps(tmp_path: Path) -> None:
     np.testing.assert_allclose(run["reaction/hook"][:, 1], 2.0 * 3.0 * np.array([0.0, 0.5, 1.0]), atol=1e-9)
 
 
-def test_elastic_constants_refuse_constraints_and_held_atoms(tmp_path: Path) -> None:
+def seldom(kind: str) -> dict:
+    return mg.observer(kind, every=2000)
+
+
+def at_rest(x: np.ndarray, box: np.ndarray, folder: Path, *observers: str):
+    """Three dumbbells that repel each other in a periodic box of these edges, at rest; and where they are."""
+    one = mg.Simulation(
+        fields={"x": x, "m": np.ones(6)}, tuples={"edges": np.arange(6).reshape(-1, 2)},
+        box={"vectors": box.tolist()}, energies=[push(size=1.2, cutoff=2.2, skin=0.1, images=True)],
+        constraints=[ROD | {"project_start": True}], stepper=mg.LBFGS(tolerance={"force": 1e-12}),
+        observe=[mg.observer("pressure", every=2000, tensor=True), *map(seldom, observers)], **PLUGINS,
+    )  # fmt: skip
+    run = one.run(steps=2000, out=folder)
+    return run, one.fields["x"].values.copy()
+
+
+@pytest.mark.parametrize("column", [3, *(pytest.param(k, marks=pytest.mark.long) for k in (0, 5))])
+def test_elastic_constants_under_constraints_are_the_change_of_stress(column: int, tmp_path: Path) -> None:
+    """Birch's coefficients, by differences of the stress of equilibria under strains, lengths fixed."""
+    pairs, edge = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)), 2.6
+    start = dumbbells(3, seed=3)["x"] / L * edge
+    run, x = at_rest(start, edge * np.eye(3), tmp_path / "here", "elastic_constants")
+    np.testing.assert_allclose(run["elastic_constants/stress"][-1], run["stress"][-1], atol=1e-9)
+    strain, stresses = np.zeros((3, 3)), []
+    k, m = pairs[column]
+    strain[k, m] += 0.5
+    strain[m, k] += 0.5
+    for h in (1e-4, -1e-4):
+        change = np.eye(3) + h * strain
+        stresses.append(at_rest(x @ change, edge * change, tmp_path / f"{h}")[0]["stress"][-1])
+    change = (stresses[0] - stresses[1]) / 2e-4
+    found = run["elastic_constants/relaxed"][-1][:, column]
+    np.testing.assert_allclose(found, [change[pair] for pair in pairs], atol=3e-4)
+    assert np.isnan(run["elastic_constants/unrelaxed"][-1]).all(), "no strain that all atoms follow"
+
+
+def test_elastic_constants_refuse_held_atoms_and_constraints_to_places() -> None:
     fields = {"x": np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), "m": np.ones(3)}
     keys = {"fields": fields, "energies": [push(size=1.0, cutoff=1.4, skin=0.05)], "box": [3.0] * 3}
     keys |= {"stepper": mg.LBFGS(), "observe": [mg.observer("elastic_constants", every=1)], **PLUGINS}
-    with pytest.raises(UserError, match="elastic constants: have no rule for the constraint 'rod'"):
-        mg.Simulation(tuples={"edges": [[0, 1]]}, constraints=[ROD], **keys)
+    with pytest.raises(UserError, match="constraint 'in_plane' ties atoms to places"):
+        mg.Simulation(constraints=[in_plane(height=0.0, body="one")], bodies={"one": [2]}, **keys)
     with pytest.raises(UserError, match="elastic constants: have no rule for 2 held nodes"):
         mg.Simulation(bodies={"two": [0, 1]}, holds=[{"name": "two", "body": "two"}], **keys)
 

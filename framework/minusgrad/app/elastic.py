@@ -8,13 +8,14 @@ import numpy as np
 
 from ..assembly.plugin_blame import blaming
 from ..errors import EnergyError, UserError
+from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem
 from ..steppers.pressure.elasticity import STRAINS, Elasticity, elastic_constants
 from ..steppers.stepper import Stepper
 from .run_options import Plugins
-from .saved_simulation import derivatives_in_double, saved_simulation
+from .saved_simulation import constraints_over, derivatives_in_double, saved_simulation
 
 AXES = "xyz"
 
@@ -89,13 +90,15 @@ class RunElasticity:
         symbol, size = self.unit
         facts = {"folder": str(self.folder), "step": self.step, "unit": symbol, "strains": self.strains}
         facts |= {"stress": (self.found.stress / size).tolist(), "largest_force": self.found.largest_force}
-        facts |= {"unrelaxed": (self.found.unrelaxed / size).tolist()}
+        follows = bool(np.isfinite(self.found.unrelaxed).all())
+        facts |= {"unrelaxed": (self.found.unrelaxed / size).tolist() if follows else None}
         facts |= {"relaxed": (self.found.relaxed / size).tolist() if self.relaxes else None}
         return facts | {"remarks": self.remarks()}
 
     def _number(self, value: float) -> str:
         """As many decimals as give the largest constant six digits."""
-        largest = float(np.abs(self.found.unrelaxed).max()) / self.unit[1]
+        table = self.found.relaxed if self.relaxes else self.found.unrelaxed
+        largest = float(np.abs(table).max()) / self.unit[1]
         decimals = max(5 - int(np.floor(np.log10(largest))), 0) if largest > 0.0 else 0
         return f"{round(value, decimals) + 0.0:.{decimals}f}"  # so that -0.0 becomes 0.0
 
@@ -111,14 +114,20 @@ def elastic(path: Path, at: int | None = None, plugins: Plugins = ()) -> RunElas
     with blaming(simulation.registry):
         potential, time = derivatives_in_double(simulation.potential), simulation.stepper.time
         try:
-            found = _relaxed_or_not(potential, time, simulation.stepper)
+            kept = simulation.stepper.constraints
+            kept = None if kept is None else constraints_over(potential.fields, kept)
+            found = _relaxed_or_not(potential, time, kept, simulation.stepper)
         except UserError as error:
             raise EnergyError(f"{path}: {error}") from error
     return RunElasticity(path, step, simulation.units, found)
 
 
-def _relaxed_or_not(potential: Potential, time: float, stepper: Stepper) -> Elasticity:
-    """The constants without relaxation where the atoms are at no minimum."""
+def _relaxed_or_not(
+    potential: Potential, time: float, kept: Constraints | None, stepper: Stepper
+) -> Elasticity:
+    """The constants without relaxation where the atoms are at no minimum; under constraints refused there."""
+    if kept is not None:
+        return elastic_constants(potential, time, constraints=kept, stepper=stepper)
     without = elastic_constants(potential, time, relax=False, stepper=stepper)
     try:
         return elastic_constants(potential, time)

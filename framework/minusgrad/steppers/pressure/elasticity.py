@@ -7,6 +7,8 @@
     B_abkl    = C_abkl + G_abkl - delta_kl sigma_ab                            Birch
     G_abkl    = (delta_ak sigma_bl + delta_al sigma_bk + delta_bk sigma_al + delta_bl sigma_ak) / 2
 
+Under constraints g(x, h) = 0 U is the Lagrangian U + lambda g, and u keeps g (`strained_crystal`).
+
 x and h are linear in F, so that A needs only Hessian products along {x: e x, h: e h}. Without the second term
 of A the atoms follow the strain (unrelaxed). C is the second derivative of the energy per volume by the
 Lagrangian strain (F'F - 1)/2; B is the change of the stress with the strain, which decides about stability
@@ -19,20 +21,17 @@ without the kinetic part of the stress, and without vibrations. U has the energy
 where they are counted (`cutoff_jumps`).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
 import numpy as np
 
-from ...energies.fields import BOX, POSITIONS, Motion, ordered_sum
-from ...engine import storage
+from ...energies.fields import POSITIONS
 from ...errors import EnergyError
+from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ..stepper import Stepper
-from .cutoff_jumps import CutoffJumps
-from .internal_relaxation import relaxed_along
-from .stress import Stress
+from .strained_crystal import crystal_of, table
 
 STRAINS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))}
 """Voigt's order of the components: xx, yy, xy in the plane; xx, yy, zz, yz, xz, xy in space."""
@@ -69,6 +68,7 @@ def elastic_constants(
     *,
     positions: str = POSITIONS,
     relax: bool = True,
+    constraints: Constraints | None = None,
     stepper: Stepper | None = None,
 ) -> Elasticity:
     """The stress and the elastic constants of a crystal whose atoms are at rest.
@@ -78,31 +78,34 @@ def elastic_constants(
 
     potential: U of the field `positions` (n, d) in a periodic box. relax: compute
     the relaxed constants, too; without they are NaN. The relaxation is solved by conjugate gradients of
-    Hessian products without translations, and so works through maps. stepper: that of a scene, which knows
-    what acts besides U.
+    Hessian products without translations, and so works through maps. constraints: g = 0, which the relaxation
+    keeps; no strain that all atoms follow does, so that `unrelaxed` is NaN. stepper: that of a scene, which
+    knows what acts besides U; its constraints are taken unless others are given.
 
-    Raises `EnergyError` for constraints, a Lagrangian and held atoms (one may fix the place), for a potential
-    without the box, where the atoms are at no minimum of U, and where the relaxation does not converge.
+    Raises `EnergyError` for a Lagrangian and held atoms (one may fix the place), for constraints that tie
+    atoms to places, for a potential without the box, where the atoms are at no minimum of U, and where the
+    relaxation does not converge.
     """
     if stepper is not None:
         _refuse_beyond_energies(stepper)
-    crystal = _Crystal(potential, t, positions)
+        constraints = constraints or stepper.constraints
+    crystal = crystal_of(potential, t, positions, constraints)
     strains = [_strain(crystal.dimension, *pair) for pair in STRAINS[crystal.dimension]]
     forces, slopes = zip(*(crystal.response(e) for e in strains), strict=True)
-    direct = _table(strains, slopes)
-    zero = crystal.rounding(direct)
-    moves = [relaxed_along(crystal.stiffness, force, zero) if relax else force * nan for force in forces]
+    direct = table(strains, slopes)
     stress, volume = crystal.stress, crystal.volume
-    unrelaxed = direct / volume + voigt(_turned(stress) / 2.0 - _pressed(stress))
-    return Elasticity(stress, unrelaxed, unrelaxed + _table(forces, moves) / volume, crystal.largest_force)
+    found = direct / volume + voigt(_turned(stress) / 2.0 - _pressed(stress))
+    none = np.full(found.shape, nan)
+    relaxed = found + crystal.relaxation(forces, crystal.rounding(direct)) / volume if relax else none
+    unrelaxed = none if constraints else found
+    return Elasticity(stress, unrelaxed, relaxed, crystal.largest_force)
 
 
 def _refuse_beyond_energies(stepper: Stepper) -> None:
     """Raise `EnergyError` for a system whose elastic constants are not those of its energies alone."""
-    kept, at_places = stepper.constraints, stepper.holds.held.get(POSITIONS)
+    at_places = stepper.holds.held.get(POSITIONS)
     held = len(np.unique(at_places.all[0])) if at_places else 0
-    found = f"the constraint '{next(iter(kept.terms))}'" if kept else ""
-    found = f"{held} held nodes" if held > 1 else found
+    found = f"{held} held nodes" if held > 1 else ""
     found = "a Lagrangian" if stepper.lagrangian is not None else found
     if found:
         raise EnergyError(
@@ -117,66 +120,12 @@ def voigt(constants: np.ndarray) -> np.ndarray:
     return np.array([[constants[*row, *column] for column in pairs] for row in pairs])
 
 
-class _Crystal:
-    """Derivatives of a potential by a homogeneous strain."""
-
-    def __init__(self, potential: Potential, t: float, positions: str):
-        missing, geometry = {positions, BOX} - potential.reads, potential.fields.geometry
-        if missing or geometry is None:
-            raise EnergyError(
-                f"elastic constants: no energy depends on '{min(missing or {BOX})}', got fields"
-                f" {', '.join(sorted(potential.reads))}; give the scene a periodic [box]"
-            )
-        self.potential, self.t, self.names = potential, t, (positions, BOX)
-        self.x, self.h = (potential.fields[n].values.astype(np.float64) for n in self.names)
-        self.h = self.h.reshape(self.h.shape[-2:])
-        self.dimension, self.volume = len(self.h), geometry.volume
-        if self.dimension not in STRAINS:
-            raise EnergyError(
-                f"elastic constants: need 2 or 3 dimensions, got {self.dimension}; use such a box"
-            )
-        self._stress = Stress(potential, [Motion(positions, positions)], {})
-        self._jump = CutoffJumps(potential).total(t) / self.volume
-        gradients = [potential.gradient(n, t) for n in self.names]
-        self.largest_force = float(np.abs(gradients[0]).max())
-        self.stress = (self._by_strain(*gradients) - self._jump * np.eye(self.dimension)) / self.volume
-
-    def response(self, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The changes along a strain e of dU/dx, (n, d), and of dU/dF, (d, d)."""
-        box = self.potential.fields[self.names[1]].values
-        strained = [np.einsum("ib,ab->ia", rows, e) for rows in (self.x, self.h)]
-        tangents = {self.names[0]: strained[0], self.names[1]: strained[1].reshape(box.shape)}
-        changes = [self.potential.product(tangents, name, self.t) for name in self.names]
-        of_jump = self._jump * (np.trace(e) * np.eye(self.dimension) + e.T)
-        return changes[0].astype(np.float64), self._by_strain(*changes) + of_jump
-
-    def stiffness(self, moved: np.ndarray) -> np.ndarray:
-        """d2U/dx2 times displacements of the atoms, (n, d)."""
-        return self.potential.product({self.names[0]: moved}, self.names[0], self.t).astype(np.float64)
-
-    def rounding(self, direct: np.ndarray) -> float:
-        """A force below which those that a strain causes are rounding: they are zero by symmetry."""
-        eps = float(np.finfo(self.potential.fields.dtype).eps)
-        return 100.0 * eps * float(np.abs(direct).max()) / self.volume ** (1.0 / self.dimension)
-
-    def _by_strain(self, of_positions: np.ndarray, of_box: np.ndarray) -> np.ndarray:
-        """dU/dF_ab from dU/dx and dU/dh; or its change from theirs."""
-        arrays = dict(zip(self.names, map(storage.allocate, (of_positions, of_box)), strict=True))
-        return self._stress.strain_derivative(arrays).T
-
-
 def _strain(dimension: int, k: int, m: int) -> np.ndarray:
     """The symmetric strain whose component k, m is 1 in Voigt's notation: half of it on either side."""
     e = np.zeros((dimension, dimension))
     e[k, m] += 0.5
     e[m, k] += 0.5
     return e
-
-
-def _table(rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]) -> np.ndarray:
-    """The sums over all components of each row times each column, as a symmetric matrix."""
-    table = np.array([[ordered_sum(row * column) for column in columns] for row in rows])
-    return 0.5 * (table + table.T)
 
 
 def _turned(stress: np.ndarray) -> np.ndarray:
