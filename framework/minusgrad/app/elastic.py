@@ -53,6 +53,11 @@ class RunElasticity:
         return bool(np.isfinite(self.found.relaxed).all())
 
     @property
+    def follows(self) -> bool:
+        """True if all atoms can follow a strain: no constraint keeps them from it."""
+        return bool(np.isfinite(self.found.unrelaxed).all())
+
+    @property
     def head(self) -> tuple[str, ...]:
         """Titles of the table: the strain, the stress, and the constants by strain."""
         symbol = self.unit[0]
@@ -78,7 +83,8 @@ class RunElasticity:
             least = float(np.linalg.eigvalsh(table)[0]) / size
             stable = "stable" if least > 0.0 else "NOT stable: strains grow by themselves"
             said.append(f"smallest eigenvalue: {least:.6g} {symbol} ({stable})")
-            said.append("with the relaxation of atoms; --json has the constants without it, too")
+            also = "; --json has the constants without it, too" if self.follows else " along the constraints"
+            said.append(f"with the relaxation of atoms{also}")
         else:
             said.append("NOT relaxed: the atoms are at no minimum, and follow the strain here")
             said.append("minimise U first: [stepper] kind = 'lbfgs'")
@@ -90,8 +96,7 @@ class RunElasticity:
         symbol, size = self.unit
         facts = {"folder": str(self.folder), "step": self.step, "unit": symbol, "strains": self.strains}
         facts |= {"stress": (self.found.stress / size).tolist(), "largest_force": self.found.largest_force}
-        follows = bool(np.isfinite(self.found.unrelaxed).all())
-        facts |= {"unrelaxed": (self.found.unrelaxed / size).tolist() if follows else None}
+        facts |= {"unrelaxed": (self.found.unrelaxed / size).tolist() if self.follows else None}
         facts |= {"relaxed": (self.found.relaxed / size).tolist() if self.relaxes else None}
         return facts | {"remarks": self.remarks()}
 
