@@ -14,7 +14,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from . import durable, h5md, trajectory
+from . import durable, h5md, trajectory, upright_frames
 from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
 from .trajectory import Column, Span
@@ -38,12 +38,11 @@ def compact(run: Path, sealed: int, until: int, interim: bool = False) -> None:
 
 def columns(paths: Sequence[Path]) -> dict[str, Column]:
     """The series of several segments, joined in this order; their values are not read."""
-    found: dict[str, list[Column]] = {}
+    groups = []
     for path in paths:
         with trajectory.looked_at(path) as file:
-            for name in h5md.series_in(file):
-                found.setdefault(name, []).append(_column(file[name], path, None))
-    return {name: trajectory.joined(parts) for name, parts in found.items()}
+            groups.append(_columns(file, path, None))
+    return {name: trajectory.joined(parts) for name, parts in upright_frames.together(groups).items()}
 
 
 def cut(run: Path, sealed: int) -> list[str]:
@@ -76,26 +75,31 @@ def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
 
 def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None) -> Path:
     """Write one segment of this name with the rows of all, in order, up to step `until`."""
-    columns: dict[str, list[Column]] = {}
+    groups: list[dict[str, Column]] = []
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
     constants: dict[str, np.ndarray] = {}
     periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:
-            for name in h5md.series_in(file):
-                columns.setdefault(name, []).append(_column(file[name], path, until))
+            groups.append(_columns(file, path, until))
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
             grids, periodic = h5md.grids_in(file) | grids, periodic or h5md.periodic_in(file)
             for label in set(h5md.constants_in(file)) - constants.keys():
                 constants[label] = file[FRAMES][label][...]
-    joined = {name: trajectory.joined(parts) for name, parts in sorted(columns.items())}
+    parts = upright_frames.together(groups)
+    joined = {name: trajectory.joined(found) for name, found in sorted(parts.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
     lists, grids = dict(sorted(lists.items())), dict(sorted(grids.items()))
     image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic, constants))
     stem = f"{span.first:012d}-{span.last:012d}.{span.level}" + ".interim" * span.interim
     return durable.write_new(run / "traj", stem, image)
+
+
+def _columns(file: h5py.File, path: Path, until: int | None) -> dict[str, Column]:
+    """All series of one file, up to a step."""
+    return {name: _column(file[name], path, until) for name in [*h5md.series_in(file), *h5md.copies_in(file)]}
 
 
 def _column(group: h5py.Group, path: Path, until: int | None) -> Column:

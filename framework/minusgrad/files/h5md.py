@@ -8,6 +8,7 @@
     /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
     /cells/<list>/<label>/step, time, value       one array per tuple of that list, value [T, E, ...]
+    /upright/position, velocity, force, edges, rotation    step, time, value: copies (`upright_frames`)
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
     /grids/<grid>/<label>/step, time, value       one value per cell, value [T, *shape, ...]
 
@@ -28,6 +29,8 @@ import numpy as np
 
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
 GRIDS = "grids"
+UPRIGHT = "upright"
+"""Copies of frames for other programs (`upright_frames`)."""
 POSITION = f"{FRAMES}/position"
 VELOCITY = f"{FRAMES}/velocity"
 BOX = f"{FRAMES}/box"
@@ -100,10 +103,15 @@ def grid_of(name: str) -> str:
 
 
 def series_in(file: h5py.File) -> list[str]:
-    """The series of one file: every group that holds a `value`."""
+    """The series of one file: every group that holds a `value`, but for copies of frames."""
     found: list[str] = []
     file.visit(lambda path: found.append(path.removesuffix("/value")) if path.endswith("/value") else None)
-    return sorted(found)
+    return sorted(name for name in found if not name.startswith(f"{UPRIGHT}/"))
+
+
+def copies_in(file: h5py.File) -> list[str]:
+    """The copies of frames of one file, whose boxes stand upright."""
+    return [f"{UPRIGHT}/{label}" for label in sorted(file.get(UPRIGHT, ()))]
 
 
 def constants_in(file: h5py.File) -> list[str]:

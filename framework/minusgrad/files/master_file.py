@@ -8,7 +8,8 @@ MDAnalysis 2.11 reads row k of each observable, and of velocities and forces, as
 observables that are three names deep, and reads vectors in space alone. So series that were recorded at other
 steps than the frames, or named so, are below /minusgrad, and positions, velocities and forces of a plane or a
 line are padded with zeros to three components. The edges of a box in the plane are below /minusgrad, too.
-Segments have none of this.
+Where the box is not upright, the frames that it reads are rotated copies (`upright_frames`); the frames as
+they are and the rotations are below /minusgrad. Segments have none of this.
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
@@ -22,7 +23,7 @@ import h5py
 import numpy as np
 
 from ..errors import RunFailedError
-from . import durable, h5md, trajectory, vtkhdf
+from . import durable, h5md, trajectory, upright_frames, vtkhdf
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .virtual_datasets import Source, in_space, stacked
 
@@ -93,6 +94,8 @@ class _Series(NamedTuple):
     leaves: dict[str, Source]
     when: tuple[np.ndarray, np.ndarray] | None
     """Steps and times of series that VTK can show."""
+    copy: Source | None = None
+    """The values with the box upright, where it is not so itself (`upright_frames`)."""
 
 
 class _Contents(NamedTuple):
@@ -109,6 +112,12 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
     name = f"{path.parent.name}/{path.name}"
     with trajectory.looked_at(path) as file:
         series = {series: _series(file[series], name) for series in h5md.series_in(file)}
+        for copied, copy in upright_frames.COPIES.items():
+            if copy in file:
+                value = Source.of(file[copy]["value"], f"{copy}/value", name)
+                series[copied] = series[copied]._replace(copy=value)
+        if upright_frames.ROTATION in file:
+            series[upright_frames.ROTATION] = _series(file[upright_frames.ROTATION], name)
         places = {tuples: f"{CONNECTIVITY}/{tuples}" for tuples in h5md.lists_in(file)}
         lists = {tuples: Source.of(file[place], place, name) for tuples, place in places.items()}
         fixed = {label: f"{FRAMES}/{label}" for label in h5md.constants_in(file)}
@@ -118,7 +127,7 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
 
 def _series(group: h5py.Group, file: str) -> _Series:
     leaves = {leaf: Source.of(group[leaf], f"{group.name[1:]}/{leaf}", file) for leaf in LEAVES}
-    seen = not group.name.startswith(f"/{OBSERVABLES}/")
+    seen = not group.name.startswith((f"/{OBSERVABLES}/", f"/{h5md.UPRIGHT}/"))
     when = (group["step"][...], group["time"][...]) if seen else None
     return _Series((file, h5py.h5o.get_info(group["step"].id).addr), leaves, when)
 
@@ -149,13 +158,17 @@ def _fill(
         values = [part.leaves["value"] for part in parts]
         _refuse_change(f"series '{name}'", values, [part.shape[1:] for part in values])
         place = f"{OWN}/{name}" if name in misread else name
-        _values(file, place, values)
+        copied = [part.copy or part.leaves["value"] for part in parts]
+        _values(file, place, copied if place == name else values)
         clock = clocks.setdefault(_clock(parts), place)
         if clock == place:
             for leaf in ("step", "time"):
                 stacked(file, f"{place}/{leaf}", [part.leaves[leaf] for part in parts])
         else:
             h5md.share_clock(file, clock, place)
+        if place == name and copied != values:
+            stacked(file, f"{OWN}/{name}/value", values)
+            h5md.share_clock(file, clock, f"{OWN}/{name}")
 
     tracks = {name: track for name, parts in sorted(series.items()) if (track := _track(parts)) is not None}
     vtkhdf.write(file, tracks, {name: rows[0] for name, rows in lists.items()}, grids)
@@ -191,7 +204,8 @@ def _misread(series: dict[str, list[_Series]]) -> set[str]:
     deep = {name for name in read if h5md.label(name).count("/") > 1}
     box = {EDGES} & series.keys()
     flat = {name for name in box if series[name][0].leaves["value"].shape[-1] != 3}
-    return other | deep | flat | {name for name in read | box if _clock(series[name]) != clock}
+    turns = {upright_frames.ROTATION} & series.keys()
+    return other | deep | flat | turns | {name for name in read | box if _clock(series[name]) != clock}
 
 
 def _clock(parts: list[_Series]) -> tuple[tuple[str, int], ...]:

@@ -20,7 +20,7 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
-from . import durable, h5md, hdf5_trust
+from . import durable, h5md, hdf5_trust, upright_frames
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out
@@ -289,9 +289,7 @@ class Recorder:
             for name, rows in self._series.items()
             if rows.steps
         }
-        parts = {name: [column] for name, column in (earlier or {}).items()}
-        for name, column in own.items():
-            parts.setdefault(name, []).append(column)
+        parts = upright_frames.together([earlier or {}, own | upright_frames.copies(own)])
         columns = {name: joined(found) for name, found in sorted(parts.items())}
         if not columns:
             return None

@@ -12,7 +12,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ...files import checkpoint, durable, h5md, master_file, trajectory
+from ...files import checkpoint, durable, h5md, master_file, trajectory, upright_frames
 from ...files.h5md import CONNECTIVITY, Raster
 from ...files.hdf5_layout import laid_out
 from ...files.run_folder import RunDir
@@ -80,6 +80,7 @@ class _Segments:
     def _flush(self, folder: Path, stem: str) -> None:
         """Write the rows that are left as one segment, if there are any."""
         columns = {name: trajectory.joined(parts) for name, parts in sorted(self._left.items())}
+        columns = dict(sorted((columns | upright_frames.copies(columns)).items()))
         self._left = {}
         if not columns:
             return
