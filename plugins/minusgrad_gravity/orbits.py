@@ -153,6 +153,7 @@ class ClosestApproach(Observer):
     def __init__(self, context: ObserverContext, every: int):
         super().__init__(context.stepper, context.recorder, every)
         self.least, self.pair = inf, (0, 0)
+        context.recorder.unit("closest_pair", "1", 1.0)
         context.recorder.unit("closest_approach", context.units.symbol("m"), context.units.in_si("m"))
 
     def observe(self) -> None:

@@ -11,11 +11,11 @@ from pydantic import Field as Limits
 
 from ..energies.fields import Field
 from ..energies.magnetic_field import MagneticField, uniform_field
-from ..errors import EnergyError
+from ..errors import EnergyError, UnitError
 from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
-from ..scene.units import UnitSystem, quotient
+from ..scene.units import UnitSystem, product, quotient
 from ..steppers.holds import Holds
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
@@ -303,8 +303,8 @@ class GradientFlowBlock(Record):
 class UnknownField(Record):
     """An unknown field of a minimiser; scale and bounds are in its unit."""
 
-    scale: float | str = 1.0
-    """Size of a change that matters, in the field's unit: z = x / scale."""
+    scale: float | str | None = None
+    """Size of a change that matters, in the field's unit: z = x / scale (default: 1 in the run's unit)."""
     lower: float | str | None = None
     """Lower bound of the field, in its unit (default: none)."""
     upper: float | str | None = None
@@ -317,7 +317,60 @@ class UnknownField(Record):
         unit = UnitSystem.si().symbol(field.unit)
         lower = -inf if self.lower is None else units.convert(self.lower, unit)
         upper = inf if self.upper is None else units.convert(self.upper, unit)
-        return Unknown(field.name, units.convert(self.scale, unit), lower, upper, self.rate)
+        scale = 1.0 if self.scale is None else units.convert(self.scale, unit)
+        return Unknown(field.name, scale, lower, upper, self.rate)
+
+
+def slope_in(
+    key: str,
+    given: float | str | None,
+    tables: Mapping[str, UnknownField],
+    known: Mapping[str, Field],
+    units: UnitSystem,
+) -> float | None:
+    """A size of dU/dz in the run's units, z = x / scale; None if none is given.
+
+    A text is an energy, or a force where no unknown has a `scale`: dU/dz is then dU/dx. Raises `EnergyError`
+    for an energy that would depend on the run's unit of an unknown, because that is its default scale.
+    """
+    if not isinstance(given, str):
+        value = given
+    elif any(table.scale is not None for table in tables.values()) or _is_energy(given, units):
+        value = units.convert(given, "J")
+        plain = [name for name, table in tables.items() if table.scale is None]
+        if odd := [name for name in plain if units.in_si(known[name].unit) != 1.0]:
+            own = units.symbol(known[odd[0]].unit)
+            raise EnergyError(
+                f"{key}: an energy needs the `scale` of '{odd[0]}', which by default is 1 {own}, the run's"
+                f" unit, got {given}; write a force, '{given}/{own}', or give a scale"
+            )
+    else:
+        different = {known[name].unit: name for name in tables}
+        if len(different) > 1:
+            names = " and ".join(f"'{name}'" for name in different.values())
+            raise EnergyError(
+                f"{key}: the fields {names} have different units, got {given}; give each a scale, and an"
+                " energy"
+            )
+        value = units.convert(given, quotient("J", next(iter(different))))
+    if value is not None and not 0.0 <= value < inf:
+        raise EnergyError(f"{key}: must be finite and not negative, got {given}; correct it")
+    return value
+
+
+def slope_unit(tables: Mapping[str, UnknownField], known: Mapping[str, Field]) -> str:
+    """The SI unit of dU/dz: a force where no unknown has a scale of its own, and all one unit."""
+    units = {known[name].unit for name in tables}
+    scaled = any(table.scale is not None for table in tables.values())
+    return "J" if scaled or len(units) != 1 else quotient("J", units.pop())
+
+
+def _is_energy(given: str, units: UnitSystem) -> bool:
+    try:
+        units.convert(given, "J")
+    except UnitError:
+        return False
+    return True
 
 
 class Balance(Record):
@@ -371,8 +424,9 @@ class Search(Record):
     """True if a search without tolerances ends at an out-of-balance force that the precision allows."""
     fields: dict[str, UnknownField] = {}  # noqa: RUF012  (pydantic copies it)
     """The fields to vary, each with its scale and bounds (default: those that move)."""
-    gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
-    """Converged when no free component of dU/dz exceeds it, z = x / scale (default: not asked)."""
+    gradient: float | str | None = None
+    """Converged when no free dU/dz exceeds it: an energy, or without `scale` a force, in units such as
+    "eV/angstrom" (default: not asked)."""
     change: Annotated[float, Limits(ge=0.0)] | None = None
     """Settled when no component of z changes by more than this (default: not asked)."""
     tolerance: Balance | None = None
@@ -387,20 +441,27 @@ class Search(Record):
     def make(self, context: StepperContext) -> Stepper:
         return self.search(context, quantities(self, context.units)["time"])
 
+    def _tables(self, context: StepperContext) -> dict[str, UnknownField]:
+        return self.fields or {m.position: UnknownField() for m in context.motions}
+
     def search(self, context: StepperContext, t: float, **options: Any) -> Minimiser:
         """The minimiser at a time; options: the masks of free components."""
         values, known = quantities(self, context.units), context.potential.fields
-        tables = self.fields or {m.position: UnknownField() for m in context.motions}
+        tables = self._tables(context)
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
         own = {key: values[key] for key in self.own_keys()}
-        tolerances = Tolerances(values["gradient"], values["change"])
+        own |= {key: slope_in(key, own[key], tables, known, context.units) for key in own.keys() & {"clip"}}
+        gradient = slope_in("gradient", self.gradient, tables, known, context.units)
+        tolerances = Tolerances(gradient, values["change"])
         if self.tolerance is None and tolerances == NO_TOLERANCES and self.balances:
             tolerances = Tolerances(force=BALANCED[known.dtype.name])
         if (balance := self.tolerance) is not None:
             step = balance.step_in([known[unknown.field] for unknown in unknowns], context.units)
             tolerances = replace(tolerances, force=balance.force, step=step, constraint=balance.constraint)
         method = (self.constrained if context.system.constraints else None) or self.method
-        return method(context.system, unknowns, tolerances, t=t, **options, **own)
+        made = method(context.system, unknowns, tolerances, t=t, **options, **own)
+        made.slope_unit = slope_unit(tables, known)
+        return made
 
 
 class GradientDescentBlock(Search):
@@ -425,8 +486,8 @@ class AdamBlock(Search):
     """Rate that the steps fall to along half a cosine, in `decay_steps` iterations (default: `rate`)."""
     decay_steps: Annotated[int, Limits(ge=1)] | None = None
     """Number of iterations in which the rate falls to `final_rate` (default: it is constant)."""
-    clip: Annotated[float | str, Quantity("J", "positive")] | None = None
-    """Norm of dU/dz to which longer ones are shortened (default: none)."""
+    clip: float | str | None = None
+    """Norm of dU/dz to which longer ones are shortened, in units as `gradient` (default: none)."""
 
 
 class LBFGSBlock(Search):
@@ -482,7 +543,10 @@ class NewtonBlock(Search):
         search = self.search(unheld, 0.0, free={n: holds.free(n) for n in names})
         assert isinstance(search, Newton)
         duration = quantities(self, context.units)["time"] or 1.0
-        return LoadSteps(search, holds, self.load_steps, self.loads, duration, self.iterations, self.halvings)
+        numbers = self.load_steps, self.loads, duration, self.iterations, self.halvings
+        made = LoadSteps(search, holds, *numbers)
+        made.slope_unit = search.slope_unit
+        return made
 
 
 class FIREBlock(Search):
@@ -508,6 +572,9 @@ class EnergiesBlock(Looks):
     def make(self, context: ObserverContext) -> Observer:
         if not context.stepper.motions and not context.stepper.potential.terms:
             raise EnergyError("energies: the scene has no energy to record; leave the observer out")
+        if not context.stepper.motions:
+            unit = context.stepper.slope_unit
+            context.recorder.unit("residual", context.units.symbol(unit), context.units.in_si(unit))
         return Energies(context.stepper, context.recorder, self.every)
 
 
@@ -552,10 +619,27 @@ class TemperaturesBlock(Looks):
         _refuse_lagrangian("temperatures", context)
         k = boltzmann(context.units)
         if self.configurational:
-            context.recorder.unit("temperature/configurational", *_kelvin(context.units))
+            _declare_configurational(context)
         context.recorder.unit("temperature/kinetic", *_kelvin(context.units))
         asked = self.configurational, self.centre_of_mass
         return Temperatures(context.stepper, context.recorder, self.every, k, *asked)
+
+
+def _declare_configurational(context: ObserverContext) -> None:
+    """Set the units of the temperature of forces. Raises `EnergyError` for positions of several units."""
+    units, fields = context.units, context.stepper.potential.fields
+    lengths = {fields[motion.position].unit: motion.position for motion in context.stepper.motions}
+    if len(lengths) > 1:
+        names = " and ".join(f"'{name}'" for name in lengths.values())
+        raise EnergyError(
+            f"configurational: needs positions of one unit, got {names}; leave it out, the kinetic"
+            " temperature counts each in its own"
+        )
+    context.recorder.unit("temperature/configurational", *_kelvin(units))
+    for length in lengths:
+        force = quotient("J", length)
+        for label, unit in (("force_squared", product(force, force)), ("laplacian", quotient(force, length))):
+            context.recorder.unit(label, units.symbol(unit), units.in_si(unit))
 
 
 class PressureBlock(Looks):
@@ -591,7 +675,11 @@ class ForceErrorsBlock(Looks):
     """Errors of forces by a tree (`far`), against direct sums at a sample of nodes."""
 
     def make(self, context: ObserverContext) -> Observer:
-        if not any(isinstance(k, TreeKernels) for k in context.stepper.potential.kernels.values()):
+        kernels = context.stepper.potential.kernels
+        names = [name for name, one in kernels.items() if isinstance(one, TreeKernels)]
+        for label in (f"{kind}/{name}" for name in names for kind in ("force_error", "force_error_99")):
+            context.recorder.unit(label, "1", 1.0)
+        if not names:
             raise EnergyError(
                 "force_errors: are of energies with far pairs, got none; give an energy `far`, or leave the"
                 " observer out"
@@ -603,6 +691,7 @@ class MegnoBlock(Looks):
     """MEGNO and the Lyapunov time, by a tangent of the run: whether nearby orbits part exponentially."""
 
     def make(self, context: ObserverContext) -> Observer:
+        context.recorder.unit("megno", "1", 1.0)
         context.recorder.unit("lyapunov_time", context.units.symbol("s"), context.units.in_si("s"))
         return Megno(context.stepper, context.recorder, self.every)
 
@@ -619,6 +708,7 @@ class ConstraintsBlock(Looks):
 
     def make(self, context: ObserverContext) -> Observer:
         made = ConstraintForces(context.stepper, context.recorder, self.every)
+        context.recorder.unit("violation", "1", 1.0)
         for name in made.names:
             unit = quotient("J", made.fields[name].unit)
             force = context.units.symbol(unit), context.units.in_si(unit)

@@ -179,6 +179,8 @@ class Stepper:
     """True if the scheme itself takes energy, as implicit Euler does: that is no drift."""
     outside: Sequence[Outside] = ()
     """The fields that began outside their bounds, and were moved onto them."""
+    slope_unit: str = "J"
+    """The SI unit of `residual`: that of dU/dz, a force where z is the unknown itself in the run's unit."""
     patience: float = 1.0
     """How many times as much work as usual the scheduler gives it at once."""
 

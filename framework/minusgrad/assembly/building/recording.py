@@ -18,7 +18,6 @@ ENERGIES = (
     "damped",
     "heat",
     "cell",
-    "residual",
 )
 """Series that are energies, whatever the scene."""
 
@@ -36,7 +35,7 @@ def recorded_units(state: State, system: System, units: UnitSystem) -> dict[str,
     """Symbol and size in SI of everything that may be recorded."""
     pairs = {state.labels.get(n, n): f.unit for n, f in system.fields.items()}
     energies = [*ENERGIES, *(f"potential/{t}" for t in system.potential.terms)]
-    pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m"}
+    pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m", "drift": "1"}
     for field in system.holds.fields:
         label = "reaction" if len(system.holds.fields) == 1 else f"reaction/{field}"
         force = quotient("J", system.fields[field].unit)
