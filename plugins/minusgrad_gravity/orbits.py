@@ -48,9 +48,9 @@ class OrbitingBody(Record):
     mass: Mass
     """Mass of the body."""
     semi_major_axis: Annotated[float | str, Quantity("m")] | None = None
-    """Semi-major axis; negative of a hyperbola."""
+    """Semi-major axis; negative of a hyperbola (default: the pericentre distance is given)."""
     pericentre_distance: Length | None = None
-    """Distance at pericentre, in place of the semi-major axis."""
+    """Distance at pericentre, in place of the semi-major axis (default: none)."""
     eccentricity: Annotated[float, Field(ge=0.0)] = 0.0
     """Eccentricity, at least 0."""
     inclination: Angle = 0.0
