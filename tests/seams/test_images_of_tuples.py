@@ -413,3 +413,40 @@ def test_pairs_that_pme_leaves_out_are_images() -> None:
     for i, j, copy in left_out(near, 2):
         right += 0.5 * charges[i] * charges[j] / np.linalg.norm(x[j] + copy @ QUARTZ - x[i])
     assert value() - value(exclude="bonded 1-3") == pytest.approx(right, rel=1e-5)
+
+
+@pytest.mark.long
+def test_large_lists_leave_out_images_and_follow_frames() -> None:
+    """A rod of quartz, one cell wide: lists in blocks of targets, with several images of a pair."""
+    torch = pytest.importorskip("torch")
+    import minusgrad.torch as mt
+
+    cells, (x, near) = 120, quartz()
+    rod_x = np.concatenate([x + k * QUARTZ[2] for k in range(cells)])
+    box = QUARTZ * [[1.0], [1.0], [cells]]
+    bonds = set()
+    for k, (i, around) in product(range(cells), enumerate(near)):
+        for j, copy in around:
+            other = 9 * ((k + copy[2]) % cells) + j
+            bonds.add((min(9 * k + i, other), max(9 * k + i, other)))
+    sim = mg.Simulation(
+        fields={"x": rod_x, "m": np.ones(len(rod_x))},
+        tuples={"bonds": np.array(sorted(bonds))},
+        energies=[
+            mg.energy(
+                "lennard_jones",
+                epsilon=1.0, sigma=2.5, cutoff=6.0, switch="none", images=True, exclude="bonded 1-3",
+            ),
+            mg.energy("harmonic_bond", tuples="bonds", rest=1.6, stiffness=0.0),
+        ],
+        box={"vectors": box.tolist()},
+        units="dimensionless",
+        stepper=mg.Leapfrog(dt=1e-3),
+    )  # fmt: skip
+    assert "lennard_jones" in sim.potential.in_lanes
+    right = cells * pair_sum(x, QUARTZ, left_out(near, 2))
+    assert sim.potential.value() == pytest.approx(right, rel=1e-9)
+    energy, rng = mt.energy(sim), np.random.default_rng(5)
+    wrapped = rod_x + rng.integers(-1, 2, rod_x.shape) @ box
+    assert energy(x=torch.tensor(wrapped)).item() == pytest.approx(right, rel=1e-9)
+    assert energy(x=torch.tensor(rod_x)).item() == pytest.approx(right, rel=1e-9)
