@@ -42,7 +42,7 @@ def boxed(x: np.ndarray, box: np.ndarray, precision: str = "f64") -> Fields:
     return Fields({"x": np.array(x, float), "box": np.array(box, float)[None]}, precision=precision)
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("precision", ["f64", pytest.param("f32", marks=pytest.mark.long)])
 def test_angles_of_a_quartz_cell_go_along_bonds(precision: str) -> None:
     x, near = quartz()
     rows, right = [], 0.0
@@ -71,7 +71,7 @@ def zigzag(bond: float, turn: float) -> np.ndarray:
     return np.array([[-bond * c, bond * s, 0], [0, 0, 0], [bond, 0, 0], far])
 
 
-@pytest.mark.parametrize("moved", [0, 1, 3])
+@pytest.mark.parametrize("moved", [0, *(pytest.param(k, marks=pytest.mark.long) for k in (1, 3))])
 def test_a_torsion_longer_than_half_the_box_is_that_of_the_chain(moved: int) -> None:
     y, box = zigzag(1.53, np.radians(112)), np.diag([4.0, 12, 12])
     data = {"multiplicity": 1, "phase": 0.0, "stiffness": 10.0}
@@ -263,7 +263,14 @@ def pair_sum(x: np.ndarray, box: np.ndarray, without: set, cutoff: float = 6.0) 
     return total
 
 
-@pytest.mark.parametrize(("named", "most"), [("bonded 1-2", 1), ("bonded 1-3", 2), ("bonded 1-4", 3)])
+@pytest.mark.parametrize(
+    ("named", "most"),
+    [
+        ("bonded 1-3", 2),
+        pytest.param("bonded 1-2", 1, marks=pytest.mark.long),
+        pytest.param("bonded 1-4", 3, marks=pytest.mark.long),
+    ],
+)
 def test_bonded_pairs_are_left_out_image_by_image(named: str, most: int) -> None:
     x, near = quartz()
     bonds = sorted({(min(i, j), max(i, j)) for i, around in enumerate(near) for j, _ in around})
@@ -337,6 +344,7 @@ def test_scaled_pairs_and_listed_pairs_follow_bonds() -> None:
     assert value(scale={"seconds": 0.5}) == pytest.approx(outside + 0.5 * (whole - outside), rel=1e-10)
 
 
+@pytest.mark.long
 def test_rods_across_faces_keep_their_images() -> None:
     box = np.diag([3.0, 9.0, 9.0])
     x = np.array([[0.1, 0.0, 0.0], [1.1, 0.0, 0.0], [2.1, 0.2, 0.0]])

@@ -1,5 +1,6 @@
 """Images that must stay are kept or named: members, runs of tensors, scripts; and what `check` asks."""
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -43,6 +44,7 @@ def test_positions_that_a_script_wraps_are_named() -> None:
         sim.step()
 
 
+@pytest.mark.long
 def test_runs_of_tensors_name_wrapped_starts() -> None:
     torch = pytest.importorskip("torch")
     import minusgrad.torch as mt
@@ -113,8 +115,8 @@ def test_the_nearest_image_of_a_strongly_skewed_box() -> None:
     wide = np.array([*product(range(-60, 61), range(-18, 19), range(-2, 3))])
     lengths = [np.linalg.norm(x[j] - x[i] + wide @ box, axis=1).min() for i, j in rows]
     fields = Fields({"x": x, "box": box[None]})
-    with np.testing.suppress_warnings() as quiet:
-        quiet.filter(UserWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         term = bind(harmonic_bond, fields, tuples=rows, data={"rest": 0.0, "stiffness": 2.0})
     assert Potential(fields, [term]).value() == pytest.approx(float((np.array(lengths) ** 2).sum()), rel=1e-9)
 

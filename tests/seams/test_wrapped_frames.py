@@ -1,7 +1,5 @@
 """Frames whose nodes are wrapped into a periodic box are the same state: energies, forces, excluded pairs."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -84,7 +82,7 @@ def moved(x: np.ndarray) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("precision", ["f64", pytest.param("f32", marks=pytest.mark.long)])
 def test_a_node_moved_by_a_box_vector_leaves_a_potential(precision: str) -> None:
     potential = made(precision=precision)
     exact = {"rel": 1e-9} if precision == "f64" else {"rel": 1e-4}
@@ -162,8 +160,7 @@ def test_torch_of_a_simulation_follows_frames() -> None:
     assert other == pytest.approx(one, rel=1e-12)
 
 
-@pytest.mark.parametrize("place", [lambda x: x, moved])
-def test_given_images_follow_frames(place: Callable[[np.ndarray], np.ndarray]) -> None:
+def test_given_images_follow_frames() -> None:
     """Two bonds between the same beads stay two bonds."""
     box, data = np.diag([2.0, 9.0, 9.0]), {"rest": 0.8}
     fields = Fields({"x": np.array([[0.0, 0, 0], [0.9, 0, 0]]), "box": box[None]})
