@@ -80,7 +80,8 @@ class LinkedPairs:
 
     def placed(self, x: np.ndarray, box: PeriodicBox) -> "LinkedPairs":
         """The same with the positions and the box at which images of links are given."""
-        return replace(self, links=tuple(replace(one, x=np.array(x), box=box) for one in self.links))
+        own = [one if one.given is None else replace(one, x=np.array(x), box=box) for one in self.links]
+        return replace(self, links=tuple(own))
 
     def at(self, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
         """The images (P, 2, d) of both nodes at positions x (n, d)."""
