@@ -130,7 +130,9 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.parametrize("method", DIFFERENT)
+@pytest.mark.parametrize(
+    "method", [one if one == "PME" else pytest.param(one, marks=pytest.mark.long) for one in DIFFERENT]
+)
 def test_a_setting_that_the_scene_does_not_obey_is_named(folder: Path, method: str) -> None:
     settings, energies, compounds, words = DIFFERENT[method]
     found = said(loaded(folder, system_of(getattr(METHODS, method), **settings), energies, compounds))
@@ -146,6 +148,7 @@ def test_lennard_jones_pme_is_refused_with_the_cure(folder: Path) -> None:
         loaded(folder, system_of(METHODS.LJPME), [field()])
 
 
+@pytest.mark.long
 def test_without_a_cutoff_one_beyond_all_atoms_is_none(folder: Path) -> None:
     far = {"cutoff": "500 angstrom", "switch": "none"}
     system = system_of(METHODS.NoCutoff)
@@ -154,7 +157,7 @@ def test_without_a_cutoff_one_beyond_all_atoms_is_none(folder: Path) -> None:
     assert scene.potential.value() == pytest.approx(energy_of(system), rel=1e-6)
 
 
-@pytest.mark.parametrize("locations", ["BBBBB", "AB 2X"])
+@pytest.mark.parametrize("locations", ["AB 2X", pytest.param("BBBBB", marks=pytest.mark.long)])
 def test_the_first_conformer_of_each_atom_is_taken_whatever_its_letter(folder: Path, locations: str) -> None:
     """Every atom once, also where one has the letter B alone; a second conformer is left out."""
     rows = pdb_of(PLACES, locations).splitlines(keepends=True)

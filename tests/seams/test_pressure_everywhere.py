@@ -11,7 +11,7 @@ from tests.seams.test_pressure_loads import SUNK, P, sheet
 ORIGINS = [[5.0, 7.0], [-3.0, 0.5]]
 
 
-@pytest.mark.parametrize("lanes", [True, False])
+@pytest.mark.parametrize("lanes", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_members_have_apexes_of_their_own(tmp_path: Path, lanes: bool) -> None:
     """Members whose bodies lie elsewhere, under other pressures: each sinks as alone."""
     varied = {"state.origin": {"list": ORIGINS}, "pressure.pressure": {"list": [P, 2.0 * P]}}

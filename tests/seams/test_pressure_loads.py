@@ -60,6 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("centre", [(0.0, 0.0), (1.0, 1.0), (-3.0, 0.5)])
 def test_a_tube_widens_by_lames_solution_wherever_its_axis_lies(folder: Path, centre: tuple) -> None:
     """And its planes of symmetry bear p (a + u) each, the pressure on the deformed wall's projection."""
@@ -114,7 +115,7 @@ def sunk(scene: dict) -> np.ndarray:
     return (start - found.fields["x"].values)[top, -1]
 
 
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.long)])
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 def test_a_sheet_between_rollers_sinks_alike_under_its_pressed_top(order: int, precision: str) -> None:
     """The rim slides on two parallel planes, away from the origin."""
@@ -165,6 +166,16 @@ def test_a_rim_that_may_move_is_refused_by_its_node_with_a_cure(holds: list) -> 
         mg.load(sheet(holds))
 
 
+def test_an_apex_stands_for_planes_of_constraints() -> None:
+    """The rim is not held; whoever gives the apex says that it slides in planes through it."""
+    scene = sheet(ROLLERS[2:])
+    scene["energy"][1]["apex"] = [5.0, 7.0]
+    loaded = mg.load(scene)
+    force = -loaded.potential.gradient("x")
+    assert force[:, 1].sum() == pytest.approx(-0.5 * P * WIDTH)  # and the cone's at the rim, along the planes
+
+
+@pytest.mark.long
 def test_check_asks_pressure_for_translation_of_the_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,9 @@ def text_of(tables: dict) -> str:
     return mg.load(tables).to_toml()
 
 
-@pytest.mark.parametrize("form", [dict, text_of], ids=["tables", "text"])
+@pytest.mark.parametrize(
+    "form", [dict, pytest.param(text_of, marks=pytest.mark.long)], ids=["tables", "text"]
+)
 def test_functions_of_tensors_take_tables_and_texts_as_runs_do(form) -> None:
     """Against the simulation itself: the same bits."""
     at_rest, moving = mg.load(REST), mg.load(MOVING)
@@ -39,6 +41,7 @@ def test_functions_of_tensors_take_tables_and_texts_as_runs_do(form) -> None:
     assert energy().item() == mg.load(REST).potential.value()
 
 
+@pytest.mark.long
 def test_adapters_take_tables() -> None:
     openmm = pytest.importorskip("openmm")
     from openmm import unit

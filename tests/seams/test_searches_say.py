@@ -25,7 +25,7 @@ def free(*loads: dict, **more: object) -> dict:
     return {**SHEET, "energy": [*SHEET["energy"], *loads], **more}
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("precision", ["f64", pytest.param("f32", marks=pytest.mark.long)])
 def test_a_free_body_under_balanced_loads_comes_to_rest_and_says_what_nothing_resists(
     tmp_path: Path, precision: str
 ) -> None:

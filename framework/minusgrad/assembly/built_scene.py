@@ -210,6 +210,7 @@ class BuiltScene:
         Its state, energies and stepper must be those of the present scene.
         """
         self.scene, self._validated = validated.scene, validated
+        self._places.validated, self._places.scene = validated, validated.scene
         self.recorder, self.observers = self._observed()
 
     def _repr_html_(self) -> str:
