@@ -37,7 +37,7 @@ class TermSpec:
 
     energy: LocalEnergy
     name: str | None = None
-    tuples: Sequence | np.ndarray | None = None
+    tuples: Any = None
     elements: Elements | None = None
     bodies: Sequence[Body] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)

@@ -163,7 +163,7 @@ class TermBlock:
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
-        if self.energy.listed:
+        if isinstance(self.energy, LocalEnergy) and self.energy.listed:
             return None
         keys = set(PAIR_KEYS) - set(self.energy.roles)
         given = {key: value for key, value in quantities(self.model, self.units).items() if key in keys}
