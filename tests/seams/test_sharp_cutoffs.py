@@ -91,6 +91,21 @@ def test_a_plane_has_the_jump_of_its_circle(tmp_path: Path) -> None:
     assert found[-1] == pytest.approx(wanted[1], rel=1e-12)
 
 
+@pytest.mark.long
+def test_each_member_has_the_jump_of_its_own_values(tmp_path: Path) -> None:
+    rng, edge, rc, sizes = np.random.default_rng(1), 6.0, 1.5, [1.0, 1.2, 1.1]
+    fields = {"x": rng.uniform(0.0, edge, (20, 2)), "v": np.zeros((20, 2)), "m": np.ones(20)}
+    mg.Simulation(
+        fields=fields, energies=[bell(size=1.0, cutoff=rc, switch="none"), beyond(c=0.5, sizes={"box": 1})],
+        stepper=mg.Leapfrog(dt=0.001), observe=SEEN, units="dimensionless", box=[edge] * 2,
+    ).run(steps=2, out=tmp_path / "one")  # fmt: skip
+    members = {"ensemble": {"vary": {"bell.size": {"list": sizes}}}}
+    run = mg.run(tmp_path / "one" / "scene.toml", members, plugins=[bell, beyond], out=tmp_path / "three")
+    found = run.series("observables/pressure_parts/cutoff/bell").value
+    wanted = np.pi * rc**2 * 200.0 * np.exp(-(rc**2) / np.array(sizes) ** 2) / edge**4
+    np.testing.assert_allclose(found, np.broadcast_to(wanted, found.shape), rtol=1e-12)
+
+
 def test_force_and_jump_together_are_the_derivative_of_the_free_energy() -> None:
     """To first order A - A_id = N^2 / 2V times the integral of u within the cutoff, P its -d/dV.
 
