@@ -88,7 +88,10 @@ STEPPERS = {
 }
 
 
-@pytest.mark.parametrize("kind", STEPPERS)
+SLOW, LONG = ("symplectic_euler", "yoshida4"), pytest.mark.long
+
+
+@pytest.mark.parametrize("kind", ["leapfrog", "langevin", *(pytest.param(k, marks=LONG) for k in SLOW)])
 def test_free_rigid_dumbbells_have_the_pressure_of_their_centres(kind: str, tmp_path: Path) -> None:
     fields = dumbbells(12)
     one = simulation(
@@ -107,6 +110,7 @@ def test_free_rigid_bodies_of_twelve_rods_have_the_pressure_of_their_centres(n: 
     np.testing.assert_allclose(run["pressure"] * L**3, molecular(v, fields["m"], 6), rtol=1e-11)
 
 
+@pytest.mark.long
 def test_single_precision_has_the_pressure_of_the_centres(tmp_path: Path) -> None:
     fields = dumbbells(12)
     one = simulation(

@@ -202,7 +202,8 @@ def at_rest(x: np.ndarray, box: np.ndarray, folder: Path, *observers: str):
     return run, one.fields["x"].values.copy()
 
 
-@pytest.mark.parametrize("column", [3, *(pytest.param(k, marks=pytest.mark.long) for k in (0, 5))])
+@pytest.mark.long
+@pytest.mark.parametrize("column", [0, 3, 5])
 def test_elastic_constants_under_constraints_are_the_change_of_stress(column: int, tmp_path: Path) -> None:
     """Birch's coefficients, by differences of the stress of equilibria under strains, lengths fixed."""
     pairs, edge = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)), 2.6
