@@ -5,10 +5,12 @@
 So the fields that a term compares are inspected before its kernels run, which cost the same with or without.
 Where one is NaN at a node of the term, all numbers of the term are NaN, as those of pairs are whose list of
 neighbours cannot be built (`Elements.defined`). An infinity may be meant, such as a limit that never acts; of
-positions it is none: they count as NaN, also where 1 / r makes them finite.
+positions it is none: they count as NaN, also where 1 / r makes them finite. Maps of single nodes are not asked
+about other fields than positions: they read large grids, once for each step of a program.
 """
 
 from collections.abc import Iterator
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -36,13 +38,13 @@ class Inspection:
         self._kernel: BoundKernel | None = None
 
     def any(self) -> bool:
-        """True if there may be one; a sum of squares that overflows counts as infinity."""
+        """True if there may be one."""
         if runtime.arch() != "cpu":
             return self._any_on_device()
         numbers = storage.host(self.field.array).reshape(-1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            size = float(np.dot(numbers, numbers))
-        return not np.isfinite(size) if self._infinite else bool(np.isnan(size))
+        if isnan(largest := np.maximum.reduce(numbers)):
+            return True
+        return self._infinite and not (isfinite(largest) and isfinite(np.minimum.reduce(numbers)))
 
     def rows(self) -> np.ndarray:
         """Which nodes have one, (n,)."""
@@ -72,15 +74,21 @@ class HiddenInputs:
 
     def __init__(self, term: Term):
         self.term = term
-        self._watched: list[tuple[str, Inspection]] | None = None
+        self._watched: list[tuple[str, bool, Inspection]] | None = None
 
-    def __bool__(self) -> bool:
-        """True if one of them is not a number at a node of the term."""
+    def any(self, value: bool) -> bool:
+        """True if one of them is not a number at a node of the term.
+
+        `value`: the energy is asked for; derivatives at infinity are NaN without a comparison.
+        """
         if self._watched is None:
             self._watched = [*self._inspections()]
-        return any(found.any() and self._at_members(argument, found) for argument, found in self._watched)
+        for argument, always, found in self._watched:
+            if (always or value) and found.any() and found.rows()[self.term.members(argument)].any():
+                return True
+        return False
 
-    def _inspections(self) -> Iterator[tuple[str, Inspection]]:
+    def _inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
         term = self.term
         traced = KEPT.of_term(term, "value")
         windows = [corner for pair in traced.window for corner in pair]
@@ -90,8 +98,10 @@ class HiddenInputs:
             positions = field.name == POSITIONS and len(field.shape) == 2
             if positions and term.elements.listed:
                 continue
+            if term.outputs and term.arity == 1 and not positions:
+                continue  # maps of programs: what each cell makes of its own numbers
             if argument in compared or (positions and argument in bounded):
-                yield argument, Inspection(field, infinite=positions)
+                yield argument, argument in compared, Inspection(field, infinite=positions)
 
     def _read(self, values: list[Any], operations: set[str]) -> set[str]:
         """The arguments that these operations of a graph depend on."""
@@ -101,6 +111,3 @@ class HiddenInputs:
         linear = self.term.energy.linear
         names = {leaf.value[0] for leaf in inputs(values)}
         return names | {linear[name].field for name in names if name in linear}
-
-    def _at_members(self, argument: str, found: Inspection) -> bool:
-        return bool(found.rows()[self.term.members(argument)].any())

@@ -58,26 +58,25 @@ class TermKernels:
         """True if the kernels write every node of the fields; their output then needs no zeroing."""
         return self.emitter.writes_every_node
 
-    @property
-    def undefined(self) -> bool:
-        """True where all numbers of the term are NaN, whatever its kernels give (`hidden_inputs`)."""
-        return not self.term.elements.defined or bool(self._hidden)
+    def undefined(self, value: bool = True) -> bool:
+        """True where all numbers of the term are NaN, whatever its kernels give (`HiddenInputs.any`)."""
+        return not self.term.elements.defined or self._hidden.any(value)
 
     def value(self, t: float) -> float:
         """The term's energy, a summand of U."""
-        if self.undefined:
+        if self.undefined():
             return nan
         return ordered_sum(self._filled(BLOCKS, t, summed=True))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
-        if self.undefined:
+        if self.undefined():
             return np.full(self.term.elements.rows, nan)
         return self._filled(ELEMENTS, t)[:, 0].copy()
 
     def magnitude(self, t: float) -> float:
         """Sum of |u| over the elements (pairs: over the targets)."""
-        if self.undefined:
+        if self.undefined():
             return nan
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
@@ -255,7 +254,7 @@ class TermSweep:
 
     def __call__(self, t: float) -> Derivatives:
         kernels, wanted = self._kernels, self._wanted
-        if kernels.undefined:
+        if kernels.undefined(wanted.value):
             return kernels.not_a_number(wanted)
         kernels._launched(self.launch, wanted, self.code, t)
         if not self._buffers:
@@ -297,13 +296,12 @@ class MapKernels:
         """The loops of a call."""
         return Code.joined([*(zeroed(f"f_{f.name}", f.array) for f in self._cleared), self._code])
 
-    @property
     def undefined(self) -> bool:
-        """True where all outputs are NaN, whatever the kernels give (`hidden_inputs`)."""
-        return not self.loops.term.elements.defined or bool(self._hidden)
+        """True where all outputs are NaN, whatever the kernels give (`HiddenInputs.any`)."""
+        return not self.loops.term.elements.defined or self._hidden.any(value=True)
 
     def __call__(self, t: float) -> None:
-        if self.undefined:
+        if self.undefined():
             for output in self.loops.given:
                 output.array.fill(nan)
             return
@@ -320,7 +318,7 @@ class MapKernels:
 
     def locate(self, t: float) -> None:
         """Compute the windows of elements only, which derivatives need."""
-        if self._locate and not self.undefined:
+        if self._locate and not self.undefined():
             self._locate(t)
 
     def seconds(self, t: float) -> float:
@@ -332,7 +330,7 @@ class MapKernels:
 
         The fields must not have changed since the map was called.
         """
-        if self.undefined:
+        if self.undefined():
             for field in self.loops.given:
                 into[field.name].fill(nan)
             return

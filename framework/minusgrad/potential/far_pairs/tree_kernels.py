@@ -220,19 +220,19 @@ class TreeKernels(TermKernels):
         self.far = FarPairs(term)
 
     def value(self, t: float) -> float:
-        return nan if self.undefined else super().value(t) + ordered_sum(self.far.by_node(t))
+        return nan if self.undefined() else super().value(t) + ordered_sum(self.far.by_node(t))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each target: near pairs that it counts, and half of its far ones."""
         near = super().by_element(t)
-        return near if self.undefined else near + self.far.by_node(t)
+        return near if self.undefined() else near + self.far.by_node(t)
 
     def magnitude(self, t: float) -> float:
         near = super().magnitude(t)
-        return near if self.undefined else near + ordered_sum(np.abs(self.far.by_node(t)))
+        return near if self.undefined() else near + ordered_sum(np.abs(self.far.by_node(t)))
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
-        if self.undefined:
+        if self.undefined():
             return self.not_a_number(wanted)
         near, far = super().sweep(wanted, t), self.far.sweep(wanted, t)
         slopes = {a: values + far.slopes[a] for a, values in near.slopes.items()}

@@ -71,7 +71,7 @@ class ElementHessians:
 
         `project`: None, "clamp" or "abs" (`semidefinite`).
         """
-        if not self.term.elements.defined or self._hidden:
+        if not self.term.elements.defined or self._hidden.any(value=False):
             self.packed.fill(nan)
             return
         if project is not None and self._loops.moduli_rows:
