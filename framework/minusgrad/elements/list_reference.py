@@ -130,7 +130,7 @@ class ListReference:
         same_box = box is None or self._in_the_box(box)
         if same_box and all(tree.serves(x) for tree in self.trees):
             return True
-        return False if np.isfinite(x).all() and (same_box or np.isfinite(box).all()) else None
+        return False if np.isfinite(x).all() and (box is None or np.isfinite(box).all()) else None
 
     def _in_the_box(self, box: np.ndarray) -> bool:
         return self.box is None or np.array_equal(self.box.last_stored, box)
