@@ -5,8 +5,8 @@
 So the fields that a term compares are inspected before its kernels run, which cost the same with or without.
 Where one is NaN at a node of the term, all numbers of the term are NaN, as those of pairs are whose list of
 neighbours cannot be built (`Elements.defined`). An infinity may be meant, such as a limit that never acts; of
-positions it is none: they count as NaN, also where 1 / r makes them finite. Maps of single nodes are not asked
-about other fields than positions: they read large grids, once for each step of a program.
+positions it is none: they count as NaN, also where 1 / r makes them finite. Of maps of single nodes only
+positions are inspected: they read large grids, once for each step of a program.
 """
 
 from collections.abc import Iterator
