@@ -8,7 +8,7 @@ In f32 that is 9 boxes away, where forces of pairs are about ten times as coarse
 
 import numpy as np
 
-from .periodic_box import PeriodicBox
+from .periodic_box import FAR, PeriodicBox
 
 COARSE = 1e-6
 """Parts of an edge: coarser positions are worth a warning. Within the box forces of f32 are off by 1e-6."""
@@ -26,7 +26,7 @@ class PositionRounding:
             return None
         s = np.abs(np.where(box.periodic, box.fractions(x), 0.0)).max(axis=1)
         node, eps = int(np.argmax(s)), float(np.finfo(x.dtype).eps)
-        if not eps * s[node] > self._warned:
+        if not self._warned < eps * s[node] or s[node] >= FAR:
             return None
         self._warned = 10.0 * eps * s[node]
         cure = "wrap whole molecules into the box before"

@@ -20,6 +20,9 @@ from .term_kernels import TermKernels
 TOUCHING = 1e-12
 """Parts of the largest coordinate below which two nodes are in one place: rounding by images of the box."""
 
+ON_A_LINE = "as a torsion of nodes on a line: leave it out, or displace a node"
+"""The end of a message that no smaller time step cures."""
+
 
 def first_non_finite_node(values: np.ndarray) -> int | None:
     """The first row of `values`, (n, ...), with a NaN or an infinity; None if all are finite."""
@@ -134,12 +137,7 @@ def _without_direction(term: Term, node: int, t: float) -> str:
     values = Sample.of_elements(term, chosen, t).exact([arg for pair in pairs for arg in pair])
     squares = np.square(values).reshape(len(pairs), 2, -1).sum(axis=1)
     lost = chosen[(squares == 0.0).any(axis=0)]
-    return (
-        f"; its element {lost[0]} has an angle of vectors without length, as a torsion of nodes on a line:"
-        " leave it out, or displace a node"
-        if len(lost)
-        else ""
-    )
+    return f"; its element {lost[0]} has an angle of vectors without length, {ON_A_LINE}" if len(lost) else ""
 
 
 def _in_one_place(term: Term, x: Field, node: int) -> str:

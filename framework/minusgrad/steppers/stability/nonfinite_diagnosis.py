@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ...energies.fields import Field
-from ...potential.non_finite import first_non_finite_node
+from ...potential.non_finite import ON_A_LINE, first_non_finite_node
 from ..step_sequence import (
     BathDrift,
     ConstrainedBathDrift,
@@ -75,7 +75,7 @@ class NonFiniteDiagnosis:
     def _around_kick(self, move: Kick) -> str | None:
         moves = self.single.moves
         if (found := moves.potential.first_nonfinite(self.single.time, moves.gradient)) is not None:
-            return f"{found}; a smaller dt or a softening may cure it"
+            return found if found.endswith(ON_A_LINE) else f"{found}; a smaller dt or a softening may cure it"
         self.single.kick(move)
         return self.overflow()
 
