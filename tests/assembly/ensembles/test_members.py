@@ -296,8 +296,8 @@ def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
             "state.m",
             "{ list = [1, 0, 2] }",
             "member 1: 'x' moves with inertia 0 at node 0: it has no acceleration that an energy could"
-            " give; give it a positive one, such as 1e-20 of the largest for a body that moves no other, and hold"
-            " nodes that should stay ([[hold]])",
+            " give; give it a positive one, such as 1e-20 of the largest for a body that moves no other, and"
+            " hold nodes that should stay ([[hold]])",
         ),
         ("state.x", '{ jitter = 1, body = "a" }', "no body named 'a' (there are: none)"),
         (
