@@ -223,6 +223,7 @@ class TermSpec:
 
     def _among_members(self, count: int) -> tuple[Elements, np.ndarray]:
         """The listed tuples that are in the bodies, by their members where these are known."""
+        assert self.tuples is not None
         rows = NodeTuples.of(self.tuples, self.energy.element_kind.arity, count, f"{self.label}.tuples").nodes
         kept = self.in_bodies(rows) >= 0
         if not kept.any():
