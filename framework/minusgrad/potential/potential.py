@@ -534,10 +534,10 @@ class Potential:
             if name in found:
                 storage.store(array, storage.host(array) + storage.host(found[name]))
 
-    def ranges(self, t: float, look: bool = False) -> tuple[int, ...]:
+    def ranges(self, t: float) -> tuple[int, ...]:
         """The ranges that the arguments of each term and map lie in, as numbers; see `verified_ranges`."""
         every = (*self.kernels.values(), *self.chain.kernels.values())
-        return tuple([k.ranges.number(t, look) for k in every if isinstance(k, (TermKernels, MapKernels))])
+        return tuple([k.ranges.number(t) for k in every if isinstance(k, (TermKernels, MapKernels))])
 
     # Parameters
 

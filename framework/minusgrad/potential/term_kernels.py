@@ -123,12 +123,10 @@ class TermKernels:
         code = self._sweeps[wanted.key(self.emitter.term.read)].code
         return {id(array) for array in code.arrays.values()}
 
-    def _launched(
-        self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float, look: bool = False
-    ) -> None:
+    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch in a range of its arguments."""
         launch(t)
-        proof = launch.source, self.ranges.number(t, look)
+        proof = launch.source, self.ranges.number(t)
         if proof in self._proven or not self.term.elements.rows:
             return  # a kernel of no elements is verified when there are some
         self.emitter.swept = self._emitted.get(launch.source)
@@ -224,7 +222,7 @@ class TermKernels:
             code = self._with_short_loops(code)
             self._launches[what] = self._kernel(code), buffer, code
         launch, buffer, code = self._launches[what]
-        self._launched(launch, DerivativeRequest(value=True), code, t, look=True)
+        self._launched(launch, DerivativeRequest(value=True), code, t)
         return self._rows(buffer, summed)
 
 

@@ -7,15 +7,15 @@ noted with a verification:
     the largest |value| of a field of vectors and of the box;
     the largest and the smallest |value| > 0 of other fields, of parameters, data and the time.
 
-They are looked at when an array was written by other means than a kernel, and wherever the energy is asked.
-Of a large array a fixed sample counts. On a device only parameters and the time are looked at, since fields
-would be copied.
+They are looked at when an array was written by other means than a kernel; steppers count a write when they
+have taken their steps. Of a large array a fixed sample counts. On a device only parameters and the time are
+looked at, since fields would be copied.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from math import gcd
+from math import gcd, isfinite
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..energies.roles import Time
 from ..energies.term import Term
 from ..engine import runtime, storage
 
+Sizes = list[tuple[float, float]]
 APART = 100.0
 """Factor by which a size may differ from a verified one."""
 SAMPLE = 256
@@ -52,59 +53,51 @@ class VerifiedRanges:
         self.term = term
         self._slots = [field.array for field in term.read.values()]
         self._clock = bool(term.energy.of_role(Time))
-        self._known: dict[int, np.ndarray] = {}
+        self._known: dict[int, Sizes] = {}
         self._numbers = count()
         self._at, self._written = -1, -1
+        self._given: tuple[int, Sizes] = -1, []
 
-    def number(self, t: float, look: bool = False) -> int:
-        """The number of the range that the arguments lie in; a new one where no known range has them.
-
-        look: also where nothing was written.
-        """
+    def number(self, t: float) -> int:
+        """The number of the range that the arguments lie in; a new one where no known range has them."""
         if _closed and self._at in self._known:
             return self._at
         written = self.term.writes
         for slot in self._slots:
             written += slot.writes
-        if written != self._written or look or (self._clock and not self._has_time(t)):
+        if written != self._written or (self._clock and not self._has_time(t)):
             self._written = written
-            self._at = self._range_of(np.array([*self._sizes(t)]))
+            self._at = self._range_of(self._sizes(t))
         return self._at
 
     def _has_time(self, t: float) -> bool:
         """True if the time lies in the present range."""
-        low, high = self._known[self._at][-2:]
+        low, high = self._known[self._at][-1]
         return t == 0.0 or low <= APART * abs(t) <= APART * APART * high
 
-    def _range_of(self, sizes: np.ndarray) -> int:
-        if not np.isfinite(sizes).all():
-            return self._at if self._at in self._known else self._noted(sizes)  # nothing can be compared
+    def _range_of(self, sizes: Sizes) -> int:
+        if not all(isfinite(most) for _, most in sizes) and self._at in self._known:
+            return self._at  # nothing can be compared
         for number in (self._at, *self._known):
             known = self._known.get(number)
             if known is not None and _covers(known, sizes):
                 return number
-        return self._noted(sizes)
-
-    def _noted(self, sizes: np.ndarray) -> int:
         number = next(self._numbers)
         self._known[number] = sizes
         if len(self._known) > MOST:
             del self._known[next(iter(self._known))]
         return number
 
-    def _sizes(self, t: float) -> Iterator[float]:
+    def _sizes(self, t: float) -> Sizes:
         """The lowest and the highest size of each argument; 0 and 0 of one that is zero."""
-        term = self.term
-        if runtime.arch() == "cpu":
-            for field in term.read.values():
-                one = field.shape[1:]
-                yield from _sizes(storage.host(field.array), bool(one))
-            for array in term.data.values():
-                yield from _sizes(storage.host(array), False)
-        for values in term.parameters.values():
-            yield from _sizes(values.rows, False)
-        if self._clock:
-            yield from (abs(t), abs(t))
+        on_host = runtime.arch() == "cpu"
+        read = self.term.read.values() if on_host else ()
+        sizes = [_size(storage.host(field.array), bool(field.shape[1:])) for field in read]
+        if self._given[0] != self.term.writes:
+            given = [storage.host(array) for array in self.term.data.values()] if on_host else []
+            given += [values.rows for values in self.term.parameters.values()]
+            self._given = self.term.writes, [_size(values, False) for values in given]
+        return [*sizes, *self._given[1], *([(abs(t), abs(t))] if self._clock else [])]
 
 
 class ProvenRanges:
@@ -115,9 +108,9 @@ class ProvenRanges:
         self._proven: set[tuple[int, ...]] = set()
         self._here: tuple[int, ...] = ()
 
-    def lack(self, t: float, look: bool = False) -> bool:
-        """True if the present arguments lie in a range that was not noted; `look`: as of `VerifiedRanges`."""
-        self._here = tuple([number for one in self._potentials for number in one.ranges(t, look)])
+    def lack(self, t: float) -> bool:
+        """True if the present arguments lie in a range that was not noted."""
+        self._here = tuple([number for one in self._potentials for number in one.ranges(t)])
         return self._here not in self._proven
 
     def note(self) -> None:
@@ -125,21 +118,25 @@ class ProvenRanges:
         self._proven.add(self._here)
 
 
-def _covers(known: np.ndarray, sizes: np.ndarray) -> bool:
+def _covers(known: Sizes, sizes: Sizes) -> bool:
     """True if sizes are at most 100 times beyond the known ones. What is zero cannot leave the range."""
-    low, high = known[::2], known[1::2]
-    there, above = sizes[::2], sizes[1::2]
-    return bool(((there * APART >= low) | (above == 0.0)).all() and (above <= high * APART).all())
+    return len(known) == len(sizes) and all(
+        most == 0.0 or (least * APART >= low and most <= high * APART)
+        for (low, high), (least, most) in zip(known, sizes, strict=True)
+    )
 
 
-def _sizes(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
+def _size(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
+    """The smallest and the largest |value| > 0 of a sample; of vectors the largest alone."""
     flat = values.reshape(-1)
-    step, one = max(1, flat.size // SAMPLE), flat.size // max(len(values), 1)
-    while step > 1 and gcd(step, one) > 1:
-        step += 1  # all components take part
-    some = np.abs(flat[::step])
-    if not some.size:
+    if flat.size > SAMPLE:
+        step, one = flat.size // SAMPLE, flat.size // len(values)
+        while gcd(step, one) > 1:
+            step += 1  # all components take part
+        flat = flat[::step]
+    if not flat.size:
         return 0.0, 0.0
+    some = np.abs(flat)
     most = float(some.max())
     if of_vectors or most == 0.0 or some.dtype.kind != "f":
         return most, most

@@ -331,7 +331,7 @@ class Integrator(MotionStepper):
         """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
         self.update()
         if self._steps is not None and runtime.arch() == "cpu":
-            self._verify_forces(self.time, look=True)
+            self._verify_forces(self.time)
         return self._state()
 
     def _state(self, copied: Callable[[Any], Any] = storage.host_copy) -> dict[str, np.ndarray]:
@@ -534,14 +534,14 @@ class Integrator(MotionStepper):
         self._verify_forces(t)
         self._step_of_no_length(t)
 
-    def _verify_forces(self, t: float, look: bool = False) -> None:
+    def _verify_forces(self, t: float) -> None:
         """Compute forces and friction by kernels of their own, which are verified and judge the range.
 
-        Once in each range of fields and parameters; `look`: at fields that steps have moved, too.
+        Once in each range of fields and parameters.
 
         The kernel of many steps has the same loops; only sums over terms could be seen in its arrays.
         """
-        if not self._proven.lack(t, look):
+        if not self._proven.lack(t):
             return
         for part, motions in ((self.potential, self._forces), (self.dissipation, self._velocities)):
             if part:
