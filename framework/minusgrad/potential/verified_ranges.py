@@ -29,6 +29,8 @@ APART = 100.0
 """Factor by which a size may differ from a verified one."""
 SAMPLE = 256
 """Numbers of an array that are looked at."""
+FEW = 32
+"""Numbers that are compared one by one, which takes less time than a call of NumPy."""
 MOST = 64
 """Ranges that are kept: those that were verified last."""
 
@@ -51,7 +53,8 @@ class VerifiedRanges:
 
     def __init__(self, term: Term):
         self.term = term
-        self._slots = [field.array for field in term.read.values()]
+        self._read = [(field.array, bool(field.shape[1:])) for field in term.read.values()]
+        self._slots = [slot for slot, _ in self._read]
         self._clock = bool(term.energy.of_role(Time))
         self._known: dict[int, Sizes] = {}
         self._numbers = count()
@@ -76,11 +79,12 @@ class VerifiedRanges:
         return t == 0.0 or low <= APART * abs(t) <= APART * APART * high
 
     def _range_of(self, sizes: Sizes) -> int:
+        if self._at in self._known and _covers(self._known[self._at], sizes):
+            return self._at
         if not all(isfinite(most) for _, most in sizes) and self._at in self._known:
             return self._at  # nothing can be compared
-        for number in (self._at, *self._known):
-            known = self._known.get(number)
-            if known is not None and _covers(known, sizes):
+        for number, known in self._known.items():
+            if _covers(known, sizes):
                 return number
         number = next(self._numbers)
         self._known[number] = sizes
@@ -91,8 +95,7 @@ class VerifiedRanges:
     def _sizes(self, t: float) -> Sizes:
         """The lowest and the highest size of each argument; 0 and 0 of one that is zero."""
         on_host = runtime.arch() == "cpu"
-        read = self.term.read.values() if on_host else ()
-        sizes = [_size(storage.host(field.array), bool(field.shape[1:])) for field in read]
+        sizes = [_size(storage.host(slot), of_vectors) for slot, of_vectors in self._read] if on_host else []
         if self._given[0] != self.term.writes:
             given = [storage.host(array) for array in self.term.data.values()] if on_host else []
             given += [values.rows for values in self.term.parameters.values()]
@@ -120,15 +123,20 @@ class ProvenRanges:
 
 def _covers(known: Sizes, sizes: Sizes) -> bool:
     """True if sizes are at most 100 times beyond the known ones. What is zero cannot leave the range."""
-    return len(known) == len(sizes) and all(
-        most == 0.0 or (least * APART >= low and most <= high * APART)
-        for (low, high), (least, most) in zip(known, sizes, strict=True)
-    )
+    if len(known) != len(sizes):
+        return False
+    for (low, high), (least, most) in zip(known, sizes, strict=True):
+        if most != 0.0 and not (least * APART >= low and most <= high * APART):
+            return False
+    return True
 
 
 def _size(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
     """The smallest and the largest |value| > 0 of a sample; of vectors the largest alone."""
     flat = values.reshape(-1)
+    if of_vectors and 0 < flat.size <= FEW:
+        most = max(map(abs, flat.tolist()))
+        return most, most
     if flat.size > SAMPLE:
         step, one = flat.size // SAMPLE, flat.size // len(values)
         while gcd(step, one) > 1:
@@ -137,7 +145,7 @@ def _size(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
     if not flat.size:
         return 0.0, 0.0
     some = np.abs(flat)
-    most = float(some.max())
+    most = float(np.maximum.reduce(some))
     if of_vectors or most == 0.0 or some.dtype.kind != "f":
         return most, most
     return float(some.min(where=some > 0.0, initial=most)), most
