@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
-from minusgrad import Fields, Node, Potential, bind, local_energy, ti
+from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti, vector_potential
 from minusgrad.plugin import EnergyError
 
 Y = np.array([2.0, 3.0])
@@ -260,3 +260,39 @@ def test_a_simulation_keeps_the_constants_of_its_start() -> None:
         _set("C")(1.0)
     np.testing.assert_allclose(simulation.fields["x"].values, [[-1.0, 0.0]], atol=1e-4)
     assert simulation.potential.value() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_friction_and_vector_potentials_keep_theirs() -> None:
+    """v' = -C v, and a charge turns at the rate C: both for C = 1, though C is 5 from then on."""
+
+    @local_energy("drag", over="nodes", v=Node("m/s", ("d",)))
+    def drag(v):
+        return 0.5 * C * v[0].norm_sqr()
+
+    @vector_potential("turning", x=Node("m", ("d",)), B0=Parameter("T"))
+    def turning(x, B0):
+        return 0.5 * B0 * C * ti.Vector([-x[0][1], x[0][0]])
+
+    @local_energy("flat", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+    def flat(x, k):
+        return 0.5 * k * x[0].norm_sqr()
+
+    dt, start = 1e-3, {"x": np.array([[1.0, 0.0]]), "v": np.array([[0.0, 1.0]]), "m": np.array([1.0])}
+    common: dict[str, Any] = {
+        "stepper": mg.Leapfrog(dt=dt),
+        "units": "dimensionless",
+        "energies": [flat(k=0.0)],
+    }
+    slowed = mg.Simulation(fields=start, dissipations=[drag()], **common)
+    turned = mg.Simulation(fields=start, magnetic=[turning(B0=1.0, charge=1.0)], **common)
+    try:
+        _set("C")(5.0)
+        slowed.step(500)
+        turned.step(500)
+        again = mg.Simulation(fields=start, magnetic=[turning(B0=1.0, charge=1.0)], **common)
+        again.step(500)
+    finally:
+        _set("C")(1.0)
+    np.testing.assert_allclose(slowed.fields["v"].values, [[0.0, math.exp(-0.5)]], atol=1e-5)
+    np.testing.assert_allclose(turned.fields["v"].values, [[math.sin(0.5), math.cos(0.5)]], atol=1e-5)
+    np.testing.assert_allclose(again.fields["v"].values, [[math.sin(2.5), math.cos(2.5)]], atol=1e-5)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minusgrad as mg
 from minusgrad import Cell, Fields, Grid, Node, Parameter, Potential, bind, local_energy, local_map, ti
 from minusgrad.plugin import EnergyError, MinusgradError
 
@@ -279,3 +280,36 @@ def test_the_window_of_a_map_may_be_decorated() -> None:
     spread_term = bind(spread, fields, grid=Grid((9,), 1.0))
     potential = Potential(fields, [bind(total, fields)], maps=[spread_term])
     assert potential.value() == pytest.approx(3.0)
+
+
+PLUGIN = """
+import functools
+from minusgrad import Node, Parameter, local_energy
+
+def scaled(f):
+    @functools.wraps(f)
+    def wrapper(*args):
+        return FACTOR * f(*args)
+    return wrapper
+
+@local_energy("held", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+@scaled
+def held(x, k):
+    return 0.5 * k * x[0].norm_sqr()
+"""
+
+
+def test_a_run_is_not_resumed_with_another_factor(tmp_path: Any) -> None:
+    plugin = tmp_path / "held.py"
+    plugin.write_text(PLUGIN.replace("FACTOR", "3.0"))
+    scene = tmp_path / "scene.toml"
+    scene.write_text(
+        '[state]\nkind = "network"\nnodes = [["1 m", "0 m"], ["2 m", "0 m"]]\n'
+        'springs = [[0, 1]]\nmass = "1 kg"\n'
+        '[[energy]]\nkind = "held"\nk = "1 N/m"\n'
+        '[stepper]\nkind = "leapfrog"\ndt = "1 ms"\n[run]\nsteps = 4\n'
+    )
+    mg.run(scene, out=tmp_path / "run", plugins=[plugin])
+    plugin.write_text(PLUGIN.replace("FACTOR", "4.0"))
+    with pytest.raises(MinusgradError, match="has changed"):
+        mg.resume(tmp_path / "run", plugins=[plugin])
