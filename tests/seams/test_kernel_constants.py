@@ -69,13 +69,13 @@ def scaled(f):
     return wrapper
 
 
-@ti.func
-@scaled
-def power(y):
-    return y**2
-
-
+@pytest.mark.skipif(ti.__name__.startswith("quadrants"), reason="Quadrants itself refuses such functions")
 def test_decorators_that_taichi_leaves_out() -> None:
+    @ti.func
+    @scaled
+    def power(y):
+        return y**2
+
     @ti.kernel
     def square(y: real(), U: real(0)):
         for i in range(y.shape[0]):
