@@ -46,8 +46,8 @@ class Virial:
         self.stepper, self.potential = stepper, stepper.potential
         self.stress = Stress(self.potential, motions, stepper.inertia)
         self.jumps = CutoffJumps(self.potential)
-        moves = stepper.motions and stepper.dissipation
-        self._friction = FrictionStress(stepper.dissipation, motions) if moves else None
+        lost = stepper.dissipation if stepper.motions else None
+        self._friction = FrictionStress(lost, motions) if lost else None
         self._names = [*(m.position for m in motions), BOX]
         fields = self.potential.fields
         self._own, self._pull = (
