@@ -17,11 +17,7 @@ from minusgrad.plugin import EnergyError, MinusgradError
 
 def compiled(function: Callable) -> Callable:
     """`ti.func` of a decorated function, which Quadrants itself refuses."""
-    try:
-        return ti.func(function)
-    except Exception as error:
-        assert "annotation" in str(error).lower()
-        return function
+    return function if ti.__name__.startswith("quadrants") else ti.func(function)
 
 
 ROLES = {"x": Node("m", ("d",)), "k": Parameter("N/m")}
