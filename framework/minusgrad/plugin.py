@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
+    from .steppers.systems.parts import Consumer
     from .steppers.systems.system import System
     from .steppers.variational.variational_integrator import VariationalIntegrator
     from .symbolic.elimination.functions import least_value
@@ -126,6 +127,7 @@ _HOMES = {
     "steppers.pressure.elasticity": "elastic_constants",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
+    "steppers.systems.parts": "Consumer",
     "steppers.systems.system": "System",
     "steppers.variational.variational_integrator": "VariationalIntegrator",
     "symbolic.elimination.functions": "least_value",
@@ -134,7 +136,7 @@ _HOMES = {
 
 __all__ = [
     "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
-    "Cell", "Compound", "CompoundContext", "Constraints", "CsvTable", "Cuboid", "Cutoff", "Datum",
+    "Cell", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff", "Datum",
     "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
     "LinkedPairs", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",

@@ -151,7 +151,7 @@ BAD: list[tuple[dict | Callable[[str], str], str]] = [
     ({"constraint.0.length": "3 s"}, "constraint.0.length: '3 s' is a time, but 'm' (length) is needed"),
     ({"constraint.0.length": 1.5}, "constraint.0: constraint 'rod', element 0 (nodes 0, 1): is violated"),
     ({"constraint.0.name": "body_force"}, "constraint.0: two terms have one name: body_force"),
-    ({"stepper": {"kind": "implicit_euler", "dt": 0.01}}, "stepper 'implicit_euler' leaves the scene's"),
+    ({"stepper": {"kind": "implicit_euler", "dt": 0.01}}, "an implicit scheme: has no rule for constraints"),
     (lambda text: text.replace("[[constraint]]", "[constraint]"), "needs two brackets, [[constraint]]"),
     (lambda text: text.replace('kind = "rod"', 'kind = "spring"'), "no constraint named 'spring'"),
 ]

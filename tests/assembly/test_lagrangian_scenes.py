@@ -76,14 +76,14 @@ def test_a_pendulum_of_a_users_file_has_the_period_of_the_elliptic_integral(hook
 @pytest.mark.parametrize(
     ("old", "new", "place", "text"),
     [
-        ('"variational"\norder = 4', '"leapfrog"', "stepper", "has no rule for a [[lagrangian]]"),
+        ('"variational"\norder = 4', '"leapfrog"', "stepper", "has no rule for a Lagrangian"),
         (
             '[[lagrangian]]\nkind = "pendulum"\nm = "1 kg"\nl = "100 cm"',
             '[[energy]]\nkind = "travel"\n',
             "",
             "energy",
         ),
-        ('kind = "energies"', 'kind = "temperatures"', "observe.0", "have no rule for a Lagrangian"),
+        ('kind = "energies"', 'kind = "temperatures"', "observe.0", "has no rule for a Lagrangian"),
         ("order = 4", "order = 3", "stepper.order", "2 or 4"),
         ('m = "1 kg"', 'm = "1 s"', "lagrangian.0.m", "s"),
         ('unit = "rad"', 'unit = "m"', "lagrangian.0", "field 'q' is in m, not rad"),

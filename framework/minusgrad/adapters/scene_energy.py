@@ -20,13 +20,14 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..elements.periodic_box import PeriodicBox
 from ..energies.fields import BOX, POSITIONS, Motion
 from ..engine import storage
-from ..errors import AtomsError, NonFiniteError
+from ..errors import AtomsError, EnergyError, NonFiniteError
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from ..scene.units import UnitSystem
 from ..steppers.pressure.cutoff_jumps import CutoffJumps, strain_derivative
 from ..steppers.pressure.stress import Stress
 from ..steppers.stability.exact_hessian import exact_hessian
+from ..steppers.systems.parts import BAROSTAT, BATH, FAR, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -53,7 +54,7 @@ class SceneEnergy:
         built = built_or_given(scene, overrides, plugins, BuiltScene, Potential)
         system = built.units if isinstance(built, BuiltScene) else UnitSystem.dimensionless()
         if isinstance(built, BuiltScene):
-            _refuse_beyond_energies(built)
+            _accept(built)
         self.potential = (built.potential if isinstance(built, BuiltScene) else built).twin(images_stay=False)
         self.time = self.potential.now
         has_units = system.symbol("m") != "1"
@@ -141,16 +142,18 @@ class SceneEnergy:
         return found
 
 
-def _refuse_beyond_energies(scene: BuiltScene) -> None:
-    """Raise `AtomsError` for constraints, friction, magnetic fields and Lagrangians: they are no energies."""
-    acting = {
-        "[[constraint]]": scene.constraints,
-        "[[dissipation]]": scene.dissipation,
-        "[[magnetic]]": scene.magnetic,
-        "[[lagrangian]]": scene.lagrangian,
-    }
-    if found := [block for block, one in acting.items() if one is not None]:
-        raise AtomsError(
-            f"scene: only energies act on the atoms of another program, got {' and '.join(found)}; leave"
-            f" {'it' if len(found) == 1 else 'them'} out, and give the other program its own"
-        )
+ATOMS = Consumer(
+    "atoms of another program",
+    {SUPPORTS, MOVING, PERIODIC, FAR, TIME},
+    idle=dict.fromkeys((BATH, BAROSTAT), "the other program has its own"),
+    cure="leave it out, and give the other program its own",
+)
+"""The parts of a system that another program can take: energies. It moves the atoms, and holds them."""
+
+
+def _accept(built: BuiltScene) -> None:
+    """Raise `AtomsError` for a part of the system that is no energy."""
+    try:
+        ATOMS.accept(built.system)
+    except EnergyError as error:
+        raise AtomsError(f"scene: {error}") from None

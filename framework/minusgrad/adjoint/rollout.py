@@ -22,10 +22,14 @@ from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..steppers.holds import Holds
 from ..steppers.stepper import DifferentiableStepper, Stepper
+from ..steppers.systems.parts import ALL, BAROSTAT, BATH, Consumer
 from .backward import RunAdjoint, owner
 from .derivation import Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
+
+RUNS = Consumer("derivatives of runs", ALL - {BATH, BAROSTAT}, cure="use leapfrog, at constant volume")
+"""The parts of a system whose motion has an adjoint and tangents."""
 
 
 class Rollout:
@@ -48,6 +52,7 @@ class Rollout:
         budget: int = 1 << 30,
     ):
         self.stepper = stepper.differentiable()
+        RUNS.accept(self.stepper.system)
         of_losses = [loss.potential for loss in losses if isinstance(loss, Loss)]
         for potential in (self.stepper.potential, self.stepper.dissipation, *of_losses):
             if potential is not None:

@@ -18,6 +18,7 @@ from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
 from ..steppers.stability.constrained_body import ConstrainedBody
 from ..steppers.stability.loaded_body import EQUAL, Equilibrium, LoadedBody, dead_loads
+from ..steppers.systems.parts import ALL, BATH, FRICTION, LAGRANGIAN, MAGNETIC, Consumer
 from .run_options import Plugins
 from .saved_simulation import constraints_over, derivatives_in_double, saved_simulation
 
@@ -146,9 +147,19 @@ def buckling(
             raise type(error)(f"{path}: {error}") from error
 
 
+BUCKLING = Consumer(
+    "buckling",
+    ALL - {LAGRANGIAN},
+    idle=dict.fromkeys((FRICTION, MAGNETIC, BATH), "at rest it has no force"),
+    cure="leave it out",
+)
+"""The parts of a system that have a rule in the stability of a body at rest."""
+
+
 def _buckling(path: Path, step: int, simulation: BuiltScene, count: int, asked: list[str]) -> RunBuckling:
     if count < 1:
         raise EnergyError(f"buckling: at least one mode is needed, got {count}; ask for more")
+    BUCKLING.accept(simulation.system)
     potential = derivatives_in_double(simulation.potential)
     names = [m.position for m in simulation.state.motions]
     if not names:

@@ -15,6 +15,7 @@ from ..scene import units
 from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.lagrangian_modes import lagrangian_modes
 from ..steppers.stability.normal_modes import NormalModes, normal_modes
+from ..steppers.systems.parts import ALL, FRICTION, MAGNETIC, Consumer
 from .run_options import Plugins
 from .saved_simulation import constraints_in_double, derivatives_in_double, saved_simulation
 
@@ -22,6 +23,15 @@ HERTZ, LIGHT = 1e12, 299_792_458e2
 """Hz in a THz; the speed of light [cm/s], by which spectroscopists divide frequencies."""
 MOLECULAR = 1e9
 """Hz from which on the highest frequency is given in THz and cm^-1."""
+
+
+MODES = Consumer(
+    "modes",
+    ALL - {MAGNETIC},
+    idle={FRICTION: "the frequencies are those of the undamped system"},
+    cure="leave it out for the modes without it",
+)
+"""The parts of a system that have a rule in the vibrations about a state."""
 
 
 @dataclass(frozen=True)
@@ -158,17 +168,13 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
     """
     simulation, step = saved_simulation(path, at, plugins, "modes")
     with blaming(simulation.registry):
-        if simulation.magnetic is not None:
-            raise EnergyError(
-                f"{path}: has a magnetic field, whose force is no part of the Hessian of U;"
-                " leave out [[magnetic]] for the modes without it"
-            )
         about = simulation.state.motions, simulation.holds, simulation.stepper.time, count
         potential, kept = (
             derivatives_in_double(simulation.potential),
             constraints_in_double(simulation.constraints),
         )
         try:
+            MODES.accept(simulation.system)
             if simulation.lagrangian is None:
                 found = normal_modes(potential, *about, kept)
             else:

@@ -30,6 +30,7 @@ from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.stepper import Stepper, refuse_time_steps
+from ..steppers.systems.parts import CONSTRAINTS, FRICTION, LAGRANGIAN, MAGNETIC, PARTS, SUPPORTS
 from ..steppers.timed.time_stepper import TimeStepper
 from . import job, provenance
 from .arrays.arrays_state import ArraysBlock
@@ -54,6 +55,14 @@ from .validation import ValidatedScene
 
 LONG = 1.0
 """Seconds of one evaluation of the forces from which on an estimate of the run is printed."""
+TABLES = {
+    SUPPORTS: ("holds", "[[hold]]"),
+    FRICTION: ("dissipation", "[[dissipation]]"),
+    MAGNETIC: ("magnetic", "[[magnetic]]"),
+    CONSTRAINTS: ("constraints", "[[constraint]]"),
+    LAGRANGIAN: ("lagrangian", "[[lagrangian]]"),
+}
+"""The attribute of a system, and the table of a scene, by part."""
 logger = getLogger("minusgrad")
 
 
@@ -335,21 +344,17 @@ class BuiltScene:
             runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.device))
 
     def _refuse_a_stepper_that_forgets(self) -> None:
+        """A stepper of a plugin may have made a system of its own, of some parts of the scene's."""
         block, stepper = self.scene.stepper, self.stepper
-        forgot = "[[hold]]" if self.holds.fields and stepper.holds is not self.holds else ""
-        if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
-            forgot = "[[dissipation]]"
-        if stepper.motions and self.magnetic and stepper.magnetic is not self.magnetic:
-            forgot = "[[magnetic]]"
-        if self.constraints and stepper.constraints is not self.constraints:
-            forgot = "[[constraint]]"
-        if self.lagrangian and stepper.lagrangian is not self.lagrangian:
-            text = f"stepper '{block.kind}' has no rule for a [[lagrangian]]; use kind = \"variational\""
-            raise SceneError([self.scene.document.problem(block.path, text)])
-        if forgot:
-            owner = self._validated.entries[block.path].owner
-            text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
-            raise SceneError([self.scene.document.problem(block.path, text)])
+        assert stepper.consumer is not None
+        for part, (attribute, table) in TABLES.items():
+            given, taken = (getattr(one, attribute) for one in (self.system, stepper))
+            if PARTS[part].names(self.system) and taken is not given and part not in stepper.consumer.idle:
+                owner = self._validated.entries[block.path].owner
+                text = (
+                    f"{owner}: stepper '{block.kind}' leaves the scene's {table} out; give it context.system"
+                )
+                raise SceneError([self.scene.document.problem(block.path, text)])
 
     def _around(self, supports: Supports) -> dict[str, Any]:
         """The obstacles, loads and supports that pictures draw, as they are at the start."""

@@ -595,15 +595,6 @@ class MomentaBlock(Looks):
         return Momenta(context.stepper, context.recorder, self.every)
 
 
-def _refuse_lagrangian(observer: str, context: ObserverContext) -> None:
-    """Raise `EnergyError` for quantities computed from masses of nodes, which a Lagrangian does not have."""
-    if context.stepper.lagrangian is not None:
-        raise EnergyError(
-            f"{observer}: have no rule for a Lagrangian, whose masses are not those of nodes, got one; leave"
-            " the observer out"
-        )
-
-
 class TemperaturesBlock(Looks):
     """The kinetic temperature; with `configurational` also that of the forces.
 
@@ -616,7 +607,6 @@ class TemperaturesBlock(Looks):
     """Count the motion of the centre of mass; false leaves out it and its degrees of freedom."""
 
     def make(self, context: ObserverContext) -> Observer:
-        _refuse_lagrangian("temperatures", context)
         k = boltzmann(context.units)
         if self.configurational:
             _declare_configurational(context)
@@ -651,7 +641,6 @@ class PressureBlock(Looks):
     """Record the parts of the pressure, too: of motion, energies, constraints, friction and sharp cutoffs."""
 
     def make(self, context: ObserverContext) -> Observer:
-        _refuse_lagrangian("pressure", context)
         d, units = box_of(context.stepper.potential).shape[-1], context.units
         symbol, in_si, factor = units.reported(PRESSURE[d])
         for label in ("pressure", *(["stress"] if self.tensor else [])):

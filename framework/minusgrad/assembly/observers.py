@@ -33,6 +33,7 @@ from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
 from ..steppers.stepper import Stepper
+from ..steppers.systems.parts import ALL, CONSTRAINTS, FAR, LAGRANGIAN, MAGNETIC, MOVING, SUPPORTS, Consumer
 from ..steppers.total_force import total_gradient
 
 
@@ -55,6 +56,21 @@ def angular_momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.
     return np.array([ordered_sum(c) for c in np.cross(x, p).T])
 
 
+TOTAL_FORCE = Consumer(
+    "the total force",
+    ALL - {SUPPORTS, MOVING, MAGNETIC, LAGRANGIAN},
+    cure="leave it out, or the observer that needs this force",
+)
+"""That of energies, friction and constraints, which `Observer.total_gradient` gives."""
+NODES = {LAGRANGIAN: "leave the observer out, since the masses of a Lagrangian are not those of nodes"}
+CONFIGURATIONAL = Consumer(
+    "configurational",
+    ALL - {CONSTRAINTS, LAGRANGIAN, FAR},
+    cure="leave it out, the kinetic temperature counts them",
+)
+"""The temperature of forces, which has no rule for those of constraints."""
+
+
 class Observer:
     """Base class of observers: `observe` is called every so many steps, reads fields and records numbers.
 
@@ -68,7 +84,12 @@ class Observer:
     whose memory begins with the fields has a `begin_here`, too.
     """
 
+    consumer: Consumer = Consumer("an observer", ALL)
+    """The parts of a system that it understands; all, unless it says so."""
+
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
+        if stepper.has_system:
+            self.consumer.accept(stepper.system)
         self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)
 
     @cached_property
@@ -107,13 +128,7 @@ class Observer:
         Raises `EnergyError` where supports, a magnetic field or a Lagrangian act besides.
         """
         stepper = self.stepper
-        others = {"held nodes": stepper.holds.fields, "a magnetic field": stepper.magnetic}
-        for what, found in (others | {"a Lagrangian": stepper.lagrangian}).items():
-            if found:
-                raise EnergyError(
-                    f"the total force: has no rule for {what}, got some; leave them out, or the observer"
-                    " that needs it"
-                )
+        TOTAL_FORCE.accept(stepper.system)
         own = {position: self.potential.gradient(position, stepper.time)}
         return total_gradient(stepper, own)[position]
 
@@ -125,6 +140,8 @@ class Energies(Observer):
     """Records potential/TERM and total; of motions in time kinetic and drift, work, dissipated, heat and cell
     where there are any (a scheme that damps: damped in place of drift); of what is minimised the residual,
     its largest free force in scaled units."""
+
+    consumer = Consumer("energies", ALL)
 
     start: float = np.nan
     """The conserved energy at the first observation; NaN before it."""
@@ -176,6 +193,8 @@ class Temperatures(Observer):
                        force_squared and laplacian
     """
 
+    consumer = Consumer("temperatures", ALL - {LAGRANGIAN}, cures=NODES)
+
     def __init__(
         self,
         stepper: Stepper,
@@ -193,11 +212,8 @@ class Temperatures(Observer):
             )
         if not stepper.motions:
             raise EnergyError("nothing moves in time, so that it has no temperature")
-        if configurational and stepper.constraints:
-            raise EnergyError(
-                "configurational: has no rule for constraints, got some; leave it out, the kinetic"
-                " temperature counts them"
-            )
+        if configurational:
+            CONFIGURATIONAL.accept(stepper.system)
 
     def observe(self) -> None:
         kept = self.stepper.constraints
@@ -232,6 +248,8 @@ class Pressures(Observer):
     motions: the positions in the box; of a minimiser there is no kinetic part. factor: the run's unit of
     pressure in that of the series. Raises `EnergyError` where there is no box.
     """
+
+    consumer = Consumer("pressure", ALL - {LAGRANGIAN}, cures=NODES)
 
     def __init__(
         self,
@@ -269,6 +287,8 @@ def mean_pressure(stress: np.ndarray) -> float:
 class Momenta(Observer):
     """Records momentum and, for positions in 2 or 3 dimensions, angular_momentum."""
 
+    consumer = Consumer("momenta", ALL - {LAGRANGIAN}, cures=NODES)
+
     def observe(self) -> None:
         values: dict[str, float | np.ndarray] = {}
         for motion in self.stepper.motions:
@@ -284,6 +304,8 @@ class Momenta(Observer):
 class ForceErrors(Observer):
     """Records force_error/TERM of terms with far pairs: rms error over rms force, at a sample of nodes; and
     force_error_99/TERM, the relative error that 1 % of them exceed."""
+
+    consumer = Consumer("force_errors", ALL)
 
     def observe(self) -> None:
         step, time, potential = self.stepper.step, self.stepper.time, self.stepper.potential
@@ -302,6 +324,8 @@ class ConjugateMomenta(Observer):
 
     Of several coordinates momentum/COORDINATE, conjugate_momentum/COORDINATE.
     """
+
+    consumer = Consumer("momenta of a Lagrangian", ALL)
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int, by_node: bool = False):
         super().__init__(stepper, recorder, every)
@@ -337,6 +361,8 @@ class Reactions(Observer):
     where nothing is held.
     """
 
+    consumer = Consumer("reactions", ALL)
+
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         super().__init__(stepper, recorder, every)
         self.holds = stepper.holds
@@ -369,6 +395,8 @@ class ConstraintForces(Observer):
     The force on the nodes is -G^T lambda; of a field that is not the only one with constraints,
     `constraint_force/FIELD`. Raises `EnergyError` where there are no constraints.
     """
+
+    consumer = Consumer("constraints", ALL)
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         super().__init__(stepper, recorder, every)
@@ -420,6 +448,8 @@ class Frames(Observer):
     `grids`: the grid that a field lies on, by field; the others lie on the nodes. In a periodic box positions
     are moved into the box, unless `unwrapped`, and its edges are recorded with them.
     """
+
+    consumer = Consumer("frames", ALL)
 
     def __init__(
         self,

@@ -58,23 +58,32 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import Start
-from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
-from .pressure.barostat import Barostat
 from .pressure.cell import Cell
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from .systems.parts import (
+    ALL,
+    BAROSTAT,
+    CONSTRAINTS,
+    FAR,
+    FRICTION,
+    LAGRANGIAN,
+    MAGNETIC,
+    SUPPORTS,
+    TIME,
+    Consumer,
+)
 from .systems.system import System
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
-from .timed.heat_bath import Bath
 from .timed.motion_stepper import Memory, MotionStepper
 from .timed.single_moves import SingleMoves
 
@@ -84,6 +93,16 @@ APART = 1 << 40
 """Begins the numbers of substeps, whose heat baths draw numbers of their own."""
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
+
+SPLITTING = Consumer(
+    "a splitting scheme",
+    ALL - {LAGRANGIAN},
+    apart=[(CONSTRAINTS, MAGNETIC), (CONSTRAINTS, BAROSTAT), (BAROSTAT, SUPPORTS), (BAROSTAT, MAGNETIC)],
+    cure="leave one of them out",
+    cures={LAGRANGIAN: 'use kind = "variational"'},
+)
+ABOUT_A_MASS = Consumer("wisdom_holman", {FRICTION, FAR, TIME}, cure="use leapfrog or yoshida6")
+"""The parts of a system that splittings have moves for; and those about a dominant mass."""
 
 
 class Integrator(MotionStepper):
@@ -118,24 +137,22 @@ class Integrator(MotionStepper):
         tape: Tape | MoveTape | None = None,
         kepler: KeplerSplitting | None = None,
     ):
+        self.consumer = ABOUT_A_MASS if kepler else SPLITTING
         super().__init__(system)
-        potential, motions, holds, constraints = self.potential, self.motions, self.holds, self.constraints
+        potential, motions, constraints = self.potential, self.motions, self.constraints
         dissipation, magnetic, bath, barostat = self.dissipation, self.magnetic, system.bath, system.barostat
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
         if barostat:
-            _refuse_at_pressure(holds, magnetic)
             refuse_friction_between(dissipation, motions)
             scheme = scheme.at_pressure()
         _refuse_approximate_parts(scheme, magnetic, constraints)
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.kepler = kepler
         if kepler:
-            _refuse_about_a_mass(holds, bath, magnetic, barostat, constraints)
             _refuse_symmetric_drifts(scheme, kepler)
             scheme = scheme.about_a_mass()
         if constraints:
-            _refuse_with_constraints(barostat, magnetic)
             scheme = scheme.constrained()
         self.scheme, self.bath = scheme, bath
         self.forward = bath is not None or barostat is not None
@@ -603,21 +620,6 @@ def _refuse_approximate_parts(
             )
 
 
-def _refuse_about_a_mass(
-    holds: Holds,
-    bath: Bath | None,
-    magnetic: MagneticForce | None,
-    barostat: Barostat | None,
-    constraints: Constraints | None,
-) -> None:
-    """Raise `EnergyError` for what drifts along Kepler orbits have no rule for."""
-    held = holds.fields
-    named = {"held nodes": held, "a heat bath": bath, "a magnetic field": magnetic}
-    for what, given in (named | {"a box that moves": barostat, "constraints": constraints}).items():
-        if given:
-            raise EnergyError(f"wisdom_holman: has no rule for {what}, got some; use leapfrog or yoshida6")
-
-
 def _refuse_symmetric_drifts(scheme: Scheme, kepler: KeplerSplitting) -> None:
     """Raise `EnergyError` for a scheme that needs exact drifts, where a drift is symmetric only."""
     if not (kepler.exact_drifts or scheme.of_leapfrogs):
@@ -625,19 +627,3 @@ def _refuse_symmetric_drifts(scheme: Scheme, kepler: KeplerSplitting) -> None:
             "wisdom_holman: democratic heliocentric coordinates have no exact drifts, got a scheme that needs"
             ' them; use leapfrog, or coordinates = "jacobi"'
         )
-
-
-def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:
-    """Raise `EnergyError` for steps with moves that have no rule for constraints."""
-    for what, given in (("a box that moves", barostat), ("a magnetic field", magnetic)):
-        if given:
-            raise EnergyError(f"constraints: have no rule for {what}, got both; leave one of them out")
-
-
-def _refuse_at_pressure(holds: Holds, magnetic: MagneticForce | None) -> None:
-    """Raise `EnergyError` for supports and moves that fix places, which a moving box does not keep."""
-    for what, given in (("held nodes", holds.fields), ("a magnetic field", magnetic)):
-        if given:
-            raise EnergyError(
-                f"barostat: has no rule for {what}; leave them out, or use a stepper at constant volume"
-            )

@@ -17,6 +17,7 @@ from .magnetic.force import MagneticForce
 from .minimisers.unknowns import Outside
 from .moves import Friction, Moves
 from .schemes import Scheme
+from .systems.parts import Consumer
 from .systems.system import System
 from .tape import Tape
 
@@ -145,6 +146,8 @@ class Stepper:
 
     kind: str = ""
     """Its kind in a scene file."""
+    consumer: Consumer | None = None
+    """The parts of a system that it understands; a stepper declares them."""
     fixed: ClassVar[frozenset[str]] = frozenset()
     """Attributes that cannot be set after construction, because kernels were compiled for them."""
     optional: ClassVar[frozenset[str]] = frozenset()
@@ -161,6 +164,12 @@ class Stepper:
                 f"{type(self).__name__}: takes a System, got a {type(system).__name__}; give"
                 " context.system in a plugin, else System(potential, motions)"
             )
+        if self.consumer is None:
+            raise EnergyError(
+                f"{type(self).__name__}: does not say which parts of a system it understands; give the class"
+                ' a `consumer`, such as Consumer("name", {"supports"})'
+            )
+        self.consumer.accept(system)
         self._system = system.timed_by(self)
 
     def __repr__(self) -> str:
@@ -205,6 +214,11 @@ class Stepper:
         super().__setattr__(name, value)
 
     # The parts of its system
+
+    @property
+    def has_system(self) -> bool:
+        """False for the search of a fit, which moves parameters."""
+        return self._system is not None
 
     @property
     def system(self) -> System:

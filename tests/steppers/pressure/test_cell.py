@@ -283,9 +283,8 @@ REFUSED = {
     "barostat: has no shape 'round'; choose one of isotropic, orthorhombic, flexible": lambda: Barostat(
         1.0, 1.0, 1.0, shape="round"
     ),
-    "barostat: has no rule for held nodes; leave them out, or use a stepper at constant volume": lambda: (
-        stepper(holds=[Hold("one", "x", np.array([0]))])
-    ),
+    "a splitting scheme: has no rule for a box that moves together with held nodes, got 'barostat', 'one';"
+    " leave one of them out": lambda: stepper(holds=[Hold("one", "x", np.array([0]))]),
     "stepper 'Integrator': a run at constant pressure has no derivative; use leapfrog, at constant volume": (
         lambda: stepper().differentiable()
     ),

@@ -12,13 +12,16 @@ import numpy as np
 
 from ...energies.fields import ordered_sum
 from ...engine import storage
-from ...errors import EnergyError
 from ...potential.far_pairs.tree_kernels import refuse_kept_trees
 from ...steppers.stepper import Stepper
+from ...steppers.systems.parts import ALL, BAROSTAT, BATH, CONSTRAINTS, Consumer
 from ..derivation import derivation
 
 FIELDS = "fields/"
 STEPS_AGAIN = "steps that are taken again need the tree of each step's positions"
+
+MEGNO = Consumer("megno", ALL - {CONSTRAINTS, BATH, BAROSTAT}, cure="leave the observer out")
+"""The parts of a system whose runs have a tangent beside them."""
 
 
 class Variation:
@@ -33,8 +36,7 @@ class Variation:
         self.stepper = stepper
         refuse_kept_trees(stepper.potential.parts.values(), STEPS_AGAIN)
         one = stepper.differentiable()
-        if stepper.constraints is not None:
-            raise EnergyError("megno: has no rule for constraints, got some; leave the observer out")
+        MEGNO.accept(stepper.system)
         self._derivation = derivation(one)
         self._names = [field.name for field in stepper.moving]
         self._beside = self._derivation.tangents(self._names)

@@ -29,6 +29,16 @@ from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
 from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ...steppers.minimisers.soft_motions import soft_motions
+from ...steppers.systems.parts import (
+    CONSTRAINTS,
+    FRICTION,
+    MAGNETIC,
+    MOVING,
+    PERIODIC,
+    SUPPORTS,
+    TIME,
+    Consumer,
+)
 from ..backward import arguments
 from ..losses import Loss, ObservedStates
 from ..supports.support_derivatives import SupportDerivatives
@@ -37,6 +47,14 @@ from .singular_modes import refuse_singular
 
 STEP = 0
 """The step at which losses look at the equilibrium."""
+
+EQUILIBRIA = Consumer(
+    "derivatives of equilibria",
+    {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, TIME},
+    idle=dict.fromkeys((FRICTION, MAGNETIC), "at rest it has no force"),
+    cure="leave it out",
+)
+"""The parts of a system whose equilibria have sensitivities."""
 
 
 class Equilibrium:
@@ -76,6 +94,7 @@ class Equilibrium:
         self._pressed = {n: t for n, t in BorneForces(self.potential).rimmed.items() if n in self._names}
         self._held = {n: self.potential.fields[n].values.copy() for n in self._pressed}
         self.potential.hessian(self._names, search.t)  # refuses energies without one
+        EQUILIBRIA.accept(search.system)
 
     @property
     def writes(self) -> tuple[float, ...]:

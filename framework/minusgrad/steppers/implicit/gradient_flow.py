@@ -25,6 +25,7 @@ from ...solvers.row_selection import RowSelection
 from ...solvers.sparse_system import SparseSystem
 from ..stability.free_components import FreeComponents
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.parts import MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.time_stepper import TimeStepper
 from .flow_tape import FlowScheme, FlowStep, FlowTape
@@ -52,6 +53,7 @@ class GradientFlow(TimeStepper):
 
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
+    consumer = Consumer("gradient_flow", {SUPPORTS, MOVING, PERIODIC, TIME}, cure="leave it out")
     fixed = PARTS | {"capacities", "scheme"}
     watches = forward = True
 
@@ -66,7 +68,8 @@ class GradientFlow(TimeStepper):
         *,
         tape: FlowTape | None = None,
     ):
-        super().__init__(system.without_motions())
+        super().__init__(system)
+        self._system = self.system.without_motions()
         potential = self.potential
         refuse_time_steps(potential)
         if not capacities:

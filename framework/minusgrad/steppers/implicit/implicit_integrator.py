@@ -22,6 +22,7 @@ from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
 from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.parts import FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import MotionStepper
@@ -54,6 +55,12 @@ class ImplicitIntegrator(MotionStepper):
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
     optional = MotionStepper.optional | {"held"}
+    consumer = Consumer(
+        "an implicit scheme",
+        {SUPPORTS, MOVING, FRICTION, PERIODIC, TIME},
+        cure="use leapfrog",
+        cures={LAGRANGIAN: 'use kind = "variational"'},
+    )
     fixed = PARTS | {"scheme", "gradient", "inertia", "solver"}
 
     def __init__(
@@ -307,14 +314,9 @@ class ImplicitIntegrator(MotionStepper):
 
 def _refuse(system: System, scheme: ImplicitScheme, substeps: int) -> None:
     """Raise `EnergyError` for parts of a scene without a rule in implicit steps."""
-    potential, motions, magnetic = system.potential, system.motions, system.magnetic
+    potential, motions = system.potential, system.motions
     if not motions:
         raise EnergyError(f"{scheme.name}: has no motions; give at least one field with a velocity")
-    if magnetic:
-        raise EnergyError(
-            f"{scheme.name}: has no rule for a magnetic field, whose force has no potential, got one; use"
-            " leapfrog"
-        )
     if substeps < 1 or substeps & (substeps - 1):
         raise EnergyError(f"substeps: must be a power of 2, got {substeps}; use 1 to never divide a step")
     refuse_shared(motions)

@@ -41,6 +41,7 @@ class LoadSteps(Stepper):
 
     slow_on_devices = "each step copies the fields, for a search on the host"
 
+    consumer = Newton.consumer
     fixed = PARTS | {"search"}
 
     def __init__(

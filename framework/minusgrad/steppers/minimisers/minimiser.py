@@ -26,6 +26,18 @@ from ...potential.potential import Potential
 from ...potential.term_forces import largest_forces
 from ..holds import Holds
 from ..stepper import PARTS, Gradient, Stepper, refuse_unlike
+from ..systems.parts import (
+    CONSTRAINTS,
+    FAR,
+    FRICTION,
+    LAGRANGIAN,
+    MAGNETIC,
+    MOVING,
+    PERIODIC,
+    SUPPORTS,
+    TIME,
+    Consumer,
+)
 from ..systems.system import System
 from .cell_variables import variables
 from .constraint_manifold import ConstraintManifold, reached
@@ -64,6 +76,13 @@ class Minimiser(Stepper):
 
     kept: tuple[str, ...] = ()
     """The attributes that the method's next iteration reads, apart from the present point."""
+    consumer = Consumer(
+        "a minimiser",
+        {SUPPORTS, MOVING, CONSTRAINTS, PERIODIC, FAR, TIME},
+        idle=dict.fromkeys((FRICTION, MAGNETIC), "at rest it has no force"),
+        cure="leave it out",
+        cures={LAGRANGIAN: 'use kind = "variational"'},
+    )
     fixed = PARTS | {"objective", "coordinates", "gradient"}
 
     def __init__(
@@ -101,7 +120,8 @@ class Minimiser(Stepper):
         if not isinstance(given, System):
             self._unheld = Holds(given.fields)
             return given
-        super().__init__(given.without_motions())
+        super().__init__(given)
+        self._system = self.system.without_motions()
         return self.potential
 
     @property

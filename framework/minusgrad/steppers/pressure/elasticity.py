@@ -31,6 +31,7 @@ from ...errors import EnergyError
 from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ..stepper import Stepper
+from ..systems.parts import ALL, FRICTION, LAGRANGIAN, MAGNETIC, Consumer
 from .strained_crystal import crystal_of, table
 
 STRAINS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))}
@@ -87,7 +88,8 @@ def elastic_constants(
     relaxation does not converge.
     """
     if stepper is not None:
-        _refuse_beyond_energies(stepper)
+        ELASTIC.accept(stepper.system)
+        _refuse_held(stepper)
         constraints = constraints or stepper.constraints
     crystal = crystal_of(potential, t, positions, constraints)
     strains = [_strain(crystal.dimension, *pair) for pair in STRAINS[crystal.dimension]]
@@ -101,16 +103,22 @@ def elastic_constants(
     return Elasticity(stress, unrelaxed, relaxed, crystal.largest_force)
 
 
-def _refuse_beyond_energies(stepper: Stepper) -> None:
-    """Raise `EnergyError` for a system whose elastic constants are not those of its energies alone."""
+ELASTIC = Consumer(
+    "elastic constants",
+    ALL - {LAGRANGIAN},
+    idle=dict.fromkeys((FRICTION, MAGNETIC), "at rest it has no force"),
+    cure="leave it out (the observer `pressure` with tensor = true has the stress)",
+)
+"""The parts of a system whose elastic constants are those of energies and constraints."""
+
+
+def _refuse_held(stepper: Stepper) -> None:
+    """Raise `EnergyError` for several held nodes, which a relaxation of all atoms would move."""
     at_places = stepper.holds.held.get(POSITIONS)
-    held = len(np.unique(at_places.all[0])) if at_places else 0
-    found = f"{held} held nodes" if held > 1 else ""
-    found = "a Lagrangian" if stepper.lagrangian is not None else found
-    if found:
+    if at_places and (held := len(np.unique(at_places.all[0]))) > 1:
         raise EnergyError(
-            f"elastic constants: have no rule for {found}, got a relaxation of all atoms by U alone; leave"
-            " them out (the observer `pressure` with tensor = true has the stress)"
+            f"elastic constants: have no rule for {held} held nodes, got a relaxation of all atoms; hold one"
+            " at most (the observer `pressure` with tensor = true has the stress)"
         )
 
 

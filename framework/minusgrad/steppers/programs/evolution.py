@@ -24,6 +24,7 @@ from ...potential.non_finite import non_finite_field
 from ...potential.verified_ranges import ProvenRanges
 from ...scene.units import parse_unit
 from ..stepper import PARTS, refuse_unlike
+from ..systems.parts import FAR, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.time_stepper import TimeStepper
 from .serial_steps import SerialSteps
@@ -42,6 +43,9 @@ class Evolution(TimeStepper):
     `EnergyError` for an update of an output, and for fields of another shape or dimension.
     """
 
+    consumer = Consumer(
+        "evolution", {SUPPORTS, MOVING, PERIODIC, FAR, TIME}, cure="write it as maps and slopes"
+    )
     fixed = PARTS | {"updates"}
 
     def __init__(
@@ -53,7 +57,8 @@ class Evolution(TimeStepper):
         *,
         tape: StateTape | None = None,
     ):
-        super().__init__(system.without_motions())
+        super().__init__(system)
+        self._system = self.system.without_motions()
         potential = self.potential
         potential.refuse_exits()
         self.updates = dict(updates)

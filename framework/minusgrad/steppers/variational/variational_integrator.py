@@ -30,6 +30,18 @@ from ..constrained.start import Start
 from ..implicit.moving_components import MovingComponents
 from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.parts import (
+    CONSTRAINTS,
+    FAR,
+    FRICTION,
+    LAGRANGIAN,
+    MAGNETIC,
+    MOVING,
+    PERIODIC,
+    SUPPORTS,
+    TIME,
+    Consumer,
+)
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import Memory, MotionStepper
@@ -66,6 +78,12 @@ class VariationalIntegrator(MotionStepper):
 
     slow_on_devices = "each step copies the fields, for linear systems on the host"
 
+    consumer = Consumer(
+        "variational",
+        {SUPPORTS, MOVING, FRICTION, CONSTRAINTS, LAGRANGIAN, PERIODIC, FAR, TIME},
+        cure="leave it out",
+        cures={MAGNETIC: "add q v A(x), the term of a charge in L, to the Lagrangian"},
+    )
     fixed = PARTS | {"order", "gradient"}
     conserves = True
 
@@ -460,11 +478,6 @@ def _refuse(system: System, order: int, substeps: int) -> None:
         raise EnergyError(f"{KIND}: has no Lagrangian, got energies alone; add a [[lagrangian]] block")
     if order not in GALERKIN:
         raise EnergyError(f"order: must be {' or '.join(map(str, GALERKIN))}, got {order}; correct it")
-    if system.magnetic:
-        raise EnergyError(
-            f"{KIND}: has no rule for a [[magnetic]] block; add q v A(x), the term of a charge in L, to the"
-            " Lagrangian"
-        )
     if substeps < 1 or substeps & (substeps - 1):
         raise EnergyError(f"substeps: must be a power of 2, got {substeps}; use 1 to never divide a step")
     refuse_shared(motions)

@@ -219,5 +219,5 @@ def test_holds_are_refused():
     with pytest.raises(EnergyError) as caught:
         Integrator(System(one.potential, MOTIONS, holds=holds), SCHEMES["leapfrog"], 0.1, kepler=one.kepler)
     assert (
-        str(caught.value) == "wisdom_holman: has no rule for held nodes, got some; use leapfrog or yoshida6"
+        str(caught.value) == "wisdom_holman: has no rule for held nodes, got 'wall'; use leapfrog or yoshida6"
     )

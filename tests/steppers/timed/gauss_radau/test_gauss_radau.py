@@ -286,7 +286,9 @@ def test_holds_are_refused():
     holds = Holds(one.potential.fields, [Hold("wall", "x", np.array([0]))], MOTIONS)
     with pytest.raises(EnergyError) as caught:
         GaussRadau(System(one.potential, MOTIONS, holds=holds), 0.1)
-    assert str(caught.value) == "gauss_radau: has no rule for held nodes, got some; use leapfrog or yoshida6"
+    assert (
+        str(caught.value) == "gauss_radau: has no rule for held nodes, got 'wall'; use leapfrog or yoshida6"
+    )
 
 
 def test_bodies_that_meet_are_named():

@@ -23,10 +23,11 @@ from ....potential.velocity_terms import refuse_velocities
 from ...implicit.moving_components import MovingComponents
 from ...moves import refuse_idle
 from ...stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ...systems.parts import FAR, FRICTION, PERIODIC, TIME, Consumer
 from ...systems.system import System
 from ..motion_stepper import Memory, MotionStepper
 from .close_pairs import ClosePairs
-from .radau_cases import may_move, refuse_unknown
+from .radau_cases import may_move, refuse_unfit
 from .radau_code import LEAST, TOO_SHORT, RadauCode
 from .radau_launches import RadauLaunches
 from .radau_tape import RadauTape, Substep
@@ -53,6 +54,7 @@ class GaussRadau(MotionStepper):
 
     slow_on_devices = "each substep copies numbers, for a choice of its length on the host"
 
+    consumer = Consumer("gauss_radau", {FRICTION, PERIODIC, FAR, TIME}, cure="use leapfrog or yoshida6")
     fixed = PARTS | {"gradient", "inertia"}
     conserves = True
 
@@ -66,7 +68,7 @@ class GaussRadau(MotionStepper):
         tape: RadauTape | None = None,
     ):
         super().__init__(system)
-        refuse_unknown(system)
+        refuse_unfit(system)
         self.tolerance, self.tape = tolerance, tape
         potential, motions, dissipation = self.potential, self.motions, self.dissipation
         self._start_clock(dt, t0)

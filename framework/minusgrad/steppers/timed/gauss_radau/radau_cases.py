@@ -10,8 +10,8 @@ from .close_pairs import MOST
 from .translations import is_invariant
 
 
-def refuse_unknown(system: System) -> None:
-    """Raise `EnergyError` for what these steps have no rule for."""
+def refuse_unfit(system: System) -> None:
+    """Raise `EnergyError` for a system without motions, and in single precision."""
     precision = system.fields.precision
     if not system.motions:
         raise EnergyError("gauss_radau: has no motions; give at least one field with a velocity")
@@ -20,10 +20,6 @@ def refuse_unknown(system: System) -> None:
             f"gauss_radau: needs double precision, got {precision}; use [runtime]"
             ' precision = "f64", or leapfrog'
         )
-    found = {"held nodes": system.holds.fields, "a magnetic field": system.magnetic}
-    for what, given in (found | {"constraints": system.constraints}).items():
-        if given:
-            raise EnergyError(f"gauss_radau: has no rule for {what}, got some; use leapfrog or yoshida6")
 
 
 def may_move(potential: Potential, dissipation: Potential | None, motions: Sequence[Motion]) -> bool:
