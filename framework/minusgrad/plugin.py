@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from .assembly.core_plugin import AdamBlock
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
-    from .elements.linked_pairs import LinkedPairs
     from .elements.node_numbers import node_numbers
+    from .elements.periodic.linked_pairs import LinkedPairs
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
     from .energies.lagrangian import lagrangian
     from .energies.local_energy import TermElements, local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
-    from .energies.near_zero import length, log1p, log1p_ratio
     from .energies.pairs.cutoff import Cutoff
     from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep, Velocity
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
+    from .energies.written.near_zero import length, log1p, log1p_ratio
     from .engine import memory, random
     from .engine.special_functions import erf, erfc
     from .errors import (
@@ -88,10 +88,10 @@ _HOMES = {
     "assembly.core_plugin": "AdamBlock",
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
-    "elements.linked_pairs": "LinkedPairs",
+    "elements.periodic.linked_pairs": "LinkedPairs",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
-    "energies.near_zero": "length log1p log1p_ratio",
+    "energies.written.near_zero": "length log1p log1p_ratio",
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.lagrangian": "lagrangian",

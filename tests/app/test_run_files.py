@@ -26,8 +26,9 @@ from minusgrad.app.compare import compare
 from minusgrad.app.info import info
 from minusgrad.app.verify import verify
 from minusgrad.errors import RunFailedError
-from minusgrad.files import checkpoint, compaction, durable, series_names, trajectory
+from minusgrad.files import checkpoint, compaction, durable, trajectory
 from minusgrad.files.checkpoint import Snapshot
+from minusgrad.files.frames import series_names
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from tests.support import long_runs as joined

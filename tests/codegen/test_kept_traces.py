@@ -27,7 +27,7 @@ from minusgrad.engine import storage
 from minusgrad.errors import RangeError
 from minusgrad.potential.potential import Potential as Sum
 from minusgrad.symbolic import differentiation
-from minusgrad.symbolic.captured_values import captured_values
+from minusgrad.symbolic.sources.captured_values import captured_values
 from minusgrad_elastic import springs
 from tests.support.instances import CANONICAL, MAPS
 from tests.support.tiers import sampled

@@ -17,6 +17,7 @@ from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
+from minusgrad.steppers.systems.system import System
 
 MASS, G = 0.1, 9.81
 SPAN, LENGTH = 2.0, 2.6
@@ -66,14 +67,10 @@ def chain(
     if free is None:
         free = np.ones((rods + 1, 2), bool)
         free[[0, -1]] = False
-    return kind(
-        Potential(fields, energies),
-        [Unknown("x")],
-        tolerances or Tolerances(force=FORCE[precision]),
-        constraints=Constraints(fields, [kept], {"rod"} if projected else frozenset()),
-        free={"x": free},
-        **options,
-    )
+    bound = Constraints(fields, [kept], {"rod"} if projected else frozenset())
+    system = System(Potential(fields, energies), constraints=bound)
+    enough = tolerances or Tolerances(force=FORCE[precision])
+    return kind(system, [Unknown("x")], enough, free={"x": free}, **options)
 
 
 def on_paper(

@@ -38,6 +38,7 @@ from .arrays.unread_fields import MISTAKEN, refuse_unread
 from .blocks import html_tables
 from .blocks.term_block import bodies_named
 from .building.error_places import ErrorPlaces
+from .building.jump_remarks import jump_remark
 from .building.recording import grids_of_fields, recorder
 from .building.start import Start
 from .building.supports import Supports
@@ -47,7 +48,6 @@ from .building.terms import SceneTerms
 from .contexts import ObserverContext, StateContext, StepperContext
 from .initial.initial_values import InitialValues
 from .installed_plugins import OURS, Plugin
-from .jump_remarks import jump_remark
 from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..elements.linked_pairs import LinkedPairs
+from ..elements.periodic.linked_pairs import LinkedPairs
 from ..energies.fields import Fields, Motion, State
 from ..energies.term import Term
 from ..errors import UserError, printable

@@ -34,7 +34,7 @@ from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
 from ..steppers.stepper import Stepper
 from ..steppers.systems.parts import ALL, CONSTRAINTS, FAR, LAGRANGIAN, MAGNETIC, MOVING, SUPPORTS, Consumer
-from ..steppers.total_force import total_gradient
+from ..steppers.systems.total_force import total_gradient
 
 
 def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:

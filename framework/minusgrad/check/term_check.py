@@ -44,8 +44,9 @@ from ..lint.kernel_remarks import in_words
 from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
 from ..potential.staged.staged_term import StagedTerm
-from .box_images import images
 from .decisions import Switches
+from .invariances.box_images import images
+from .invariances.symmetries import Symmetries
 from .map_probe import EDGE, cut_off, pieces, probed
 from .questions import (
     INFINITE,
@@ -60,7 +61,6 @@ from .questions import (
 )
 from .random_states import random_state_near
 from .stage_check import stages
-from .symmetries import Symmetries
 from .term_kinks import kinks
 from .term_subject import (
     MOST_PLAIN,

@@ -19,9 +19,9 @@ from ..energies.local_map import LocalMap
 from ..energies.roles import Linear, Role
 from ..energies.term import Term
 from ..errors import EnergyError
-from ..symbolic.captured_values import captured_values
 from ..symbolic.operation import Operation
 from ..symbolic.operations import OPERATIONS
+from ..symbolic.sources.captured_values import captured_values
 from .tracing import Trace, of_term
 
 MOST_NODES = 200_000

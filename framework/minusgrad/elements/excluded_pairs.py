@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .linked_pairs import LinkedPairs, oriented
+from .periodic.linked_pairs import LinkedPairs, oriented
 from .periodic_box import PeriodicBox
 
 

@@ -26,8 +26,8 @@ import numpy as np
 from ..engine import storage
 from ..errors import EnergyError
 from .displacements import Displacements
+from .periodic.position_rounding import PositionRounding
 from .periodic_box import PeriodicBox
-from .position_rounding import PositionRounding
 from .unlisted_pairs import Moved
 
 POSITIONS, BOX = "x", "box"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..elements.element_kind import Over
-from ..elements.tuple_images import CHAIN, Follow
+from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from .declaration import declared, known_symmetries
 from .local_energy import LocalEnergy, followed

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from ..elements.element_kind import Over
-from ..elements.tuple_images import CHAIN, Follow
+from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
-from ..symbolic.snapshots import snapshot
+from ..symbolic.sources.snapshots import snapshot
 from .declaration import declared, identifier, known_symmetries
 from .local_energy import LocalEnergy, followed
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity

@@ -24,12 +24,12 @@ from typing import Any, Self
 import numpy as np
 
 from ..elements.element_kind import ElementKind, Over, kind_of
-from ..elements.tuple_images import CHAIN, Follow, declared_images
+from ..elements.periodic.tuple_images import CHAIN, Follow, declared_images
 from ..errors import EnergyError
 from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
-from ..symbolic.snapshots import snapshot
+from ..symbolic.sources.snapshots import snapshot
 from .declaration import declared, declared_edges, known_symmetries
 from .fields import Hold
 from .pairs.cutoff import Cutoff
@@ -79,7 +79,7 @@ class LocalEnergy(Declaration):
     computed from others. `symmetries`: those that it is declared to have. Over cells: `edges`, one of EDGES
     for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
     known once it is bound to a grid. Over listed tuples: how `images` follow in a periodic box
-    (`elements.tuple_images`). Once it is bound to fields with a box or within a cutoff: `positions`,
+    (`elements.periodic.tuple_images`). Once it is bound to fields with a box or within a cutoff: `positions`,
     the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
     the shapes that pictures draw, from values of parameters. `beyond_cutoff`: it stands for the pairs beyond
     the cutoffs of other energies, at uniform density. derive: gives data

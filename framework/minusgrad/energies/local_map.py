@@ -26,11 +26,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ..elements.element_kind import Over
-from ..elements.tuple_images import CHAIN, Follow
+from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
-from ..symbolic.snapshots import snapshot
+from ..symbolic.sources.snapshots import snapshot
 from .declaration import MAP_KEYS, declared, declared_edges, identifier, refuse_block_keys
 from .local_energy import LocalEnergy, followed
 from .roles import Linear, Node, Parameter, Role, Shape, Table

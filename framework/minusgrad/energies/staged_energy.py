@@ -44,8 +44,8 @@ import numpy as np
 from ..errors import EnergyError, TraceError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
-from ..symbolic.function_sources import names_read
-from ..symbolic.snapshots import compiled_function
+from ..symbolic.sources.function_sources import names_read
+from ..symbolic.sources.snapshots import compiled_function
 from .declaration import identifier, known_symmetries, refuse_block_keys
 from .roles import Datum, Node, Parameter, Role, Shape, Time, listed_roles
 from .stage_order import Schedule

@@ -70,7 +70,7 @@ class Term:
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arrays of parameters' values, and of data in blocks, for all potentials that have this term."""
     rule: Any = None
-    """How the images of its listed tuples follow in a periodic box (`elements.tuple_images`)."""
+    """How the images of its listed tuples follow in a periodic box (`elements.periodic.tuple_images`)."""
     remark: str = ""
     """A sentence about images of its tuples that are a matter of choice; "" if there are none."""
     writes: int = 0

@@ -20,8 +20,8 @@ from ..energies.local_map import LocalMap
 from ..energies.roles import Datum, Node, Parameter, Table, Time
 from ..energies.term import Term
 from ..engine import runtime, storage
-from ..symbolic.captured_values import captured_values
-from ..symbolic.snapshots import origin
+from ..symbolic.sources.captured_values import captured_values
+from ..symbolic.sources.snapshots import origin
 
 Gradients = dict[str, np.ndarray]
 STEP = 1e-3

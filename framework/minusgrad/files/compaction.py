@@ -14,7 +14,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from . import durable, h5md, trajectory, upright_frames
+from . import durable, h5md, trajectory
+from .frames import upright_frames
 from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
 from .trajectory import Column, Span

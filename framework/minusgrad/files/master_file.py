@@ -23,7 +23,8 @@ import h5py
 import numpy as np
 
 from ..errors import RunFailedError
-from . import durable, h5md, trajectory, upright_frames, vtkhdf
+from . import durable, h5md, trajectory, vtkhdf
+from .frames import upright_frames
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .virtual_datasets import Source, in_space, stacked
 

@@ -20,7 +20,8 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
-from . import durable, h5md, hdf5_trust, upright_frames
+from . import durable, h5md, hdf5_trust
+from .frames import upright_frames
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out

@@ -16,7 +16,7 @@ import numpy as np
 from ..engine import runtime
 from ..lint.kernel_remarks import Remark, begin_of, called
 from ..lint.stack_depth import names
-from ..symbolic.function_sources import parsed
+from ..symbolic.sources.function_sources import parsed
 from .recorded_launches import RecordedLaunch
 
 LITERAL = "the constant {} is of single precision (default_fp), and loses digits; write ti.f64({})"

@@ -18,9 +18,9 @@ from typing import Any
 
 from ..engine import runtime
 from ..errors import TraceError
-from ..symbolic.function_sources import parsed
 from ..symbolic.operations import OPERATIONS
 from ..symbolic.rewriting import resolved
+from ..symbolic.sources.function_sources import parsed
 from .stack_depth import blocks, is_loop, stands_alone, stored_again
 
 # fmt: off

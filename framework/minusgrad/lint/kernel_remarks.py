@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 
 from ..engine import runtime
 from ..errors import TraceError
-from ..symbolic.function_sources import parsed
 from ..symbolic.rewriting import resolved
+from ..symbolic.sources.function_sources import parsed
 from .index_overlap import distinguished, spelt_out
 from .inner_loops import of_last_turns
 from .stack_depth import base, how_often, is_loop, names, outermost, pushed, runs, stored

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..engine import runtime
 from ..errors import EnergyError
-from ..symbolic.function_sources import parsed
+from ..symbolic.sources.function_sources import parsed
 from .index_overlap import distinguished, may_meet, spelt_out
 from .kernel_remarks import in_words, readings
 from .stack_depth import base, how_often, outermost, pushed, runs, stored

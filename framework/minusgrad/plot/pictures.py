@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError, unknown
-from ..files import checkpoint, durable, h5md, series_names, trajectory
+from ..files import checkpoint, durable, h5md, trajectory
+from ..files.frames import series_names
 from ..files.run_folder import RunDir
 from . import clouds, grids, layers, meshes, orbits, picture_files, style, views
 from .bodies import clusters, few_bodies

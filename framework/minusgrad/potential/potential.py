@@ -27,7 +27,6 @@ from ..energies.term import Term
 from ..engine import runtime, storage
 from ..errors import EnergyError
 from .far_pairs.tree_kernels import TreeKernels
-from .followed_images import FollowedImages
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
@@ -38,6 +37,7 @@ from .requests.term_request import owner
 from .slope import Slope
 from .staged.staged_term import StagedTerm
 from .term_kernels import MapKernels, TermKernels
+from .watches.followed_images import FollowedImages
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -21,8 +21,8 @@ from ..engine import runtime, storage
 from ..engine.column_sums import ColumnSums
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
-from .hidden_inputs import HiddenInputs
-from .verified_ranges import VerifiedRanges
+from .watches.hidden_inputs import HiddenInputs
+from .watches.verified_ranges import VerifiedRanges
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """The two kinds of energy buffers."""

@@ -5,5 +5,5 @@ assembled as the file of a scene is, so that both give the same bits. It is step
 written as TOML, and read again.
 
 Enters: arrays, energies, tables or a scene. Leaves: run folders, and scenes with their arrays. May import:
-`errors`, `scene`, `files`, `energies`, `steppers`, `assembly`, `app`.
+`errors`, `scene`, `files`, `energies`, `potential`, `steppers`, `assembly`, `app`.
 """

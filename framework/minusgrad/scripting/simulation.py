@@ -24,7 +24,7 @@ from ..assembly.validation import ValidatedScene, validate
 from ..energies.fields import POSITIONS
 from ..errors import UserError, unknown
 from ..files.checkpoint import Snapshot
-from ..potential.followed_images import other_images
+from ..potential.watches.followed_images import other_images
 from ..scene import document
 from ..steppers.timed.time_stepper import TimeStepper
 from . import energies_at_hand, scene_text

@@ -51,7 +51,7 @@ from ..errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepEr
 from ..potential.constraints.constraints import Constraints
 from ..potential.fused_code import FusedCode
 from ..potential.velocity_terms import refuse_velocities
-from ..potential.verified_ranges import ProvenRanges
+from ..potential.watches.verified_ranges import ProvenRanges
 from .constrained.choice import projections
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove

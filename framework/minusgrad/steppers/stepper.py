@@ -136,8 +136,9 @@ class Gradient(Mapping[str, Any]):
 class Stepper:
     """Moves the fields of a potential, in place.
 
-    `system` is all that moves and acts. `step` is the number of steps taken. `gradient` holds dU/d(field) at
-    the present fields, by field, held components included.
+    system: all that moves and acts. `step` is the number of steps taken. `gradient` holds dU/d(field) at the
+    present fields, by field, held components included. Raises `EnergyError` for a part of the system that its
+    `consumer` has no rule for.
 
     A stepper that keeps numbers computed at the present fields `watches` the `inputs` of a step, calls
     `update` before it uses these numbers, and `mark` after it computed them: then everything that was written

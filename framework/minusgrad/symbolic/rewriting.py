@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
-from .function_sources import parsed
-from .snapshots import OWN_FUNCTIONS, Attributes, Bound, origin, snapshot
+from .sources.function_sources import parsed
+from .sources.snapshots import OWN_FUNCTIONS, Attributes, Bound, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
 REFUSED = {

@@ -20,7 +20,7 @@ from ..app.runs import Overrides, Plugins, built_or_given
 from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..errors import NonFiniteError, PluginFailedError, TensorError
-from ..potential.followed_images import other_images
+from ..potential.watches.followed_images import other_images
 from ..scene.document import SceneSource
 from ..steppers.integrator import Integrator
 from . import tensors as guests

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md, series_names, trajectory
+from ..files import h5md, trajectory
+from ..files.frames import series_names
 from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
 from ..plot.movies import subjects
 from ..plot.movies.subject import Extent, Sample, numbers

@@ -20,7 +20,7 @@ from ...engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
 from ...errors import EnergyError
 from ...potential.fused_code import FusedSweep
 from ...potential.potential import Potential
-from ...potential.verified_ranges import ProvenRanges
+from ...potential.watches.verified_ranges import ProvenRanges
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.serial_steps import SerialSteps
 from ...steppers.programs.state_exchange import StateExchange

@@ -12,7 +12,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from ...files import checkpoint, durable, h5md, master_file, trajectory, upright_frames
+from ...files import checkpoint, durable, h5md, master_file, trajectory
+from ...files.frames import upright_frames
 from ...files.h5md import CONNECTIVITY, Raster
 from ...files.hdf5_layout import laid_out
 from ...files.run_folder import RunDir

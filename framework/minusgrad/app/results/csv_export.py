@@ -18,7 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from ...errors import UserError
-from ...files import h5md, series_names, trajectory
+from ...files import h5md, trajectory
+from ...files.frames import series_names
 from ...files.h5md import OBSERVABLES
 from ...files.run_folder import RunDir
 from ...files.trajectory import Series

@@ -8,7 +8,8 @@ from pathlib import Path
 from ...assembly.blocks.html_tables import table
 from ...engine import memory
 from ...errors import MinusgradError
-from ...files import series_names, trajectory
+from ...files import trajectory
+from ...files.frames import series_names
 from ...files.h5md import OBSERVABLES
 from ...scene.units import pretty
 from ..info import info

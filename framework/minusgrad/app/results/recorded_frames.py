@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import CheckpointError, UserError
-from ...files import checkpoint, h5md, series_names, trajectory
+from ...files import checkpoint, h5md, trajectory
+from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from ...plot import views
 from ...plot.movies.reel import Reel

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import RunFolderError, UserError
-from ...files import h5md, series_names, trajectory
+from ...files import h5md, trajectory
+from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from ...scene import units
 

@@ -5,8 +5,8 @@ exclude = "exclusions"           a list of the state
 exclude = [[0, 1], [2, 5]]       rows
 scale = { pairs_14 = 0.5 }       lists of the state, with a factor each
 
-In a periodic box they are pairs of images (`elements.linked_pairs`): all that bonds reach. Those of a list,
-or of rows, that bonds do not join are the nearest images, or those that the state gives its list.
+In a periodic box they are pairs of images (`elements.periodic.linked_pairs`): all that bonds reach. Those of
+a list, or of rows, that bonds do not join are the nearest images, or those that the state gives its list.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...elements.linked_pairs import PAIR, LinkedPairs, along_bonds, linked
 from ...elements.node_tuples import NodeTuples
-from ...elements.tuple_images import TupleImages
+from ...elements.periodic.linked_pairs import PAIR, LinkedPairs, along_bonds, linked
+from ...elements.periodic.tuple_images import TupleImages
 from ...energies.fields import POSITIONS, State
 from ...energies.pairs.periodic_images import given_images
 from ...errors import EnergyError, unknown

@@ -19,7 +19,7 @@ from ...elements.periodic_box import PeriodicBox
 from ...energies.fields import BOX, POSITIONS, State
 from ...engine import memory
 from ...errors import EnergyError, UserError
-from ...potential.followed_images import other_images
+from ...potential.watches.followed_images import other_images
 from ...scene.ensemble_table import VaryTable
 from ...steppers.timed.inertias import refuse_massless
 from ..built_scene import BuiltScene

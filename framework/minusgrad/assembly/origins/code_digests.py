@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...symbolic.snapshots import compiled_function
+from ...symbolic.sources.snapshots import compiled_function
 from .plugin_sources import code_alone
 
 _BY_NAME = {

@@ -4,7 +4,7 @@ import inspect
 import textwrap
 from typing import Any
 
-from ...symbolic.snapshots import compiled_function
+from ...symbolic.sources.snapshots import compiled_function
 
 TEXT = "__minusgrad_text__"
 """The attribute of a module at hand with the text of its energy."""

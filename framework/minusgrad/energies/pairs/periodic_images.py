@@ -2,8 +2,8 @@
 
     x_k  ->  x_k + image_k . box
 
-The images of listed tuples follow from node to node (`elements.tuple_images`) at the start, and stay, because
-positions are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
+The images of listed tuples follow from node to node (`elements.periodic.tuple_images`) at the start, and
+stay, because positions are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ import numpy as np
 
 from ...elements.elements import Elements
 from ...elements.excluded_pairs import Excluded
-from ...elements.linked_pairs import LinkedPairs
 from ...elements.list_reference import refuse_unlistable
 from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
 from ...elements.neighbours.pair_list import PairChoice, PairList
 from ...elements.neighbours.pair_tuples import PairTuples, require_nodes
 from ...elements.neighbours.triple_list import TripleList
+from ...elements.periodic.linked_pairs import LinkedPairs
+from ...elements.periodic.tuple_images import FIRST, TupleImages, declared_images, parents_of
 from ...elements.trees.near_pairs import NearPairs, TreeChoice
-from ...elements.tuple_images import FIRST, TupleImages, declared_images, parents_of
 from ...engine import runtime
 from ...errors import EnergyError
 from ..fields import POSITIONS, Field, Fields

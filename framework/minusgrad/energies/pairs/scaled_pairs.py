@@ -5,7 +5,7 @@ They are terms of their own over lists of two nodes, and share the parameters of
 
 from dataclasses import replace
 
-from ...elements.linked_pairs import LinkedPairs
+from ...elements.periodic.linked_pairs import LinkedPairs
 from ...errors import EnergyError
 from ..fields import Fields
 from ..local_map import LocalMap

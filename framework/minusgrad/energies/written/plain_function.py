@@ -16,7 +16,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ...errors import EnergyError
-from ...symbolic.snapshots import compiled_function
+from ...symbolic.sources.snapshots import compiled_function
 from .function import written
 
 SEVERAL = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)

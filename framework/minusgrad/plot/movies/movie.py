@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import UserError
-from ...files import durable, series_names, trajectory
+from ...files import durable, trajectory
+from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from .. import picture_files, pictures, style
 from . import film_files, subjects

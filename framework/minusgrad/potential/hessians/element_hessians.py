@@ -20,8 +20,8 @@ from ...engine import lane_blocks as blocks
 from ...engine import memory, storage
 from ...engine.kernels import BoundKernel
 from ...errors import EnergyError
-from ..hidden_inputs import HiddenInputs
-from ..verified_ranges import VerifiedRanges
+from ..watches.hidden_inputs import HiddenInputs
+from ..watches.verified_ranges import VerifiedRanges
 
 MOST = 2**31 - 1
 """Numbers in one array: kernels count in 32 bits."""

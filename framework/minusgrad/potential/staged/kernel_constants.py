@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from ...engine import runtime
 from ...errors import EnergyError
-from ...symbolic.captured_values import captured_values
-from ...symbolic.snapshots import compiled_function
+from ...symbolic.sources.captured_values import captured_values
+from ...symbolic.sources.snapshots import compiled_function
 
 _compiled: WeakKeyDictionary[Any, dict[tuple[int, str], Hashable]] = WeakKeyDictionary()
 """By the function of a kernel: its constants at the first launch of each pass, in each run of the engine."""

@@ -20,12 +20,12 @@ from ...energies.written.function import written
 from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
 from ...potential.sample_potential import instance
-from ...symbolic.captured_values import kept_by_values
 from ...symbolic.differentiation import gradient
 from ...symbolic.graph import reachable
 from ...symbolic.operations import TRUTHS
 from ...symbolic.plain_python import evaluator
 from ...symbolic.scalar import Scalar
+from ...symbolic.sources.captured_values import kept_by_values
 from ...symbolic.ties import settled
 
 ALONG = f"{OWN}a"

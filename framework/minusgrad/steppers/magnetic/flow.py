@@ -18,7 +18,7 @@ import numpy as np
 from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import CHARGE, OWN, MagneticField
 from ...energies.roles import Datum, Node, Role, Time
-from ...symbolic.captured_values import kept_by_values
+from ...symbolic.sources.captured_values import kept_by_values
 from .curl import field_function, written
 
 PLACE, SPEED, TO_PLACE, TO_SPEED = (f"{OWN}{letter}" for letter in ("x", "v", "xi", "eta"))

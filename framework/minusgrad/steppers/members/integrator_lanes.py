@@ -20,7 +20,7 @@ from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError, MiscompiledError
 from ...potential.fused_code import FusedCode
 from ...potential.potential import Potential
-from ...potential.verified_ranges import ranges_closed
+from ...potential.watches.verified_ranges import ranges_closed
 from ..integrator import Integrator
 
 FORCES = "stepper/gradient/"

@@ -21,7 +21,7 @@ from ...engine.kernels import BoundKernel, Code, copied
 from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
-from ...potential.verified_ranges import ProvenRanges
+from ...potential.watches.verified_ranges import ProvenRanges
 from ...scene.units import parse_unit
 from ..stepper import PARTS, refuse_unlike
 from ..systems.parts import FAR, MOVING, PERIODIC, SUPPORTS, TIME, Consumer

@@ -12,7 +12,7 @@ import numpy as np
 from ....engine import storage
 from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache
 from ....errors import NonFiniteError, UnsolvedStepError
-from ....potential.verified_ranges import ProvenRanges
+from ....potential.watches.verified_ranges import ProvenRanges
 from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_tape import Substep

@@ -17,7 +17,7 @@ from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, zero
 from ....errors import NonFiniteError
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
-from ....potential.verified_ranges import ProvenRanges
+from ....potential.watches.verified_ranges import ProvenRanges
 from ....steppers.timed.gauss_radau.gauss_radau import MEMORY, GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_code import RadauCode

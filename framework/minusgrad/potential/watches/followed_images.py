@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.periodic_box import PeriodicBox
-from ..energies.fields import BOX, POSITIONS, Fields
-from ..energies.local_energy import IMAGES
-from ..energies.term import Term
-from ..engine import storage
+from ...elements.periodic_box import PeriodicBox
+from ...energies.fields import BOX, POSITIONS, Fields
+from ...energies.local_energy import IMAGES
+from ...energies.term import Term
+from ...engine import storage
 
 
 class FollowedImages:

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.roles import Time
-from ..energies.term import Term
-from ..engine import runtime, storage
+from ...energies.roles import Time
+from ...energies.term import Term
+from ...engine import runtime, storage
 
 Sizes = list[tuple[float, float]]
 APART = 100.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FunctionType
 from weakref import WeakKeyDictionary
 
-from ..errors import TraceError
+from ...errors import TraceError
 
 _known: WeakKeyDictionary[Callable, tuple[frozenset[str], frozenset[str]]] = WeakKeyDictionary()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .periodic_box import PeriodicBox
+from ..periodic_box import PeriodicBox
 from .tuple_images import TupleImages, sentence
 
 PAIR = np.array([0, 0])

@@ -10,14 +10,14 @@ is reversed in them, which leaves the lattice as it is.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from .h5md import EDGES, FRAMES, UPRIGHT
+from ..h5md import EDGES, FRAMES, UPRIGHT
 
-if TYPE_CHECKING:
-    from .trajectory import Column
+Column = Any
+"""A column of a segment: `files.trajectory.Column`."""
 
 VECTORS = {f"{FRAMES}/{label}": f"{UPRIGHT}/{label}" for label in ("position", "velocity", "force")}
 COPIES = VECTORS | {EDGES: f"{UPRIGHT}/edges"}
@@ -25,7 +25,7 @@ COPIES = VECTORS | {EDGES: f"{UPRIGHT}/edges"}
 ROTATION = f"{UPRIGHT}/rotation"
 
 
-def copies(columns: "Mapping[str, Column]") -> "dict[str, Column]":
+def copies(columns: Mapping[str, Column]) -> dict[str, Column]:
     """The rotated copies of the columns of a segment, whose parts are arrays; none of upright boxes."""
     edges = columns.get(EDGES)
     if edges is None or edges.shape[1:] != (3, 3) or not len(edges.step):
@@ -58,7 +58,7 @@ def together(groups: "Iterable[Mapping[str, Column]]") -> "dict[str, list[Column
     return found
 
 
-def _standing_for(name: str, group: "Mapping[str, Column]") -> "Column | None":
+def _standing_for(name: str, group: Mapping[str, Column]) -> "Column | None":
     if name in group or not name.startswith(f"{UPRIGHT}/"):
         return group.get(name)
     if name == ROTATION:

@@ -8,7 +8,7 @@ In f32 that is 9 boxes away, where forces of pairs are about ten times as coarse
 
 import numpy as np
 
-from .periodic_box import FAR, PeriodicBox
+from ..periodic_box import FAR, PeriodicBox
 
 COARSE = 1e-6
 """Parts of an edge: coarser positions are worth a warning. Within the box forces of f32 are off by 1e-6."""

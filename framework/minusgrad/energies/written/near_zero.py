@@ -8,7 +8,7 @@ ln(1 + x) / x = 2 / (2 + x) (1 + z / 3 + z^2 / 5 + ...), z = (x / (2 + x))^2, wh
 that values and slopes keep their digits. At 0 the length has a cusp: its slope there is zero, by symmetry.
 """
 
-from ..engine import runtime
+from ...engine import runtime
 
 ti = runtime.engine()
 

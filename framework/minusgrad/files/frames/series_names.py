@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import CheckpointError, UserError, unknown
-from . import checkpoint, h5md, trajectory
+from ...errors import CheckpointError, UserError, unknown
+from .. import checkpoint, h5md, trajectory
 
 USUAL = {"x": "position", "v": "velocity", "m": "mass"}
 """The labels of fields in runs whose checkpoints do not have them."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import storage
-from .stepper import Stepper
+from ...engine import storage
+from ..stepper import Stepper
 
 
 def constraint_gradient(stepper: Stepper, names: Sequence[str]) -> dict[str, np.ndarray]:

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EnergyError
-from .periodic_box import PeriodicBox
+from ...errors import EnergyError
+from ..periodic_box import PeriodicBox
 
 Follow = str | tuple[int, ...]
 """How images follow, as an energy declares it."""

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..elements.trees.near_pairs import NearPairs
-from ..energies.fields import BOX, POSITIONS
-from ..energies.term import Term
-from ..potential.potential import Potential
-from .questions import Finding
+from ...elements.trees.near_pairs import NearPairs
+from ...energies.fields import BOX, POSITIONS
+from ...energies.term import Term
+from ...potential.potential import Potential
+from ..questions import Finding
 
 QUESTION = "images"
 NOISE = 1e-3

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.kept_traces import KEPT
-from ..elements.list_reference import POSITIONS
-from ..energies.fields import Field
-from ..energies.term import Term
-from ..engine import runtime, storage
-from ..engine.kernels import BoundKernel, Code, at_each
-from ..symbolic.graph import inputs, reachable
-from ..symbolic.operations import TRUTHS
+from ...codegen.kept_traces import KEPT
+from ...elements.list_reference import POSITIONS
+from ...energies.fields import Field
+from ...energies.term import Term
+from ...engine import runtime, storage
+from ...engine.kernels import BoundKernel, Code, at_each
+from ...symbolic.graph import inputs, reachable
+from ...symbolic.operations import TRUTHS
 
 COMPARED = {*TRUTHS, "min", "max", "to_int", "lookup"}
 """Operations that may give a finite number for NaN."""

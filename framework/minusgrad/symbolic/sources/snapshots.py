@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import runtime, special_functions
-from ..errors import TraceError
-from .elimination import functions as elimination
+from ...engine import runtime, special_functions
+from ...errors import TraceError
+from ..elimination import functions as elimination
+from ..stretches import functions as stretches
 from .function_sources import names_read
-from .stretches import functions as stretches
 
 CONSTANT_MODULES = ("math", "cmath", "numpy", "builtins")
 """Modules beside the engine's whose contents do not change."""

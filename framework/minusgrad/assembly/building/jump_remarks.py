@@ -1,12 +1,12 @@
 """Remarks about sharp cutoffs: how far a pair jumps there, and what the pressure has of it."""
 
-from ..codegen.cutoff_shell import jump_over_ball
-from ..energies.local_map import LocalMap
-from ..energies.term import Term
-from ..potential.potential import Potential
-from ..scene.units import UnitSystem
-from ..steppers.pressure.cutoff_jumps import CutoffJumps, jumps_sharply, pressure
-from ..steppers.pressure.stress import PRESSURE, volume
+from ...codegen.cutoff_shell import jump_over_ball
+from ...energies.local_map import LocalMap
+from ...energies.term import Term
+from ...potential.potential import Potential
+from ...scene.units import UnitSystem
+from ...steppers.pressure.cutoff_jumps import CutoffJumps, jumps_sharply, pressure
+from ...steppers.pressure.stress import PRESSURE, volume
 
 
 def jump_remark(term: Term, height: float, potential: Potential, units: UnitSystem) -> str:

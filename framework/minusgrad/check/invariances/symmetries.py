@@ -16,8 +16,8 @@ from functools import partial, reduce
 
 import numpy as np
 
-from ..energies.fields import Field, ordered_sum
-from .questions import Finding, Subject, spread
+from ...energies.fields import Field, ordered_sum
+from ..questions import Finding, Subject, spread
 
 TRIES = 2
 ALIKE = 1e3

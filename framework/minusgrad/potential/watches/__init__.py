@@ -1,0 +1,1 @@
+"""Watches over the inputs of a potential: written frames, hidden NaN, ranges that leave those verified."""
