@@ -319,3 +319,16 @@ def test_a_run_is_not_resumed_with_another_factor(tmp_path: Any) -> None:
     plugin.write_text(PLUGIN.replace("FACTOR", "4.0"))
     with pytest.raises(MinusgradError, match="has changed"):
         mg.resume(tmp_path / "run", plugins=[plugin])
+
+
+def test_what_is_not_declared_is_refused_by_bind():
+    """A decorator above `@local_energy` gives a plain function: refused with the cure."""
+
+    @local_energy("bare", over="nodes", **ROLES)
+    def bare(x, k):
+        return 0.5 * k * x[0].dot(x[0])
+
+    fields = Fields({"x": np.ones((1, 2))})
+    for given in (named(bare), bare(k=1.0), "bare"):
+        with pytest.raises(EnergyError, match=f"needs a declared energy or map, got {type(given).__name__}"):
+            bind(given, fields, parameters={"k": 1.0})

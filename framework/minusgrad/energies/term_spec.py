@@ -68,7 +68,15 @@ class TermSpec:
         return self.name or self.energy.name
 
     def frozen(self) -> "TermSpec":
-        """The same with snapshots of the energy's functions: constants that they read stay as they are."""
+        """The same with snapshots of the energy's functions: constants that they read stay as they are.
+
+        Raises `EnergyError` for what no decorator has declared.
+        """
+        if not hasattr(self.energy, "frozen"):
+            raise EnergyError(
+                f"bind: needs a declared energy or map, got {type(self.energy).__name__}; write"
+                " `@local_energy(...)` above all other decorators, and give the energy without values"
+            )
         return replace(self, energy=self.energy.frozen())
 
     def checked(self) -> "TermSpec":
