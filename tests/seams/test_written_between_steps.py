@@ -335,3 +335,30 @@ def test_a_search_has_no_time_step() -> None:
     )
     with pytest.raises(MinusgradError, match="stepper 'lbfgs': has no time step"):
         sim.dt = 0.1
+
+
+def test_a_step_size_set_between_steps_stays_where_a_run_is_resumed_with_other_functions(tmp_path) -> None:
+    """`allow_changed` is about the functions here: t goes on in steps of 0.02."""
+
+    @local_energy("bowl", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+    def bowl(x, k):
+        return 0.5 * k * x[0].dot(x[0])
+
+    @mg.every(3)
+    def fails(sim: mg.Simulation) -> None:
+        if sim.stepper.step == 9:
+            raise ValueError("stop")
+
+    fields = {"x": np.array([[1.0, 0.0]]), "m": np.ones(1)}
+    stepper = mg.Leapfrog(dt=0.01)
+    sim = mg.Simulation(
+        fields=fields, energies=[bowl(k=1.0)], stepper=stepper, checkpoint={"every": 3}, callbacks=[fails]
+    )
+    sim.step(2)
+    sim.dt = 0.02
+    with pytest.raises(MinusgradError, match="stop"):
+        sim.run(steps=10, out=tmp_path / "run")
+    run = mg.resume(tmp_path / "run", energies=[bowl], allow_changed=True)
+    step, time, _ = run.series("observables/total")
+    assert step[-1] == 12
+    assert time[-1] == pytest.approx(0.02 + 10 * 0.02, rel=1e-12)

@@ -150,7 +150,7 @@ def restore(job: Job, snapshot: Snapshot, changed: bool = False) -> None:
         field.set(saved[name])
     dt = job.stepper.dt
     job.stepper.restore(snapshot.under("stepper"))
-    if changed and job.stepper.dt != dt:
+    if changed and job.stepper.dt != dt and _another_clock(job, snapshot):
         job.stepper.dt = dt
     job.refresh()
     for k, observer in enumerate(job.observers):
@@ -158,6 +158,12 @@ def restore(job: Job, snapshot: Snapshot, changed: bool = False) -> None:
         if remembered.keys() == observer.state().keys():
             observer.restore(remembered)
     job.recorder.restore(snapshot.under("recorder"))
+
+
+def _another_clock(job: Job, snapshot: Snapshot) -> bool:
+    """True if the scene's stepper or units are not those of the saved one; else dt was set between steps."""
+    then, now = (facts.get("scene") or {} for facts in (snapshot.meta, job.facts()))
+    return any(then.get(table) != now.get(table) for table in ("stepper", "units"))
 
 
 def _refuse_others(job: Job, snapshot: Snapshot) -> None:
