@@ -113,10 +113,10 @@ def _mesh(file: str, found) -> Mesh:
         name: np.unique(node_numbers(f"'{file}': set '{name}'", nodes))
         for name, nodes in found.point_sets.items()
     }
-    for name, chosen in (_named_by_tags(found) | found.cell_sets).items():
+    for name, named in (_named_by_tags(found) | found.cell_sets).items():
         if name.startswith("gmsh:"):  # numbers of entities, kept where sets are
             continue
-        chosen = [np.asarray([] if rows is None else rows, int) for rows in chosen]
+        chosen = [np.asarray([] if rows is None else rows, int) for rows in named]
         nodes = [np.ravel(block.data[rows]) for block, rows in zip(found.cells, chosen, strict=True)]
         bodies[name] = np.unique(node_numbers(f"'{file}': set '{name}'", np.concatenate(nodes)))
         sides = [b.data[r] for b, r in zip(found.cells, chosen, strict=True) if b.dim == d - 1 and len(r)]
@@ -127,8 +127,8 @@ def _mesh(file: str, found) -> Mesh:
             cell_bodies[name] = np.unique(of_cells).astype(np.int32)
     bodies = {name: nodes for name, nodes in bodies.items() if len(nodes)}
     flat = np.ascontiguousarray(points[:, :d])
-    kinds = tuple(more)
-    return Mesh(flat, cells, bodies, cell_bodies, f"'{file}'", more=kinds, facet_bodies=facet_bodies)
+    further = tuple(more)
+    return Mesh(flat, cells, bodies, cell_bodies, f"'{file}'", more=further, facet_bodies=facet_bodies)
 
 
 def _named_by_tags(found) -> dict[str, list[np.ndarray]]:

@@ -16,7 +16,6 @@ repeat the first one.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -61,6 +60,7 @@ def solid(
     x = mesh.points + np.array(origin or np.zeros(d))
     rest = {"rest": x.copy()} if rest_shape else {}
     made = {name for data in lists.data.values() for name in data}
+    members, inner = _groups(mesh, order)
     return State(
         fields={
             "x": x,
@@ -77,17 +77,23 @@ def solid(
         shown=lists.of("cells"),
         quadratures=lists.quadratures,
         of_rest=frozenset({"m", *made} - REFERENCE) if rest_shape else frozenset(),
-        **_groups(mesh, order),
+        groups=members,
+        inner=inner,
     )
 
 
-def _groups(mesh: Mesh, order: np.ndarray) -> dict[str, dict[str, dict[str, Any]]]:
-    """The members of named groups of cells and facets, by list; `order`: of facets in the list of them."""
+def _groups(
+    mesh: Mesh, order: np.ndarray
+) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, int]]]:
+    """The members of named groups of cells and facets by list, and how many facets of each are inside.
+
+    order: of facets in the list of them.
+    """
     place, facets, inner = np.argsort(order), dict[str, np.ndarray](), dict[str, int]()
     for name in {**mesh.cell_bodies, **mesh.facet_bodies}:
         rows, inner[name] = mesh.boundary_of(name)
         facets[name] = np.sort(place[rows])
-    return {"groups": {"cells": dict(mesh.cell_bodies), "boundary": facets}, "inner": {"boundary": inner}}
+    return {"cells": dict(mesh.cell_bodies), "boundary": facets}, {"boundary": inner}
 
 
 class _Lists:

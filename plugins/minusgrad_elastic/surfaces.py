@@ -13,7 +13,7 @@ At held components of the rim dV has the rim integral, too; the supports bear th
 alone, p sum of N_a n (`borne`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -80,7 +80,8 @@ class _Surface:
         x, holds = given.fields["x"], [hold for hold in given.holds if hold.field == given.names["x"]]
         free, led = np.ones(x.shape, bool), []
         for hold in holds:
-            at = np.ix_(hold.nodes, range(x.shape[1]) if hold.axes is None else hold.axes)
+            axes = np.arange(x.shape[1]) if hold.axes is None else np.array(hold.axes)
+            at = np.ix_(hold.nodes, axes)
             free[at] = False
             if hold.displacement or hold.velocity or hold.rotation:
                 led.append(np.zeros(x.shape, bool))
@@ -185,8 +186,8 @@ def _rims(facets: np.ndarray, d: int) -> Iterator[np.ndarray]:
     parts: dict[int, list[np.ndarray]] = {}
     for length in np.unique(lengths):
         rows = facets[lengths == length]
-        edges = [(0,), (1,)] if d == 2 else reference_cells.cells()[2, int(length)].edges
-        for edge in edges:
+        ends: Sequence[tuple[int, ...]] = ((0,), (1,))
+        for edge in ends if d == 2 else reference_cells.cells()[2, int(length)].edges:
             parts.setdefault(len(edge), []).append(rows[:, list(edge)])
     for length, found in parts.items():
         edges = np.concatenate(found)

@@ -91,14 +91,14 @@ class Elements:
         up, flat = h / size, tilt <= ROUNDING * _products(x, v)
         line = np.array([1.0, 0.0, 0.0]) if flat else np.array([-h[1], h[0], 0.0]) / tilt
         across = np.cross(up, line)
-        pericentre = np.arctan2(to_pericentre @ across, to_pericentre @ line) if e > 1e-14 else 0.0
+        pericentre = math.atan2(to_pericentre @ across, to_pericentre @ line) if e > 1e-14 else 0.0
         less = size * size / mu * bound / (1.0 + e)
         if e > 0.5:
             mean = _mean_of_motion(r, float(x @ v), mu, bound, e, less, size)
         else:
-            mean = _mean_of_angle(np.arctan2(x @ across, x @ line) - pericentre, e)
-        node, pericentre = _turned(np.arctan2(line[1], line[0])), _turned(pericentre)
-        return cls(_axis(bound), e, math.atan2(tilt, h[2]), node, pericentre, mean)
+            mean = _mean_of_angle(math.atan2(x @ across, x @ line) - pericentre, e)
+        node = _turned(math.atan2(line[1], line[0]))
+        return cls(_axis(bound), e, math.atan2(tilt, h[2]), node, _turned(pericentre), mean)
 
     @classmethod
     def _radial(cls, x: np.ndarray, v: np.ndarray, r: float, mu: float) -> "Elements":

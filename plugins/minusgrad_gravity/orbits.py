@@ -71,8 +71,8 @@ class OrbitingBody(Record):
                 f"body '{self.name}': needs one of `semi_major_axis` and `pericentre_distance`, got {both};"
                 " give one of them"
             )
-        e, *angles = (float(given[name]) for name in ELEMENTS[1:])
-        found = Elements(math.inf if a is None else float(a), e, *angles, pericentre_distance=q)
+        others = {name: float(given[name]) for name in ELEMENTS[1:]}
+        found = Elements(math.inf if a is None else float(a), **others, pericentre_distance=q)
         refuse_mismatch(self.name, found)
         return found
 

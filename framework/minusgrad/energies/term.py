@@ -14,6 +14,7 @@ from ..elements.elements import Elements, each_once
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples
+from ..elements.periodic.linked_pairs import LinkedPairs
 from ..elements.periodic_box import PeriodicBox
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
@@ -451,7 +452,7 @@ def bind(
     fields: Fields,
     *,
     name: str | None = None,
-    tuples: Sequence | np.ndarray | None = None,
+    tuples: Sequence | np.ndarray | LinkedPairs | None = None,
     elements: Elements | None = None,
     bodies: Sequence[Body] = (),
     renamed: Mapping[str, str] | None = None,

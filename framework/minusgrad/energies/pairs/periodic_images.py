@@ -183,8 +183,8 @@ def _rule(
     if spec.parents is not None:
         parents = np.asarray(spec.parents)[kept]
     given = None if given is None else given[kept]
-    start = {} if given is None else {"x": x, "box": box}
-    rule = TupleImages(elements.nodes, parents, given, **start)
+    at = (None, None) if given is None else (x, box)
+    rule = TupleImages(elements.nodes, parents, given, *at)
     if follow != FIRST and not spec.energy.linear:
         _refuse_themselves(what, rule, rule.at(x, box), slots)
     return rule

@@ -9,7 +9,7 @@ length fixes, so that its bits depend neither on the others nor on their number.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..minimisers.lbfgs import LBFGS, curved
 from ..minimisers.minimiser import Minimiser
 from ..minimisers.outcomes import SearchStatus
 from ..minimisers.unknowns import ScaledVariables
+from ..stepper import Gradient
 from .integrator_lanes import DISPLACEMENT, MOST_NODES, MOST_STATEMENTS, TOLERANCE
 from .line_searches import Bracket, Judgement, Points, dots
 from .member_energies import ROOM, MemberEnergies
@@ -331,7 +332,7 @@ class MinimiserLanes:
         off = np.abs(there.slope[0] - wanted.slope) <= TOLERANCE * eps * np.abs(wanted.slope).max()
         size = TOLERANCE * eps * objective.magnitude(self.search.t)
         self.variables.put(here.x[0])
-        objective.evaluate_into(self.search.gradient.arrays, self.search.t)
+        objective.evaluate_into(cast(Gradient, self.search.gradient).arrays, self.search.t)
         self.search.mark()
         if wanted.finite and not (off.all() and abs(there.energy[0] - wanted.energy) <= size):
             far = np.abs(there.slope[0] - wanted.slope).max()
