@@ -216,13 +216,12 @@ class Temperatures(Observer):
             CONFIGURATIONAL.accept(stepper.system)
 
     def observe(self) -> None:
-        kept = self.stepper.constraints
-        double, count, squares, laplacian = 0.0, -kept.count if kept else 0, 0.0, 0.0
+        count = self.stepper.system.degrees_of_freedom
+        double, squares, laplacian = 0.0, 0.0, 0.0
         for motion in self.stepper.motions:
             v = self.fields[motion.velocity].values.astype(np.float64)
             free = self.holds.free(motion.position)
             double += ordered_sum((by_node(self._inertia(motion), v) * v**2)[free])
-            count += int(free.sum())
             if not self.centre:
                 p, inertia = momentum(self.fields, motion, self._inertia(motion)), self._inertia(motion)
                 double -= float(np.sum(p * p)) / ordered_sum(np.broadcast_to(inertia, (len(v),)))

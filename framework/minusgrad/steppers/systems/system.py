@@ -100,6 +100,12 @@ class System:
         return {m.position: inertia(m, self.potential) for m in self.motions}
 
     @property
+    def degrees_of_freedom(self) -> int:
+        """The number of free components that move in time, less that of constraints."""
+        free = sum(int(self.holds.free(motion.position).sum()) for motion in self.motions)
+        return free - (self.constraints.count if self.constraints else 0)
+
+    @property
     def is_driven(self) -> bool:
         """True if the potential depends on time, supports move, or constraints are driven."""
         driven = self.constraints is not None and self.constraints.uses_time
