@@ -35,10 +35,15 @@ def apexes(given: TermElements) -> dict[str, np.ndarray]:
     Raises `EnergyError` where the supports let a rim move so that the pressure has no potential.
     """
     x = given.fields["x"]
-    if "apex" in given.data:
-        return {"axis_shares": np.full((len(given.nodes), x.shape[1]), 1.0 / x.shape[1])}
     facets, which = np.unique(given.nodes, axis=0, return_inverse=True)
     label = _connected(facets, len(x))
+    if "apex" in given.data:
+        rows = np.reshape(given.data["apex"], (-1, x.shape[1]))
+        for surface in np.unique(label):
+            own = label == surface
+            first = np.flatnonzero(own[which.reshape(-1)])[0] * len(rows) // len(given.nodes)
+            _Surface.of(facets[own], given).refuse_apex(rows[first])
+        return {"axis_shares": np.full((len(given.nodes), x.shape[1]), 1.0 / x.shape[1])}
     found: dict[str, np.ndarray] = {
         name: np.zeros((len(facets), x.shape[1])) for name in ("apex", "axis_shares")
     }
@@ -97,6 +102,12 @@ class _Surface:
 
     def apex(self) -> tuple[np.ndarray, np.ndarray]:
         """c (d,) and s (d,). Raises `EnergyError` where there are none."""
+        if (found := self._found()) is None:
+            self._refuse()
+        assert found is not None
+        return found
+
+    def _found(self) -> tuple[np.ndarray, np.ndarray] | None:
         d = self.x.shape[1]
         every = [axes for count in (d, *range(1, d)) for axes in combinations(range(d), count)]
         for axes in every:
@@ -105,8 +116,15 @@ class _Surface:
             apex = self._centre(axes)
             if all(self._vanishes(rim, apex, share) for rim in self.rims):
                 return apex, share
-        self._refuse()
-        raise AssertionError
+        return None
+
+    def refuse_apex(self, given: np.ndarray) -> None:
+        """Raise `EnergyError` for an apex (d,) beside the planes of supports, where these tell it."""
+        share = np.full(self.x.shape[1], 1.0 / self.x.shape[1])
+        if all(self._vanishes(rim, given, share) for rim in self.rims):
+            return
+        if self._found() is not None:
+            raise EnergyError(f"{self.label}.apex: supports hold the rim so that it follows; leave it out")
 
     def _centre(self, axes: tuple[int, ...]) -> np.ndarray:
         """The place in the planes that the rim slides in, along some axes; elsewhere the middle."""

@@ -175,6 +175,13 @@ def test_an_apex_stands_for_planes_of_constraints() -> None:
     assert force[:, 1].sum() == pytest.approx(-0.5 * P * WIDTH)  # and the cone's at the rim, along the planes
 
 
+def test_an_apex_beside_the_planes_of_supports_is_refused() -> None:
+    scene = sheet()
+    scene["energy"][1]["apex"] = [0.0, 0.0]
+    with pytest.raises(UserError, match=r"apex: supports hold the rim so that it follows; leave it out"):
+        mg.load(scene)
+
+
 @pytest.mark.long
 def test_check_asks_pressure_for_translation_of_the_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
