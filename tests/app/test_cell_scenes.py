@@ -9,6 +9,7 @@ import pytest
 
 from minusgrad.app.plugin_kit.check_process import findings
 from minusgrad.app.runs import build, resume, run
+from minusgrad.assembly.building.recording import grids_of_fields
 from minusgrad.errors import InterruptedRunError, SceneError
 from minusgrad.files import trajectory
 from minusgrad.steppers import scheduler
@@ -129,7 +130,7 @@ def test_a_run_that_was_interrupted_ends_with_the_same_files(
 def test_the_fields_are_pictures_of_the_grid(here: Path) -> None:
     """What maps give, and what stencils read, lies over the grid; fields between sweeps are not saved."""
     made = build(here / "scene.toml", {}, **plugged(here))
-    places = made._places()
+    places = grids_of_fields(made.state, made.potential)
     assert {name: places.get(name) for name in ("p", "q", "p_next", "s", "far")} == {
         "p": "pond",
         "q": "pond",

@@ -211,8 +211,8 @@ def test_a_fit_is_no_run(invoke: Callable) -> None:
 def test_a_magnetic_field(invoke: Callable) -> None:
     runs.run(SCENES / "crossed_fields.toml", {"run.steps": 1}, "crossed")
     assert complaint(invoke, "modes", "crossed") == (
-        "crossed: has a magnetic field, whose force is no part of the Hessian of U;"
-        " leave out [[magnetic]] for the modes without it"
+        "crossed: modes: has no rule for a magnetic field, got 'uniform_field'; leave it out for the modes"
+        " without it"
     )
 
 

@@ -111,7 +111,7 @@ class BuiltScene:
             sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}('{self.scene.path}', {self.stepper}, {self.potential})"
+        return f"Simulation('{self.scene.path}', {self.stepper}, {self.potential})"
 
     # Its parts
 

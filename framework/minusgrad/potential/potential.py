@@ -25,7 +25,7 @@ from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
 from ..engine import runtime, storage
-from ..errors import EnergyError
+from ..errors import EnergyError, RangeError
 from .far_pairs.tree_kernels import TreeKernels
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
@@ -567,8 +567,14 @@ class Potential:
         """The first field, map output, or force on one of the fields `wrt` that is not finite, and its node.
 
         A text that begins with its kind and name, as "term 'spring', node 3: its force on 'x' is not finite";
-        None if all are finite.
+        None if all are finite. Numbers that leave the range on the way are the answer, too.
         """
+        try:
+            return self._first_nonfinite(t, wrt)
+        except RangeError as error:
+            return str(error)
+
+    def _first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
         if found := non_finite_field(self.fields[name] for name in sorted(self.reads)):
             return found
         self._update_adjoints(t)

@@ -212,7 +212,8 @@ def spanned(rigid: Sequence[int] = ()) -> Equilibrium:
         }
         rods = bind(rod, fields, tuples=np.array(bars)[list(rigid)], data=lengths)
         kind, kept = ConstrainedNewton, {"constraints": Constraints(fields, [rods], {"rod"})}
-    search = kind(potential, [Unknown("x")], Tolerances(force=1e-13), t=1.1, holds=holds, **kept)
+    system = System(potential, holds=holds, **kept)
+    search = kind(system, [Unknown("x")], Tolerances(force=1e-13), t=1.1)
     term = bind(
         misfit(fields["x"]), fields, name="seen", renamed={"x": "x"}, data={"target": np.ones((6, 2))}
     )

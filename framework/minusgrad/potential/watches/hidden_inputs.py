@@ -91,7 +91,8 @@ class HiddenInputs:
     def _inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
         term = self.term
         traced = KEPT.of_term(term, "value")
-        windows = [corner for pair in traced.window for corner in pair]
+        reads_cells = term.outputs and term.receiving_grid is None  # a node beside the grid is NaN by itself
+        windows = [] if reads_cells else [corner for pair in traced.window for corner in pair]
         compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
         bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()
         for argument, field in term.fields.items():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from ...energies.fields import Field
+from ...errors import RangeError
 from ...potential.non_finite import ON_A_LINE, first_non_finite_node
 from ..step_sequence import (
     BathDrift,
@@ -96,5 +97,8 @@ class NonFiniteDiagnosis:
         return (found := self.overflow()) and f"{found}, in the projection onto constraints"
 
     def _forces(self, move: Forces) -> str | None:
-        self.forces(self.single.time)
+        try:
+            self.forces(self.single.time)
+        except RangeError as error:
+            return str(error)
         return None
