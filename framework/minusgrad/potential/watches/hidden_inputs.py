@@ -91,8 +91,9 @@ class HiddenInputs:
     def _inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
         term = self.term
         traced = KEPT.of_term(term, "value")
-        reads_cells = term.outputs and term.receiving_grid is None  # a node beside the grid is NaN by itself
-        windows = [] if reads_cells else [corner for pair in traced.window for corner in pair]
+        if term.outputs and traced.window and term.receiving_grid is None:
+            return  # it reads cells: weights at NaN are NaN, and so is what this node gets, and no other
+        windows = [corner for pair in traced.window for corner in pair]
         compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
         bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()
         for argument, field in term.fields.items():
