@@ -1,5 +1,6 @@
 """Images of listed tuples in a periodic box, against sums in NumPy over copies that are written out."""
 
+import warnings
 from itertools import combinations, product
 from pathlib import Path
 
@@ -458,3 +459,17 @@ def test_large_lists_leave_out_images_and_follow_frames() -> None:
     wrapped = rod_x + rng.integers(-1, 2, rod_x.shape) @ box
     assert energy(x=torch.tensor(wrapped)).item() == pytest.approx(right, rel=1e-9)
     assert energy(x=torch.tensor(rod_x)).item() == pytest.approx(right, rel=1e-9)
+
+
+def test_a_simulation_that_is_stepped_names_a_choice_once() -> None:
+    """An edge of half the box has two images that are equally near; a run says so among its remarks."""
+    one = mg.Simulation(
+        fields={"x": np.array([[0.0, 0.0, 0.0], [2.0, 0.0, 0.0]]), "m": np.ones(2)}, units="dimensionless",
+        box={"edges": [4.0, 9.0, 9.0]}, tuples={"bonds": ([[0, 1]], {"rest": [1.9]})},
+        energies=[mg.energy("spring", stiffness=1.0, tuples="bonds")], stepper=mg.Leapfrog(dt=0.01),
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match=r"spring.tuples: row 0 = \[0, 1\] has an edge whose second image"):
+        one.step(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        one.step(1)

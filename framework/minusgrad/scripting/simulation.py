@@ -186,7 +186,7 @@ class Simulation(BuiltScene):
         Raises `NonFiniteError` as a run does, and `CallbackError` that names the step.
         """
         self.notice()
-        self._warn_of_the_order()
+        self._warn_once()
         last = self.stepper.step + n
         while (now := self.stepper.step) < last and self.stepper.outcome is None:
             due = min([last, *(now - now % one.n + one.n for one in self.called)])
@@ -199,9 +199,10 @@ class Simulation(BuiltScene):
             if self.stepper.step == now:
                 break
 
-    def _warn_of_the_order(self) -> None:
-        """Once: a run says it among its remarks."""
-        if not self._warned and (text := self.stepper.order_remark):
+    def _warn_once(self) -> None:
+        """Of the order with friction and of images that are a choice; a run has them among its remarks."""
+        chosen = [getattr(part, "remark", "") for of in self.potentials for part in of.parts.values()]
+        for text in () if self._warned else filter(None, [self.stepper.order_remark, *chosen]):
             warnings.warn(text, stacklevel=3)
         self._warned = True
 
