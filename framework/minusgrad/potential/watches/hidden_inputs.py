@@ -1,6 +1,6 @@
 """NaN and infinity that kernels would hide: a comparison with NaN is false.
 
-    max(a - r, 0) = 0        `if r < a`: the other branch        a window at NaN: no cells
+    max(a - r, 0) = 0        `if r < a`: the other branch        an energy with a window at NaN: no cells
 
 So the fields that a term compares are inspected before its kernels run, which cost the same with or without.
 Where one is NaN at a node of the term, all numbers of the term are NaN, as those of pairs are whose list of
@@ -91,8 +91,8 @@ class HiddenInputs:
     def _inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
         term = self.term
         traced = KEPT.of_term(term, "value")
-        if term.outputs and traced.window and term.receiving_grid is None:
-            return  # it reads cells: weights at NaN are NaN, and so is what this node gets, and no other
+        if term.outputs and traced.window:
+            return  # kernels have a rule: what a node at NaN reads is NaN, what it gives makes cell 0 NaN
         windows = [corner for pair in traced.window for corner in pair]
         compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
         bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()

@@ -54,7 +54,7 @@ class VerifiedRanges:
     def __init__(self, term: Term):
         self.term = term
         self._read = [(field.array, bool(field.shape[1:])) for field in term.read.values()]
-        self._slots = [slot for slot, _ in self._read]
+        self._slots = [slot for slot, _ in self._read if hasattr(slot, "writes")]  # not plain arrays
         self._clock = bool(term.energy.of_role(Time))
         self._known: dict[int, Sizes] = {}
         self._numbers = count()
