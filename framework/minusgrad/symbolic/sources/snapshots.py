@@ -30,6 +30,10 @@ CONSTANT_MODULES = ("math", "cmath", "numpy", "builtins")
 """Modules beside the engine's whose contents do not change."""
 OWN_FUNCTIONS = (special_functions.__name__, stretches.__name__, elimination.__name__)
 """Modules of this package whose functions have stand-ins."""
+OWN = __name__.partition(".")[0]
+"""This package: its modules, classes and objects stay as they are, whatever refers to them."""
+MOST = 20_000
+"""The most values of a snapshot; others stay as they are."""
 PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, Enum, range)
 CONTENTS = (int, float, tuple, list, dict, np.ndarray)
 """What a function may read of a module by names that it makes up."""
@@ -122,6 +126,8 @@ class _Snapshots:
         """The snapshot of a value; `names`: of the attributes that its reader may read."""
         if isinstance(value, (*PLAIN, Attributes, Bound)) or is_snapshot(value):
             return value
+        if id(value) not in self._made and len(self._made) >= MOST:
+            return value
         if id(value) not in self._made:
             self._alive.append(value)  # kept alive, so that no other object takes its id
             try:
@@ -139,7 +145,7 @@ class _Snapshots:
         home = getattr(value, "__module__", None) or type(value).__module__
         self._made[key] = value
         if isinstance(value, ModuleType):
-            if _root(value.__name__) not in (*CONSTANT_MODULES, *runtime.PREFIXES):
+            if _root(value.__name__) not in (*CONSTANT_MODULES, *runtime.PREFIXES, OWN):
                 self._made[key] = Attributes(value)
         elif is_engines(value):
             self._made[key] = _numbers(value)
@@ -147,6 +153,8 @@ class _Snapshots:
             return
         elif isinstance(below, FunctionType):
             self._made[key] = self.function(below)
+        elif _root(home) == OWN:
+            return
         elif below is not value:
             self._made[key] = self.value(below, names)
         elif isinstance(value, functools.partial):
@@ -186,8 +194,10 @@ class _Snapshots:
         for cell, own in zip(function.__closure__ or (), cells, strict=True):
             if _filled(cell):
                 own.cell_contents = self.value(cell.cell_contents, names)
+        own = _root(function.__module__) == OWN  # its globals are constants, what it closes over is a user's
         for name in read & function.__globals__.keys():
-            scope[name] = self.value(function.__globals__[name], names)
+            found = function.__globals__[name]
+            scope[name] = found if own else self.value(found, names)
         return made
 
     def _container(self, key: int, value: Any, names: frozenset[str]) -> None:
