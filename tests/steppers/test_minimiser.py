@@ -652,7 +652,8 @@ def test_a_slope_that_is_next_to_nothing(method):
     """Nothing is divided by it: the search goes on, or says that it cannot."""
     search = method(single([bowl], [1.0, 1.0], bowl={"k": [1e-300, 1e-312]}), q())
     search.advance(20)
-    assert search.outcome in (None, "stuck")
+    at_rest = search.residual == 0.0  # a stiffness below the normal numbers is none, and left out
+    assert search.outcome in (("converged",) if at_rest else (None, "stuck"))
     assert np.isfinite(found(search)).all()
 
 
