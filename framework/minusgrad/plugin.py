@@ -6,7 +6,7 @@
 
 These names are kept from version to version, as those of `minusgrad` and `minusgrad.torch` are; every other
 module may change. `ti` is the engine in use, Taichi or Quadrants; `hookimpl` marks a hook; `images`,
-`memory` and `random` are modules; `SCHEMES` are the symplectic schemes by name.
+`input_files`, `memory`, `numpy_files` and `random` are modules; `SCHEMES` are the symplectic schemes by name.
 
 Names are loaded when they are first used.
 """
@@ -46,13 +46,16 @@ if TYPE_CHECKING:
         UnitError,
         UserError,
         pip_line,
+        printable,
     )
-    from .files import images
+    from .files.bounded import images, numpy_files
+    from .files.bounded.door import bounded_read
     from .files.csv_table import CsvTable
     from .potential.constraints.constraints import Constraints
     from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
     from .potential.slope import Slope
+    from .scene import input_files
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
@@ -104,13 +107,16 @@ _HOMES = {
     "engine": "memory random",
     "engine.runtime": "ti",
     "engine.special_functions": "erf erfc",
-    "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError pip_line",
-    "files": "images",
+    "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError"
+    " pip_line printable",
+    "files.bounded": "images numpy_files",
+    "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
     "potential.constraints.constraints": "Constraints",
     "potential.linear_derivatives": "LinearDerivatives",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
+    "scene": "input_files",
     "scene.records": "Quantity Record quantities",
     "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
@@ -145,11 +151,12 @@ __all__ = [
     "Slope", "Spacing", "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "System",
     "Table", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
     "UserError", "VariationalIntegrator", "Velocity",
-    "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "lagrangian",
+    "biot_squares", "bounded_read", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images",
+    "input_files", "lagrangian",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
-    "memory", "node_numbers",
-    "one_or_each", "ordered_sum", "pip_line", "polar", "quantities", "random", "rate_unit", "read_toml",
-    "staged_energy",
+    "memory", "node_numbers", "numpy_files",
+    "one_or_each", "ordered_sum", "pip_line", "polar", "printable", "quantities", "random", "rate_unit",
+    "read_toml", "staged_energy",
     "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 

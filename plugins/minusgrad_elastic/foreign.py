@@ -11,13 +11,15 @@ the run folder nor hashed. Source: the readers of meshio 5.3.5.
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import UserError, node_numbers, pip_line
+from minusgrad.plugin import UserError, bounded_read, node_numbers, pip_line, printable
 
 from .mesh import Mesh
 
@@ -48,18 +50,34 @@ FORMATS = {
     "wkt": (".wkt",),
 }
 """meshio's formats of one file, with the endings of their names."""
+KEPT = ("points", "cells", "bodies", "cell_bodies", "facet_bodies")
+"""Arrays of a mesh that come from the child."""
 
 
 def read(file: str, data: bytes) -> Mesh:
-    """The mesh in a file's bytes.
+    """The mesh in a file's bytes, read by meshio in a child process within limits (`bounded_read`).
 
-    Raises `UserError` without meshio, for formats of several files, for files that it cannot read, and for
-    files without such cells.
+    Raises `UserError` without meshio, for formats of several files, for files that it cannot read, or not
+    within the limits, and for files without such cells.
     """
-    try:
-        import meshio
-    except ImportError:
-        raise UserError(f"'{file}': needs meshio: {pip_line('mesh')}") from None
+    if find_spec("meshio") is None:
+        raise UserError(f"'{file}': needs meshio: {pip_line('mesh')}")
+    found = bounded_read(values, file, data, loads=("meshio",))
+    if found["said"]:
+        print(found["said"], file=sys.stderr)
+    return Mesh(**{name: found[name] for name in KEPT}, source=f"'{file}'", more=tuple(found["more"]))
+
+
+def values(file: str, data: bytes) -> dict[str, Any]:
+    """In the child: the arrays of the mesh, and as `said` the warnings of meshio."""
+    mesh, said = parsed(file, data)
+    return {name: getattr(mesh, name) for name in (*KEPT, "more")} | {"said": said}
+
+
+def parsed(file: str, data: bytes) -> tuple[Mesh, str]:
+    """The mesh in a file's bytes and the warnings of meshio, without limits."""
+    import meshio
+
     _refuse_others(file, data, meshio.extension_to_filetypes)
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
@@ -67,13 +85,13 @@ def read(file: str, data: bytes) -> Mesh:
         try:
             with redirect_stdout(said), redirect_stderr(said):
                 found = meshio.read(path)
+        except MemoryError:
+            raise
         except (Exception, SystemExit) as error:  # readers raise anything; or they print it, and exit
             reason = said.getvalue() if isinstance(error, SystemExit) else str(error)
-            reason = " ".join(reason.replace(f"{folder}/", "").split())
-            raise UserError(f"'{file}': meshio cannot read it: {reason}") from error
-    if warnings := said.getvalue().strip():
-        print(warnings, file=sys.stderr)
-    return _mesh(file, found)
+            reason = " ".join(reason.replace(f"{folder}/", "").split()) or type(error).__name__
+            raise UserError(f"'{file}': meshio cannot read it: {printable(reason, 500)}") from error
+    return _mesh(file, found), said.getvalue().strip()
 
 
 def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]]) -> None:

@@ -9,13 +9,12 @@ picture     q = dark + (light - dark) L,        L in [0, 1] the light of a pictu
 array       q = size times the numbers of a file
 """
 
-from io import BytesIO
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AfterValidator
 
-from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, images
+from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, images, numpy_files, printable
 
 Length = Annotated[float | str, Quantity("m")]
 Number = float | str
@@ -151,10 +150,11 @@ class Array(InitialField):
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         data = context.read(self.file)
         try:
-            array = np.load(BytesIO(data), allow_pickle=False)
-        except (ValueError, EOFError, OSError):
+            array = numpy_files.array(data)
+        except ValueError as error:
             raise UserError(
-                f"'{self.file}' is no array in NumPy's format .npy; save it with numpy.save"
+                f"'{self.file}' is no array in NumPy's format .npy ({printable(str(error), 400)});"
+                " save it with numpy.save"
             ) from None
         if array.shape[:2] != (cells.rows, cells.columns) or array.ndim > 3 or array.dtype.kind not in "fiu":
             raise UserError(

@@ -14,17 +14,20 @@ its own energies. Forces of one type are put together. Other forces, virtual sit
 are refused by name, and so are constraints that cannot be.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from minusgrad.plugin import UserError, node_numbers
+from minusgrad.plugin import UserError, bounded_read, node_numbers, printable
 
 from .nonbonded_settings import NAMES, PERIODIC, NonbondedSettings
 
+DEEPEST = 20
+"""Elements within one another: a System has 5."""
 CURES = {
     "CMAPTorsionForce": "take a force field without CMAP, such as amber14-all.xml",
     "GBSAOBCForce": "leave the implicit solvent out",
@@ -114,6 +117,45 @@ def refuse_impossible(file: str, constraints: Interactions) -> None:
                 )
 
 
+def elements(file: str, data: bytes) -> dict[str, list]:
+    """In the child of `bounded_read`: depth, tag and attributes of each element, in the order of the file."""
+    depths: list[int] = []
+    tags: list[str] = []
+    attributes: list[dict[str, str]] = []
+    depth = 0
+    try:
+        for event, one in ElementTree.iterparse(BytesIO(data), events=("start", "end")):
+            if event == "end":
+                depth -= 1
+                one.clear()
+                continue
+            depth += 1
+            if depth > DEEPEST:
+                raise UserError(
+                    f"'{file}': elements nest more than {DEEPEST} deep; write it with openmm.XmlSerializer"
+                )
+            depths.append(depth)
+            tags.append(one.tag)
+            attributes.append(dict(one.attrib))
+    except ElementTree.ParseError as error:
+        raise UserError(f"'{file}': is no XML ({error}); write it with openmm.XmlSerializer") from None
+    return {"depths": depths, "tags": tags, "attributes": attributes}
+
+
+def _tree(found: Mapping[str, list]) -> Element:
+    """The elements as a tree again."""
+    open_ones: list[Element] = []
+    for depth, tag, attributes in zip(found["depths"], found["tags"], found["attributes"], strict=True):
+        del open_ones[depth - 1 :]
+        one = Element(tag, attributes)
+        if open_ones:
+            open_ones[-1].append(one)
+        else:
+            root = one
+        open_ones.append(one)
+    return root
+
+
 class _Reader:
     """Walks through the tree of one file."""
 
@@ -121,13 +163,10 @@ class _Reader:
         self.file = file
         if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
             raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
-        try:
-            self.root = ElementTree.fromstring(data)
-        except ElementTree.ParseError as error:
-            raise UserError(f"'{file}': is no XML ({error}); write it with openmm.XmlSerializer") from None
+        self.root = _tree(bounded_read(elements, file, data))
         if self.root.tag != "System":
             raise UserError(
-                f"'{file}': must be an OpenMM System, got <{self.root.tag}>;"
+                f"'{file}': must be an OpenMM System, got <{printable(self.root.tag)}>;"
                 " write openmm.XmlSerializer.serialize(system)"
             )
         self.forces: dict[str, list[Element]] = {}
@@ -254,9 +293,10 @@ class _Reader:
             name: self._numbers([force], name, "NonbondedForce")[0] if name in force.attrib else usual
             for name, usual in names.items()
         }
-        if (method := int(found["method"])) not in range(len(NAMES) - 1):
+        if (method := _whole(found["method"])) not in range(len(NAMES) - 1):
+            shown = dict(enumerate(NAMES)).get(method or -1, f"{found['method']:g}")
             raise UserError(
-                f"'{self.file}': NonbondedForce with the method {dict(enumerate(NAMES)).get(method, method)}"
+                f"'{self.file}': NonbondedForce with the method {shown}"
                 " is not supported; make the System with PME, and a dispersion correction"
             )
         if not found["includeDirectSpace"]:
@@ -285,3 +325,8 @@ class _Reader:
                 f"'{self.file}': {what} needs a finite number `{name}` everywhere; write the file again"
             )
         return numbers
+
+
+def _whole(number: float) -> int | None:
+    """A whole number as one; None for another."""
+    return int(number) if number == int(number) else None

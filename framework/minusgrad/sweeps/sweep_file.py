@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ..errors import SceneError, UserError
+from ..scene import input_files
 from ..scene.document import Block, Document, load
 from ..scene.ensemble_table import VaryTable
 from ..scene.records import Record
@@ -83,9 +84,9 @@ class Sweeping:
     def read(self, name: str) -> bytes:
         """The bytes of a file that it names. Raises `UserError` if it cannot be read."""
         try:
-            return (self.folder / name).read_bytes()
-        except OSError as error:
-            raise UserError(f"{name}: cannot be read: {error.strerror}") from None
+            return input_files.read(self.folder / name, name)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
     def wrong(self, path: tuple[str | int, ...], text: str) -> SceneError:
         """The mistake as an error with its place in the file."""

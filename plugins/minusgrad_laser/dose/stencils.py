@@ -4,14 +4,24 @@ Sample [k, l] falls on cell (floor(y / pixel) - rows // 2 + k, floor(x / pixel) 
 point lies at the centre of a cell: [rows // 2, columns // 2] is the sample under the point.
 """
 
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import ByKind, CsvTable, Record, StateContext, UserError, images, memory, quantities
+from minusgrad.plugin import (
+    ByKind,
+    CsvTable,
+    Record,
+    StateContext,
+    UserError,
+    images,
+    memory,
+    numpy_files,
+    printable,
+    quantities,
+)
 
 from ..canvas import Length
 
@@ -85,9 +95,12 @@ def airy(z: np.ndarray) -> np.ndarray:
 
 def _array(file: str, data: bytes) -> np.ndarray:
     try:
-        values = np.asarray(np.load(BytesIO(data), allow_pickle=False))
-    except Exception:  # NumPy raises anything for bytes that are no array; its cures are for pickles
-        raise UserError(f"'{file}' is no array in NumPy's format .npy") from None
+        values = numpy_files.array(data)
+    except ValueError as error:
+        raise UserError(
+            f"'{file}' is no array in NumPy's format .npy ({printable(str(error), 400)}); save it with"
+            " numpy.save"
+        ) from None
     if values.ndim != 2 or not values.size or values.dtype.kind not in "uif":
         found = f"an array of shape {values.shape} of {values.dtype}"
         raise UserError(f"'{file}' holds {found}; a spot is rows and columns of numbers")

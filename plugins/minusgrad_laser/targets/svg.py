@@ -42,11 +42,11 @@ class FromSvg(Target):
     def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         own, unit = quantities(self, context.units), context.units.symbol("m")
         data = context.read(self.file)
-        sized = examined(self.file, data)
-        found = drawing(self.file, data)
+        page = examined(self.file, data)
+        found = drawing(self.file, data, page.shapes)
         if own["width"] is not None:
             px = own["width"] / found.size[0]
-        elif sized:
+        elif page.is_sized:
             px = metres(context, self.source) * 0.0254 / self.dpi
         else:
             raise UserError(f"{self.source}: its width and height have no unit of length; give width")

@@ -7,10 +7,14 @@ elements, types and classes
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from xml.parsers import expat
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, printable
+
+from .svg_numbers import LENGTHS, fault_of_length, fault_of_numbers, fault_of_path, fault_of_points, number
+from .svg_uses import RecursiveUseError, Uses
 
 SVG = "http://www.w3.org/2000/svg"
 REFUSED = {
@@ -35,11 +39,21 @@ EFFECTS = {
 }  # fmt: skip
 """Properties that are not drawn, and the value at which they have no effect."""
 SELECTOR = re.compile(r"\*|[\w-]*([.][\w-]+)?")
+MOST_DEEP, MOST_SHAPES = 100, 100_000
+"""Elements within one another; shapes that are drawn, each once more for every use."""
 LENGTH = re.compile(r"\s*[+]?[\d.]+(e[+-]?\d+)?\s*(px|pt|pc|mm|cm|in|Q)?\s*", re.IGNORECASE)
 
 
-def examined(file: str, data: bytes) -> bool:
-    """Whether the width and the height of an SVG file are lengths.
+@dataclass(frozen=True)
+class Examined:
+    """is_sized: width and height of the page are lengths. shapes: how many are drawn."""
+
+    is_sized: bool
+    shapes: int
+
+
+def examined(file: str, data: bytes) -> Examined:
+    """What an SVG file is, before it is drawn.
 
     Raises `UserError` for what cannot be drawn, with the line and the element.
     """
@@ -54,7 +68,7 @@ class _Reader:
     def __init__(self, file: str):
         self.file, self.open, self.style, self.sized = file, list[str](), "", False
         self.drawn = False
-        self.names, self.used, self.selectors = set[str](), dict[str, int](), set[str]()
+        self.uses, self.selectors = Uses(), set[str]()
         self.parser = expat.ParserCreate(namespace_separator=" ")
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
@@ -62,21 +76,40 @@ class _Reader:
         self.parser.EntityDeclHandler = self._entity
         self.parser.ProcessingInstructionHandler = self._instruction
 
-    def examine(self, data: bytes) -> bool:
+    def examine(self, data: bytes) -> Examined:
         try:
             self.parser.Parse(data, True)
         except expat.ExpatError as error:
             why = expat.errors.messages[error.code]
             raise UserError(f"'{self.file}':{error.lineno}: is no XML that can be read: {why}") from None
-        for name, line in self.used.items():
-            if name not in self.names:
-                raise UserError(
-                    f"'{self.file}':{line}: element <use>: nothing has the id '{name}'; correct it"
-                )
-        return self.sized
+        return Examined(self.sized, self._count())
+
+    def _count(self) -> int:
+        """The shapes that are drawn."""
+        if (missing := self.uses.missing()) is not None:
+            name, line = missing
+            raise UserError(
+                f"'{self.file}':{line}: element <use>: nothing has the id '{printable(name)}'; correct it"
+            )
+        try:
+            count = self.uses.count()
+        except RecursiveUseError as error:
+            raise UserError(
+                f"'{self.file}':{error.line}: element <use>: draws '{printable(error.name)}', in which it"
+                " stands itself, without end; remove it"
+            ) from None
+        if count > MOST_SHAPES:
+            shown = f"{count:,}" if count < 10**15 else f"about 1e{len(str(count)) - 1}"
+            line = self.uses.line_beyond(MOST_SHAPES)
+            place, what = (f":{line}", "element <use>: ") if line else ("", "")
+            raise UserError(
+                f"'{self.file}'{place}: {what}draws more than {MOST_SHAPES:,} shapes, {shown} in all; take"
+                " some out, or split the drawing"
+            )
+        return count
 
     def refuse(self, what: str) -> None:
-        raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {what}")
+        raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         space, tag = name.split(" ") if " " in name else ("", name)
@@ -98,22 +131,27 @@ class _Reader:
                 )
             self.drawn |= tag in SHAPES
         self.open.append(tag)
+        if len(self.open) > MOST_DEEP:
+            self.refuse(f"element <{tag}>: elements nest more than {MOST_DEEP} deep; ungroup them")
+        self._note(tag, {key.split(" ")[-1]: value for key, value in attributes.items()})
         for key, value in attributes.items():
             self._attribute(tag, key.split(" ")[-1], value)
+
+    def _note(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Count the element, and what it draws once more."""
+        used = attributes.get("href", "")[1:] if tag == "use" and "href" in attributes else None
+        is_shape = tag in SHAPES and tag != "use"
+        self.uses.begin(is_shape, attributes.get("id"), used, self.parser.CurrentLineNumber)
 
     def _attribute(self, tag: str, key: str, value: str) -> None:
         if key == "href" and tag != "a" and not value.startswith("#"):
             self.refuse(f"element <{tag}>: refers to '{value[:60]}'; only what is in the file is drawn")
-        if key == "href" and tag == "use":
-            self.used[value[1:]] = self.parser.CurrentLineNumber
         if key == "class":
             styled = [one for one in value.split() if {f".{one}", f"{tag}.{one}"} & self.selectors]
             if len(styled) > 1:
                 self.refuse(
                     f"element <{tag}>: classes {styled} have styles, of which one must win; leave one"
                 )
-        if key == "id":
-            self.names.add(value)
         if tag == "path" and key == "d":
             if foreign := re.search(r"[^MmZzLlHhVvCcSsQqTtAaEe\d+\-.,\s]", value):
                 self.refuse(f"element <path>: '{foreign[0]}' in its data is no command; correct it")
@@ -124,11 +162,24 @@ class _Reader:
                         f"element <path>: command {then} follows {first}, which programs read in two ways;"
                         " write its control points"
                     )
+        if fault := self._fault(tag, key, value):
+            self.refuse(f"element <{tag}>: {fault}; correct it")
         if key == "style":
             for one in value.split(";"):
                 self._property(tag, *(part.strip() for part in (one + ":").split(":")[:2]))
         else:
             self._property(tag, key, value.strip())
+
+    def _fault(self, tag: str, key: str, value: str) -> str | None:
+        """What is wrong with the numbers of an attribute."""
+        if tag == "path" and key == "d":
+            return fault_of_path(value)
+        if tag in SHAPES and key in LENGTHS:
+            fault = fault_of_length(value)
+            return f"{key}: {fault}" if fault else None
+        if tag in ("polygon", "polyline") and key == "points":
+            return fault_of_points(value)
+        return fault_of_numbers(value) if key == "transform" else None
 
     def _property(self, tag: str, key: str, value: str) -> None:
         if any(one in self.open for one in HIDDEN) or tag.startswith("fe"):
@@ -136,8 +187,8 @@ class _Reader:
         if key in ("fill", "stroke") and "url(" in value:
             self.refuse(f"element <{tag}>: {key} '{value}' is no plain colour; give it one")
         if key in EFFECTS and value not in (EFFECTS[key], ""):
-            number = value.replace(".", "", 1).isdigit() and EFFECTS[key] == "1" and float(value) == 1.0
-            if not number:
+            is_opaque = EFFECTS[key] == "1" and number(value) == 1.0
+            if not is_opaque:
                 self.refuse(f"element <{tag}>: {key} '{value}' is not drawn; remove it, or expand the object")
 
     def _text(self, text: str) -> None:
@@ -145,6 +196,7 @@ class _Reader:
             self.style += text
 
     def _end(self, name: str) -> None:
+        self.uses.end()
         if self.open.pop() == "style":
             style, self.style = re.sub(r"/\*.*?\*/", "", self.style, flags=re.DOTALL), ""
             if rule := re.search(r"@[\w-]+", style):
@@ -169,11 +221,17 @@ class _Reader:
 
     def _not_zero(self, attributes: Mapping[str, str]) -> None:
         for key in ("width", "height"):
-            number = re.match(r"\s*[+-]?[\d.]+(e[+-]?\d+)?", attributes.get(key, ""))
-            if number and not 0.0 < float(number[0]) < 1e9:
-                self.refuse(f"{key} is '{attributes[key]}'; a drawing needs a size above 0, below 1e9")
-        box = attributes.get("viewBox", "").replace(",", " ").split()
-        if box and (len(box) != 4 or not min(float(box[2]), float(box[3])) > 0.0):
+            if (text := attributes.get(key, "").strip()) in ("", "auto"):
+                continue
+            size = re.fullmatch(r"([^\sA-Za-z%]+(?:[eE][+-]?\d+)?)\s*[A-Za-z%]*", text)
+            value = number(size[1]) if size else None
+            if value is None or not 0.0 < value < 1e9:
+                self.refuse(
+                    f"{key} is '{attributes[key]}'; a drawing needs a size above 0, below 1e9, such as 20mm"
+                )
+        box = [number(one) for one in attributes.get("viewBox", "").replace(",", " ").split()]
+        numbers = [one for one in box if one is not None and abs(one) < 1e9]
+        if box and not (len(box) == len(numbers) == 4 and min(numbers[2:]) > 1e-9):
             self.refuse(
                 f"viewBox is '{attributes['viewBox']}'; it needs four numbers, width and height above 0"
             )

@@ -1,23 +1,47 @@
-"""The shapes of an SVG file as polygons, by svgelements: transforms, units, styles and `use` are resolved.
+"""The shapes of an SVG file as polygons: svgelements resolves transforms, units, styles and `use`.
+
+It runs in a child process within limits, and what comes back are numbers: the segments of each shape.
 
 Lengths are in px from the upper left corner of the page, y downwards, until a scale is given.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import UserError, pip_line
+from minusgrad.plugin import UserError, bounded_read, pip_line
 
 from .coverage import Painted
 from .stroke_outlines import outline
 
 TOLERANCE = 0.005
 """Distance [cells] of a curve from the chords that stand for it."""
+FARTHEST = 1e9
+"""Coordinate [px] up to which shapes are drawn, on the page or beside it."""
+SECONDS, SPACE = 2e-3, 100_000
+"""Computing time [s] and address space [bytes] for a shape beyond the usual."""
+MOVE, LINE, CLOSE, QUADRATIC, CUBIC = range(5)
+POINTS = (1, 1, 1, 3, 4)
+"""Points of each kind of segment: its end; of a curve its start, its controls and its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Segments of lines and Bezier curves: kinds (k,), and their points (m, 2) one after another."""
+
+    kinds: np.ndarray
+    points: np.ndarray
+
+    def segments(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Kind and points (`POINTS`, 2) of each segment."""
+        ends = np.cumsum(np.asarray(POINTS)[self.kinds]).tolist()
+        for kind, begin, end in zip(self.kinds.tolist(), [0, *ends], ends, strict=False):
+            yield kind, self.points[begin:end]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +51,7 @@ class Shape:
     Painted is the inside by the fill rule or, with `stroke` (width, cap, join, limit), the stroke.
     """
 
-    path: Any
+    path: Path
     matrix: np.ndarray
     dark: float
     opacity: float
@@ -68,12 +92,26 @@ class Drawing:
         return Drawing((float(high[0] - low[0]), float(high[1] - low[1])), moved)
 
 
-def drawing(file: str, data: bytes) -> Drawing:
-    """The drawing in an SVG file. Raises `UserError` without svgelements, and where nothing is painted."""
-    try:
-        import svgelements
-    except ImportError:
-        raise UserError(f"'{file}': needs svgelements: {pip_line('svg')}") from None
+def drawing(file: str, data: bytes, count: int = 1) -> Drawing:
+    """The drawing in an SVG file, which paints `count` shapes.
+
+    Raises `UserError` without svgelements, where nothing is painted, and for shapes that cannot be read.
+    """
+    if find_spec("svgelements") is None:
+        raise UserError(f"'{file}': needs svgelements: {pip_line('svg')}")
+    found = bounded_read(values, file, data, ("svgelements",), SECONDS * count, SPACE * count)
+    width, height = found["size"]
+    return Drawing((width, height), [_shape(**one) for one in found["shapes"]])
+
+
+def _shape(kinds: Any, points: Any, stroke: Any, **rest: Any) -> Shape:
+    return Shape(Path(kinds, points), stroke=None if stroke is None else tuple(stroke), **rest)
+
+
+def values(file: str, data: bytes) -> dict[str, Any]:
+    """In the child: the `size` of the page and the numbers of its `shapes`."""
+    import svgelements
+
     try:
         page = svgelements.SVG.parse(BytesIO(data), reify=False, ppi=96.0, on_error="raise")
         shapes = [
@@ -84,27 +122,38 @@ def drawing(file: str, data: bytes) -> Drawing:
         ]
     except (ValueError, ArithmeticError, AttributeError, TypeError, IndexError, KeyError) as error:
         why = " ".join(str(error).split()) or "its data are incomplete"
-        raise UserError(f"'{file}': a shape cannot be read: {why}") from None
+        raise UserError(f"'{file}': a shape cannot be read: {why}; correct it") from None
     if not shapes:
         raise UserError(f"'{file}': there is nothing to draw: no shape has a fill or a stroke")
-    return Drawing((float(page.width), float(page.height)), shapes)
+    return {"size": [float(page.width), float(page.height)], "shapes": shapes}
 
 
-def _painted(element: Any, svgelements: Any) -> Iterator[Shape]:
+def _painted(element: Any, svgelements: Any) -> Iterator[dict[str, Any]]:
     """The inside of an element, then its stroke, where they have a colour."""
     path, values = svgelements.Path(element, transform=""), element.values
     m = element.transform
     matrix = np.array([[m.a, m.c, m.e], [m.b, m.d, m.f]], float)
-    ends = [value for segment in path if segment.end is not None for value in (segment.end.x, segment.end.y)]
-    if not np.isfinite([*ends, *matrix.flat]).all():
+    inside, edge = _paint(element.fill), _paint(element.stroke) if element.stroke_width else None
+    if inside is None and edge is None:
+        return
+    kinds, points = _segments(path)
+    if not np.isfinite(points).all() or not np.isfinite(matrix).all():
         raise ValueError("a coordinate is not finite")
-    if (paint := _paint(element.fill)) is not None:
-        yield Shape(path, matrix, *paint, values.get("fill-rule", "nonzero"))
-    width = element.stroke_width
-    if (paint := _paint(element.stroke)) is not None and width:
+    with np.errstate(over="ignore", invalid="ignore"):
+        farthest = np.abs(points @ matrix[:, :2].T + matrix[:, 2]).max(initial=0.0)
+    if not max(farthest, np.abs(points).max(initial=0.0)) < FARTHEST:
+        raise ValueError(f"a coordinate must lie within {FARTHEST:g} px, got {farthest:g}")
+    usual = {"kinds": kinds, "points": points, "matrix": matrix, "rule": "nonzero", "stroke": None}
+    if inside is not None:
+        rule = str(values.get("fill-rule", "nonzero"))
+        yield usual | {"dark": inside[0], "opacity": inside[1], "rule": rule}
+    if edge is not None:
         cap, join = values.get("stroke-linecap", "butt"), values.get("stroke-linejoin", "miter")
-        limit = float(values.get("stroke-miterlimit", 4.0))
-        yield Shape(path, matrix, *paint, stroke=(float(width), cap, join, limit))
+        width, limit = float(element.stroke_width), float(values.get("stroke-miterlimit", 4.0))
+        if not (0.0 < width < FARTHEST and 0.0 < limit < FARTHEST):
+            raise ValueError(f"a stroke needs a width and a miter limit above 0, got {width:g} and {limit:g}")
+        stroke = [width, str(cap), str(join), limit]
+        yield usual | {"dark": edge[0], "opacity": edge[1], "stroke": stroke}
 
 
 def _paint(colour: Any) -> tuple[float, float] | None:
@@ -115,40 +164,48 @@ def _paint(colour: Any) -> tuple[float, float] | None:
     return 1.0 - light, colour.opacity
 
 
-def _lines(path: Any, tolerance: float) -> Iterator[np.ndarray]:
-    """The subpaths as polylines (k, 2); a closed one ends where it begins."""
-    line: list[np.ndarray] = []
+def _segments(path: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Kinds and points of the segments of a path of svgelements; arcs as cubic curves."""
+    kinds: list[int] = []
+    points: list[tuple[float, float]] = []
     for segment in path:
         name = type(segment).__name__
-        if name == "Move":
+        if segment.end is None:
+            continue
+        if name in ("Move", "Line", "Close"):
+            kinds.append({"Move": MOVE, "Line": LINE, "Close": CLOSE}[name])
+            points.append((segment.end.x, segment.end.y))
+            continue
+        for curve in segment.as_cubic_curves() if name == "Arc" else (segment,):
+            controls = (curve.control,) if hasattr(curve, "control") else (curve.control1, curve.control2)
+            kinds.append(QUADRATIC if len(controls) == 1 else CUBIC)
+            points += [(p.x, p.y) for p in (curve.start, *controls, curve.end)]
+    return np.array(kinds, np.int8), np.array(points, float).reshape(-1, 2)
+
+
+def _lines(path: Path, tolerance: float) -> Iterator[np.ndarray]:
+    """The subpaths as polylines (k, 2); a closed one ends where it begins."""
+    line: list[np.ndarray] = []
+    begin = np.zeros((1, 2))
+    for kind, points in path.segments():
+        if kind == MOVE:
             if line:
                 yield np.concatenate(line)
-            line = [np.array([[segment.end.x, segment.end.y]])]
-            begin = line[0]
-        elif segment.end is None:
-            continue
-        elif name in ("Line", "Close"):
-            line.append(np.array([[segment.end.x, segment.end.y]]))
-            if name == "Close":
+            line = [points]
+            begin = points
+        elif kind in (LINE, CLOSE):
+            line.append(points)
+            if kind == CLOSE:
                 yield np.concatenate(line)
                 line = [begin]
-        elif name == "Arc":
-            for cubic in segment.as_cubic_curves():
-                line.append(_curve(cubic, tolerance))
         else:
-            line.append(_curve(segment, tolerance))
+            line.append(_curve(points, tolerance))
     if len(line) > 1 or (line and len(line[0]) > 1):
         yield np.concatenate(line)
 
 
-def _curve(segment: Any, tolerance: float) -> np.ndarray:
+def _curve(p: np.ndarray, tolerance: float) -> np.ndarray:
     """Points of a Bezier curve after its first: n chords deviate by max |second derivative| / (8 n^2)."""
-    names = (
-        ("start", "control", "end")
-        if hasattr(segment, "control")
-        else ("start", "control1", "control2", "end")
-    )
-    p = np.array([[getattr(segment, name).x, getattr(segment, name).y] for name in names])
     degree = len(p) - 1
     bend = degree * (degree - 1) * float(np.hypot(*np.diff(p, 2, axis=0).T).max())
     n = max(1, min(1000, int(np.ceil(np.sqrt(bend / (8.0 * tolerance))))))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import StateContext, UnitSystem, UserError, images
+from minusgrad.plugin import StateContext, UnitSystem, UserError, images, input_files
 
 from ..canvas import CanvasTable
 from ..targets.image import FromImage
@@ -36,9 +36,10 @@ def read(request: Request) -> Picture:
     """The picture of a request. Raises `UserError` with what is wrong about it."""
     name = request.image.name
     try:
-        data = request.image.read_bytes()
-    except OSError as error:
-        raise UserError(f"{request.image}: cannot be read: {error.strerror}") from None
+        data = input_files.read(request.image)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"{request.image}: cannot be read: {reason}") from None
     _refuse_larger(request, name, 0, request.width or 0.0)  # before so many cells are asked for
     if not name.lower().endswith(".svg"):
         light, opaque = images.read(name, data)

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, input_files
 
 from ..jobs.files import save
 from ..search.recipe import Exposure
@@ -33,9 +33,9 @@ def replay(a: argparse.Namespace) -> int:
     outputs = [out, out.with_suffix(".png")]
     files.refuse(outputs, a.force, file)
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+        text = input_files.read(file).decode(errors="replace")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     done = replayed(text, m, pixel=pixel, waist=m.waist, full=material.full, name=str(file))
     evidence = of(done, material, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]

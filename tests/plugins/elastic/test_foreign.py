@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
+from minusgrad.files.bounded import limits
 from minusgrad_elastic import foreign
 from minusgrad_elastic.inspection import inspect
 from tests.support import cell_meshes
@@ -16,6 +17,7 @@ from tests.support import cell_meshes
 pytestmark = pytest.mark.unit
 
 POINTS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
 MESH = meshio.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))])
 XDMF = """<Xdmf Version="3.0"><Domain><Grid Name="g">
 <Geometry GeometryType="XYZ">
@@ -38,6 +40,13 @@ def elsewhere(tmp_path: Path) -> Path:
 def _refused(file: str, data: bytes) -> str:
     with pytest.raises(UserError) as refused:
         foreign.read(file, data)
+    return str(refused.value)
+
+
+def _refused_unbounded(file: str, data: bytes) -> str:
+    """In this process, where meshio can be changed."""
+    with pytest.raises(UserError) as refused:
+        foreign.parsed(file, data)
     return str(refused.value)
 
 
@@ -83,7 +92,7 @@ def test_every_format_of_meshio_is_decided() -> None:
 
 def test_a_format_that_takes_over_an_ending_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(meshio.extension_to_filetypes, ".vtk", ["vtk", "anything"])
-    assert "must be a mesh format of one file, got '.vtk'" in _refused("a.vtk", b"")
+    assert "must be a mesh format of one file, got '.vtk'" in _refused_unbounded("a.vtk", b"")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +106,7 @@ def test_formats_of_one_file_open_one_file(
     name = next(name for name, endings in foreign.FORMATS.items() if path.suffix in endings)
     meshio.write(path, MESH, file_format=name)
     opened = _opened_paths()
-    mesh = foreign.read(path.name, path.read_bytes())
+    mesh, _ = foreign.parsed(path.name, path.read_bytes())
     files = {Path(one).name for one in opened if not Path(one).name.startswith("tmp")}  # without its folder
     assert files == {path.name}
     np.testing.assert_allclose(mesh.points[mesh.cells[0]], POINTS, atol=1e-6)
@@ -172,3 +181,22 @@ def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
     )
     assert "&e;" in text
     assert "meshio cannot read it: " in _refused("a.vtu", text.encode())
+
+
+@pytest.mark.parametrize("ending", ["ply", "off", "bdf", "tec"])
+def test_a_damaged_file_in_which_meshio_loops_is_refused_in_time(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 0.5)
+    (path,) = (CORPUS / ending).glob("m_*")
+    assert _refused(f"a.{ending}", path.read_bytes()) == (
+        f"'a.{ending}': its reader did not end within 0.5 s; the file is damaged, or of another kind than its"
+        " name says; save it again"
+    )
+
+
+@pytest.mark.parametrize(("ending", "text"), [("vol", "mesh3d\npoints\n1\n"), ("obj", "v 0 0\nf 1 2 9\n")])
+def test_what_a_reader_raises_is_one_message(ending: str, text: str) -> None:
+    said = _refused(f"a.{ending}", text.encode())
+    assert said.startswith(f"'a.{ending}': ")
+    assert "\n" not in said

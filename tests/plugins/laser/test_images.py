@@ -11,7 +11,7 @@ from PIL import Image, TiffImagePlugin
 
 from minusgrad.engine import memory
 from minusgrad.errors import UserError
-from minusgrad.files import images
+from minusgrad.files.bounded import images
 from minusgrad.scene.units import UnitSystem
 
 from .starts import made, target

@@ -22,7 +22,7 @@ from minusgrad.assembly.contexts import ObserverContext, StateContext
 from minusgrad.energies.fields import State
 from minusgrad.engine import memory
 from minusgrad.errors import EnergyError, SceneError, UserError, pip_line
-from minusgrad.files import images
+from minusgrad.files.bounded import images
 from minusgrad.files.h5md import Raster
 from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.json_schema import schema_of
@@ -594,7 +594,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "'a.png' is no image that can be read (PNG, TIFF, BMP, JPEG)"),
     "half a picture": (
         "a.png", lambda p: (SCENES / "data" / "silhouette.png").read_bytes()[:500], RIGHT,
-        "'a.png' is damaged: image file is truncated"),
+        "'a.png' is damaged: image file is truncated; save it again"),
     "a constant picture": (
         "a.png", lambda p: saved(Image.new("L", (40, 30), 51), p), {"target": IMAGE},
         "target: 'a.png' is 0.8 in every cell: there is nothing to draw"),
@@ -656,7 +656,8 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "'1 W' is a power, but 'm' (length) is needed"),
     "a spot that is no array": (
         "s.npy", lambda _: b"PK", {"stencil": SPOT_FILE},
-        "'s.npy' is no array in NumPy's format .npy"),
+        "'s.npy' is no array in NumPy's format .npy (no header of an array of numbers: EOF: reading magic"
+        " string, expected 8 bytes got 2); save it with numpy.save"),
     "a spot of one axis": (
         "s.npy", lambda p: npy(np.ones(3), p.parent), {"stencil": SPOT_FILE},
         "'s.npy' holds an array of shape (3,) of float64; a spot is rows and columns of numbers"),
@@ -683,8 +684,9 @@ def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypat
     """Nor is Pillow's own limit in the way of one that fits; it is put back."""
     monkeypatch.setattr(memory, "free", lambda: memory.Free(5_000_000_000))
     monkeypatch.setattr(images, "_channels", lambda image: pytest.fail("decoded"))
-    (tmp_path / "a.png").write_bytes(png_claiming(60_000, 50_000))
+    (tmp_path / "a.png").write_bytes(claiming := png_claiming(60_000, 50_000))
     limit = Image.MAX_IMAGE_PIXELS
+    assert images.decoded("a.png", claiming, 5_000_000_000) == {"large": [60_000, 50_000]}
     assert complaint(scene(**RIGHT)) == (
         "4:2: state: 'a.png': 60000 x 50000 pixels: 600 GB of memory needed, 5 GB free; scale it down"
     )
@@ -694,6 +696,11 @@ def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypat
 def test_pillows_own_limit_is_not_in_the_way(start, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 2)
     np.testing.assert_allclose(drawn(start, GREY_IMAGE, folder=tmp_path), DARK, atol=1e-15)
+    (image,) = tmp_path.iterdir()
+    np.testing.assert_array_equal(
+        images.decoded(image.name, image.read_bytes(), 10**9)["light"],
+        images.read("a", image.read_bytes())[0],
+    )
     assert Image.MAX_IMAGE_PIXELS == 2
 
 

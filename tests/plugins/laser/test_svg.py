@@ -271,7 +271,7 @@ REFUSED = {
         "'a.svg':2: element <g>: clip-path 'url(#c)' is not drawn; remove it, or expand the object"),
     "no width": (
         f'{OPEN} width="0mm" height="3mm">{R}</svg>',
-        "'a.svg':1: width is '0mm'; a drawing needs a size above 0, below 1e9"),
+        "'a.svg':1: width is '0mm'; a drawing needs a size above 0, below 1e9, such as 20mm"),
     "no box": (
         f'{OPEN} width="4mm" height="3mm" viewBox="0 0 0 9">{R}</svg>',
         "'a.svg':1: viewBox is '0 0 0 9'; it needs four numbers, width and height above 0"),
@@ -291,14 +291,52 @@ REFUSED = {
         PAGE + '<path d="M0,0 L9,x"/></svg>',
         "'a.svg':2: element <path>: 'x' in its data is no command; correct it"),
     "half a path": (
-        PAGE + '<path d="M0,0 L9"/></svg>', "'a.svg': a shape cannot be read: its data are incomplete"),
+        PAGE + '<path d="M0,0 L9"/></svg>',
+        "'a.svg':2: element <path>: command L takes 2 numbers at a time, got 1; correct it"),
+    "half an arc": (
+        PAGE + '<path d="M0,0 a1 1 0 1 2 3 4"/></svg>',
+        "'a.svg':2: element <path>: an arc takes 7 numbers at a time, the fourth and the fifth 0 or 1,"
+        " got '1 1 0 1 2 3 4'; correct it"),
+    "an arc to nowhere": (
+        PAGE + '<path d="M0 0 C1 1 2 2 3 0 A 1 2 30 0 1 -1e308 5 z"/></svg>',
+        "'a.svg':2: element <path>: '-1e308' is beyond 1e+12; correct it"),
+    "a box of words": (
+        f'{OPEN} width="4mm" height="3mm" viewBox="0 0 a b">{R}</svg>',
+        "'a.svg':1: viewBox is '0 0 a b'; it needs four numbers, width and height above 0"),
+    "a width of two points": (
+        f'{OPEN} width="1.2.3mm" height="3mm">{R}</svg>',
+        "'a.svg':1: width is '1.2.3mm'; a drawing needs a size above 0, below 1e9, such as 20mm"),
+    "an opacity that is a square": (
+        PAGE + '<rect opacity="\u00b2" width="9" height="9"/></svg>',
+        "'a.svg':2: element <rect>: opacity '\u00b2' is not drawn; remove it, or expand the object"),
+    "a length that is none": (
+        PAGE + '<rect width="9" height="9;"/></svg>',
+        "'a.svg':2: element <rect>: height: '9;' is no length; correct it"),
+    "half a point": (
+        PAGE + '<polygon points="0,0 1,1 2"/></svg>',
+        "'a.svg':2: element <polygon>: points need pairs of numbers, got 5 numbers; correct it"),
+    "a part of itself": (
+        PAGE + '<g id="a"><rect width="5" height="5"/>\n<use href="#a"/></g></svg>',
+        "'a.svg':3: element <use>: draws 'a', in which it stands itself, without end; remove it"),
+    "two parts of each other": (
+        PAGE + '<g id="a">\n<use href="#b"/></g>\n<g id="b">\n<use href="#a"/></g></svg>',
+        "'a.svg':3: element <use>: draws 'b', in which it stands itself, without end; remove it"),
+    "uses of uses": (
+        PAGE + "<defs><rect id='a0' width='1' height='1'/>"
+        + "".join(f"\n<g id='a{k + 1}'>" + 10 * f"<use href='#a{k}'/>" + "</g>" for k in range(30))
+        + "</defs><use href='#a30'/></svg>",
+        "'a.svg':9: element <use>: draws more than 100,000 shapes, about 1e30 in all; take some out, or split"
+        " the drawing"),
+    "groups of groups": (
+        PAGE + 200 * "<g>" + R + 200 * "</g>" + "</svg>",
+        "'a.svg':2: element <g>: elements nest more than 100 deep; ungroup them"),
     "a command that is read in two ways": (
         PAGE + '<path d="M0,0 q1,1 2,2 s 2,2 3,3"/></svg>',
         "'a.svg':2: element <path>: command s follows q, which programs read in two ways; write its control"
         " points"),
     "a coordinate that is none": (
         PAGE + '<path d="M0,0 L1e400,3 L3,3"/></svg>',
-        "'a.svg': a shape cannot be read: a coordinate is not finite"),
+        "'a.svg':2: element <path>: '1e400' is beyond 1e+12; correct it"),
 }  # fmt: skip
 
 

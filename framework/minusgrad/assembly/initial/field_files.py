@@ -3,21 +3,19 @@
 Files are not trusted: arrays of plain numbers are read, without links, filters, pickles or other files.
 """
 
-import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import h5py
 import numpy as np
 
-from ...engine import memory
-from ...errors import UserError, unknown
+from ...errors import UserError, printable
 from ...files import h5md, hdf5_trust
+from ...files.bounded import numpy_files
 from ...files.csv_table import CsvTable
 from ...files.measurements import plain_dataset
 
-HDF5, NPY, NPZ = b"\x89HDF\r\n\x1a\n", b"\x93NUMPY", b"PK\x03\x04"
+HDF5 = b"\x89HDF\r\n\x1a\n"
 AXES = "xyz"
 
 
@@ -44,11 +42,11 @@ def read(file: str, content: bytes, wanted: Wanted) -> Found:
     """The values of a field. Raises `UserError` if the file is unreadable or does not fit."""
     if content.startswith(HDF5):
         found = _of_hdf5(file, content, wanted)
-    elif content.startswith((NPY, NPZ)):
+    elif content.startswith((numpy_files.NPY, numpy_files.NPZ)):
         found = Found(_of_numpy(file, content, wanted))
     else:
         found = Found(_of_table(file, content, wanted))
-    if wanted.columns is not None and content.startswith((HDF5, NPY, NPZ)):
+    if wanted.columns is not None and content.startswith((HDF5, numpy_files.NPY, numpy_files.NPZ)):
         raise UserError(f"'{file}': is no table, got `columns`; name the array by `data`")
     needed = (wanted.rows, *wanted.shape)
     if found.values.shape != needed:
@@ -119,25 +117,19 @@ def _unit(item: h5py.Dataset) -> str | None:
 
 def _of_numpy(file: str, content: bytes, wanted: Wanted) -> np.ndarray:
     try:
-        if content.startswith(NPY):
+        if content.startswith(numpy_files.NPY):
             if wanted.data is not None:
                 raise UserError(f"'{file}': has one array, got `data`; leave it out")
-            values = np.load(io.BytesIO(content), allow_pickle=False)
+            values = numpy_files.array(content)
         else:
-            values = _of_archive(file, content, wanted.data or wanted.field)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"'{file}': not a readable NumPy file: {error}") from None
+            name = wanted.data or wanted.field
+            values = numpy_files.member(content, name, f"'{file}': array '{name}'")
+    except KeyError as error:
+        raise UserError(f"'{file}': {error.args[0]}; name it by `data`") from None
+    except ValueError as error:
+        raise UserError(
+            f"'{file}': not a readable NumPy file: {printable(str(error), 400)}; save it again"
+        ) from None
     if not hdf5_trust.is_plain(values.dtype):
         raise UserError(f"'{file}': needs an array of numbers, got {values.dtype}; convert it")
     return values.astype(np.float64)
-
-
-def _of_archive(file: str, content: bytes, name: str) -> np.ndarray:
-    """One array of an .npz file, whose size when unpacked is known before it is."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        sizes = {one.filename.removesuffix(".npy"): one.file_size for one in archive.infolist()}
-    if name not in sizes:
-        raise UserError(f"'{file}': {unknown('array', name, sizes)}; name it by `data`")
-    memory.require(sizes[name], f"'{file}': array '{name}'", "initial values are read as a whole")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return arrays[name]

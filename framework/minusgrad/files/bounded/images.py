@@ -1,5 +1,7 @@
 """Pictures as numbers, through Pillow (the extra `image`): light (rows, columns) in [0, 1], bottom row first.
 
+Pillow runs in a child process within limits.
+
 The light of colours is 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601); values are taken as they stand in the
 file, without a gamma.
 """
@@ -7,17 +9,23 @@ file, without a gamma.
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
-from ..engine import memory
-from ..errors import UserError, pip_line
+from ...engine import memory
+from ...errors import UserError, pip_line
+from . import limits
+from .door import bounded_read
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 CELL_BYTES = 200
 """Bytes for a pixel that becomes a cell of a grid: some fields, their adjoints, copies for a checkpoint."""
+SECONDS_A_PIXEL = 1e-6
+"""Computing time of a decoder, beyond that for the bytes of the file."""
+_LOADS = ("PIL.ImageOps", *(f"PIL.{name}ImagePlugin" for name in ("Png", "Tiff", "Bmp", "Jpeg")))
 _FULL = {"1": 1.0, "L": 255.0, "RGB": 255.0, "I;16": 65535.0, "I": 65535.0, "F": 1.0}
 """Full light in those of Pillow's modes that are taken as they are."""
 
@@ -29,21 +37,38 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     Raises `UserError` without Pillow, for images too large for the memory (before anything is decoded), and
     for data that are empty, not an image, damaged, or not in [0, 1].
     """
+    _require(file, data)
+    room = memory.free().count
+    found = bounded_read(decoded, file, data, _LOADS, space=room, room=room)
+    if "large" in found:
+        columns, rows = found["large"]
+        memory.require(CELL_BYTES * columns * rows, f"'{file}': {columns} x {rows} pixels", "scale it down")
+        raise UserError(
+            f"'{file}': {columns} x {rows} pixels: more memory needed than is free; scale it down"
+        )
+    light, opaque = found["light"], found["opaque"]
+    return light, np.ones(light.shape) if opaque is None else opaque
+
+
+def decoded(file: str, data: bytes, room: int) -> dict[str, Any]:
+    """In the child: `light` and `opaque` (None: 1 everywhere); beyond `room` bytes `large`: columns, rows."""
     image = _opened(file, data)
     with _unlimited():
         cells = image.width * image.height
-        memory.require(
-            CELL_BYTES * cells, f"'{file}': {image.width} x {image.height} pixels", "scale it down"
-        )
+        if CELL_BYTES * cells > room:
+            return {"large": [image.width, image.height]}
+        limits.allow_seconds(limits.of(len(data)).seconds + SECONDS_A_PIXEL * cells)
         try:
             pages = getattr(image, "n_frames", 1)
             light, opaque = _channels(image)
+        except MemoryError:
+            raise
         except Exception as error:  # decoders raise anything
-            raise UserError(f"'{file}' is damaged: {' '.join(str(error).split())}") from error
+            raise _damaged(file, error) from error
     if pages > 1:
         raise UserError(f"'{file}' has {pages} pages; save the one that is meant as a file of its own")
     _refuse_beyond(file, light)
-    return np.ascontiguousarray(light[::-1]), np.ascontiguousarray(opaque[::-1])
+    return {"light": light[::-1], "opaque": None if opaque is None else opaque[::-1]}
 
 
 def resolution(file: str, data: bytes) -> tuple[float, float] | None:
@@ -53,7 +78,24 @@ def resolution(file: str, data: bytes) -> tuple[float, float] | None:
     JFIF's density (1: inch; 2: cm), BMP's pixels per metre. Axes are those of the upright image, as `read`
     gives it. Raises `UserError` as `read` does where the file is no image.
     """
+    _require(file, data)
+    found = bounded_read(resolved, file, data, _LOADS)
+    return None if found is None else (found[0], found[1])
+
+
+def resolved(file: str, data: bytes) -> tuple[float, float] | None:
+    """In the child: `resolution`."""
     image = _opened(file, data)
+    limits.allow_seconds(limits.of(len(data)).seconds + SECONDS_A_PIXEL * image.width * image.height)
+    try:
+        return _resolution(image)
+    except MemoryError:
+        raise
+    except Exception as error:  # tags are of any type, and of a PNG the orientation decodes the pixels
+        raise _damaged(file, error) from error
+
+
+def _resolution(image: Any) -> tuple[float, float] | None:
     info, inch = image.info, 0.0254
     if image.format == "TIFF":
         tags = image.tag_v2
@@ -65,24 +107,34 @@ def resolution(file: str, data: bytes) -> tuple[float, float] | None:
     if length is None or not all(along):
         return None
     x, y = (float(count) / length for count in along)
-    try:
-        is_turned = image.getexif().get(0x0112, 1) >= 5
-    except Exception as error:  # of a PNG it decodes the pixels
-        raise UserError(f"'{file}' is damaged: {' '.join(str(error).split())}") from error
+    if not (np.isfinite([x, y]).all() and min(x, y) > 0.0):
+        raise ValueError(f"its resolution is no positive number, got {x:g} x {y:g} pixels per metre")
+    is_turned = image.getexif().get(0x0112, 1) >= 5
     return (y, x) if is_turned else (x, y)
+
+
+def _damaged(file: str, error: Exception) -> UserError:
+    return UserError(
+        f"'{file}' is damaged: {' '.join(str(error).split()) or type(error).__name__}; save it again"
+    )
+
+
+def _require(file: str, data: bytes) -> None:
+    if find_spec("PIL") is None:
+        raise UserError(f"'{file}': needs Pillow: {pip_line('image')}")
+    if not data:
+        raise UserError(f"'{file}' is empty (0 bytes)")
 
 
 def _opened(file: str, data: bytes) -> Any:
     """Pillow's image, of which no pixel is decoded yet."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UserError(f"'{file}': needs Pillow: {pip_line('image')}") from None
-    if not data:
-        raise UserError(f"'{file}' is empty (0 bytes)")
+    from PIL import Image
+
     with _unlimited():
         try:
             return Image.open(BytesIO(data), formats=FORMATS)
+        except MemoryError:
+            raise
         except Exception:
             raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
 

@@ -1,0 +1,165 @@
+"""Bounded reading from the parent's side: the child process is started, asked, and ended where it is late."""
+
+import atexit
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
+
+from ...engine import memory
+from ...errors import UserError, printable
+from . import limits, plain_data
+from .process import FORKS, received, send
+
+CURE = "the file is damaged, or of another kind than its name says; save it again"
+_LOCK = Lock()
+_server: "_Child | None" = None
+
+
+def bounded_read(
+    reader: Callable[..., Any],
+    file: str,
+    data: bytes,
+    loads: Sequence[str] = (),
+    seconds: float = 0.0,
+    space: int = 0,
+    **options: Any,
+) -> Any:
+    """`reader(file, data, **options)`, called in a child process within limits of time and memory.
+
+    reader: a function at the top of a module, that starts no engine. It returns arrays, numbers, texts,
+    bytes, lists and dictionaries of these; tuples arrive as lists. loads: modules of libraries that it
+    imports: the child imports them once. seconds of computing and space, bytes of address space, are added
+    to the limits for a file of this size (`limits.of`).
+    The first file takes about as long as Python and the libraries take to start, another one 10 ms.
+
+    Raises `UserError` that begins with the file: with the text of the reader's own one, for any other
+    exception of the reader, and where it is too slow, needs too much memory, or ends its process.
+    """
+    usual = limits.of(len(data))
+    kept = limits.Limits(usual.seconds + seconds, usual.space + space)
+    asked = {
+        "module": reader.__module__,
+        "name": reader.__name__,
+        "loads": list(loads),
+        "file": file,
+        "data": data,
+        "options": options,
+        "seconds": kept.seconds,
+        "space": kept.space,
+        "path": [one for one in sys.path if isinstance(one, str)],
+    }
+    answer = _asked(plain_data.encode(asked), kept.wall)
+    if "result" in answer:
+        return answer["result"]
+    if "refused" in answer:
+        raise UserError(answer["refused"])
+    raise UserError(f"'{printable(file)}': {_reason(answer, kept)}; {CURE}")
+
+
+def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
+    if "raised" in answer:
+        return f"cannot be read: {printable(answer['raised'])}"
+    if "memory" in answer:
+        return f"its reader needs more than {memory.size(kept.space)} of memory"
+    if "late" in answer or answer.get("signal") == getattr(signal, "SIGXCPU", None):
+        return f"its reader did not end within {kept.seconds:.3g} s"
+    number = answer.get("signal", 0)
+    try:
+        return f"its reader was ended by {signal.Signals(number).name}"
+    except ValueError:
+        return "its reader ended without an answer"
+
+
+def _asked(request: bytes, wall: float) -> dict[str, Any]:
+    """The answer of the child; a server that ended between two files is started again."""
+    global _server
+    with _LOCK:
+        for is_last in (False, True):
+            if _server is None or not _server.serves():
+                _server = _Child()
+            answer = _server.ask(request, wall)
+            if not FORKS or "late" in answer or "gone" in answer:
+                _server.end()
+                _server = None
+            if "gone" not in answer or not FORKS or is_last:
+                return answer
+    raise AssertionError("a loop that returns")
+
+
+class _Child:
+    """A child process that reads files. `pid`: of the process that started it."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        few_threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        where = str(Path(__file__).resolve().parents[3])
+        code = f"import sys; sys.path.insert(0, {where!r}); from {__package__}.process import main; main()"
+        if not sys.executable:
+            raise UserError("files of others are read in a process of Python, got no sys.executable; set it")
+        self.child = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],  # -P: no module of the current folder is imported
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **few_threads},
+            start_new_session=os.name == "posix",
+        )
+        atexit.register(self.end)
+
+    def serves(self) -> bool:
+        """False for the child of another process, and for one that ended."""
+        return self.pid == os.getpid() and self.child.poll() is None
+
+    def ask(self, request: bytes, wall: float) -> dict[str, Any]:
+        late: list[bool] = []
+
+        def stop() -> None:
+            late.append(True)
+            self._kill()
+
+        timer = Timer(wall, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            send(self.child.stdin, request)  # type: ignore[arg-type]
+            answer = received(self.child.stdout)  # type: ignore[arg-type]
+        except (OSError, ValueError):
+            answer = None
+        except BaseException:  # an interrupt: the answer would be taken for that of the next file
+            self.end()
+            raise
+        finally:
+            timer.cancel()
+        if isinstance(answer, dict):
+            return answer
+        return {"late": True} if late else {"gone": True, "signal": self._signal()}
+
+    def end(self) -> None:
+        atexit.unregister(self.end)
+        if self.pid == os.getpid():
+            self._kill()
+            self.child.wait()
+        for pipe in (self.child.stdin, self.child.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
+
+    def _signal(self) -> int:
+        with suppress(subprocess.TimeoutExpired):
+            return max(0, -self.child.wait(timeout=5.0))
+        return 0
+
+    def _kill(self) -> None:
+        """End the child and those that it forked."""
+        if self.child.poll() is None:
+            with suppress(OSError):
+                if os.name == "posix":
+                    os.killpg(self.child.pid, signal.SIGKILL)
+                else:
+                    self.child.kill()

@@ -1,0 +1,159 @@
+"""Bounded reading: whatever a library does with a file ends in time, in bounds, and in one message."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minusgrad.errors import UserError
+from minusgrad.files.bounded import door, limits, plain_data
+from minusgrad.plugin import bounded_read
+from tests.support import greedy_readers as readers
+
+pytestmark = pytest.mark.unit
+
+CURE = "the file is damaged, or of another kind than its name says; save it again"
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 1.0)
+    monkeypatch.setattr(limits, "SPACE", 64 << 20)
+    monkeypatch.setattr(limits, "PATIENCE", 1.0)
+
+
+def test_a_result_arrives_as_it_was() -> None:
+    found = bounded_read(readers.gives, "a.x", b"\0\xff", loads=("meshio",), more=3)
+    assert (found["file"], found["data"], found["more"]) == ("a.x", b"\0\xff", 3)
+    square, none, truth = found["arrays"]
+    np.testing.assert_array_equal(square, np.arange(6.0).reshape(2, 3))
+    assert (square.dtype, square.flags.writeable) == (np.float64, True)
+    assert (none.shape, none.dtype, truth.dtype) == ((0, 3), np.int32, bool)
+    assert found["number"] == np.float32(0.1)
+    assert found["numbers"] == [1, -0.0, 1e300, float("inf"), None, True]
+    assert str(found["numbers"][1]) == "-0.0"
+    assert found[""] == {"2": "é\x1b"}
+
+
+def test_it_is_read_elsewhere_where_no_engine_runs() -> None:
+    found = bounded_read(readers.gives, "a.x", b"", loads=("meshio",))
+    assert found["pid"] != os.getpid()
+    assert found["loaded"] == ["meshio"]
+    assert found["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reader", "said"),
+    [
+        (readers.loops, f"'a.x': its reader did not end within 1 s; {CURE}"),
+        (readers.hoards, f"'a.x': its reader needs more than 67.1 MB of memory; {CURE}"),
+        (readers.aborts, f"'a.x': its reader was ended by SIGABRT; {CURE}"),
+        (readers.exits, f"'a.x': cannot be read: SystemExit: said on its way; {CURE}"),
+        (readers.raises, f"'a.x': cannot be read: IndexError: list index \\x1b[31m out of range; {CURE}"),
+        (readers.refuses, "'a.x': has no cells; mesh it"),
+        (readers.returns_code, "'a.x': cannot be read: TypeError: Object of type builtin_function_or_method"
+         f" is not JSON serializable; {CURE}"),
+        (readers.recurses, "'a.x': cannot be read: RecursionError: maximum recursion depth exceeded;"
+         f" {CURE}"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)  # fmt: skip
+def test_whatever_a_reader_does_is_one_message(reader, said: str) -> None:
+    """And the next file is read."""
+    with pytest.raises(UserError) as refused:
+        bounded_read(reader, "a.x", b"")
+    assert str(refused.value) == said
+    assert bounded_read(readers.gives, "b.x", b"")["file"] == "b.x"
+
+
+def test_a_reader_that_sleeps_is_ended_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SECONDS", 0.1)
+    with pytest.raises(UserError, match=r"^'a\.x': its reader did not end within 0\.1 s; the file is"):
+        bounded_read(readers.sleeps, "a.x", b"")
+    assert bounded_read(readers.gives, "b.x", b"")["file"] == "b.x"
+
+
+def test_a_server_that_is_killed_between_two_files_is_started_again() -> None:
+    bounded_read(readers.gives, "a.x", b"")
+    assert door._server is not None
+    before = door._server.child.pid
+    os.kill(before, signal.SIGKILL)
+    assert bounded_read(readers.gives, "b.x", b"")["file"] == "b.x"
+    assert door._server.child.pid != before
+
+
+def test_the_limits_grow_with_the_file() -> None:
+    small, large = limits.of(0), limits.of(10_000_000)
+    assert large.seconds - small.seconds == pytest.approx(10_000_000 / limits.BYTES_A_SECOND)
+    assert large.space > small.space
+
+
+def test_limits_are_of_the_child_alone() -> None:
+    before = resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_CPU)
+    bounded_read(readers.gives, "a.x", b"")
+    assert before == (resource.getrlimit(resource.RLIMIT_AS), resource.getrlimit(resource.RLIMIT_CPU))
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\0", b"\xff" * 8, b"\x02" + b"\0" * 7 + b"{}", b"\x01" + b"\0" * 7]
+)
+def test_a_damaged_answer_is_an_error_of_values(damage: bytes) -> None:
+    with pytest.raises(ValueError, match=r"answer|Expecting"):
+        plain_data.decode(damage)
+
+
+def test_an_answer_is_no_array_of_objects() -> None:
+    text = b'{"array": 0, "dtype": "|O", "shape": [1]}'
+    with pytest.raises(ValueError, match="no array of numbers"):
+        plain_data.decode(len(text).to_bytes(8, "little") + text + bytes(8))
+    with pytest.raises(TypeError, match="arrays of object"):
+        plain_data.encode(np.array([None]))
+
+
+def test_the_child_ends_with_its_parent_and_imports_nothing_of_the_folder(tmp_path: Path) -> None:
+    """A module of the current folder, such as one that came with a stranger's scene, is not run."""
+    for name in ("json", "numpy", "select"):
+        (tmp_path / f"{name}.py").write_text("import pathlib; pathlib.Path('RAN').touch()")
+    script = tmp_path / "elsewhere" / "script.py"
+    script.parent.mkdir()
+    script.write_text(
+        "import os, sys\nsys.path.append(sys.argv[1])\n"
+        "from minusgrad.files.bounded import door\nfrom tests.support import greedy_readers\n"
+        "found = door.bounded_read(greedy_readers.gives, 'a.x', b'')\n"
+        "print(door._server.child.pid)\nos._exit(0)\n"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-P", script, str(root)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    pid = int(done.stdout)
+    deadline = time.monotonic() + 10.0
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not _runs(pid)
+    assert not (tmp_path / "RAN").exists()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_file_costs_less_than_three_tenths_of_a_second(record_property) -> None:
+    """Beyond the import of its library, which a process that reads it itself has, too: computing time."""
+    bounded_read(readers.gives, "a.x", b"", loads=("meshio",))
+    begun = time.perf_counter()
+    for _ in range(10):
+        bounded_read(readers.gives, "a.x", b"", loads=("meshio",))
+    each = (time.perf_counter() - begun) / 10
+    record_property("shown", f"bounded reading: {each * 1e3:.1f} ms a file")
+    assert each < 0.3
