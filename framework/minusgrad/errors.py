@@ -198,7 +198,10 @@ class InterruptedRunError(MinusgradError):
 
 
 def printable(text: str, most: int = 200) -> str:
-    """Text from elsewhere, in one line of so many characters at most that a terminal can show."""
+    """Text from elsewhere, in one line of so many characters at most that a terminal can show.
+
+    Control characters and line breaks are escaped; longer texts end with three dots.
+    """
     text = text if len(text) <= most else f"{text[: most - 3]}..."
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 

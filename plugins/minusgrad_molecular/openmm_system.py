@@ -293,8 +293,9 @@ class _Reader:
             name: self._numbers([force], name, "NonbondedForce")[0] if name in force.attrib else usual
             for name, usual in names.items()
         }
-        if (method := _whole(found["method"])) not in range(len(NAMES) - 1):
-            shown = dict(enumerate(NAMES)).get(method or -1, f"{found['method']:g}")
+        method = int(found["method"])
+        if method != found["method"] or method not in range(len(NAMES) - 1):
+            shown = dict(enumerate(NAMES)).get(method, f"{found['method']:g}")
             raise UserError(
                 f"'{self.file}': NonbondedForce with the method {shown}"
                 " is not supported; make the System with PME, and a dispersion correction"
@@ -325,8 +326,3 @@ class _Reader:
                 f"'{self.file}': {what} needs a finite number `{name}` everywhere; write the file again"
             )
         return numbers
-
-
-def _whole(number: float) -> int | None:
-    """A whole number as one; None for another."""
-    return int(number) if number == int(number) else None

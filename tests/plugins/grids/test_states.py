@@ -118,7 +118,8 @@ def complaint(path: Path) -> str:
         ),
         (
             '{ kind = "array", unit = "m", file = "bad.npy" }',
-            "5:2: state: 'bad.npy' is no array in NumPy's format .npy; save it with numpy.save",
+            "5:2: state: 'bad.npy' is no array in NumPy's format .npy (no header of an array of numbers: EOF:"
+            " reading magic string, expected 8 bytes got 2); save it with numpy.save",
         ),
         (
             '{ kind = "array", unit = "m", file = "long.npy" }',

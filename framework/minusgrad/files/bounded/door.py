@@ -68,7 +68,7 @@ def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
     if "memory" in answer:
         return f"its reader needs more than {memory.size(kept.space)} of memory"
     if "late" in answer or answer.get("signal") == getattr(signal, "SIGXCPU", None):
-        return f"its reader did not end within {kept.seconds:.3g} s"
+        return f"its reader did not end within {round(kept.seconds, 1):g} s"
     number = answer.get("signal", 0)
     try:
         return f"its reader was ended by {signal.Signals(number).name}"

@@ -51,7 +51,10 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def decoded(file: str, data: bytes, room: int) -> dict[str, Any]:
-    """In the child: `light` and `opaque` (None: 1 everywhere); beyond `room` bytes `large`: columns, rows."""
+    """In the child: `light` and `opaque` (None: 1 everywhere); beyond `room` bytes `large`: columns, rows.
+
+    Raises `UserError` as `read` does.
+    """
     image = _opened(file, data)
     with _unlimited():
         cells = image.width * image.height
@@ -84,7 +87,7 @@ def resolution(file: str, data: bytes) -> tuple[float, float] | None:
 
 
 def resolved(file: str, data: bytes) -> tuple[float, float] | None:
-    """In the child: `resolution`."""
+    """In the child: `resolution`, of the header and the tags. Raises `UserError` as that does."""
     image = _opened(file, data)
     limits.allow_seconds(limits.of(len(data)).seconds + SECONDS_A_PIXEL * image.width * image.height)
     try:

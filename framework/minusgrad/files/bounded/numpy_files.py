@@ -16,13 +16,14 @@ from ...engine import memory
 from ...errors import unknown
 
 NPY, NPZ = b"\x93NUMPY", b"PK\x03\x04"
-KINDS = "biufc"
-"""Of arrays that are read: numbers, and texts and objects nowhere."""
 _HEADERS = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
 
 
 def array(data: bytes) -> np.ndarray:
-    """The array in the bytes of a .npy file. Raises ValueError, with the reason, for any other bytes."""
+    """The array in the bytes of a .npy file, of whatever type has a fixed size; objects are refused.
+
+    Raises ValueError, with the reason, for any other bytes.
+    """
     stream = io.BytesIO(data)
     try:
         with warnings.catch_warnings():
@@ -33,7 +34,7 @@ def array(data: bytes) -> np.ndarray:
             shape, is_fortran, kind = _HEADERS[version](stream)
     except (Exception, MemoryError) as error:  # the parser of headers raises anything
         raise ValueError(f"no header of an array of numbers: {_reason(error)}") from None
-    if kind.kind not in KINDS:
+    if kind.hasobject:
         raise ValueError(f"an array of {kind}, which are no numbers")
     there, needed = len(data) - stream.tell(), prod(shape) * kind.itemsize
     if min(shape, default=0) < 0 or needed > there:
