@@ -2,6 +2,7 @@
 
     0 done   1 findings   2 the user's mistake   3 the run failed   4 interrupted and resumable
     5 the run diverged: infinity, NaN or an energy error beyond its bound, which resuming cannot cure
+    6 a check found nothing wrong, and could not ask everything
 
 A message reads `<object>: <what is wrong>, got <value>; <cure>`.
 """

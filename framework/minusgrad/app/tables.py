@@ -54,19 +54,29 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
         if f.question != "reading" and (key not in worst or _badness(f) > _badness(worst[key])):
             worst[key] = f
     rows = [
-        (f.term, f.argument or "(value)", f.question, f.precision, _figure(f), "ok" if f.passed else "WRONG")
+        (f.term, f.argument or "(value)", f.question, f.precision, _figure(f), _outcome(f))
         for f in worst.values()
     ]
     print_table(("term", "argument", "question", "precision", "worst figure", ""), rows)
     failed = [f for f in everything if not f.passed]
+    unasked = list({(f.term, f.argument, f.text): f for f in everything if f.unasked}.values())
     warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:
         print(f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text.strip()}")
+    for f in unasked:
+        print(
+            f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: not asked: {f.text.strip()}"
+        )
     for f in warned:
         print(f"{_place(f)}warning: {f.text.strip()}")
-    more = f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
-    print(f"{len(everything)} questions, {len(failed)} findings{more}")
+    more = f", {len(unasked)} not asked" if unasked else ""
+    more += f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
+    print(f"{len(everything) - len(unasked)} questions, {len(failed)} findings{more}")
     return everything
+
+
+def _outcome(f: "Finding") -> str:
+    return "not asked" if f.unasked else "ok" if f.passed else "WRONG"
 
 
 def _place(f: "Finding") -> str:
@@ -180,10 +190,10 @@ def print_comparison(found: "Comparison") -> None:
         print(f"running: compared up to step {found.until}")
 
 
-def _badness(f: "Finding") -> tuple[bool, float]:
+def _badness(f: "Finding") -> tuple[bool, bool, float]:
     order = _is_order(f)
     figure = f.figure if f.figure is not None else (9.0 if order else 0.0)
-    return not f.passed, -figure if order else figure
+    return not f.passed, f.unasked, -figure if order else figure
 
 
 def _is_order(f: "Finding") -> bool:
@@ -192,6 +202,8 @@ def _is_order(f: "Finding") -> bool:
 
 
 def _figure(f: "Finding") -> str:
+    if f.unasked:
+        return "-"
     if _is_order(f):
         unknown = "below rounding" if f.passed else "not finite"
         return unknown if f.figure is None else f"order {f.figure:.2f}"

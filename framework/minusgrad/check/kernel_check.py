@@ -27,15 +27,18 @@ import numpy as np
 from ..engine import runtime
 from ..errors import TraceError
 from ..interpreter.array_memory import OutsideError
-from ..interpreter.recorded_launches import Handle, RecordedLaunch, Recording
+from ..interpreter.program_arrays import ProgramArray
+from ..interpreter.recorded_launches import RecordedLaunch, Recording
 from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .diagnosis import cause_of, of_whole, with_lines
 from .kernel_kinks import idle, kinks
 from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
+from .outcomes import not_asked, of_exception
 from .own_gradient import of_own_gradient
 from .questions import INFINITE, SHRINKS, Finding, inside, path, spread, taylor, until
 from .random_states import random_state_near
+from .reaching import choose_inputs
 from .variables import Variable
 
 SLOW = 3.0
@@ -48,6 +51,7 @@ FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwr
 """Remarks that explain a wrong value."""
 UNSTEADY = ("race", "shared", "random")
 """Remarks that explain why a second gradient differs."""
+UNFOLLOWED = "not compared with plain Python"
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -79,6 +83,8 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     if (problem := _without_adjoints(launches)) is not None:
         yield problem
         return
+    progress("a search for inputs")
+    choose_inputs(launches, ran)
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
     asked = KernelSubject(launches, ran)
@@ -163,8 +169,10 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
         )
     except TraceError as error:
         if first:
-            made = asked.finding("", "value", True, None, f"not replayed in plain Python: {error}")
-            yield replace(made, warning=True)
+            yield not_asked(launches.case.name, "", "value", f"{UNFOLLOWED}: {error}")
+    except Exception as error:  # of the interpreter: finite steps are asked all the same
+        if first:
+            yield of_exception(launches.case.name, "the replay in plain Python", error)
     followed = state.followed
     if first:
         asked.slow = perf_counter() - begin > SLOW
@@ -183,7 +191,7 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
 def _of_input(
     asked: KernelSubject,
     state: _State,
-    handle: Handle,
+    handle: ProgramArray,
     found: np.ndarray,
     variable: Variable,
     progress: Progress,
@@ -236,7 +244,7 @@ def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: floa
     return asked.finding("", "value", False, error, text, why)
 
 
-def _moved(followed: Replay, handle: Handle, loss: Handle) -> float:
+def _moved(followed: Replay, handle: ProgramArray, loss: ProgramArray) -> float:
     """How much the loss depends on an input: the sum of |x dU/dx|, where it is finite."""
     with np.errstate(all="ignore"):
         total = np.abs(handle.start.ravel() * followed.gradient(handle.name, loss)).sum()
@@ -244,7 +252,7 @@ def _moved(followed: Replay, handle: Handle, loss: Handle) -> float:
 
 
 def _reverse(
-    asked: KernelSubject, state: _State, followed: Replay, handle: Handle, found: np.ndarray
+    asked: KernelSubject, state: _State, followed: Replay, handle: ProgramArray, found: np.ndarray
 ) -> Finding:
     """The reversed gradient against the exact one."""
     exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
@@ -265,7 +273,7 @@ def _reverse(
 
 
 def _repeat(
-    asked: KernelSubject, state: _State, handle: Handle, found: np.ndarray, second: np.ndarray
+    asked: KernelSubject, state: _State, handle: ProgramArray, found: np.ndarray, second: np.ndarray
 ) -> Finding:
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
     error, worst = float(apart.max()) / scale, int(np.argmax(apart))
@@ -353,7 +361,7 @@ def _warning(term: str, remark: Remark) -> Finding:
     return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
 
 
-def _variable(launches: Recording, handle: Handle, step: float) -> Variable:
+def _variable(launches: Recording, handle: ProgramArray, step: float) -> Variable:
     def gradient() -> np.ndarray:
         found = launches.gradients()[handle.name]
         assert found is not None

@@ -23,7 +23,8 @@ from ..interpreter.recorded_launches import Recording
 from ..scene.input_files import refuse_special
 from . import term_check
 from .kernel_check import of_case
-from .kernel_subject import Progress
+from .kernel_subject import NO_REASON, Cause, Progress
+from .outcomes import not_asked, of_exception
 from .questions import Finding
 
 
@@ -90,11 +91,22 @@ def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> 
         progress(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
         return
-    progress(f"the preparation of '{subject.name}'")
+    doing = f"the preparation of '{subject.name}'"
+
+    def now(what: str, why: Cause = NO_REASON, /) -> None:
+        nonlocal doing
+        doing = what
+        progress(what, why)
+
+    now(doing)
     try:
-        yield from of_case(Recording(module, subject, np.random.default_rng(0)), progress)
+        yield from of_case(Recording(module, subject, np.random.default_rng(0)), now)
     except TraceError as error:
-        yield Finding(subject.name, "", "value", False, None, str(error))
+        yield not_asked(subject.name, "", "value", str(error))
+    except MinusgradError:
+        raise
+    except Exception as error:
+        yield of_exception(subject.name, doing, error, Path(module.__file__ or ""))
 
 
 def _line_of(error: BaseException, file: Path) -> str:

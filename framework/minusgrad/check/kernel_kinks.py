@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import TraceError
-from ..interpreter.recorded_launches import Handle, RecordedLaunch
+from ..interpreter.program_arrays import ProgramArray
+from ..interpreter.recorded_launches import RecordedLaunch
 from ..interpreter.replay import replay
 from .kernel_subject import Cause, KernelSubject, Progress, put
 from .questions import Finding
@@ -56,7 +57,11 @@ def idle(
 
 
 def _moved_by(
-    asked: KernelSubject, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
+    asked: KernelSubject,
+    handle: ProgramArray,
+    start: dict[str, np.ndarray],
+    step: float,
+    rng: np.random.Generator,
 ) -> float:
     """The loss after a random step of one input; infinite where kernels would leave array bounds."""
     launches = asked.launches
@@ -66,7 +71,7 @@ def _moved_by(
     return found if np.isfinite(found) else np.inf
 
 
-def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -> Finding:
+def _kink(asked: KernelSubject, handle: ProgramArray, ran: Sequence[RecordedLaunch]) -> Finding:
     """A non-finite gradient, of the function itself or of the branch that a select does not take."""
     text = "the loss is finite and its gradient is not"
     try:

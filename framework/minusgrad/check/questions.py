@@ -52,7 +52,8 @@ class Finding:
     """The answer to one question. `figure`: fitted order (Taylor), relative error (path, value).
 
     `where`: file and line, if known. A `warning` is no error: it may be intended. `precision`: "f64" or "f32"
-    of the kernels of an energy; "" of kernels in a file, whose arrays have their own.
+    of the kernels of an energy; "" of kernels in a file, whose arrays have their own. `unasked`: the question
+    could not be asked, and `text` says why.
     """
 
     term: str
@@ -64,6 +65,7 @@ class Finding:
     where: str = ""
     warning: bool = False
     precision: str = ""
+    unasked: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -440,7 +442,7 @@ class _Piece(NamedTuple):
 
 def spread(values: np.ndarray) -> float:
     """The size of a field's variation: its standard deviation; its largest value if it is constant."""
-    flat = values.astype(np.float64)
+    flat = np.atleast_1d(values.astype(np.float64))
     deviation = float(np.sqrt(np.mean((flat - flat.mean(axis=0)) ** 2)))
-    size = float(np.abs(flat).max())
+    size = float(np.abs(flat).max(initial=0.0))
     return deviation if deviation > 1e-12 * size else (size or 1.0)

@@ -11,7 +11,8 @@ from functools import partial
 import numpy as np
 
 from ..errors import TraceError
-from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, launch_log
+from ..interpreter.program_arrays import ProgramArray
+from ..interpreter.recorded_launches import Arrays, RecordedLaunch, launch_log
 from ..interpreter.replay import WRONG, off, replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
 from ..potential.staged.staged_term import StagedTerm
@@ -20,9 +21,9 @@ from .questions import Finding
 
 def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     """The gradient of every argument against the exact one; failures name the stage and its remarks."""
-    handles = [Handle(name, array) for name, array in term.arrays.items()]
+    handles = [ProgramArray(name, array) for name, array in term.arrays.items()]
     arrays = Arrays(handles)
-    with launch_log(handles) as ran:
+    with launch_log(arrays) as ran:
         term.value(t)
     forward = [term.energy.stages[k] for act, k in term.energy.schedule.forward if act == "run"]
     if len(ran) != len(forward):
@@ -30,7 +31,7 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     own = [None if stage.backward is None else partial(term.run_back, stage) for stage in forward]
     ran = [replace(launch, own_reverse=one) for launch, one in zip(ran, own, strict=True)]
     for handle in handles:
-        handle.start = handle.values
+        handle.settle()
     remarks = [r for stage in term.energy.stages for r in readings(stage.kernel)]
     inputs = [h for h in handles if h.name in term.energy.differentiable]
     try:
@@ -62,7 +63,7 @@ def _why(arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark
 
 def _judged(
     term: StagedTerm,
-    handle: Handle,
+    handle: ProgramArray,
     exact: np.ndarray,
     found: np.ndarray,
     where: str,

@@ -1,4 +1,8 @@
-"""Arrays of an interpreted kernel: each cell holds the expression that was last written to it."""
+"""Arrays of an interpreted kernel: each cell holds the expression that was last written to it.
+
+All cells of a run are in one list, `Accesses.store`. An array knows the addresses of its own, so that arrays
+that share memory (a component of a vector field, a member of a struct field) share cells.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +20,10 @@ class OutsideError(TraceError):
     """An index out of bounds."""
 
 
+class UnfollowedError(TraceError):
+    """A kernel that cannot be interpreted, though it may be right."""
+
+
 class Cut(NamedTuple):
     """A value (by serial) that lost its derivative: its line, and the reason."""
 
@@ -28,6 +36,7 @@ class Accesses(Protocol):
     """The interpreter as seen by its arrays: it records every access and converts the values of cells."""
 
     functions: Any
+    store: list[Any]
 
     def count(self, value: Any, what: str) -> int: ...
 
@@ -47,10 +56,26 @@ class Memory:
     element: tuple[int, ...]
     integer: bool
     has_gradient: bool
-    cells: list[Any]
+    addresses: Sequence[int] = field(repr=False)
     interpreter: Accesses = field(repr=False)
     dtype: Any = None
     """The type that kernels cast to, under its name in the file."""
+    offset: tuple[int, ...] = ()
+    """The least index along each axis; () for zeros."""
+    active: np.ndarray | None = field(repr=False, default=None)
+    """The cells that a loop over it visits, (axes); None for all."""
+    unsettled: bool = False
+    """True if the launch that is interpreted changes which cells are active."""
+    refused: str = ""
+    """Why no kernel that uses it can be interpreted; "" where one can."""
+
+    def __post_init__(self) -> None:
+        self.offset = self.offset or (0,) * len(self.axes)
+
+    @property
+    def cells(self) -> list[Any]:
+        """The values of all cells, in order."""
+        return [self.interpreter.store[a] for a in self.addresses]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,11 +95,19 @@ class Memory:
         return int(np.prod(self.element, dtype=int))
 
     def places(self) -> Iterator[tuple[int, ...]]:
-        """The indices of all elements, in order."""
-        return product(*map(range, self.axes))
+        """The indices of all elements that a loop visits, in order."""
+        if self.unsettled:
+            raise UnfollowedError(
+                f"{here()}: {self.name}: the kernel activates cells, and loops over active ones"
+            )
+        for place in product(*map(range, self.axes)):
+            if self.active is None or self.active[place]:
+                yield tuple(i + least for i, least in zip(place, self.offset, strict=True))
 
     def at(self, index: Any) -> int:
         """The number of an element, from the index that a kernel writes."""
+        if self.refused:
+            raise UnfollowedError(f"{here()}: {self.name}: {self.refused}")
         index = list(flat(index)) if isinstance(index, (Tensor, list, tuple)) else [index]
         index = [part for item in index for part in (flat(item) if isinstance(item, Tensor) else [item])]
         if index == [None]:
@@ -84,12 +117,16 @@ class Memory:
             raise TypeError(
                 f"{self.name}: has {len(self.axes)} axes, got {len(place)} indices; give one for each axis"
             )
-        for i, n in zip(place, self.axes, strict=True):
+        counted = [i - least for i, least in zip(place, self.offset, strict=True)]
+        for i, n in zip(counted, self.axes, strict=True):
             if not 0 <= i < n:
                 at = ", ".join(map(str, place))
                 sizes = " x ".join(map(str, self.axes))
-                raise OutsideError(f"{here()}: {self.name}[{at}] is outside of the array, which is {sizes}")
-        return int(np.ravel_multi_index(place, self.axes)) if place else 0
+                begin = f" and begins at {', '.join(map(str, self.offset))}" if any(self.offset) else ""
+                raise OutsideError(
+                    f"{here()}: {self.name}[{at}] is outside of the array, which is {sizes}{begin}"
+                )
+        return int(np.ravel_multi_index(counted, self.axes)) if counted else 0
 
     def __getitem__(self, index: Any) -> Any:
         at = self.at(index)
@@ -106,20 +143,26 @@ class Memory:
 
     def read(self, cell: int) -> Any:
         self.interpreter.touch(self, cell, "read")
-        return self.cells[cell]
+        return self.interpreter.store[self.addresses[cell]]
 
     def write(self, cell: int, value: Any) -> None:
         self.interpreter.touch(self, cell, "write", value)
-        self.cells[cell] = self.interpreter.stored(self, value)
+        self.set_cell(cell, self.interpreter.stored(self, value))
+
+    def set_cell(self, cell: int, value: Any) -> None:
+        """Give a cell a value, without a record of the access."""
+        self.interpreter.store[self.addresses[cell]] = value
 
     def update(self, cell: int, op: str, value: Any, atomic: bool) -> Any:
         """cell = cell op value, as one access; the old value."""
-        old = self.cells[cell]
+        old = self.interpreter.store[self.addresses[cell]]
         how = "add" if op in ("add", "sub") else "change"
         self.interpreter.touch(self, cell, how)
         if how == "change":
             self.interpreter.note_change(self, op, atomic)
-        self.cells[cell] = self.interpreter.stored(self, self.interpreter.functions.operation(op)(old, value))
+        self.set_cell(
+            cell, self.interpreter.stored(self, self.interpreter.functions.operation(op)(old, value))
+        )
         return old
 
 

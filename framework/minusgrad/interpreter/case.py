@@ -77,6 +77,8 @@ class Case:
     table: CaseTable
     function: Any = None
     guessed: bool = False
+    loss: Any = None
+    """The array that a tape was given as its loss, where it has no name."""
 
 
 class _Declared:

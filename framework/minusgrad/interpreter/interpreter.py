@@ -31,7 +31,6 @@ from ..energies.term_spec import Table
 from ..engine import runtime
 from ..errors import TraceError
 from ..lint.kernel_remarks import Remark, in_words
-from ..symbolic.differentiation import gradient
 from ..symbolic.graph import Graph, reachable
 from ..symbolic.numpy_values import value as numpy_value
 from ..symbolic.operations import OPERATIONS, TRUTHS
@@ -40,17 +39,16 @@ from ..symbolic.rewriting import copied, here, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic
 from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
-from .array_memory import Cut, Memory, Part, _entries
+from .adjoints import adjoints
+from .array_memory import Cut, Memory, Part, UnfollowedError, _entries
 from .kernel_rewriting import KernelRebinder
+from .program_arrays import UNKNOWN, ProgramArray, is_array, unwrapped
+from .struct_memory import LocalStruct, StructMemory, StructPart
 
 MOST_NODES = 200_000
 MOST_TURNS = 2_000_000
 LARGE = 2**31
 LOST = "which has no gradient,"
-
-
-class UnfollowedError(TraceError):
-    """A kernel that cannot be interpreted, though it may be right."""
 
 
 class _Recorded(Graph):
@@ -99,35 +97,78 @@ class Interpreter:
         """Integers outside of 32 bits, by their lines; 64 bits may have been requested."""
         self.elsewhere = False
         """True if global numbers of the file have changed since the last launch."""
+        self.store: list[Any] = []
+        """The cells of all arrays, by address."""
         self.memories: dict[int, Memory] = {}
+        self._owners: dict[Any, Sequence[int]] = {}
+        """The addresses of the cells of each place of memory."""
         self.places: dict[int, tuple[Scalar, str]] = {}
         self.turn: int | None = None
         self._turns = 0
         self._serial = False
-        self._seen: dict[tuple[int, int], dict[str, tuple[int, str, Any]]] = {}
-        self._read: dict[tuple[int, int], str] = {}
+        self._seen: dict[int, dict[str, tuple[int, str, Any]]] = {}
+        self._read: dict[int, str] = {}
+        self.first: dict[int, str] = {}
+        """How each cell was accessed first, by address."""
         self.graph = _Recorded(self)
         self.functions = _Kernels(self)
         self.rebinder = KernelRebinder(self.functions)
 
     # Arrays
 
-    def hold(self, key: Any, name: str, values: np.ndarray, element: tuple[int, ...], gradient: bool) -> None:
-        """Stand in for an array (`key` is itself) that holds these values now."""
+    def hold(self, array: ProgramArray, values: np.ndarray, active: np.ndarray | None = None) -> None:
+        """Stand in for an array that holds these values; `active`: the cells that a loop over it visits."""
+        integer, begin, width = values.dtype.kind in "iub", len(self.store), len(array.places)
+        self.store += [int(v) if integer else float(v) for v in values.ravel().tolist()]
+        addresses = range(begin, len(self.store))
+        for k, place in enumerate(array.places):
+            self._owners[place] = addresses[k::width]
+        self._stand_in(array, values, addresses, active)
+
+    def alias(self, array: ProgramArray, values: np.ndarray, active: np.ndarray | None = None) -> None:
+        """Stand in for an array whose memory is that of others."""
+        parts = [self._owners.get(place) for place in array.places]
+        whole = all(part is not None and len(part) * len(parts) == values.size for part in parts)
+        addresses = [a for one in zip(*filter(None, parts), strict=True) for a in one] if whole else []
+        self._stand_in(
+            array, values, addresses, active, "" if whole else "shares memory in a way unknown here"
+        )
+
+    def _stand_in(
+        self,
+        array: ProgramArray,
+        values: np.ndarray,
+        addresses: Sequence[int],
+        active: np.ndarray | None,
+        refused: str = "",
+    ) -> None:
         integer = values.dtype.kind in "iub"
-        axes = values.shape[: values.ndim - len(element)]
-        cells = [int(v) if integer else float(v) for v in values.ravel().tolist()]
         dtype = self.functions.i32 if integer else self.functions.f64
-        self.memories[id(key)] = Memory(name, axes, element, integer, gradient, cells, self, dtype)
+        element = values.shape[len(array.axes) :] if array.snode is not None else array.element
+        axes = values.shape[: values.ndim - len(element)]
+        gradient = array.adjoint is not None
+        self.memories[id(array.array)] = Memory(
+            array.name or UNKNOWN,
+            axes,
+            element,
+            integer,
+            gradient,
+            addresses,
+            self,
+            dtype,
+            array.offset,
+            active,
+            refused or array.unmodelled,
+        )
 
     def leaves(self, key: Any) -> list[Scalar]:
         """Make the array's values leaves of the graph, and return them."""
         memory = self.memories[id(key)]
         made = []
         for k, value in enumerate(memory.cells):
-            leaf = self.graph.input(memory.name, None, (k,))
+            leaf = self.graph.input(memory.name, None, (memory.addresses[k],))
             self.known[leaf.serial] = np.float64(self.number(value))
-            memory.cells[k] = leaf
+            memory.set_cell(k, leaf)
             made.append(leaf)
         return made
 
@@ -137,7 +178,7 @@ class Interpreter:
         different = (before != after) & ~((before != before) & (after != after))
         for k in np.flatnonzero(different.ravel()):
             value = after.ravel()[k].item()
-            memory.cells[k] = int(value) if memory.integer else float(value)
+            memory.set_cell(int(k), int(value) if memory.integer else float(value))
         return bool(different.any())
 
     def numbers(self, key: Any) -> np.ndarray:
@@ -147,10 +188,9 @@ class Interpreter:
 
     def gradient(self, outputs: Sequence[tuple[Any, float]], leaves: Sequence[Scalar]) -> np.ndarray:
         """The exact gradient of the sum of weight x output with respect to leaves, at the run's state."""
-        total: Any = self.graph.constant(0.0)
-        for output, weight in outputs:
-            total = total + weight * as_real(output)
-        return np.array([float(self.number(g)) for g in gradient(total, leaves)])
+        ends = [(cell, weight) for cell, weight in outputs if isinstance(cell, Scalar)]
+        found = adjoints(ends, leaves, self.number)
+        return np.array([found.get(leaf.serial, 0.0) for leaf in leaves])
 
     # Launching
 
@@ -271,7 +311,7 @@ class Interpreter:
 
     def over(self, what: Any) -> Iterator[Any]:
         """The iterations of any loop."""
-        if isinstance(what, Memory):
+        if isinstance(what, (Memory, StructMemory)):
             what = (p[0] if len(p) == 1 else p for p in what.places())
         for item in what:
             self._turns += 1
@@ -287,7 +327,8 @@ class Interpreter:
 
     def touch(self, memory: Memory, cell: int, how: str, value: Any = None) -> None:
         """Record an access, to find races of parallel loops and reads before a write."""
-        key = (id(memory), cell)
+        key = memory.addresses[cell]
+        self.first.setdefault(key, how)
         if self.turn is not None:
             done = self._seen.setdefault(key, {})
             for other, (turn, where, written_) in done.items():
@@ -431,17 +472,46 @@ class _Kernels(Symbolic):
 
     def held(self, value: Any) -> Any:
         """The stand-in for an array, or an object with arrays, of the file; None: the value itself."""
+        value = unwrapped(value)
         if id(value) in self.interpreter.memories:
             return self.interpreter.memories[id(value)]
+        if is_array(value):
+            raise UnfollowedError(f"{here()}: an array that was made after the case began, or cannot be read")
+        if hasattr(value, "field_dict"):
+            return self._struct(value)
         home = type(value).__module__.split(".")[0]
         if home in runtime.PREFIXES or isinstance(value, (type, FunctionType)) or callable(value):
             return None
         plain = hasattr(value, "__dict__") and not isinstance(value, type(sys)) and home != "numpy"
         return _Object(value, self) if plain else None
 
+    def _struct(self, value: Any) -> StructMemory:
+        """The stand-in for a struct field."""
+        members = {name: self.held(one) for name, one in value.field_dict.items()}
+        return StructMemory(value.name or "a struct", members, value.struct_methods, self._method)
+
+    def _method(self, method: Any) -> Callable:
+        return self.interpreter.rebinder.rebind(inspect.unwrap(getattr(method, "func", method)))
+
+    def struct_type(self, kind: Any) -> Callable[..., LocalStruct]:
+        """The stand-in for a type of structs: makes local ones."""
+
+        def make(*values: Any, **named: Any) -> LocalStruct:
+            given = dict(zip(kind.members, values, strict=False)) | named
+            members = {name: self._member(one, given.get(name, 0)) for name, one in kind.members.items()}
+            return LocalStruct(members, kind.methods, self._method)
+
+        return make
+
+    def _member(self, kind: Any, value: Any) -> Any:
+        """A value as a member of a struct."""
+        if hasattr(kind, "members"):
+            return value if isinstance(value, (LocalStruct, StructPart)) else self.struct_type(kind)()
+        return self.interpreter.rebinder._own_name(kind)(value)
+
     def grouped(self, over: Any) -> Iterator[Tensor]:
         """Indices as vectors."""
-        places = over.places() if isinstance(over, Memory) else over
+        places = over.places() if isinstance(over, (Memory, StructMemory)) else over
         for place in places:
             yield Tensor.of(list(place) if isinstance(place, tuple) else [place], self)
 
@@ -488,6 +558,13 @@ class _Kernels(Symbolic):
         return old
 
     def _update_part(self, base: Any, name: str, op: str, value: Any, atomic: bool) -> Any:
+        if isinstance(base, StructPart) and isinstance(
+            memory := base._memory.members.get(name), (Memory, StructMemory)
+        ):
+            return self._update(memory, base._index, op, value, atomic)
+        if isinstance(base, LocalStruct):
+            setattr(base, name, self.operation(op)(getattr(base, name), value))
+            return None
         letters = next((s for s in ("xyzw", "rgba", "stpq") if set(name) <= set(s)), "")
         if not isinstance(base, Tensor) or not letters:
             raise UnfollowedError(

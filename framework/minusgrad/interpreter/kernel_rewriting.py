@@ -53,6 +53,8 @@ class KernelRebinder(Rebinder):
             return self.namespace.types.ndarray
         if isinstance(value, annotation):
             return self.namespace.types.ndarray()
+        if hasattr(value, "members") and type(value).__name__ == "StructType":
+            return self.namespace.struct_type(value)
         held = self.namespace.held(value)
         return super().replaced(value) if held is None else held
 

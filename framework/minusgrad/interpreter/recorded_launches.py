@@ -4,15 +4,15 @@
     reverse     adjoints cleared, that of the loss set to 1, `kernel.grad()` of every launch, last to first
                 (what `ti.ad.Tape` does, which however clears those of fields only), or the file's own way
 
-Arrays are all fields and `ti.ndarray`s that are alive once the file is loaded and `before` has run.
+Arrays are all fields and `ti.ndarray`s that are alive once the file is loaded and `before` has run, or when
+its tape was entered (`program_arrays`), and the NumPy arrays and tensors that its kernels are given.
 """
 
-import gc
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -20,49 +20,9 @@ import numpy as np
 
 from ..engine import runtime
 from ..errors import UserError, suggestion, unknown
+from . import sparse_cells
 from .case import ArrayTable, Case, InputTable
-
-
-@dataclass(eq=False)
-class Handle:
-    """An array of the file, or an argument: a field or a `ti.ndarray`."""
-
-    name: str
-    array: Any
-    start: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
-    """Its values at the start of every run."""
-
-    @property
-    def values(self) -> np.ndarray:
-        return np.array(self.array.to_numpy())
-
-    def put(self, values: np.ndarray) -> None:
-        self.array.from_numpy(np.array(values, self.start.dtype, order="C"))
-
-    @cached_property
-    def adjoint(self) -> Any:
-        """The array of its adjoint, or None. (A field without one has a `grad` that is no array.)"""
-        snode = getattr(self.array, "snode", None)
-        return None if snode is not None and not snode.ptr.has_adjoint() else self.array.grad
-
-    @property
-    def gradient(self) -> np.ndarray | None:
-        """Its adjoint's numbers, if it has one."""
-        return None if self.adjoint is None else np.array(self.adjoint.to_numpy())
-
-    def seed(self, values: Any) -> None:
-        """Give its adjoint these numbers. (`fill` compiles a kernel at every call.)"""
-        shape = np.broadcast_shapes(self.start.shape, np.shape(values))
-        self.adjoint.from_numpy(np.full(shape, values, self.start.dtype))
-
-    @property
-    def element(self) -> tuple[int, ...]:
-        """The shape of an element: () of numbers."""
-        return self.start.shape[len(self.array.shape) :]
-
-    @property
-    def real(self) -> bool:
-        return self.start.dtype.kind == "f"
+from .program_arrays import FoundArrays, HostArray, ProgramArray, alive, host_memory, is_host_array, unwrapped
 
 
 @dataclass(frozen=True)
@@ -74,6 +34,10 @@ class RecordedLaunch:
     before: dict[int, np.ndarray] = field(repr=False)
     after: dict[int, np.ndarray] = field(repr=False)
     """Values of arrays before and after it, by their handles' `id`."""
+    active: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
+    """The active cells of sparse fields before it, by their handles' `id`."""
+    activated: tuple[int, ...] = ()
+    """The handles, by `id`, of sparse fields whose active cells it changed."""
     surroundings: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = field(default=(), repr=False)
     """Scopes of the file (globals, attributes of objects), and their numbers at the launch."""
     own_reverse: Callable[[], None] | None = None
@@ -117,13 +81,44 @@ class RecordedLaunch:
 class Arrays:
     """Arrays that kernels work on, and their adjoints."""
 
-    def __init__(self, handles: Sequence[Handle]):
-        self.handles = list(handles)
+    def __init__(self, handles: Sequence[ProgramArray], aliases: Sequence[ProgramArray] = ()):
+        self.handles, self.aliases = list(handles), list(aliases)
+
+    def of(self, array: Any) -> ProgramArray | None:
+        """The array of the file with the memory of this one; None if it is unknown."""
+        array = unwrapped(array)
+        for handle in (*self.handles, *self.aliases):
+            if handle.array is array:
+                return self._owner(handle)
+        if is_host_array(array):
+            place = host_memory(array)
+            return next((h for h in self.handles if place in h.places), None)
+        return None
+
+    def _owner(self, alias: ProgramArray) -> ProgramArray:
+        """The array that owns all of the memory of another one; itself if there is none."""
+        return next((h for h in self.handles if h.places == alias.places), alias)
+
+    def take(self, arguments: Sequence[Any]) -> None:
+        """Add the NumPy arrays and tensors among the arguments of a kernel, at their present values."""
+        for value in arguments:
+            if is_host_array(value) and all(h.array is not value for h in (*self.handles, *self.aliases)):
+                shared = self.of(value) is not None
+                made = HostArray("", value)
+                made.settle()
+                (self.aliases if shared else self.handles).append(made)
+
+    def reset(self, values: dict[int, np.ndarray] | None = None) -> None:
+        """Give all arrays these values, by handle (None: those at the start); cells active since are not."""
+        moved = [h for h in self.handles if h.sparse and not np.array_equal(h.active, h.start_active)]
+        for node in {sparse_cells.top(h.snode)._id: sparse_cells.top(h.snode) for h in moved}.values():
+            node.deactivate_all()
+        for handle in self.handles:
+            handle.put(handle.start if values is None else values.get(id(handle), handle.start))
 
     def alone(self, launch: RecordedLaunch, weights: dict[int, np.ndarray]) -> None:
         """Run one kernel forward and reverse, from adjoints of its outputs, by handle."""
-        for handle in self.handles:
-            handle.put(launch.before[id(handle)])
+        self.reset(launch.before)
         self.clear()
         for handle in self.handles:
             if id(handle) in weights:
@@ -144,7 +139,13 @@ class Recording(Arrays):
     Raises `UserError` for names that the file does not have, and for arguments without a shape.
     """
 
-    def __init__(self, module: ModuleType, case: Case, rng: np.random.Generator):
+    def __init__(
+        self,
+        module: ModuleType,
+        case: Case,
+        rng: np.random.Generator,
+        found: FoundArrays | None = None,
+    ):
         self.module, self.case, self.table = module, case, case.table
         self.steps = [case.function] if case.function is not None else []
         self.steps += [self._named(name, "forward") for name in self.table.forward]
@@ -154,8 +155,14 @@ class Recording(Arrays):
         self.arguments: dict[str, Any] = {}
         self.reversing: Any = None
         """The kernel whose reverse is being run."""
-        super().__init__(_alive(module))
-        self._found = [(handle, handle.values) for handle in self.handles]
+        here = alive(vars(module)) if found is None else found
+        super().__init__(here.owners, here.aliases)
+        if found is None:
+            for handle in self.handles:
+                handle.settle()
+        else:
+            self.reset()
+        self._found = [(handle, handle.start, handle.start_active) for handle in self.handles]
         for name in self.table.before:
             self._named(name, "before")()
         self._made_arguments()
@@ -163,16 +170,21 @@ class Recording(Arrays):
         self.loss = self._loss()
         self.inputs = [self.handle(name, "inputs") for name in self._wanted()]
         for handle in self.handles:
-            handle.start = handle.values
+            handle.settle()
         self.tables = {h.name: self.table.inputs.get(h.name, InputTable()) for h in self.inputs}
 
     # Arrays and functions of the file
 
-    def handle(self, name: str, what: str) -> Handle:
+    def handle(self, name: str, what: str) -> ProgramArray:
         """An argument, or a field of the file, by its name."""
         for handle in self.handles:
-            if handle.name == name:
+            if name == handle.name or name in handle.names:
                 return handle
+        for alias in self.aliases:
+            if name in alias.names:
+                owners = (h.name for h in self.handles if set(alias.places) <= set(h.places))
+                owner = next(owners, "") or "another array"
+                raise UserError(f"{self.case.name}: {what}: '{name}' is part of '{owner}'; name that one")
         known = [h.name for h in self.handles if h.name]
         raise UserError(f"{self.case.name}: {what}: {unknown('array', name, known)}")
 
@@ -200,7 +212,7 @@ class Recording(Arrays):
                 table = tables.get(name, ArrayTable(shape=()) if name == self.table.loss else None)
                 made = self._made(name, kind, table)
                 self.arguments[name] = made
-                self.handles.append(Handle(name, made))
+                self.handles.append(ProgramArray(name, made))
             elif parameter.default is inspect.Parameter.empty:
                 raise UserError(f"{self.case.name}: argument '{name}' has no value; give it in `numbers`")
 
@@ -234,8 +246,13 @@ class Recording(Arrays):
             elif isinstance(table, InputTable) and not handle.start.any():
                 handle.put(table.scale * rng.normal(size=handle.start.shape))
 
-    def _loss(self) -> Handle:
-        if self.table.loss is not None:
+    def _loss(self) -> ProgramArray:
+        if self.case.loss is not None:
+            taped = self.of(self.case.loss)
+            if taped is None:
+                raise UserError(f"{self.case.name}: the loss of the tape is no array that can be read")
+            found = taped
+        elif self.table.loss is not None:
             found = self.handle(self.table.loss, "loss")
         else:
             single = [h for h in self.handles if h.values.size == 1 and h.adjoint is not None]
@@ -254,30 +271,28 @@ class Recording(Arrays):
         return found
 
     def _wanted(self) -> Sequence[str]:
-        """The inputs: those named, else every array with a gradient that holds numbers at the start."""
+        """The inputs: those named, else every array with a name and a gradient that may reach the loss."""
         if self.table.inputs:
             return tuple(self.table.inputs)
-        found = [h.name for h in self.handles if h.adjoint is not None and h.values.any()]
-        found = [name for name in found if name and name != self.loss.name]
-        if not found:
-            raise UserError(f"{self.case.name}: has no inputs to differentiate; name them in `inputs`")
-        return found
+        found = [h for h in self.handles if h.name and h is not self.loss and h.adjoint is not None]
+        return [h.name for h in found]
 
     # Running
 
-    def set(self, handle: Handle, values: np.ndarray) -> None:
-        """Set the initial values of an input."""
-        handle.start = np.array(values, handle.start.dtype)
+    def set(self, handle: ProgramArray, values: np.ndarray) -> None:
+        """Set the initial values of an input: those that a run reads before it overwrites them."""
+        values = np.array(values, handle.start.dtype)
+        handle.start = values if handle.read is None else np.where(handle.read, values, handle.start)
 
     def begin(self) -> None:
         """Reset all arrays to their start; inputs to the values that were set."""
-        for handle in self.handles:
-            handle.put(handle.start)
+        self.reset()
 
     def leave(self) -> None:
         """Restore the arrays of the file, for the next case."""
-        for handle, values in self._found:
-            handle.array.from_numpy(values)
+        for handle, handle.start, handle.start_active in self._found:
+            handle.read = None
+        self.reset()
 
     def value(self) -> float:
         """The loss, after a run forward from the start."""
@@ -320,7 +335,7 @@ class Recording(Arrays):
 
     def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
         """Run forward; returns every launch, and the calls that a tape would reverse."""
-        with launch_log(self.handles) as launches:
+        with launch_log(self) as launches:
             taken = self._taken()
         return launches, taken
 
@@ -346,56 +361,35 @@ class Recording(Arrays):
                 kernel.grad(*arguments)
             self.reversing = None
         runtime.sync()
-        return {handle.name: handle.gradient for handle in self.inputs}
+        return {handle.name: _of_read(handle) for handle in self.inputs}
 
 
-def _alive(module: ModuleType) -> list[Handle]:
-    """Every array that is alive, except adjoints, with its name in the file if it has one."""
-    kinds = (runtime.part("lang.field").Field, runtime.part("lang._ndarray").Ndarray)
-    found = [one for one in gc.get_objects() if isinstance(one, kinds)]
-    adjoints = {id(one.grad) for one in found if one.grad is not None}
-    adjoints |= {id(dual) for one in found if (dual := getattr(one, "dual", None)) is not None}
-    primal = [one for one in found if id(one) not in adjoints and _readable(one)]
-    names = _names(vars(module))
-    return [Handle(names.get(id(one), ""), one) for one in primal]
-
-
-def _readable(array: Any) -> bool:
-    """True for an array of numbers of the running engine that is not an adjoint."""
-    try:
-        array.to_numpy()
-        return hasattr(array, "grad")
-    except Exception:  # of an engine that has ended, never placed, or sparse
-        return False
-
-
-def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
-    """Names of arrays, including those of objects of the file."""
-    found: dict[int, str] = {}
-    for name, value in scope.items():
-        if not name.startswith("__"):
-            found.setdefault(id(value), prefix + name)
-            inside = getattr(value, "__dict__", None)
-            home = type(value).__module__.split(".")[0]
-            if not prefix and isinstance(inside, dict) and home == scope.get("__name__"):
-                found |= _names(inside, f"{name}.")
-    return found
+def _of_read(handle: ProgramArray) -> np.ndarray | None:
+    """The gradient of an input, zero where its values are overwritten before they are read."""
+    found = handle.gradient
+    return found if found is None or handle.read is None else np.where(handle.read, found, 0.0)
 
 
 @contextmanager
-def launch_log(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
+def launch_log(arrays: Arrays) -> Iterator[list[RecordedLaunch]]:
     """Record every kernel launched forward within the block, with the values of arrays before it."""
     launches: list[RecordedLaunch] = []
 
     def intercepted(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         if kernel.autodiff_mode.name != "NONE":
             return run()
+        arrays.take(arguments)
+        handles = list(arrays.handles)
         before = {id(h): h.values for h in handles}
+        sparse = [h for h in (*handles, *arrays.aliases) if h.sparse]
+        active = {id(h): h.active for h in sparse}
         function = inspect.unwrap(kernel.func)
         around = tuple(_around(function.__globals__, arguments))
         found = run()
         after = {id(h): h.values for h in handles}
-        launches.append(RecordedLaunch(kernel, arguments, before, after, around, where=line_in(function)))
+        made = RecordedLaunch(kernel, arguments, before, after, active, (), around, where=line_in(function))
+        changed = tuple(id(h) for h in sparse if not np.array_equal(h.active, active[id(h)]))
+        launches.append(replace(made, activated=changed))
         return found
 
     with around_kernels(intercepted):
@@ -410,13 +404,23 @@ def around_kernels(intercepted: Callable[[Any, Callable[[], Any], tuple[Any, ...
 
     def call(kernel: Any, *arguments: Any, **named: Any) -> Any:
         run = partial(called, kernel, *arguments, **named)
-        return run() if _internal(kernel) else intercepted(kernel, run, arguments)
+        return run() if _internal(kernel) else intercepted(kernel, run, _in_order(kernel, arguments, named))
 
     kernels.__call__ = call
     try:
         yield
     finally:
         kernels.__call__ = called
+
+
+def _in_order(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments of a call by position: keywords and defaults, too."""
+    try:
+        call = inspect.signature(inspect.unwrap(kernel.func)).bind(*arguments, **named)
+    except TypeError:  # the engine says it better
+        return arguments
+    call.apply_defaults()
+    return call.args
 
 
 def line_in(function: Callable) -> str:
@@ -440,10 +444,9 @@ COPIES = ("tensor_to_tensor", "ndarray_to_ndarray")
 
 def _internal(kernel: Any) -> bool:
     """True for a kernel of the engine, such as those that copy fields to NumPy."""
-    return (
-        kernel.func.__name__ not in COPIES
-        and (getattr(kernel.func, "__module__", "") or "").split(".")[0] in runtime.PREFIXES
-    )
+    home = getattr(kernel.func, "__module__", "") or ""
+    of_engine = home.split(".")[0] in runtime.PREFIXES and kernel.func.__name__ not in COPIES
+    return of_engine or home == sparse_cells.__name__
 
 
 @contextmanager

@@ -8,10 +8,13 @@ import numpy as np
 
 from ..errors import TraceError
 from ..lint.kernel_remarks import MESSAGES, Remark, begin_of
+from ..symbolic.graph import reachable
 from ..symbolic.scalar import Scalar
+from .adjoints import adjoints
 from .array_memory import Cut, OutsideError
 from .interpreter import Interpreter
-from .recorded_launches import Arrays, Handle, RecordedLaunch
+from .program_arrays import ProgramArray
+from .recorded_launches import Arrays, RecordedLaunch
 from .single_precision import in_single
 
 WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
@@ -44,25 +47,27 @@ class Replay:
     python_wrote: list[Wrote] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
 
-    def cells(self, handle: Handle) -> list[Any]:
+    def cells(self, handle: ProgramArray) -> list[Any]:
         """The values of an array at the end."""
         return self.interpreter.memories[id(handle.array)].cells
 
-    def value(self, *outputs: Handle) -> float:
+    def value(self, *outputs: ProgramArray) -> float:
         """The sum of the values of these arrays."""
         return float(sum(self.interpreter.number(cell) for one in outputs for cell in self.cells(one)))
 
-    def gradient(self, name: str, *outputs: Handle) -> np.ndarray:
+    def gradient(self, name: str, *outputs: ProgramArray) -> np.ndarray:
         """The exact derivative of that sum with respect to an input."""
         weighted = [(cell, 1.0) for one in outputs for cell in self.cells(one)]
         return self.interpreter.gradient(weighted, self.leaves[name])
 
-    def magnitude(self, output: Handle) -> float:
+    def magnitude(self, output: ProgramArray) -> float:
         """The sum of |value x d(output)/d(value)| over operations; times eps, a bound of rounding."""
+        number = self.interpreter.number
+        ends = [(cell, 1.0) for cell in self.cells(output) if isinstance(cell, Scalar)]
+        slopes = adjoints(ends, None, number)
         made = [node for node in self.interpreter.graph if node.args and not node.integer]
         with np.errstate(all="ignore"):
-            slopes = self.interpreter.gradient([(cell, 1.0) for cell in self.cells(output)], made)
-            parts = np.abs(slopes * [float(self.interpreter.number(node)) for node in made])
+            parts = np.abs([slopes.get(node.serial, 0.0) * float(number(node)) for node in made])
         return float(np.nan_to_num(parts, nan=0.0, posinf=0.0).sum())
 
     def is_read(self, name: str) -> bool:
@@ -78,6 +83,19 @@ class Replay:
             if isinstance(cell, Scalar)
         )
 
+    def first(self, handle: ProgramArray) -> np.ndarray:
+        """How each number of an array was accessed first: "read", "write", "add", "change", "" if never."""
+        memory = self.interpreter.memories[id(handle.array)]
+        how = [self.interpreter.first.get(address, "") for address in memory.addresses]
+        return np.array(how).reshape(handle.start.shape)
+
+    def reached(self, output: ProgramArray) -> set[int]:
+        """The serials of all nodes that an output depends on, also through casts, branches and indices."""
+        nodes = {node.serial: node for node in self.interpreter.graph}
+        ends = [cell for cell in self.cells(output) if isinstance(cell, Scalar)]
+        ends += [nodes[c.serial] for c in self.interpreter.cuts.values() if c.serial in nodes]
+        return {node.serial for node in reachable(ends)}
+
     def cuts(self, name: str) -> list[Cut]:
         """The places where values that depend on this input lose their derivative."""
         found = list(self.interpreter.cuts.values())
@@ -88,17 +106,19 @@ class Replay:
         return [c for c in found if c.serial in live]
 
 
-def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Handle]) -> Replay:
+def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[ProgramArray]) -> Replay:
     """Replay a run in plain Python. Raises `TraceError` for statements that cannot be interpreted."""
-    interpreter = _holding(arrays, ran[0].before if ran else {id(h): h.start for h in arrays.handles})
+    interpreter = _holding(arrays, ran[0].before if ran else {})
     leaves = {h.name: interpreter.leaves(h.array) for h in inputs}
     wrote: list[Wrote] = []
     for k, launch in enumerate(ran):
         for handle in arrays.handles if k else ():
+            if id(handle) not in ran[k - 1].after:
+                continue
             before, after = ran[k - 1].after[id(handle)], launch.before[id(handle)]
             if interpreter.changed(handle.array, before, after):
                 wrote.append(Wrote(handle.name or "an array", _between(ran[k - 1].where, launch.where)))
-        _interpret(interpreter, launch)
+        _interpret(arrays, interpreter, launch)
     for launch in ran:
         used = {*launch.function.__code__.co_names} & {*launch.moved}
         for name in used:
@@ -118,8 +138,11 @@ def _between(before: str, after: str) -> str:
     return f"{file}:{int(line) + 1}" if further else after
 
 
-def _interpret(interpreter: Interpreter, launch: RecordedLaunch) -> None:
-    """Interpret one launch, with the global numbers of the file at that time."""
+def _interpret(arrays: Arrays, interpreter: Interpreter, launch: RecordedLaunch) -> None:
+    """Interpret one launch, with the global numbers of the file and the active cells at that time."""
+    for handle in (h for h in (*arrays.handles, *arrays.aliases) if h.sparse):
+        memory = interpreter.memories[id(handle.array)]
+        memory.active, memory.unsettled = launch.active[id(handle)], id(handle) in launch.activated
     if launch.moved or interpreter.elsewhere:
         interpreter.rebinder.done.clear()
     interpreter.elsewhere = bool(launch.moved)
@@ -128,21 +151,24 @@ def _interpret(interpreter: Interpreter, launch: RecordedLaunch) -> None:
 
 
 def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
-    """An interpreter whose arrays hold these values, by handle."""
+    """An interpreter whose arrays hold these values, by handle; others those at the start."""
     interpreter = Interpreter()
     for handle in arrays.handles:
-        name, has_gradient = handle.name or "an array", handle.adjoint is not None
-        interpreter.hold(handle.array, name, values[id(handle)], handle.element, has_gradient)
+        interpreter.hold(handle, values.get(id(handle), handle.start))
+    for alias in arrays.aliases:
+        interpreter.alias(alias, alias.values)
     return interpreter
 
 
-def within(arrays: Arrays, ran: Sequence[RecordedLaunch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
+def within(
+    arrays: Arrays, ran: Sequence[RecordedLaunch], moved: Sequence[tuple[ProgramArray, np.ndarray]]
+) -> bool:
     """True if the launches, started with other values in some arrays, stay within array bounds."""
     changed = {id(h): np.asarray(values, h.start.dtype) for h, values in moved}
     interpreter = _holding(arrays, ran[0].before | changed)
     try:
         for launch in ran:
-            _interpret(interpreter, launch)
+            _interpret(arrays, interpreter, launch)
     except OutsideError:
         return False
     except TraceError:
@@ -166,7 +192,7 @@ def right_alone(arrays: Arrays, launch: RecordedLaunch, rng: np.random.Generator
     interpreter = _holding(arrays, launch.before)
     leaves = {id(handle): interpreter.leaves(handle.array) for handle in real}
     try:
-        _interpret(interpreter, launch)
+        _interpret(arrays, interpreter, launch)
     except TraceError:
         return True
     weights = {id(h): rng.normal(size=h.start.shape) for h in written}

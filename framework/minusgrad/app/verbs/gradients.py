@@ -38,6 +38,7 @@ def source_options(parser: argparse.ArgumentParser) -> None:
 def check(a: argparse.Namespace) -> int:
     if a.report or a.to or a.scene:
         return _report(a)
+    from ...check.outcomes import exit_code
     from ..plugin_kit.check_process import findings
     from ..tables import print_findings
 
@@ -47,7 +48,7 @@ def check(a: argparse.Namespace) -> int:
         print_json([f.as_dict() for f in everything])
     else:
         everything = print_findings(found)
-    return 0 if all(f.passed for f in everything) else 1
+    return exit_code(everything)
 
 
 def _report(a: argparse.Namespace) -> int:

@@ -1,0 +1,118 @@
+"""Inputs that reach the loss, and which of their numbers a run reads before it overwrites them.
+
+A trajectory x[t] whose first row is read and whose other rows are overwritten is an input by its first row:
+the adjoints of the others belong to values that the run computed. The replay tells which; where there is none,
+the compiled kernels do: numbers are moved a little, and the loss stays or changes.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import UserError
+from ..interpreter.array_memory import OutsideError
+from ..interpreter.program_arrays import ProgramArray
+from ..interpreter.recorded_launches import RecordedLaunch, Recording
+from ..interpreter.replay import Replay, replay
+from .questions import spread
+
+LITTLE = 2.0**-12
+"""How far numbers are moved, in parts of their spread."""
+RUNS = 48
+"""The most runs for one array."""
+
+
+def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> None:
+    """Keep the inputs that reach the loss (all that are declared), each with the numbers that are read.
+
+    Raises `UserError` if an inferred case has none.
+    """
+    candidates = [h for h in launches.inputs if h.real]
+    try:
+        followed = replay(launches, ran, candidates)
+    except OutsideError:
+        followed, candidates = None, list(launches.inputs)
+        _keep(launches, [h for h in candidates if h.values.any()] or candidates)
+        return
+    except Exception:  # not replayed, or a fault of the replay, which says so later
+        followed = None
+    reach = _by_runs(launches, candidates) if followed is None else _by_replay(launches, followed, candidates)
+    _keep(launches, reach)
+
+
+def _keep(launches: Recording, reach: Sequence[ProgramArray]) -> None:
+    if launches.table.inputs:
+        return
+    launches.inputs = [h for h in launches.inputs if any(h is one for one in reach)]
+    if not launches.inputs:
+        raise UserError(f"{launches.case.name}: has no inputs to differentiate; name them in `inputs`")
+
+
+def _by_replay(
+    launches: Recording, followed: Replay, candidates: Sequence[ProgramArray]
+) -> list[ProgramArray]:
+    """The candidates that the loss depends on, also through casts, branches and indices."""
+    reached = followed.reached(launches.loss)
+    found = []
+    for handle in candidates:
+        first = followed.first(handle)
+        if (first == "write").any() and (first != "write").any():
+            handle.read = first != "write"
+        leaves = followed.leaves[handle.name]
+        if any(leaf.serial in reached for leaf in leaves):
+            found.append(handle)
+    return found
+
+
+def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[ProgramArray]:
+    """The candidates that change the loss, by runs with some numbers moved a little."""
+    values = [launches.value() for _ in range(3)]
+    noise, rng = 4.0 * (max(values) - min(values)), np.random.default_rng(0)
+    found = []
+    for handle in candidates:
+        moved = _Moved(launches, handle, values[0], noise, rng)
+        if moved.changes(np.ones(handle.start.shape, bool)):
+            found.append(handle)
+            rows = moved.rows()
+            handle.read = _of_rows(rows, handle.start) if rows.any() and not rows.all() else None
+    return found
+
+
+class _Moved:
+    """Runs with some numbers of one array moved a little."""
+
+    def __init__(
+        self, launches: Recording, handle: ProgramArray, value: float, noise: float, rng: np.random.Generator
+    ):
+        self.launches, self.handle, self.value, self.noise = launches, handle, value, noise
+        self.start, self.left = handle.start.copy(), RUNS
+        self.step = LITTLE * spread(self.start) * rng.uniform(0.5, 1.0, self.start.shape)
+
+    def changes(self, part: np.ndarray) -> bool:
+        """True if the loss changes as the numbers of a part are moved."""
+        self.left -= 1
+        self.handle.start = np.where(part, self.start + self.step, self.start).astype(self.start.dtype)
+        value = self.launches.value()
+        self.handle.start = self.start
+        return not abs(value - self.value) <= self.noise
+
+    def rows(self) -> np.ndarray:
+        """The rows along the first axis that change the loss, by halves; true where runs are used up."""
+        found = np.zeros(len(self.start) if self.start.ndim else 1, bool)
+        waiting = [(0, len(found))]
+        while waiting:
+            begin, end = waiting.pop()
+            part = np.zeros(self.start.shape, bool)
+            part[begin:end] = True
+            if self.left <= 0 or self.start.ndim == 0:
+                found[begin:end] = True
+            elif self.changes(part):
+                middle = (begin + end) // 2
+                waiting += [(begin, middle), (middle, end)] if end - begin > 1 else []
+                found[begin:end] = end - begin == 1
+        return found
+
+
+def _of_rows(rows: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """A mask of numbers from one of rows along the first axis."""
+    return np.broadcast_to(rows.reshape(-1, *[1] * (start.ndim - 1)), start.shape).copy()
