@@ -62,7 +62,7 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
     unasked = list({(f.term, f.argument, f.text): f for f in everything if f.unasked}.values())
     warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:
-        print(f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text.strip()}")
+        print(f"{_place(f)}{_about(f)}: {f.text.strip()}")
     for f in unasked:
         print(
             f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: not asked: {f.text.strip()}"
@@ -73,6 +73,11 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
     more += f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
     print(f"{len(everything) - len(unasked)} questions, {len(failed)} findings{more}")
     return everything
+
+
+def _about(f: "Finding") -> str:
+    """Term, argument and question of a finding."""
+    return f"{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}"
 
 
 def _outcome(f: "Finding") -> str:

@@ -1,8 +1,8 @@
 """Inputs that reach the loss, and which of their numbers a run reads before it overwrites them.
 
 A trajectory x[t] whose first row is read and whose other rows are overwritten is an input by its first row:
-the adjoints of the others belong to values that the run computed. The replay tells which; where there is none,
-the compiled kernels do: numbers are moved a little, and the loss stays or changes.
+the adjoints of the others belong to values that the run computed. The replay tells which; where there is
+none, the compiled kernels do: numbers are moved a little, and the loss stays or changes.
 """
 
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ leaves derivatives in `.grad`
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -32,6 +32,7 @@ from ..scene.parsing import decode, parse, read
 from ..scene.records import Record
 from ..scene.toml_positions import index
 from ..scene.validation_messages import mistakes
+from .program_arrays import FoundArrays
 
 Positive = Annotated[float, Field(gt=0.0)]
 Length = Annotated[int, Field(gt=0)]
@@ -79,6 +80,8 @@ class Case:
     guessed: bool = False
     loss: Any = None
     """The array that a tape was given as its loss, where it has no name."""
+    found: FoundArrays | None = field(default=None, repr=False)
+    """The arrays at the entry of a tape, with their values there (`program_arrays.alive`, each settled)."""
 
 
 class _Declared:

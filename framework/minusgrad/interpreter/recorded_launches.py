@@ -22,7 +22,7 @@ from ..engine import runtime
 from ..errors import UserError, suggestion, unknown
 from . import sparse_cells
 from .case import ArrayTable, Case, InputTable
-from .program_arrays import FoundArrays, HostArray, ProgramArray, alive, host_memory, is_host_array, unwrapped
+from .program_arrays import HostArray, ProgramArray, alive, host_memory, is_host_array, unwrapped
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,7 @@ class Recording(Arrays):
     Raises `UserError` for names that the file does not have, and for arguments without a shape.
     """
 
-    def __init__(
-        self,
-        module: ModuleType,
-        case: Case,
-        rng: np.random.Generator,
-        found: FoundArrays | None = None,
-    ):
+    def __init__(self, module: ModuleType, case: Case, rng: np.random.Generator):
         self.module, self.case, self.table = module, case, case.table
         self.steps = [case.function] if case.function is not None else []
         self.steps += [self._named(name, "forward") for name in self.table.forward]
@@ -155,9 +149,9 @@ class Recording(Arrays):
         self.arguments: dict[str, Any] = {}
         self.reversing: Any = None
         """The kernel whose reverse is being run."""
-        here = alive(vars(module)) if found is None else found
+        here = alive(vars(module)) if case.found is None else case.found
         super().__init__(here.owners, here.aliases)
-        if found is None:
+        if case.found is None:
             for handle in self.handles:
                 handle.settle()
         else:
