@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ORDERS = ("taylor", "product", "mixed")
 """Questions whose figure is an order of convergence: the larger, the better."""
+STATED = ("entries",)
+"""Questions whose answer is printed in words, also where it is right: it says how much it proves."""
 COUNTS = ("far cells",)
 """Questions whose figure is a number of things."""
 
@@ -63,10 +65,10 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
     warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:
         print(f"{_place(f)}{_about(f)}: {f.text.strip()}")
+    for f in {(f.term, f.argument): f for f in everything if f.passed and f.question in STATED}.values():
+        print(f"{_place(f)}{_about(f)}: {f.text.strip()}")
     for f in unasked:
-        print(
-            f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: not asked: {f.text.strip()}"
-        )
+        print(f"{_place(f)}{_about(f)}: not asked: {f.text.strip()}")
     for f in warned:
         print(f"{_place(f)}warning: {f.text.strip()}")
     more = f", {len(unasked)} not asked" if unasked else ""

@@ -32,8 +32,9 @@ from ..interpreter.recorded_launches import RecordedLaunch, Recording
 from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .diagnosis import cause_of, of_whole, with_lines
+from .entry_steps import entry_steps
 from .kernel_kinks import idle, kinks
-from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
+from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .outcomes import not_asked, of_exception
 from .own_gradient import of_own_gradient
 from .questions import INFINITE, SHRINKS, Finding, inside, path, spread, taylor, until
@@ -92,6 +93,11 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
+        if k and asked.cost > COSTLY:
+            yield not_asked(name, "", "taylor", f"other states: one gradient takes {asked.cost:.1f} s")
+            break
+        if k and asked.limits:
+            state = random_state_near(start, steps, rng, bounds=asked.limits)
         put(launches, state)
         if k and not asked.within():
             continue
@@ -105,6 +111,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     if not failed:
         put(launches, start)
         yield from _second_call(asked, progress)
+    if not failed and asked.cost <= COSTLY:
         yield from kinks(asked, progress, start)
         yield from idle(asked, start, steps, rng)
     put(launches, start)
@@ -142,7 +149,11 @@ def _at_state(
     yield from _replayed(asked, state, value, first)
     progress(f"the reverse {asked.where}", _crash_warning(state.remarks))
     gradients = launches.gradients(state.taken)
+    begin = perf_counter()
     again = launches.gradients()
+    asked.cost = perf_counter() - begin
+    if first and state.followed is None:
+        asked.limits = dict(_ranges(launches))
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
     asked.noise = max(asked.noise, asked.measured_rounding(rng, steps, gradients))
     for handle in launches.inputs:
@@ -152,7 +163,7 @@ def _at_state(
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
         yield _repeat(asked, state, handle, found, second)
-        variable = _variable(launches, handle, steps[handle.name])
+        variable = _variable(launches, handle, steps[handle.name], asked.limits)
         yield from _of_input(asked, state, handle, found, variable, progress, rng)
 
 
@@ -160,6 +171,8 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
     """Replay the run in plain Python, and compare its loss."""
     launches, begin = asked.launches, perf_counter()
     try:
+        if launches.unfollowed is not None:
+            raise launches.unfollowed
         if not asked.slow:
             state.followed = replay(launches, state.ran, launches.inputs)
     except OutsideError as error:
@@ -216,6 +229,14 @@ def _of_input(
     order = taylor(asked, variable, direction)
     if exact and not order.passed:  # the gradient is exact, so the remainder is that of a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
+    if followed is None and not wrong:
+        progress(f"entries of {name} {asked.where}")
+        yield with_lines(entry_steps(asked, variable, found, rng), launches, state.ran, seen, followed)
+    if asked.cost > COSTLY:
+        yield with_lines(order, launches, state.ran, seen, followed)
+        reason = f"one gradient takes {asked.cost:.1f} s, more than {COSTLY:g}"
+        yield not_asked(launches.case.name, name, "path", reason)
+        return
     if wrong:
         yield order if order.passed else replace(order, where=answer.where)
     else:
@@ -361,15 +382,25 @@ def _warning(term: str, remark: Remark) -> Finding:
     return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
 
 
-def _variable(launches: Recording, handle: ProgramArray, step: float) -> Variable:
+def _ranges(launches: Recording) -> Iterator[tuple[str, tuple[float, float]]]:
+    """The ranges of the inputs that hold different numbers at the start."""
+    for handle in launches.inputs:
+        low, high = float(handle.start.min()), float(handle.start.max())
+        if low < high:
+            yield handle.name, (low, high)
+
+
+def _variable(
+    launches: Recording, handle: ProgramArray, step: float, limits: dict[str, tuple[float, float]]
+) -> Variable:
     def gradient() -> np.ndarray:
         found = launches.gradients()[handle.name]
         assert found is not None
         return found.astype(np.float64)
 
-    return Variable(
-        handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step
-    )
+    bounds = limits.get(handle.name, (-np.inf, np.inf))
+    values, put_values = handle.start.astype(np.float64), partial(launches.set, handle)
+    return Variable(handle.name, values, put_values, gradient, step, bounds=bounds, free=handle.read)
 
 
 def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:

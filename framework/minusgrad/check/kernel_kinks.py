@@ -21,6 +21,8 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
     launches = asked.launches
     for handle in launches.inputs:
         for words, special in _special(start[handle.name]):
+            if not asked.admits(handle.name, special):
+                continue
             put(launches, start | {handle.name: special})
             if not asked.within():
                 continue
@@ -65,7 +67,9 @@ def _moved_by(
 ) -> float:
     """The loss after a random step of one input; infinite where kernels would leave array bounds."""
     launches = asked.launches
-    launches.set(handle, start[handle.name] + step * rng.normal(size=handle.start.shape))
+    low, high = asked.limits.get(handle.name, (-np.inf, np.inf))
+    moved = start[handle.name] + step * rng.normal(size=handle.start.shape)
+    launches.set(handle, np.clip(moved, low, high))
     found = launches.value() if asked.within() else np.inf
     launches.set(handle, start[handle.name])
     return found if np.isfinite(found) else np.inf

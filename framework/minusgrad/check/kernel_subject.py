@@ -1,7 +1,7 @@
 """Recorded launches as a subject of checks: their loss, its rounding, and findings with a line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -13,6 +13,8 @@ from .questions import Finding
 
 DRAWS, TINY = 8, 2.0**-24
 """How often each input is perturbed, by this part of its step, to measure the rounding of the loss."""
+COSTLY, FEW = 1.5, 2
+"""Seconds of a gradient beyond which an input is perturbed this often, and no path is asked."""
 
 
 class Cause(NamedTuple):
@@ -49,6 +51,10 @@ class KernelSubject:
     """A replay elsewhere has no new result: no branch or index depends on inputs, or there is no replay."""
     slow: bool = False
     """A replay takes long: one is enough."""
+    cost: float = 0.0
+    """Seconds of one gradient."""
+    limits: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The range that the program gives each input, where no replay says how far it may be moved."""
 
     @property
     def eps(self) -> float:
@@ -67,6 +73,11 @@ class KernelSubject:
         """True if the kernels stay within array bounds at the present inputs."""
         return self.steady or within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
 
+    def admits(self, name: str, values: np.ndarray) -> bool:
+        """True if an input may have these values: they are in its range, if that is all that is known."""
+        low, high = self.limits.get(name, (-np.inf, np.inf))
+        return bool((values >= low).all() and (values <= high).all())
+
     def measured_rounding(
         self,
         rng: np.random.Generator,
@@ -79,7 +90,7 @@ class KernelSubject:
         for handle in launches.inputs:
             found, start = gradients[handle.name], handle.start.astype(np.float64)
             remainders = []
-            for _ in range(DRAWS):
+            for _ in range(DRAWS if self.cost < COSTLY else FEW):
                 tiny = np.maximum(TINY * steps[handle.name], 4.0 * self.eps * np.abs(start))
                 launches.set(handle, start + tiny * rng.uniform(-1.0, 1.0, start.shape))
                 change = 0.0 if found is None else float(np.sum(found * (handle.start - start)))
@@ -87,7 +98,7 @@ class KernelSubject:
                 remainders.append(left if np.isfinite(left) else 0.0)
             launches.set(handle, start)
             worst = max(
-                worst, sorted(remainders)[1]
+                worst, sorted(remainders)[min(1, len(remainders) - 1)]
             )  # a jump at this point shows in some draws, rounding in all
         return min(30.0 * worst, 1e-6 * self.usual)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from .questions import Finding
 
 RIGHT, WRONG, NOT_ASKED = 0, 1, 6
-DERIVATIVES = ("reverse", "taylor", "path", "product", "dual")
+DERIVATIVES = ("reverse", "taylor", "path", "product", "entries", "dual")
 """Questions about derivatives; the answer to one of them makes a kernel right."""
 OWN = Path(__file__).parents[1]
 """The folder of this package."""

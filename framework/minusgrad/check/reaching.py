@@ -31,11 +31,10 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> None:
     try:
         followed = replay(launches, ran, candidates)
     except OutsideError:
-        followed, candidates = None, list(launches.inputs)
-        _keep(launches, [h for h in candidates if h.values.any()] or candidates)
+        _keep(launches, [h for h in candidates if h.start.any()] or candidates)
         return
-    except Exception:  # not replayed, or a fault of the replay, which says so later
-        followed = None
+    except Exception as error:  # a fault of the replay, or a kernel that it cannot follow
+        followed, launches.unfollowed = None, error
     reach = _by_runs(launches, candidates) if followed is None else _by_replay(launches, followed, candidates)
     _keep(launches, reach)
 

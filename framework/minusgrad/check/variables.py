@@ -25,10 +25,13 @@ class Variable:
     """The sides of switches that elements (None: all) are on, (switches, elements), if known."""
     rows: np.ndarray | None = None
     """The rows of the values that each element reads, (elements, k), if these have rows."""
+    free: np.ndarray | None = None
+    """The numbers that may be moved; None for all."""
 
     def direction(self, rng: np.random.Generator) -> np.ndarray:
         """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
         step = rng.normal(size=self.values.shape) * self.size
+        step = step if self.free is None else step * self.free
         return np.abs(step) * self.inward if self.inward else mirrored(self.values, step, self.bounds)
 
 

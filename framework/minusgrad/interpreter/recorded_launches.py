@@ -149,6 +149,8 @@ class Recording(Arrays):
         self.arguments: dict[str, Any] = {}
         self.reversing: Any = None
         """The kernel whose reverse is being run."""
+        self.unfollowed: Exception | None = None
+        """Why the run cannot be replayed, once that is known."""
         here = alive(vars(module)) if case.found is None else case.found
         super().__init__(here.owners, here.aliases)
         if case.found is None:
