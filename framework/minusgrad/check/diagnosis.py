@@ -1,12 +1,11 @@
 """Diagnosis of wrong gradients of kernels: the kernel, the line and the reason, from its text and its run."""
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..interpreter.interpreter import LOST
-from ..interpreter.recorded_launches import RecordedLaunch, Recording
+from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_function, is_skipped
 from ..interpreter.replay import Replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, in_words, of_function
 from .kernel_subject import NO_REASON, Cause, at_line
@@ -14,6 +13,7 @@ from .own_gradient import of_own_gradient
 from .questions import Finding
 
 LIKELIEST = (
+    "stop_grad",
     "integer",
     "constant",
     "atomic",
@@ -114,7 +114,7 @@ def cause_of(
 
 def _of_custom(wrapper: Callable) -> Cause:
     """The cause if the function is wrapped in `ti.ad.grad_replaced` or `ti.ad.no_grad`."""
-    function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
-    if "no_grad" in wrapper.__qualname__:
+    function = custom_function(wrapper)
+    if is_skipped(wrapper):
         return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
     return Cause(begin_of(function), f"'{function.__name__}' has a gradient of its own (ti.ad.grad_for)")

@@ -28,7 +28,7 @@ from ..engine import runtime
 from ..errors import TraceError
 from ..interpreter.array_memory import OutsideError
 from ..interpreter.program_arrays import ProgramArray
-from ..interpreter.recorded_launches import RecordedLaunch, Recording
+from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_name, is_skipped
 from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .diagnosis import cause_of, of_whole, with_lines
@@ -213,6 +213,11 @@ def _of_input(
     """The gradient with respect to one input, against the exact one and by steps."""
     name, followed, seen, launches = handle.name, state.followed, state.remarks, asked.launches
     wrong = exact = False
+    if replaced := _replaced_on_purpose(launches, state):
+        yield not_asked(
+            launches.case.name, name, "reverse", f"{replaced} has a gradient of its own, as intended"
+        )
+        return
     if followed is not None:
         progress(f"the exact derivative {asked.where}")
         answer = _reverse(asked, state, followed, handle, found)
@@ -224,6 +229,10 @@ def _of_input(
         if not wrong:
             infinite = asked.finding(name, "taylor", False, None, INFINITE)
             yield with_lines(infinite, launches, state.ran, seen, followed)
+        return
+    if launches.intended:
+        held = ", ".join(sorted(launches.intended))
+        yield not_asked(launches.case.name, name, "taylor", f"the derivative leaves out {held}, as intended")
         return
     progress(f"steps of {name} {asked.where}")
     order = taylor(asked, variable, direction)
@@ -243,6 +252,12 @@ def _of_input(
         yield with_lines(order, launches, state.ran, seen, followed)
         longer = _short(asked, variable, until(partial(_rounded, asked), variable, direction))
         yield with_lines(path(asked, variable, longer), launches, state.ran, seen, followed)
+
+
+def _replaced_on_purpose(launches: Recording, state: _State) -> str:
+    """The function of the run whose gradient is replaced and intended; "" if there is none."""
+    custom = [f for f, _ in state.taken if not hasattr(f, "func") and not is_skipped(f)]
+    return next((f"'{custom_name(f)}'" for f in custom if custom_name(f) in launches.intended), "")
 
 
 # The answers ----------------------------------------------------------------------------------------

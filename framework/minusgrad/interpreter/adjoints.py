@@ -39,10 +39,9 @@ def adjoints(
     found = dict(weights)
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
-            adjoint = found.get(node.serial, 0.0)
-            if adjoint == 0.0 or not node.args or (live is not None and node.serial not in live):
-                continue
-            _pass_on(node, adjoint, found, live, number)
+            adjoint = found.get(node.serial)
+            if adjoint is not None and (live is None or node.serial in live):
+                _pass_on(node, adjoint, found, live, number)
     return found
 
 

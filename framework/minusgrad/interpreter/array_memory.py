@@ -44,6 +44,8 @@ class Accesses(Protocol):
 
     def stored(self, memory: "Memory", value: Any) -> Any: ...
 
+    def number(self, value: Any) -> Any: ...
+
     def note_change(self, memory: "Memory", op: str, atomic: bool) -> None: ...
 
 
@@ -66,6 +68,8 @@ class Memory:
     """The cells that a loop over it visits, (axes); None for all."""
     unsettled: bool = False
     """True if the launch that is interpreted changes which cells are active."""
+    stopped: bool = False
+    """True if what is read has no derivative: `ti.stop_grad`, where the file says that it is intended."""
     refused: str = ""
     """Why no kernel that uses it can be interpreted; "" where one can."""
 
@@ -143,7 +147,8 @@ class Memory:
 
     def read(self, cell: int) -> Any:
         self.interpreter.touch(self, cell, "read")
-        return self.interpreter.store[self.addresses[cell]]
+        found = self.interpreter.store[self.addresses[cell]]
+        return self.interpreter.number(found) if self.stopped else found
 
     def write(self, cell: int, value: Any) -> None:
         self.interpreter.touch(self, cell, "write", value)

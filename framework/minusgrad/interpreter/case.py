@@ -17,6 +17,8 @@ names an argument of the kernel or a field of the file. `step` is the size of a 
 `numbers` plain ones. `before` names functions that fill fields. `gradient` names a function of the file that
 leaves derivatives in `.grad`
 (with `ti.ad.Tape`, or `kernel.grad()` by hand); without it kernels are reversed last to first.
+`intended` names functions under `ti.ad.no_grad` or `ti.ad.grad_replaced`, and arrays under `ti.stop_grad`,
+whose derivative is left out, or replaced, on purpose.
 """
 
 import json
@@ -65,6 +67,7 @@ class CaseTable(Record):
     before: tuple[str, ...] = ()
     forward: tuple[str, ...] = ()
     gradient: str | None = None
+    intended: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,8 @@ class _Declared:
 def checked(**table: Any) -> Callable[[Any], Any]:
     """Declare a case for `minusgrad check`; the decorated kernel or function is unchanged.
 
-    Keywords as at the head of `interpreter.case`: loss, inputs, arrays, numbers, before, gradient. Raises
+    Keywords as at the head of `interpreter.case`: loss, inputs, arrays, numbers, before, gradient, intended.
+    Raises
     `UserError` for other keywords.
     """
 

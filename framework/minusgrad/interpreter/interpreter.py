@@ -42,7 +42,7 @@ from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .adjoints import adjoints
 from .array_memory import Cut, Memory, Part, UnfollowedError, _entries
 from .kernel_rewriting import KernelRebinder
-from .program_arrays import UNKNOWN, ProgramArray, is_array, unwrapped
+from .program_arrays import UNKNOWN, ProgramArray, is_array, is_host_array, unwrapped
 from .struct_memory import LocalStruct, StructMemory, StructPart
 
 MOST_NODES = 200_000
@@ -113,6 +113,8 @@ class Interpreter:
         self.graph = _Recorded(self)
         self.functions = _Kernels(self)
         self.rebinder = KernelRebinder(self.functions)
+        self.intended: frozenset[str] = frozenset()
+        """Arrays whose derivative the file leaves out on purpose."""
 
     # Arrays
 
@@ -198,11 +200,17 @@ class Interpreter:
         """Run a kernel's function, as launched with these arguments."""
         self._serial, self.turn = False, None
         self._seen.clear()
+        for memory in self.memories.values():
+            memory.stopped = False
         body = self.rebinder.rebind(function)
         passed = [self._passed(a) for a in arguments]
         return run(body, passed)
 
     def _passed(self, value: Any) -> Any:
+        if is_host_array(value) and id(value) not in self.memories:
+            raise UnfollowedError(
+                f"an argument shares memory with another array, in part: {type(value).__name__}"
+            )
         held = self.functions.held(value)
         if held is not None:
             return held
@@ -370,6 +378,24 @@ class Interpreter:
         """Record a real number that is assigned to a name that began as an integer."""
         self._remark("integer", name, f"'{name}' {TRUNCATES}")
 
+    def stop_grad(self, memory: Any) -> None:
+        """`ti.stop_grad`: a reason why a reverse differs, or intended."""
+        parts = [memory] if isinstance(memory, Memory) else []
+        parts = [*memory.members.values()] if isinstance(memory, StructMemory) else parts
+        for part in parts:
+            part.stopped = part.name in self.intended
+            text = (
+                f"{part.name} is held fixed by ti.stop_grad; if that is meant, say intended = ['{part.name}']"
+            )
+            if not part.stopped:
+                self._remark("stop_grad", part.name, text)
+
+    def constants(self, before: Sequence[Any]) -> None:
+        """Make numbers of all cells that have changed since: they have no derivative."""
+        for k, (old, new) in enumerate(zip(before, self.store, strict=True)):
+            if new is not old and isinstance(new, Scalar):
+                self.store[k] = self.number(new)
+
     def _remark(self, kind: str, name: str, text: str) -> None:
         at = here()
         self.remarks.setdefault((kind, name, at), Remark(kind, at, text))
@@ -457,6 +483,7 @@ class _Kernels(Symbolic):
         self.interpreter = interpreter
         self.random = self.randn = interpreter.random
         self.loop_config = interpreter.serialise
+        self.stop_grad = interpreter.stop_grad
         self.types.ndarray = lambda *_, **__: _same
         self.raw_mod, self.raw_div = _remainder, _quotient
         self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing

@@ -249,7 +249,19 @@ def alive(*scopes: dict[str, Any]) -> FoundArrays:
         for key, name in _named_arrays(scope):
             names.setdefault(key, []).append(name)
     arrays = [_named(one, names.get(id(one), [])) for one in primal]
-    return _by_owner(arrays)
+    both = _by_owner(arrays)
+    _add_tensors(both, scopes)
+    return both
+
+
+def _add_tensors(found: FoundArrays, scopes: Sequence[dict[str, Any]]) -> None:
+    """Add the tensors of a file that have, or may have, a gradient."""
+    seen: set[Hashable] = set()
+    for name, value in ((n, v) for scope in scopes for n, v in list(scope.items())):
+        if is_host_array(value) and not isinstance(value, np.ndarray) and value.requires_grad:
+            made = HostArray(name, value, names=(name,))
+            (found.aliases if made.places[0] in seen else found.owners).append(made)
+            seen.add(made.places[0])
 
 
 def _named(array: Any, names: Sequence[str]) -> ProgramArray:

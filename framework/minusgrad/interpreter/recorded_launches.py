@@ -42,6 +42,8 @@ class RecordedLaunch:
     """Scopes of the file (globals, attributes of objects), and their numbers at the launch."""
     own_reverse: Callable[[], None] | None = None
     """The reverse that replaces the engine's."""
+    inside: str = ""
+    """The function of `ti.ad.no_grad` that launched it; "" for none."""
     where: str = ""
     """The line of its file that launched it, file:line; "" for another file."""
 
@@ -83,6 +85,8 @@ class Arrays:
 
     def __init__(self, handles: Sequence[ProgramArray], aliases: Sequence[ProgramArray] = ()):
         self.handles, self.aliases = list(handles), list(aliases)
+        self.intended: frozenset[str] = frozenset()
+        """Functions and arrays whose derivative the file leaves out, or replaces, on purpose."""
 
     def of(self, array: Any) -> ProgramArray | None:
         """The array of the file with the memory of this one; None if it is unknown."""
@@ -153,6 +157,7 @@ class Recording(Arrays):
         """Why the run cannot be replayed, once that is known."""
         here = alive(vars(module)) if case.found is None else case.found
         super().__init__(here.owners, here.aliases)
+        self.intended = frozenset(self.table.intended)
         if case.found is None:
             for handle in self.handles:
                 handle.settle()
@@ -383,7 +388,9 @@ def launch_log(arrays: Arrays) -> Iterator[list[RecordedLaunch]]:
         around = tuple(_around(function.__globals__, arguments))
         found = run()
         after = {id(h): h.values for h in handles}
-        made = RecordedLaunch(kernel, arguments, before, after, active, (), around, where=line_in(function))
+        made = RecordedLaunch(
+            kernel, arguments, before, after, active, (), around, inside=_skipping(), where=line_in(function)
+        )
         changed = tuple(id(h) for h in sparse if not np.array_equal(h.active, active[id(h)]))
         launches.append(replace(made, activated=changed))
         return found
@@ -407,6 +414,29 @@ def around_kernels(intercepted: Callable[[Any, Callable[[], Any], tuple[Any, ...
         yield
     finally:
         kernels.__call__ = called
+
+
+def _skipping() -> str:
+    """The name of the `ti.ad.no_grad` function that runs now; "" for none."""
+    tape = runtime.part("lang.impl").get_runtime()
+    if not tape.grad_replaced or not isinstance(tape.target_tape, _Taker) or not tape.target_tape.taken:
+        return ""
+    wrapper = tape.target_tape.taken[-1][0]
+    return custom_name(wrapper) if is_skipped(wrapper) else ""
+
+
+def is_skipped(wrapper: Any) -> bool:
+    """True for a function wrapped in `ti.ad.no_grad`."""
+    return "no_grad" in getattr(wrapper, "__qualname__", "")
+
+
+def custom_function(wrapper: Any) -> Callable:
+    """The function under `ti.ad.grad_replaced` or `ti.ad.no_grad`."""
+    return inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
+
+
+def custom_name(wrapper: Any) -> str:
+    return custom_function(wrapper).__name__
 
 
 def _in_order(kernel: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -445,19 +475,24 @@ def _internal(kernel: Any) -> bool:
     return of_engine or home == sparse_cells.__name__
 
 
+class _Taker:
+    """What the engine takes for a tape."""
+
+    grad_checker = None  # read when Python writes to a field
+
+    def __init__(self, taken: list[tuple[Any, tuple]]):
+        self.taken = taken
+
+    def insert(self, function: Any, arguments: tuple) -> None:
+        if not (hasattr(function, "func") and _internal(function)):
+            self.taken.append((function, arguments))
+
+
 @contextmanager
 def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
     """The calls that a tape would record, custom gradients (`ti.ad.grad_replaced`) included."""
     state = runtime.part("lang.impl").get_runtime()
-
-    class Taker:
-        grad_checker = None  # read when Python writes to a field
-
-        def insert(self, function: Any, arguments: tuple) -> None:
-            if not (hasattr(function, "func") and _internal(function)):
-                taken.append((function, arguments))
-
-    state.target_tape = Taker()
+    state.target_tape = _Taker(taken)
     try:
         yield
     finally:

@@ -146,13 +146,18 @@ def _interpret(arrays: Arrays, interpreter: Interpreter, launch: RecordedLaunch)
     if launch.moved or interpreter.elsewhere:
         interpreter.rebinder.done.clear()
     interpreter.elsewhere = bool(launch.moved)
+    skipped = launch.inside in arrays.intended and launch.inside != ""
+    before = list(interpreter.store) if skipped else []
     with launch.as_it_was():
         interpreter.launch(launch.function, launch.arguments)
+    if skipped:
+        interpreter.constants(before)
 
 
 def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
     """An interpreter whose arrays hold these values, by handle; others those at the start."""
     interpreter = Interpreter()
+    interpreter.intended = arrays.intended
     for handle in arrays.handles:
         interpreter.hold(handle, values.get(id(handle), handle.start))
     for alias in arrays.aliases:
