@@ -61,7 +61,8 @@ def _places(
     """Entries to move, and whether they were drawn at random."""
     drawn = rng.permutation(found.size)[:RANDOM]
     top = np.argsort(-np.abs(found).ravel(), kind="stable")[:LARGEST]
-    for flat, at_random in [*((k, False) for k in top), *((k, True) for k in drawn)]:
+    random = set(drawn.tolist())
+    for flat, at_random in [(k, k in random) for k in dict.fromkeys([*top.tolist(), *drawn.tolist()])]:
         place = tuple(int(i) for i in np.unravel_index(int(flat), found.shape))
         if variable.free is None or variable.free[place]:
             yield place, at_random

@@ -26,6 +26,7 @@ from .kernel_check import of_case
 from .kernel_subject import NO_REASON, Cause, Progress
 from .outcomes import not_asked, of_exception
 from .questions import Finding
+from .reverses_by_hand import watched_reverses
 
 
 def load(path: Path) -> ModuleType:
@@ -42,7 +43,9 @@ def load(path: Path) -> ModuleType:
     sys.modules[path.stem] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
-        spec.loader.exec_module(module)
+        with watched_reverses(module, path.read_text(errors="replace")) as watched:
+            spec.loader.exec_module(module)
+        module.__dict__["__reverses__"] = watched
     except MinusgradError:
         raise
     except SyntaxError as error:
@@ -130,7 +133,8 @@ def _inferred(path: Path, module: ModuleType) -> Iterator[Case]:
         loss = _tape(tape)
         yield Case(name, CaseTable(loss=loss or None), _body(path, module, tape), guessed=True)
     if not tapes:
-        yield from _by_loss(tree, module)
+        by_hand = list(vars(module)["__reverses__"].cases())
+        yield from by_hand or _by_loss(tree, module)
 
 
 def _tape(node: ast.With) -> str | None:

@@ -7,6 +7,7 @@ that share memory (a component of a vector field, a member of a struct field) sh
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -84,6 +85,11 @@ class Memory:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.axes
+
+    @property
+    def snode(self) -> Any:
+        """The part of the engine's tree that its own copying kernels ask: the offset."""
+        return SimpleNamespace(ptr=SimpleNamespace(offset=list(self.offset) if any(self.offset) else []))
 
     @property
     def n(self) -> int:

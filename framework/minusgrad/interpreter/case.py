@@ -83,6 +83,8 @@ class Case:
     guessed: bool = False
     loss: Any = None
     """The array that a tape was given as its loss, where it has no name."""
+    own: Callable[[], None] | None = None
+    """A function that leaves derivatives in `.grad`, where the file has no name for it."""
     found: FoundArrays | None = field(default=None, repr=False)
     """The arrays at the entry of a tape, with their values there (`program_arrays.alive`, each settled)."""
 

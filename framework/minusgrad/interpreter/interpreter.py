@@ -518,7 +518,7 @@ class _Kernels(Symbolic):
         return StructMemory(value.name or "a struct", members, value.struct_methods, self._method)
 
     def _method(self, method: Any) -> Callable:
-        return self.interpreter.rebinder.rebind(inspect.unwrap(getattr(method, "func", method)))
+        return self.interpreter.rebinder.rebind(self.interpreter.rebinder.function_of(method))
 
     def struct_type(self, kind: Any) -> Callable[..., LocalStruct]:
         """The stand-in for a type of structs: makes local ones."""

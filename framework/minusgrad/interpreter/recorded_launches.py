@@ -147,7 +147,7 @@ class Recording(Arrays):
         self.module, self.case, self.table = module, case, case.table
         self.steps = [case.function] if case.function is not None else []
         self.steps += [self._named(name, "forward") for name in self.table.forward]
-        self.own_gradient = self._named(self.table.gradient, "gradient") if self.table.gradient else None
+        self.own_gradient = self._named(self.table.gradient, "gradient") if self.table.gradient else case.own
         if not self.steps and self.own_gradient is None:
             raise UserError(f"{case.name}: has no functions to run; give it `forward`, a list of functions")
         self.arguments: dict[str, Any] = {}
