@@ -135,6 +135,13 @@ class ProgramArray:
 
     # Sparse fields
 
+    def erase(self) -> None:
+        """Set all active cells, and their adjoints, to zero."""
+        for array in (self.array, self.adjoint):
+            if array is not None:
+                mask = sparse_cells.active(self._members(array)[0])
+                self._put_cells(array, np.zeros_like(self.start), mask)
+
     def _put_cells(self, array: Any, values: np.ndarray, mask: np.ndarray | None) -> None:
         members = self._members(array)
         mask = np.ones(self.axes, bool) if mask is None else mask

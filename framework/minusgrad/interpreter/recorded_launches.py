@@ -115,6 +115,8 @@ class Arrays:
     def reset(self, values: dict[int, np.ndarray] | None = None) -> None:
         """Give all arrays these values, by handle (None: those at the start); cells active since are not."""
         moved = [h for h in self.handles if h.sparse and not np.array_equal(h.active, h.start_active)]
+        for handle in moved:
+            handle.erase()  # an inactive cell keeps its number, and has it again when it is activated
         for node in {sparse_cells.top(h.snode)._id: sparse_cells.top(h.snode) for h in moved}.values():
             node.deactivate_all()
         for handle in self.handles:
