@@ -31,15 +31,15 @@ from ..interpreter.program_arrays import ProgramArray
 from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_name, is_skipped
 from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
-from .diagnosis import cause_of, of_whole, with_lines
-from .entry_steps import entry_steps
-from .kernel_kinks import idle, kinks
 from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
+from .kernels.diagnosis import cause_of, of_whole, with_lines
+from .kernels.entry_steps import entry_steps
+from .kernels.kernel_kinks import idle, kinks
+from .kernels.own_gradient import of_own_gradient
+from .kernels.reaching import choose_inputs
 from .outcomes import not_asked, of_exception
-from .own_gradient import of_own_gradient
 from .questions import INFINITE, SHRINKS, Finding, inside, path, spread, taylor, until
 from .random_states import random_state_near
-from .reaching import choose_inputs
 from .variables import Variable
 
 SLOW = 3.0

@@ -24,9 +24,9 @@ from ..scene.input_files import refuse_special
 from . import term_check
 from .kernel_check import of_case
 from .kernel_subject import NO_REASON, Cause, Progress
+from .kernels.reverses_by_hand import watched_reverses
 from .outcomes import not_asked, of_exception
 from .questions import Finding
-from .reverses_by_hand import watched_reverses
 
 
 def load(path: Path) -> ModuleType:

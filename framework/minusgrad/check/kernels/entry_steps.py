@@ -11,9 +11,9 @@ from time import perf_counter
 
 import numpy as np
 
-from .kernel_subject import KernelSubject
-from .questions import Finding
-from .variables import Variable
+from ..kernel_subject import KernelSubject
+from ..questions import Finding
+from ..variables import Variable
 
 LARGEST, RANDOM = 4, 16
 """How many of the largest entries, and of all at random, are asked."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..interpreter.interpreter import LOST
-from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_function, is_skipped
-from ..interpreter.replay import Replay, wrong_launch
-from ..lint.kernel_remarks import Remark, begin_of, in_words, of_function
-from .kernel_subject import NO_REASON, Cause, at_line
+from ...interpreter.interpreter import LOST
+from ...interpreter.recorded_launches import RecordedLaunch, Recording, custom_function, is_skipped
+from ...interpreter.replay import Replay, wrong_launch
+from ...lint.kernel_remarks import Remark, begin_of, in_words, of_function
+from ..kernel_subject import NO_REASON, Cause, at_line
+from ..questions import Finding
 from .own_gradient import of_own_gradient
-from .questions import Finding
 
 LIKELIEST = (
     "stop_grad",

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import UserError
-from ..interpreter.array_memory import OutsideError
-from ..interpreter.program_arrays import ProgramArray
-from ..interpreter.recorded_launches import RecordedLaunch, Recording
-from ..interpreter.replay import Replay, replay
-from .questions import spread
+from ...errors import UserError
+from ...interpreter.array_memory import OutsideError
+from ...interpreter.program_arrays import ProgramArray
+from ...interpreter.recorded_launches import RecordedLaunch, Recording
+from ...interpreter.replay import Replay, replay
+from ..questions import spread
 
 LITTLE = 2.0**-12
 """How far numbers are moved, in parts of their spread."""

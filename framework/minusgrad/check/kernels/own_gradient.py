@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.recorded_launches import Recording, around_kernels, line_in
-from ..lint.kernel_remarks import begin_of
-from .kernel_subject import NO_REASON, Cause, at_line
+from ...interpreter.recorded_launches import Recording, around_kernels, line_in
+from ...lint.kernel_remarks import begin_of
+from ..kernel_subject import NO_REASON, Cause, at_line
 
 MARK = 0.8125
 """Value of all adjoints before the call, to find those that are not cleared."""

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.case import Case, CaseTable
-from ..interpreter.program_arrays import FoundArrays, ProgramArray, alive
-from ..interpreter.recorded_launches import around_kernels
-from ..interpreter.weighted_sums import weighted_sum
+from ...interpreter.case import Case, CaseTable
+from ...interpreter.program_arrays import FoundArrays, ProgramArray, alive
+from ...interpreter.recorded_launches import around_kernels
+from ...interpreter.weighted_sums import weighted_sum
 
 NAME = "the reverses by hand"
 LONGEST = 32

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import TraceError
-from ..interpreter.program_arrays import ProgramArray
-from ..interpreter.recorded_launches import RecordedLaunch
-from ..interpreter.replay import replay
-from .kernel_subject import Cause, KernelSubject, Progress, put
-from .questions import Finding
+from ...errors import TraceError
+from ...interpreter.program_arrays import ProgramArray
+from ...interpreter.recorded_launches import RecordedLaunch
+from ...interpreter.replay import replay
+from ..kernel_subject import Cause, KernelSubject, Progress, put
+from ..questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
 """Lengths of steps; an input that changes nothing over them counts as idle."""
