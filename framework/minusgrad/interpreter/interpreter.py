@@ -160,7 +160,7 @@ class Interpreter:
             dtype,
             array.offset,
             active,
-            refused or array.unmodelled,
+            refused=refused or array.unmodelled,
         )
 
     def leaves(self, key: Any) -> list[Scalar]:

@@ -102,13 +102,13 @@ class ProgramArray:
             self.array.from_numpy(values)
 
     @property
-    def active(self) -> np.ndarray | None:
-        """The cells that are active now; None of a dense array."""
-        return sparse_cells.active(self._members(self.array)[0]) if self.sparse else None
+    def active(self) -> np.ndarray:
+        """The cells that are active now; all of a dense array."""
+        return sparse_cells.active(self._members(self.array)[0]) if self.sparse else np.ones(self.axes, bool)
 
     def settle(self) -> None:
         """Take the present values, and active cells, as those at the start of every run."""
-        self.start, self.start_active = self.values, self.active
+        self.start, self.start_active = self.values, self.active if self.sparse else None
 
     # Its adjoint
 
@@ -281,8 +281,8 @@ def _by_owner(arrays: Sequence[ProgramArray]) -> FoundArrays:
     claimed: set[Hashable] = set()
     found = FoundArrays([], [])
     for one in sorted(arrays, key=lambda a: (-len(a.places), not a.name)):
-        alias = claimed.issuperset(one.places)
-        (found.aliases if alias else found.owners).append(one)
+        covered = claimed.issuperset(one.places)
+        (found.aliases if covered else found.owners).append(one)
         claimed.update(one.places)
     order = {id(one): k for k, one in enumerate(arrays)}
     found.owners.sort(key=lambda a: order[id(a)])

@@ -114,7 +114,7 @@ class Arrays:
 
     def reset(self, values: dict[int, np.ndarray] | None = None) -> None:
         """Give all arrays these values, by handle (None: those at the start); cells active since are not."""
-        moved = [h for h in self.handles if h.sparse and not np.array_equal(h.active, h.start_active)]
+        moved = [h for h in self.handles if h.sparse and not _same_cells(h.active, h.start_active)]
         for handle in moved:
             handle.erase()  # an inactive cell keeps its number, and has it again when it is activated
         for node in {sparse_cells.top(h.snode)._id: sparse_cells.top(h.snode) for h in moved}.values():
@@ -293,8 +293,8 @@ class Recording(Arrays):
 
     def leave(self) -> None:
         """Restore the arrays of the file, for the next case."""
-        for handle, handle.start, handle.start_active in self._found:
-            handle.read = None
+        for handle, start, start_active in self._found:
+            handle.start, handle.start_active, handle.read = start, start_active, None
         self.reset()
 
     def value(self) -> float:
@@ -367,6 +367,10 @@ class Recording(Arrays):
         return {handle.name: _of_read(handle) for handle in self.inputs}
 
 
+def _same_cells(now: np.ndarray, before: np.ndarray | None) -> bool:
+    return before is not None and bool((now == before).all())
+
+
 def _of_read(handle: ProgramArray) -> np.ndarray | None:
     """The gradient of an input, zero where its values are overwritten before they are read."""
     found = handle.gradient
@@ -393,7 +397,7 @@ def launch_log(arrays: Arrays) -> Iterator[list[RecordedLaunch]]:
         made = RecordedLaunch(
             kernel, arguments, before, after, active, (), around, inside=_skipping(), where=line_in(function)
         )
-        changed = tuple(id(h) for h in sparse if not np.array_equal(h.active, active[id(h)]))
+        changed = tuple(id(h) for h in sparse if not _same_cells(h.active, active[id(h)]))
         launches.append(replace(made, activated=changed))
         return found
 

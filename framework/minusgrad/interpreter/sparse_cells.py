@@ -2,6 +2,8 @@
 
 Copying NumPy to a sparse field, as the engine does it, activates every cell; so would setting its adjoint.
 """
+# mypy: disable-error-code="valid-type, name-defined"
+# The annotations of kernels are the engine's, no types.
 
 from functools import cache
 from typing import Any
