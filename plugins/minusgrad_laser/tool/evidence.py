@@ -12,6 +12,7 @@ from scipy import ndimage
 from ..jobs.toolpath import Toolpath
 from ..machine.profile import Profile
 from ..scores import EdgePlacement, edge_placement, intersection_over_union, misplaced_areas
+from ..virtual_machine.survey import Survey
 
 OVERBURN = 2.0
 """Dose over the dose that is meant that is a finding: the head stood, or slowed, with the laser on."""
@@ -69,6 +70,8 @@ class Evidence:
     """Sentences about how far the numbers can be trusted."""
     facts: tuple[tuple[str, str], ...] = field(default=())
     """Further rows of the table: a name and a text."""
+    survey: Survey | None = None
+    """Of a job file whose maps here are pictures: the numbers of all its cells."""
 
     def maps(self) -> dict[str, np.ndarray]:
         """Dose, developed map and target (rows, columns), by name."""
@@ -78,6 +81,8 @@ class Evidence:
     @cached_property
     def burns(self) -> list[Burn]:
         """Places with more than `OVERBURN` of the dose that is meant, the hottest first."""
+        if self.survey is not None:
+            return [self._burn(*one) for one in self.survey.hot]
         part = np.nan_to_num(self.overburn)
         regions, count = ndimage.label(part > OVERBURN)
         found = []
@@ -88,6 +93,18 @@ class Evidence:
             x, y = (o + z * self.pixel for o, z in zip(self.origin, (column, row), strict=True))
             found.append(Burn(float(inside.max()), float(x), float(y), area))
         return sorted(found, key=lambda burn: -burn.times)
+
+    def _burn(self, times: float, row: int, column: int, cells: int) -> Burn:
+        assert self.survey is not None
+        pixel, (x, y) = self.survey.pixel, self.survey.origin
+        return Burn(times, x + column * pixel, y + row * pixel, cells * pixel**2)
+
+    @property
+    def size(self) -> tuple[tuple[int, int], float]:
+        """Rows and columns of all cells, and the side of one [m]."""
+        if self.survey is None:
+            return self.dose.shape, self.pixel
+        return self.survey.shape, self.survey.pixel
 
     @cached_property
     def edges(self) -> EdgePlacement | None:
@@ -100,10 +117,14 @@ class Evidence:
     def rows(self) -> list[tuple[str, str]]:
         """The table of scores: a name and a text with its unit."""
         found = [] if self.target is None else self._compared(self.target)
+        if self.survey is None:
+            peak, worst = float(self.dose.max()), float(np.nanmax(self.overburn))
+        else:
+            peak, worst = self.survey.peak, self.survey.worst
         return [
             *found,
-            ("peak dose", f"{self.dose.max():.3g} of full"),
-            ("over-burn, largest", f"{np.nanmax(self.overburn):.3g}"),
+            ("peak dose", f"{peak:.3g} of full"),
+            ("over-burn, largest", f"{worst:.3g}"),
             ("job time", clock(self.seconds)),
             ("limits broken", str(len(self.violations))),
             *self.facts,

@@ -11,7 +11,9 @@ from ..machine.profile import Profile
 from ..search.baseline import baseline
 from ..search.recipe import Exposure
 from ..virtual_machine import Replay, replay
+from ..virtual_machine.motion import Motion as Moves
 from ..virtual_machine.overburn import overburn
+from ..virtual_machine.program import Program
 from . import runs
 from .evidence import Evidence, Motion
 from .picture import Picture
@@ -67,7 +69,7 @@ def exported(
         dose=done.dose,
         developed=developed(done.dose, request.material),
         path=path,
-        motion=motion(done),
+        motion=motion(done.motion),
         overburn=relative_overburn(done, path),
         seconds=done.seconds,
         violations=done.violations,
@@ -91,9 +93,9 @@ def developed(dose: np.ndarray, material: Exposure) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(-material.steepness * (dose - material.threshold)))
 
 
-def motion(done: Replay) -> Motion:
+def motion(done: Moves) -> Motion:
     """Speed and power over time."""
-    t, _, _, v, power = done.motion.table().T
+    t, _, _, v, power = done.table().T
     return Motion(t, v, power)
 
 
@@ -114,12 +116,11 @@ def relative_overburn(done: Replay, path: Toolpath) -> np.ndarray:
     return found / np.nanmedian(found[row, column])
 
 
-def path_of(done: Replay, profile: Profile) -> Toolpath:
-    """The moves of a replayed file, with the centre of the first cell of its canvas at (0, 0)."""
-    program = done.program
+def path_of(program: Program, profile: Profile, origin: tuple[float, float]) -> Toolpath:
+    """The moves of a job file, with the centre of the first cell of its canvas, at `origin`, at (0, 0)."""
     return Toolpath(
-        program.x - done.origin[0],
-        program.y - done.origin[1],
+        program.x - origin[0],
+        program.y - origin[1],
         np.append(0.0, program.power),
         np.append(0.0, np.where(np.isfinite(program.feed), program.feed, max(profile.speed))),
         np.append(False, program.power > 0.0),

@@ -3,16 +3,17 @@
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from minusgrad.plugin import UserError, input_files
 
 from ..jobs.files import save
-from ..search.recipe import Exposure
-from ..virtual_machine import Replay
-from ..virtual_machine import replay as replayed
+from ..virtual_machine.limits import outside
+from ..virtual_machine.program import parse
+from ..virtual_machine.survey import Survey, survey
 from . import files, outcome, pictures, report, request
-from .evidence import Evidence
+from .evidence import OVERBURN, Evidence
 from .machines import machine
 from .printed import printed
 
@@ -36,8 +37,18 @@ def replay(a: argparse.Namespace) -> int:
         text = input_files.read(file).decode(errors="replace")
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    done = replayed(text, m, pixel=pixel, waist=m.waist, full=material.full, name=str(file))
-    evidence = of(done, material, file.name)
+    program = parse(text, m, str(file))
+    if left := outside(program, m, str(file)):
+        print(f"minusgrad: {left}; the replay goes on beside it", file=sys.stderr, flush=True)
+    develop = partial(outcome.developed, material=material)
+    done = survey(program, m, pixel, m.waist, material.full, develop, OVERBURN, str(file))
+    cells = done.shape[0] * done.shape[1]
+    print(
+        f"minusgrad: {done.cells:,} of {cells:,} cells have a dose or are near one, computed at"
+        f" {done.cells / max(done.took, 1e-9):.2g} a second",
+        file=sys.stderr,
+    )
+    evidence = of(done, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)
     save(outputs[0], page)
@@ -46,22 +57,24 @@ def replay(a: argparse.Namespace) -> int:
     return int(bool(findings))
 
 
-def of(done: Replay, material: Exposure, title: str) -> Evidence:
+def of(done: Survey, title: str) -> Evidence:
     """The evidence about a replayed file."""
-    path = outcome.path_of(done, done.motion.profile)
+    profile, shift = done.motion.profile, 0.5 * (done.factor - 1) * done.pixel
+    origin = done.origin[0] + shift, done.origin[1] + shift
     return Evidence(
         title=title,
-        machine=done.motion.profile,
-        pixel=done.pixel,
+        machine=profile,
+        pixel=done.factor * done.pixel,
         dose=done.dose,
-        developed=outcome.developed(done.dose, material),
-        path=path,
-        motion=outcome.motion(done),
-        overburn=outcome.relative_overburn(done, path),
+        developed=done.developed,
+        path=outcome.path_of(done.program, profile, origin),
+        motion=outcome.motion(done.motion),
+        overburn=done.overburn,
         seconds=done.seconds,
         violations=done.violations,
-        origin=done.origin,
+        origin=origin,
         remarks=done.notes,
+        survey=done,
     )
 
 

@@ -64,9 +64,9 @@ def page(evidence: Evidence, baseline: Evidence | None = None) -> str:
 
 
 def _subtitle(e: Evidence) -> str:
-    rows, columns = e.dose.shape
-    size = f"{columns * e.pixel * 1e3:.4g} x {rows * e.pixel * 1e3:.4g} mm"
-    cells = f"{columns} x {rows} cells of {e.pixel * 1e6:.4g} µm"
+    (rows, columns), pixel = e.size
+    size = f"{columns * pixel * 1e3:.4g} x {rows * pixel * 1e3:.4g} mm"
+    cells = f"{columns} x {rows} cells of {pixel * 1e6:.4g} µm"
     return f"{e.machine.name} · {size} · {cells} · {len(e.path)} points"
 
 

@@ -8,6 +8,8 @@ from math import atan2, cos, hypot, inf, pi, sin, sqrt
 
 TOLERANCE = 2e-6
 """GRBL's $12 [m]."""
+MOST = 100_000
+"""Chords of an arc: a circle of a radius of 4 km."""
 
 
 def centre_of_radius(
@@ -30,6 +32,26 @@ def chords(
 ) -> list[tuple[float, float]]:
     """Ends of the chords [m]; an arc that ends where it starts is a full circle."""
     ax, ay = start[0] - centre[0], start[1] - centre[1]
+    count, angle = _divided(start, end, centre, clockwise)
+    places = []
+    for k in range(1, count):
+        c, s = cos(angle * k / count), sin(angle * k / count)
+        places.append((centre[0] + ax * c - ay * s, centre[1] + ax * s + ay * c))
+    return [*places, end]
+
+
+def number_of_chords(
+    start: tuple[float, float], end: tuple[float, float], centre: tuple[float, float], clockwise: bool
+) -> int:
+    """How many chords an arc has, before they are made."""
+    return _divided(start, end, centre, clockwise)[0]
+
+
+def _divided(
+    start: tuple[float, float], end: tuple[float, float], centre: tuple[float, float], clockwise: bool
+) -> tuple[int, float]:
+    """The number of chords of an arc, and its angle."""
+    ax, ay = start[0] - centre[0], start[1] - centre[1]
     bx, by = end[0] - centre[0], end[1] - centre[1]
     radius = hypot(ax, ay)
     angle = atan2(ax * by - ay * bx, ax * bx + ay * by)
@@ -38,12 +60,7 @@ def chords(
     elif not clockwise and angle <= 5e-7:
         angle += 2.0 * pi
     sagitta = min(TOLERANCE, radius)
-    count = max(1, int(0.5 * abs(angle) * radius / sqrt(sagitta * (2.0 * radius - sagitta))))
-    places = []
-    for k in range(1, count):
-        c, s = cos(angle * k / count), sin(angle * k / count)
-        places.append((centre[0] + ax * c - ay * s, centre[1] + ax * s + ay * c))
-    return [*places, end]
+    return max(1, int(0.5 * abs(angle) * radius / sqrt(sagitta * (2.0 * radius - sagitta)))), angle
 
 
 def mismatch(start: tuple[float, float], end: tuple[float, float], centre: tuple[float, float]) -> float:

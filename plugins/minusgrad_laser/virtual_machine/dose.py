@@ -8,19 +8,21 @@ of the peak. Steady pieces along an axis, such as lines of a raster, have a clos
 the axis is a difference of two erf. k is cut off at 3.3 w (4e-10).
 """
 
+from functools import cached_property
+
 import numpy as np
-from scipy.special import erf
 
+from .canvas import Canvas
 from .motion import Motion
+from .tiles import TiledCanvas
 
-REACH = 3.3
-"""Where the spot ends, in units of w."""
 STEP = 0.5
 """The way of the spot in one stretch of time, in units of w, at most."""
 LONG = 3.0
 """A steady piece along an axis has the closed form from this length on, in units of w."""
 NODES = 0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0)
-CHUNK = 4096
+MANY = 1_000_000
+"""Samples at a time, on a canvas of tiles."""
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -33,22 +35,61 @@ def dose(
     origin: tuple[float, float],
 ) -> np.ndarray:
     """The dose (rows, columns); `origin` [m] is the centre of the first cell."""
-    canvas, motion = Canvas(shape, pixel, waist, origin), motion.of_one_level()
-    pieces, begin = np.arange(len(motion.t)), np.zeros(len(motion.t))
-    slew = motion.profile.power_slew
-    if np.isfinite(slew):
-        _, x, y, seconds, power = samples(motion, pieces, waist, motion.profile.power[1] / slew / 16.0)
-        canvas.spots(x, y, seconds * slewed(seconds, power, slew))
-        return canvas.values() / full
-    first, last = motion.powers(pieces, begin), motion.powers(pieces, motion.duration)
-    bright = (first > 0.0) | (last > 0.0)
-    lines = bright & _along_axes(motion, waist)
-    starts, ends = (np.stack(motion.places(pieces, since), axis=1) for since in (begin, motion.duration))
-    for piece in np.flatnonzero(lines):
-        canvas.line(starts[piece], ends[piece], first[piece] / motion.v[piece])
-    _, x, y, seconds, power = samples(motion, np.flatnonzero(bright & ~lines), waist)
-    canvas.spots(x, y, seconds * power)
+    canvas = Canvas(shape, pixel, waist, origin)
+    Deposition(motion, waist).put(canvas)
     return canvas.values() / full
+
+
+class Deposition:
+    """What a motion puts down on a canvas: lines of constant power along the axes, samples of the rest."""
+
+    def __init__(self, motion: Motion, waist: float):
+        self.motion, self.waist = motion.of_one_level(), waist
+        pieces, begin = np.arange(len(self.motion.t)), np.zeros(len(self.motion.t))
+        self.first, last = self.motion.powers(pieces, begin), self.motion.powers(pieces, self.motion.duration)
+        bright = (self.first > 0.0) | (last > 0.0)
+        self.is_line = bright & _along_axes(self.motion, waist)
+        self.is_sampled = bright & ~self.is_line
+        self.starts, self.ends = (
+            np.stack(self.motion.places(pieces, since), axis=1) for since in (begin, self.motion.duration)
+        )
+
+    @cached_property
+    def slewed(self) -> Samples | None:
+        """The samples of a laser whose power follows with a slew, each of which depends on the one before."""
+        slew = self.motion.profile.power_slew
+        if not np.isfinite(slew):
+            return None
+        longest = self.motion.profile.power[1] / slew / 16.0
+        t, x, y, seconds, power = samples(self.motion, np.arange(len(self.motion.t)), self.waist, longest)
+        return t, x, y, seconds, slewed(seconds, power, slew)
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """About how many samples each piece has (m,)."""
+        way = np.hypot(*(self.ends - self.starts).T)
+        return np.where(self.is_sampled, 2.0 * (way / (STEP * self.waist) + 1.0), 0.0)
+
+    def put(self, canvas: Canvas | TiledCanvas, low: float = -np.inf, high: float = np.inf) -> None:
+        """Put down the pieces that have a part between y = low and y = high [m]."""
+        if (found := self.slewed) is not None:
+            _, x, y, seconds, power = found
+            canvas.spots(x, y, seconds * power)
+            return
+        bottom, top = np.sort(np.stack([self.starts[:, 1], self.ends[:, 1]]), axis=0)
+        near = (bottom <= high) & (top >= low)
+        for piece in np.flatnonzero(self.is_line & near):
+            canvas.line(self.starts[piece], self.ends[piece], self.first[piece] / self.motion.v[piece])
+        pieces = np.flatnonzero(self.is_sampled & near)
+        for some in groups(pieces, self.counts[pieces]) if isinstance(canvas, TiledCanvas) else [pieces]:
+            _, x, y, seconds, power = samples(self.motion, some, self.waist)
+            canvas.spots(x, y, seconds * power)
+
+
+def groups(numbers: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
+    """Numbers (n,), of which each has so many samples, in groups of about `MANY` samples."""
+    group = (np.cumsum(counts) // MANY).astype(np.int64)
+    return np.split(numbers, np.flatnonzero(np.diff(group)) + 1)
 
 
 def samples(motion: Motion, pieces: np.ndarray, waist: float, longest: float = np.inf) -> Samples:
@@ -80,7 +121,7 @@ def slewed(seconds: np.ndarray, power: np.ndarray, slew: float) -> np.ndarray:
     return np.array(powers)
 
 
-def lines(canvas: "Canvas", starts: np.ndarray, ends: np.ndarray, density: np.ndarray) -> None:
+def lines(canvas: Canvas | TiledCanvas, starts: np.ndarray, ends: np.ndarray, density: np.ndarray) -> None:
     """Put down lines from `starts` to `ends` (n, 2) [m], each with an energy on its length (n,) [J/m]."""
     way = ends - starts
     length = np.hypot(*way.T)
@@ -102,64 +143,3 @@ def _along_axes(motion: Motion, waist: float) -> np.ndarray:
         (motion.source_a == 0.0) | ~motion.program.dynamic[np.maximum(motion.source, 0)]
     )
     return steady & axial & (way > LONG * waist) & (motion.profile.backlash == (0.0, 0.0))
-
-
-class Canvas:
-    """Cells with a margin, as wide as a spot, in which spots are put down."""
-
-    def __init__(self, shape: tuple[int, int], pixel: float, waist: float, origin: tuple[float, float]):
-        self.shape, self.pixel, self.waist, self.origin = shape, pixel, waist, origin
-        self.half = int(np.ceil(REACH * waist / pixel)) + 1
-        self.cells = np.zeros((shape[0] + 4 * self.half, shape[1] + 4 * self.half))
-
-    def values(self) -> np.ndarray:
-        """Energy on an area [J/m^2] (rows, columns)."""
-        margin = 2 * self.half
-        return self.cells[margin : margin + self.shape[0], margin : margin + self.shape[1]]
-
-    def spots(self, x: np.ndarray, y: np.ndarray, energy: np.ndarray) -> None:
-        """Put down spots of energies [J] at places [m]."""
-        column, row = (x - self.origin[0]) / self.pixel, (y - self.origin[1]) / self.pixel
-        rows, columns = self.shape
-        near = (energy > 0.0) & (abs(row - 0.5 * (rows - 1)) < 0.5 * rows + self.half - 1)
-        near &= abs(column - 0.5 * (columns - 1)) < 0.5 * columns + self.half - 1
-        row, column, energy = row[near], column[near], energy[near]
-        for begin in range(0, len(energy), CHUNK):
-            part = slice(begin, begin + CHUNK)
-            self._chunk(row[part], column[part], energy[part] * 2.0 / (np.pi * self.waist**2))
-
-    def _chunk(self, row: np.ndarray, column: np.ndarray, peak: np.ndarray) -> None:
-        around = np.arange(-self.half, self.half + 1)
-        i, j = np.rint(row).astype(int), np.rint(column).astype(int)
-        factor = -2.0 * (self.pixel / self.waist) ** 2
-        along_y = np.exp(factor * (i[:, None] + around - row[:, None]) ** 2) * peak[:, None]
-        along_x = np.exp(factor * (j[:, None] + around - column[:, None]) ** 2)
-        low_i, low_j = i.min() - self.half, j.min() - self.half
-        height, width = i.max() + self.half + 1 - low_i, j.max() + self.half + 1 - low_j
-        places = ((i - low_i)[:, None] + around)[:, :, None] * width + ((j - low_j)[:, None] + around)[
-            :, None, :
-        ]
-        values = along_y[:, :, None] * along_x[:, None, :]
-        sums = np.bincount(places.ravel(), values.ravel(), height * width).reshape(height, width)
-        margin = 2 * self.half
-        self.cells[margin + low_i : margin + low_i + height, margin + low_j : margin + low_j + width] += sums
-
-    def line(self, start: np.ndarray, end: np.ndarray, density: float) -> None:
-        """Put down a line along an axis from `start` to `end` (2,) [m], of `density` [J/m], a closed form."""
-        w, margin = self.waist, 2 * self.half
-        sides, slices = [], []
-        for axis in (1, 0):  # rows, then columns
-            a, b = sorted((float(start[axis]), float(end[axis])))
-            low = max(0, int((a - self.origin[axis]) / self.pixel) - self.half + margin)
-            high = int((b - self.origin[axis]) / self.pixel) + self.half + margin + 1
-            high = min(self.cells.shape[1 - axis], high)
-            if high <= low:
-                return
-            at = (np.arange(low, high) - margin) * self.pixel + self.origin[axis]
-            if a == b:
-                sides.append(np.exp(-2.0 * ((at - a) / w) ** 2))
-            else:
-                ends = erf(np.sqrt(2.0) * (at - a) / w) - erf(np.sqrt(2.0) * (at - b) / w)
-                sides.append(ends / (w * np.sqrt(2.0 * np.pi)))
-            slices.append(slice(low, high))
-        self.cells[slices[0], slices[1]] += density * np.outer(*sides)

@@ -44,6 +44,16 @@ def violations(program: Program, plan: Plan, profile: Profile, name: str = "job"
     return tuple(found)
 
 
+def outside(program: Program, profile: Profile, name: str = "job") -> str:
+    """Where a program leaves the field first, and how often it does; "" where it stays within."""
+    found = list(_field(program, profile))
+    if not found:
+        return ""
+    line, text = found[0]
+    more = f" (and {len(found) - 1} places more)" if len(found) > 1 else ""
+    return f"{name}:{line}: {text}{more}"
+
+
 def _field(program: Program, profile: Profile) -> Iterator[tuple[int, str]]:
     for letter, places, size in zip("XY", (program.x, program.y), profile.field, strict=True):
         if np.isfinite(size):

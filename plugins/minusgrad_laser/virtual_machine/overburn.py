@@ -10,8 +10,12 @@ the head is slow.
 
 import numpy as np
 
-from .dose import Canvas, lines
+from ..machine.profile import Profile
+from .canvas import Canvas
+from .dose import lines
 from .motion import quantised
+from .planner import Plan
+from .program import Program
 from .replays import Replay
 
 FAINT = 1e-3
@@ -21,18 +25,29 @@ FAINT = 1e-3
 def overburn(done: Replay) -> np.ndarray:
     """The map (rows, columns) of a replayed job; NaN where no line was meant."""
     meant, squares = programmed(done, 1), programmed(done, 2)
+    return over_meant(done.dose, meant, squares, done.waist, done.full, meant.max())
+
+
+def over_meant(
+    dose: np.ndarray, meant: np.ndarray, squares: np.ndarray, waist: float, full: float, most: float
+) -> np.ndarray:
+    """B of some cells from their dose and the sums of q K and q^2 K; most: the largest of the former."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        line = squares / meant * np.sqrt(2.0 / np.pi) / done.waist / done.full
-        return np.where(meant > FAINT * meant.max(), done.dose / line, np.nan)
+        line = squares / meant * np.sqrt(2.0 / np.pi) / waist / full
+        return np.where(meant > FAINT * most, dose / line, np.nan)
 
 
 def programmed(done: Replay, power: int = 1) -> np.ndarray:
     """sum_k q_k^power K_k (rows, columns) over the lit blocks of the program, as if there were no inertia."""
-    program, profile = done.program, done.motion.profile
-    lit = (program.power > 0.0) & (done.plan.length > 0.0)
-    feed = program.feed if profile.dialect == "grbl" else done.plan.nominal
-    density = np.where(lit, quantised(program.power, profile) / np.where(lit, feed, 1.0), 0.0)
-    places = np.stack([program.x, program.y], axis=1)
+    places, density = meant_lines(done.program, done.plan, done.motion.profile)
     canvas = Canvas(done.dose.shape, done.pixel, done.waist, done.origin)
     lines(canvas, places[:-1], places[1:], density**power)
     return canvas.values()
+
+
+def meant_lines(program: Program, plan: Plan, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
+    """The points (n + 1, 2) [m] of the program; of each block the energy q [J/m] on a length, 0 if dark."""
+    lit = (program.power > 0.0) & (plan.length > 0.0)
+    feed = program.feed if profile.dialect == "grbl" else plan.nominal
+    density = np.where(lit, quantised(program.power, profile) / np.where(lit, feed, 1.0), 0.0)
+    return np.stack([program.x, program.y], axis=1), density

@@ -12,13 +12,19 @@ from math import inf, nan
 
 import numpy as np
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, memory
 
 from ..machine.profile import Profile
 from . import arcs
 from .words import Line, lines
 
 INCH = 25.4e-3
+SLOWEST = 1e-3
+"""The least feed, in units of length a minute."""
+MOST_CHORDS = 1_000_000
+"""Chords of all arcs of a job."""
+BLOCK_BYTES = 1500
+"""Memory for a move: its numbers here, in the plan and in the motion."""
 IDLE = {
     ("G", 17),
     ("G", 40),
@@ -80,6 +86,7 @@ def parse(text: str, profile: Profile, name: str = "job") -> Program:
     that have no centre, and where the text has no move. Powers above the range, and a laser that is on at the
     end, are violations of the result.
     """
+    memory.require(BLOCK_BYTES * text.count("\n"), f"{name}: {text.count(chr(10)):,} lines", "split the job")
     state = _Reader(profile, name)
     for command, line in enumerate(lines(text, name)):
         state.take(command, line)
@@ -111,6 +118,8 @@ class _Reader:
     points: list[tuple[float, float]] = field(default_factory=lambda: [(0.0, 0.0)])
     notes: list[str] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
+    chords: int = 0
+    """Of all arcs so far."""
 
     def fail(self, line: Line, text: str) -> UserError:
         return UserError(f"{self.name}:{line.number}: {text}")
@@ -129,6 +138,10 @@ class _Reader:
         if "F" in values:
             if not values["F"] > 0.0:
                 raise self.fail(line, f"F: a feed is above 0, got {values['F']:g}; correct it")
+            if values["F"] < SLOWEST:
+                raise self.fail(
+                    line, f"F: a feed is {SLOWEST:g} a minute at least, got {values['F']:g}; correct it"
+                )
             self.feed = values["F"] * self.unit / 60.0
         if dwell:
             self._dwell(command, line, values)
@@ -282,6 +295,17 @@ class _Reader:
             raise self.fail(
                 line, f"both ends of an arc have one radius, got {apart * 1e3:g} mm between; correct I, J"
             )
+        count = arcs.number_of_chords(start, end, centre, clockwise)
+        if count > arcs.MOST:
+            raise self.fail(
+                line,
+                f"an arc has {arcs.MOST:,} chords at most, got {count:,}; its radius is too large: correct"
+                " it",
+            )
+        self.chords += count
+        memory.require(
+            BLOCK_BYTES * self.chords, f"{self.name}:{line.number}: {self.chords:,} chords of arcs"
+        )
         return arcs.chords(start, end, centre, clockwise)
 
     def _dwell(self, command: int, line: Line, values: dict[str, float]) -> None:

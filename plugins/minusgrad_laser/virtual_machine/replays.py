@@ -61,18 +61,22 @@ def replay(
     planned = plan(program, profile)
     moves = motion(program, planned, profile)
     if shape is None:
-        shape, origin = _around(program, pixel, waist, name)
+        shape, origin = around(program, pixel, waist, name)
     memory.require(16 * shape[0] * shape[1], f"{name}: {shape[1]} x {shape[0]} cells", "take larger cells")
-    notes = list(program.notes)
-    if planned.late:
-        notes.append(f"{name}: the head stood {planned.late} times, because lines came too slowly")
     return Replay(
         dose(moves, shape, pixel, waist, full, origin), planned.seconds, origin, pixel, waist, full,
-        moves, planned, program, violations(program, planned, profile, name), tuple(notes),
+        moves, planned, program, violations(program, planned, profile, name),
+        remarks(program, planned, name),
     )  # fmt: skip
 
 
-def _around(
+def remarks(program: Program, planned: Plan, name: str) -> tuple[str, ...]:
+    """Those of the program and of its plan."""
+    late = f"{name}: the head stood {planned.late} times, because lines came too slowly"
+    return (*program.notes, *([late] if planned.late else []))
+
+
+def around(
     program: Program, pixel: float, waist: float, name: str
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Shape and origin of a canvas around the lit blocks; cells keep to whole multiples of a pixel."""

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from minusgrad.plugin import UserError
 
 _WORD = re.compile(r"([A-Za-z])\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*")
+MOST = 1e9
+"""No number of a job file is as large."""
 _COMMENT = re.compile(r"\([^()]*\)|;.*")
 
 
@@ -44,6 +46,8 @@ def _words(rest: str, place: str) -> list[tuple[str, float | None]]:
         match = _WORD.match(rest)
         if match:
             letter, value = match[1].upper(), float(match[2])
+            if not abs(value) < MOST:
+                raise UserError(f"{place}: a number is below {MOST:g}, got '{match[2][:20]}'; correct it")
             if letter != "N":
                 words.append((letter, value))
             rest = rest[match.end() :]
