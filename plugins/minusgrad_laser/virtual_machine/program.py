@@ -303,9 +303,9 @@ class _Reader:
                 " it",
             )
         self.chords += count
-        memory.require(
-            BLOCK_BYTES * self.chords, f"{self.name}:{line.number}: {self.chords:,} chords of arcs"
-        )
+        if self.chords > MOST_CHORDS:
+            text = f"the arcs of a job have {MOST_CHORDS:,} chords at most, got more; split the job"
+            raise self.fail(line, text)
         return arcs.chords(start, end, centre, clockwise)
 
     def _dwell(self, command: int, line: Line, values: dict[str, float]) -> None:

@@ -168,9 +168,7 @@ def test_numbers_that_no_job_has_are_refused(case: str, monkeypatch) -> None:
 
 def test_many_large_arcs_are_refused_before_they_are_made() -> None:
     text = "G21\nM4 S500 F600\n" + "G2 X0 Y0 I3000000\n" * 3000
-    with pytest.raises(
-        UserError, match=r"^job:14: the arcs of a job have 1,000,000 chords at most, got more"
-    ):
+    with pytest.raises(UserError, match=r"^job:14: the arcs of a job have 1,000,000 chords at most"):
         parse(text, GRBL)
 
 
