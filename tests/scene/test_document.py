@@ -269,6 +269,9 @@ def test_a_scene_without_a_magnetic_field_is_saved_as_before(write: Any) -> None
 
 def test_what_is_no_text(write: Any, tmp_path: Path) -> None:
     assert complaints(write(b"title = 'x'\ny = '\xc3\xa9\xff'")) == "galaxy.toml:2:7: byte 0xff is not UTF-8"
+    assert complaints(write(b"\xef\xbb\xbftitle = 'x'")) == (
+        "galaxy.toml:1:1: begins with a byte order mark (BOM); save it as UTF-8 without one"
+    )
     assert complaints(write(b'title = "a')).startswith("galaxy.toml:1:11: ")
     assert complaints("nowhere.toml") == "nowhere.toml: cannot be read: No such file or directory"
     assert complaints(str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"

@@ -7,6 +7,7 @@ Afterwards tables nest at most 32 deep, whole numbers fit 64 bits, and there are
 import math
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,10 @@ def read(path: Path) -> bytes:
 
 
 def decode(file: str, source: bytes) -> str:
-    """The text of a file. Raises SceneError with line and column where it is not UTF-8."""
+    """The text of a file. Raises SceneError with line and column where it is not UTF-8 without a mark."""
+    if source.startswith(BOM_UTF8):
+        message = "begins with a byte order mark (BOM); save it as UTF-8 without one"
+        raise SceneError([Problem(file, 1, 1, "", message)])
     try:
         return source.decode()
     except UnicodeDecodeError as error:

@@ -1,0 +1,148 @@
+"""Judging of mutants in a process with limits: each is read, refused by one message, or a fault.
+
+fault       a traceback, a process that ended, more than `SECONDS` of computing, more than `MEMORY`
+"""
+
+import os
+import resource
+import select
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from minusgrad.errors import MinusgradError
+
+from .mutations import mutant
+from .targets import CORPUS, ROOT, TARGETS
+
+SECONDS, PATIENCE, MEMORY = 5.0, 60.0, 2 << 30
+"""Computing time of a mutant in the process itself; time on the clock; address space beyond the start's."""
+LINE = "\N{INFORMATION SEPARATOR ONE}"
+"""Between the parts of a line."""
+
+
+@dataclass
+class Verdict:
+    """How many were read and refused; number (below 0: of the corpus) and words of each fault."""
+
+    reader: str
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    slowest: float = 0.0
+
+    def __str__(self) -> str:
+        total = sum(self.counts.values())
+        head = f"{self.reader}: {total} files: {self.counts['read']} read, {self.counts['refused']} refused"
+        head += f", {len(self.faults)} faults, slowest {self.slowest:.2f} s of computing"
+        return "\n".join([head, *(f"  {number}: {words}" for number, words in self.faults[:20])])
+
+
+def contents(reader: str, number: int) -> bytes:
+    """The bytes of a mutant; -1, -2, ... are those of the corpus."""
+    if number < 0:
+        return corpus(reader)[-number - 1].read_bytes()
+    return mutant(TARGETS[reader].sound(), number)
+
+
+def corpus(reader: str) -> list[Path]:
+    return sorted((CORPUS / reader).glob("*"))
+
+
+def judged(reader: str, numbers: range, seconds: float = float("inf")) -> Verdict:
+    """The verdict on the corpus and on mutants of these numbers, as far as the seconds on the clock reach."""
+    verdict, until = Verdict(reader), time.monotonic() + seconds
+    pending = [*range(-len(corpus(reader)), 0), *numbers]
+    while pending and time.monotonic() < until:
+        pending = _in_a_process(verdict, pending, until)
+    return verdict
+
+
+def _in_a_process(verdict: Verdict, pending: list[int], until: float) -> list[int]:
+    """Judge until the time is over or the process ends; those that are left."""
+    given = pending[:5000]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz.judge", verdict.reader, *map(str, (given[0], given[-1]))],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    at, wait = 0, 3 * PATIENCE
+    try:
+        while at < len(given):
+            if time.monotonic() > until:
+                return []
+            ready = select.select([child.stdout], [], [], min(wait, max(0.1, until - time.monotonic())))[0]
+            if not ready and time.monotonic() > until:
+                return []
+            line = child.stdout.readline() if ready else ""
+            number = given[at]
+            if not line:
+                why = "did not end" if not ready else f"ended the process: {child.wait()}"
+                verdict.counts["fault"] += 1
+                verdict.faults.append((number, why))
+                return pending[at + 1 :]
+            _, outcome, seconds, words = line.rstrip("\n").split(LINE)
+            verdict.slowest = max(verdict.slowest, float(seconds))
+            if outcome != "fault" and float(seconds) > SECONDS:
+                outcome, words = "fault", f"{float(seconds):.1f} s of computing"
+            verdict.counts[outcome] += 1
+            if outcome == "fault":
+                verdict.faults.append((number, words))
+            at, wait = at + 1, PATIENCE
+        return pending[len(given) :]
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        if child.stderr is not None:
+            child.stderr.close()
+
+
+# The process ----------------------------------------------------------------------------------------
+
+
+def outcomes(reader: str, numbers: range) -> Iterator[tuple[int, str, float, str]]:
+    """Number, outcome, seconds of computing and words of each."""
+    target = TARGETS[reader]
+    for number in numbers:
+        data, begun = contents(reader, number), time.process_time()
+        outcome, words = "read", ""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                target.read(data, Path(folder))
+            except MinusgradError as error:
+                outcome, words = "refused", str(error)
+                if not words.strip() or any(len(row) > 2000 for row in words.split("\n")):
+                    outcome = "fault"
+            except BaseException as error:
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                outcome = "fault"
+                words = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        yield number, outcome, time.process_time() - begun, " ".join(words.split())[:300]
+
+
+def main(reader: str, first: str, last: str) -> None:
+    TARGETS[reader].sound()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+    with os.fdopen(os.dup(1), "w", buffering=1) as out:
+        os.dup2(2, 1)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 2)
+        os.dup2(null, 1)
+        for row in outcomes(reader, range(int(first), int(last) + 1)):
+            print(*row, sep=LINE, file=out)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

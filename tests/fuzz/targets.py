@@ -1,0 +1,357 @@
+"""The readers of files that others wrote: sound files of each, and how it is read.
+
+A reader raises `MinusgradError` for what it refuses; any other exception is a fault.
+"""
+
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minusgrad.scene.units import UnitSystem
+
+ROOT = Path(__file__).parents[2]
+SCENES, CORPUS = ROOT / "scenes", Path(__file__).with_name("corpus")
+
+
+@dataclass(frozen=True)
+class Target:
+    """sound: files that are damaged; read: called with the bytes and an empty folder."""
+
+    sound: Callable[[], Sequence[bytes]]
+    read: Callable[[bytes, Path], Any]
+
+
+POINTS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
+TETRAHEDRA, TRIANGLES = np.array([[0, 1, 2, 3], [1, 2, 3, 4]]), np.array([[0, 1, 2], [0, 1, 3]])
+FLAT = ("obj", "off", "ply", "stl", "wkt")
+MESHES = {
+    "avs": "avsucd", "bdf": "nastran", "f3grid": "flac3d", "inp": "abaqus", "mdpa": "mdpa", "mesh": "medit",
+    "meshb": "medit", "obj": "obj", "off": "off", "ply": "ply", "post": "permas", "stl": "stl", "su2": "su2",
+    "tec": "tecplot", "ugrid": "ugrid", "vol": "netgen", "vtk": "vtk", "vtu": "vtu", "wkt": "wkt",
+}  # fmt: skip
+
+
+@cache
+def _meshes(ending: str) -> list[bytes]:
+    import meshio
+
+    solid = ("tetra", TETRAHEDRA)
+    cells: list[Any] = [("triangle", TRIANGLES)] if ending in FLAT else [solid]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for more in ({}, {"binary": False}, {"binary": True}):
+            for kinds in (cells, [solid, ("triangle", TRIANGLES)]):
+                path = Path(folder) / f"a.{ending}"
+                try:
+                    meshio.write(path, meshio.Mesh(POINTS, kinds), file_format=MESHES[ending], **more)
+                    found.append(path.read_bytes())
+                except Exception:  # a writer without that option, or without such cells
+                    continue
+    return found
+
+
+def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
+    def read(data: bytes, folder: Path) -> Any:
+        from minusgrad_elastic import foreign, inspection
+
+        return inspection.inspect(foreign.read(f"a.{ending}", data))
+
+    return read
+
+
+def _gmsh(data: bytes, folder: Path) -> Any:
+    from minusgrad_elastic import gmsh, inspection
+
+    return inspection.inspect(gmsh.read("a.msh", data))
+
+
+@cache
+def _images() -> list[bytes]:
+    from PIL import Image
+
+    rng, found = np.random.default_rng(0), []
+    grey = rng.integers(0, 256, (6, 8)).astype(np.uint8)
+    for mode, ending in (("L", "png"), ("RGBA", "png"), ("P", "png"), ("L", "tiff"), ("I;16", "tiff"),
+                         ("F", "tiff"), ("RGB", "bmp"), ("L", "jpeg")):  # fmt: skip
+        image = Image.fromarray(grey / np.float32(255)) if mode == "F" else Image.fromarray(grey)
+        image = (
+            image
+            if mode == "F"
+            else image.convert("I").convert("I;16")
+            if mode == "I;16"
+            else image.convert(mode)
+        )
+        data = io.BytesIO()
+        image.save(data, ending, dpi=(254, 254))
+        found.append(data.getvalue())
+    return found
+
+
+def _image(data: bytes, folder: Path) -> Any:
+    from minusgrad.plugin import MinusgradError, images
+
+    with suppress(MinusgradError):
+        images.resolution("a.png", data)
+    return images.read("a.png", data)
+
+
+def _svgs() -> list[bytes]:
+    made = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" width="10mm"'
+        ' height="10mm" viewBox="0 0 10 10"><style>.a{fill:#123;stroke:red}</style><defs><g id="p"><rect'
+        ' width="2" height="1"/></g></defs><g transform="rotate(30 5 5) scale(2,.5)"><rect class="a" x="1"'
+        ' y="1" width="5" height="5" rx="1"/><circle cx="3" cy="3" r="2" stroke="black" stroke-width=".3"'
+        ' fill="none"/><path d="M0 0 C1 1 2 2 3 0 A 1 2 30 0 1 4 5 Q 1 1 2 2 z"/><polyline points="1,2 3,4'
+        ' 5,1"/><ellipse cx="1" cy="2" rx="1" ry="2" opacity="1"/><use xlink:href="#p" x="3"/></g></svg>'
+    )
+    return [made.encode()]
+
+
+def _svg(data: bytes, folder: Path) -> Any:
+    from minusgrad.plugin import StateContext
+    from minusgrad_laser.canvas import CanvasTable
+    from minusgrad_laser.targets.svg import FromSvg
+
+    context = StateContext(UnitSystem.si(), 0, folder, attached={"a.svg": data})
+    return FromSvg(kind="svg", file="a.svg", width="1 cm").draw(CanvasTable(pixel="0.5 mm"), context)
+
+
+def _openmm(data: bytes, folder: Path) -> Any:
+    from minusgrad_molecular import openmm_system
+
+    return openmm_system.parse("a.xml", data)
+
+
+def _pdb(data: bytes, folder: Path) -> Any:
+    from minusgrad_molecular import pdb
+
+    return pdb.parse("a.pdb", data)
+
+
+X = np.arange(6.0).reshape(3, 2)
+
+
+@cache
+def _fields() -> list[bytes]:
+    import h5py
+
+    plain, packed, folded, tree = io.BytesIO(), io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.save(plain, X)
+    np.savez(packed, x=X)
+    np.savez_compressed(folded, x=X)
+    with h5py.File(tree, "w") as file:
+        file["x"] = X
+        file["x"].attrs["unit"] = "m"
+    return [
+        plain.getvalue(),
+        packed.getvalue(),
+        folded.getvalue(),
+        tree.getvalue(),
+        b"x, y\n1, 2\n3, 4\n5, 6\n",
+    ]
+
+
+def _field(data: bytes, folder: Path) -> Any:
+    from minusgrad.assembly.initial import field_files
+
+    return field_files.read("a", data, field_files.Wanted("x", 3, (2,)))
+
+
+def _measured(data: bytes, folder: Path) -> Any:
+    from minusgrad.files import measurements
+
+    return measurements.read("a", data, measurements.Wanted("x", "position", (2,), [0, 1], 2, ("left", "2")))
+
+
+def _grid(data: bytes, folder: Path) -> Any:
+    from minusgrad.plugin import StateContext
+    from minusgrad_grids.initial_fields import Array, Cells
+
+    context = StateContext(UnitSystem.si(), 0, folder, attached={"a.npy": data})
+    return Array(kind="array", unit="m", file="a.npy").values(Cells(3, 2, 1.0), context)
+
+
+JOB = """G21
+M4 S500
+G0 X0.3 Y0.2
+G1 X3 F1500
+Y2 (side)
+G2 X1 Y2 I-1 J0
+G3 X2 Y1 R1.5
+G91
+G1 X-1 Y0.5 F900 ; back
+G4 P0.05
+M5
+"""
+
+
+def _gcode(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.machine.profile import Profile
+    from minusgrad_laser.virtual_machine.program import parse
+    from minusgrad_laser.virtual_machine.survey import survey
+
+    profile = Profile.load("grbl_diode")
+    program = parse(data.decode(errors="replace"), profile)
+    return survey(program, profile, 1e-4, profile.waist, 2e5, lambda dose: dose, 2.0)
+
+
+def _profile(data: bytes, folder: Path) -> Any:
+    from minusgrad_laser.machine.profile import Profile
+
+    (folder / "a.toml").write_bytes(data)
+    return Profile.load(str(folder / "a.toml"))
+
+
+@cache
+def _share_registries() -> None:
+    """What plugins have is the same for all scenes of this process."""
+    from minusgrad.assembly.registry import Registry
+
+    provided = cache(Registry.load.__func__)  # type: ignore[attr-defined]
+    Registry.load = classmethod(  # type: ignore[assignment, method-assign]
+        lambda cls, names=None, files=(): provided(cls, None if names is None else tuple(names))
+    )
+
+
+def _scene(data: bytes, folder: Path) -> Any:
+    from minusgrad.assembly.validation import validate
+    from minusgrad.scene.document import load
+
+    _share_registries()
+    (folder / "a.toml").write_bytes(data)
+    return validate(load(folder / "a.toml"))
+
+
+def _sweep(data: bytes, folder: Path) -> Any:
+    from minusgrad.sweeps.sweep_file import read_sweep
+
+    (folder / "a.toml").write_bytes(data)
+    return read_sweep(folder / "a.toml")
+
+
+SWEEP = b"""[sweep]
+observe = ["total"]
+seed = 3
+
+[vary]
+"spring.stiffness" = { normal = ["2 N/m", "0.1 N/m"] }
+"stepper.dt" = { grid = ["1 s", "2 s"] }
+
+[keep]
+trajectory = false
+"""
+
+
+@cache
+def _run() -> dict[str, bytes]:
+    """The files of a run folder with two segments and a checkpoint."""
+    from minusgrad.files.checkpoint import Snapshot
+    from minusgrad.files.run_folder import RunDir
+    from minusgrad.files.trajectory import Recorder
+
+    with tempfile.TemporaryDirectory() as above:
+        with RunDir.create(Path(above) / "run", b"", []) as run:
+            rows = Recorder({"total": ("J", 1.0)}, ("s", 1.0), {"bonds": np.array([[0, 1]])}, ("bonds",))
+            run.save(Snapshot(0, 0.0, 0.1, {"fields/x": np.zeros(4)}), rows, 3)
+            for step in (1, 2):
+                rows.record_observables(step, 0.1 * step, {"total": 0.5 * step})
+                rows.record_frame(step, 0.1 * step, {"position": np.ones((2, 3))})
+                run.save(Snapshot(step, 0.1 * step, 0.1, {"fields/x": np.zeros(4)}), rows, 3)
+        root = Path(above) / "run"
+        return {str(one.relative_to(root)): one.read_bytes() for one in root.rglob("*") if one.is_file()}
+
+
+def _files(part: str) -> list[bytes]:
+    return [data for name, data in _run().items() if name.startswith(part)]
+
+
+def _with_hash(data: bytes, folder: Path) -> Path:
+    """The file under a name that vouches for its bytes."""
+    from minusgrad.files import durable
+
+    return durable.write_new(folder, "000000000002", data)
+
+
+def _checkpoint(data: bytes, folder: Path) -> Any:
+    from minusgrad.files import checkpoint
+
+    return checkpoint.load(_with_hash(data, folder))
+
+
+def _segment(data: bytes, folder: Path) -> Any:
+    from minusgrad.files import trajectory
+
+    return list(trajectory.contents(_with_hash(data, folder)))
+
+
+def _folders() -> list[bytes]:
+    """One file of the folder after another, as `name` and a line end before its bytes."""
+    return [name.encode() + b"\n" + data for name, data in _run().items()]
+
+
+def _folder(data: bytes, folder: Path) -> Any:
+    """The file in its folder, damaged; what `info` and `verify` read."""
+    from minusgrad.app import info, verify
+    from minusgrad.plugin import MinusgradError
+
+    name, _, content = data.partition(b"\n")
+    known = {one.encode(): one for one in _run()}
+    for one, sound in _run().items():
+        (folder / "run" / one).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "run" / one).write_bytes(sound)
+    (folder / "run" / known.get(name, "journal.jsonl")).write_bytes(content)
+    with suppress(MinusgradError):
+        list(verify.verify(folder / "run"))
+    return json.dumps(str(info.info(folder / "run")))
+
+
+def _texts(*names: str) -> Callable[[], list[bytes]]:
+    return lambda: [(SCENES / name).read_bytes() for name in names]
+
+
+def _gmshes() -> list[bytes]:
+    folder = ROOT / "tests" / "meshes"
+    return [
+        (folder / f"{name}.msh").read_bytes() for name in ("plate", "plate_binary", "kinds", "version_4.0")
+    ]
+
+
+def _profiles() -> list[bytes]:
+    return [one.read_bytes() for one in (ROOT / "plugins/minusgrad_laser/machine/profiles").glob("*.toml")]
+
+
+TARGETS: dict[str, Target] = {
+    **{name: Target(lambda name=name: _meshes(name), _mesh(name)) for name in MESHES},  # type: ignore[misc]
+    "gmsh": Target(_gmshes, _gmsh),
+    "image": Target(_images, _image),
+    "svg": Target(_svgs, _svg),
+    "openmm": Target(_texts("data/dipeptide.xml"), _openmm),
+    "pdb": Target(_texts("data/dipeptide.pdb"), _pdb),
+    "field": Target(_fields, _field),
+    "measurements": Target(
+        lambda: [
+            b"time, node, x, y\n0, left, 1, 2\n0, 2, 3, 4\n1, left, 1, 2\n1, 2, 3, 4\n",
+            *_files("traj/"),
+        ],
+        _measured,
+    ),
+    "grid_array": Target(lambda: _fields()[:1], _grid),
+    "gcode": Target(lambda: [JOB.encode()], _gcode),
+    "profile": Target(_profiles, _profile),
+    "scene": Target(
+        _texts("two_body.toml", "stretch.toml", "laser_butterfly.toml", "argon_npt.toml"), _scene
+    ),
+    "fit": Target(_texts("spring_stiffness.toml", "weigh_a_planet.toml"), _scene),
+    "sweep": Target(lambda: [SWEEP], _sweep),
+    "checkpoint": Target(lambda: _files("ckpt/"), _checkpoint),
+    "segment": Target(lambda: _files("traj/"), _segment),
+    "run_folder": Target(_folders, _folder),
+}
