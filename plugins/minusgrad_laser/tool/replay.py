@@ -42,12 +42,6 @@ def replay(a: argparse.Namespace) -> int:
         print(f"minusgrad: {left}; the replay goes on beside it", file=sys.stderr, flush=True)
     develop = partial(outcome.developed, material=material)
     done = survey(program, m, pixel, m.waist, material.full, develop, OVERBURN, str(file))
-    cells = done.shape[0] * done.shape[1]
-    print(
-        f"minusgrad: {done.cells:,} of {cells:,} cells have a dose or are near one, computed at"
-        f" {done.cells / max(done.took, 1e-9):.2g} a second",
-        file=sys.stderr,
-    )
     evidence = of(done, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)
@@ -79,7 +73,7 @@ def of(done: Survey, title: str) -> Evidence:
 
 
 def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[Path], as_json: bool) -> None:
-    rows = evidence.rows
+    rows = [*evidence.rows, *_computed(evidence)]
     if as_json:
         facts = {"file": str(file), "scores": dict(rows), "findings": findings}
         print(json.dumps(facts | {"files": [str(one) for one in outputs]}, indent=1))
@@ -89,3 +83,13 @@ def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[
         print(f"minusgrad: {text}", file=sys.stderr)
     if len(findings) > SHOWN:
         print(f"minusgrad: and {len(findings) - SHOWN} more findings", file=sys.stderr)
+
+
+def _computed(evidence: Evidence) -> list[tuple[str, str]]:
+    """How many cells were computed, and how fast: no part of the report, which is the same each time."""
+    if (done := evidence.survey) is None:
+        return []
+    cells = done.shape[0] * done.shape[1]
+    return [
+        ("cells computed", f"{done.cells:,} of {cells:,}, {done.cells / max(done.took, 1e-9):.2g} a second")
+    ]

@@ -81,8 +81,7 @@ class TiledCanvas:
         number, spot = np.concatenate(numbers), np.concatenate(which)
         order = np.lexsort((spot, number))
         number, spot = number[order], spot[order]
-        starts = np.flatnonzero(np.append(True, np.diff(number) != 0)) if len(number) else []
+        starts = np.flatnonzero(np.diff(number, prepend=-1) != 0)
         for begin, end in zip(starts, [*starts[1:], len(number)], strict=True):
-            i, j = divmod(int(number[begin]), across)
             chosen = spot[begin:end]
-            self.tile(i, j).spots(x[chosen], y[chosen], energy[chosen])
+            self.tile(*divmod(int(number[begin]), across)).spots(x[chosen], y[chosen], energy[chosen])
