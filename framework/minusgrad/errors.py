@@ -144,6 +144,10 @@ class RunFailedError(MinusgradError):
     """A run stopped for the reason in the message. Its last good checkpoint is kept."""
 
 
+class FolderGoneError(RunFailedError):
+    """The folder of a run, or one in it, was deleted while the run wrote to it."""
+
+
 class SingularSystemError(RunFailedError):
     """A linear system without a solution, or with many: the matrix is singular, to rounding."""
 

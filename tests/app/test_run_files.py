@@ -829,7 +829,7 @@ def test_a_damaged_segment_is_not_exported(made: Path, invoke: Callable, here: P
 
 
 def test_a_full_disk_while_exporting_leaves_nothing(recorded: Path, here: Path, invoke, monkeypatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(durable.os, "replace", full)

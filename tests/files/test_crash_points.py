@@ -202,17 +202,17 @@ class Disk:
             handle.node.seen = handle.node.seen.ljust(start + length, b"\0")
             self._cut()
 
-    def truncate(self, path, length):
-        self._real["truncate"](path, length)
-        if (place := self._place(path)) is not None:
-            file = place[1].seen[place[2]]
+    def ftruncate(self, descriptor, length):
+        self._real["ftruncate"](descriptor, length)
+        if (handle := self.handles.get(descriptor)) is not None:
+            file = handle.node
             file.seen = file.seen[:length].ljust(length, b"\0")
             self._cut()
 
-    def replace(self, source, target):
-        self._real["replace"](source, target)
-        if (place := self._place(source)) is not None:
-            (_, folder, old), (_, to, new) = place, self._place(target)
+    def replace(self, source, target, *, src_dir_fd=None, dst_dir_fd=None):
+        self._real["replace"](source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        if (place := self._place(source, src_dir_fd)) is not None:
+            (_, folder, old), (_, to, new) = place, self._place(target, dst_dir_fd)
             assert to is folder, "only within one folder"
             folder.change({old: None, new: folder.seen[old]})
             self._cut()
@@ -243,7 +243,7 @@ WATCHED = [
     "write",
     "fsync",
     "posix_fallocate",
-    "truncate",
+    "ftruncate",
     "replace",
     "mkdir",
     "unlink",

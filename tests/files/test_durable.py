@@ -91,7 +91,7 @@ def test_a_missing_file_says_so(tmp_path):
 def test_a_full_disk_is_a_clear_error_and_leaves_the_old_file(tmp_path, monkeypatch, broken):
     durable.replace(tmp_path / "scene.toml", b"old")
 
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, broken, full)
@@ -115,7 +115,9 @@ def test_bytes_and_name_are_synced_in_this_order(tmp_path, monkeypatch):
     order = []
     for name in ("fsync", "replace"):
         real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (order.append(name), real(*a))[1])
+        monkeypatch.setattr(
+            os, name, lambda *a, name=name, real=real, **b: (order.append(name), real(*a, **b))[1]
+        )
     durable.write_new(tmp_path, "a", b"hello")
     assert order == ["fsync", "replace", "fsync"]
 

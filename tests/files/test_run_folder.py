@@ -321,13 +321,13 @@ def test_looking_writes_nothing(tmp_path):
 
 
 def test_a_full_disk_stops_the_run_and_the_last_checkpoint_stands(tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "run"
     with saved_runs.start(path) as run:
         monkeypatch.setattr(
-            os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+            os, "replace", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "No space left on device"))
         )
         with pytest.raises(RunFailedError, match="No space left"):
             run.save(saved_runs.snapshot(10, np.zeros(2)), None, saved_runs.KEEP)

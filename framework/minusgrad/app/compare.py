@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import CheckpointError, UserError
 from ..files import checkpoint, trajectory
 from ..files.checkpoint import Snapshot
+from ..files.held import held_folders
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 
@@ -95,7 +96,7 @@ def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
         try:
             a, b = checkpoint.load(mine[step]), checkpoint.load(theirs[step])
         except CheckpointError:
-            if mine[step].exists() and theirs[step].exists():
+            if all(held_folders.status(path) is not None for path in (mine[step], theirs[step])):
                 raise
             continue  # a running run has replaced it
         arrays += len(a.arrays.keys() & b.arrays.keys())

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..assembly.ensembles.marks import read_marks
-from ..errors import CheckpointError
+from ..errors import CheckpointError, printable
 from ..files import checkpoint, trajectory
 from ..files.checkpoint import Snapshot
+from ..files.held import held_folders
 from ..files.run_folder import RunDir
 from ..scene.units import SYSTEMS
 
@@ -37,12 +38,22 @@ def info(path: Path) -> dict[str, Any]:
             remarks.append(str(error))
     found["checkpoints"] = [_step(p) for p in checkpoint.listed(path / "ckpt")]
     found["series"] = _series(path, remarks)
-    sizes = [size for p in path.rglob("*") if (size := _size(p)) is not None]
+    sizes = [status.st_size for _, status in held_folders.walk(path)]
     found["files"], found["bytes"] = len(sizes), sum(sizes)
     found["altered"] = [_alteration(event) for event in events if event.get("event") == "altered"]
     failed = [event.get("error") for event in events if event.get("event") == "failed"]
     ended = found["state"] in ("failed", "diverged")
-    return found | {"failed": failed[-1:] if ended else [], "remarks": remarks}
+    said = {"failed": failed[-1:] if ended else [], "remarks": remarks}
+    return _shown(found, 200) | {"folder": str(path)} | _shown(said, 2_000)
+
+
+def _shown(value: Any, most: int) -> Any:
+    """Facts from files, whose texts a terminal can show: without control characters, and no longer."""
+    if isinstance(value, str):
+        return "\n".join(printable(line, most) for line in value.split("\n", 10))
+    if isinstance(value, Mapping):
+        return {printable(str(name)): _shown(one, most) for name, one in value.items()}
+    return [_shown(one, most) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _alteration(event: Mapping[str, Any]) -> str:
@@ -52,14 +63,6 @@ def _alteration(event: Mapping[str, Any]) -> str:
     names = [str(name) for name in event.get("changed") or ()]
     shown = [f"{n} {numbers[n][0]:.8g} -> {numbers[n][1]:.8g}" if n in numbers else n for n in names]
     return f"altered at step {event.get('step')} by {event.get('by')}: {', '.join(shown)}"
-
-
-def _size(path: Path) -> int | None:
-    """The size of a file; None for a folder, or if a running run has deleted it."""
-    try:
-        return path.stat().st_size if path.is_file() else None
-    except FileNotFoundError:
-        return None
 
 
 def _step(path: Path) -> str:

@@ -42,7 +42,7 @@ def progress(
     if stream is None:  # of a daemon
         yield lambda step: None
         return
-    safe: Any = SafeStream(stream)
+    safe: Any = SafeStream(stream.stream if isinstance(stream, SafeStream) else stream, drawing=True)
     with (_bar if stream.isatty() else _lines)(first, last, safe, counted) as tell:
         yield tell
 

@@ -6,7 +6,6 @@ run.series("observables/drift").value
 
 import json
 import shlex
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -30,6 +29,7 @@ from ..errors import (
     CallbackError,
     CheckpointError,
     DivergedError,
+    FolderGoneError,
     InterruptedRunError,
     MinusgradError,
     MiscompiledError,
@@ -41,9 +41,10 @@ from ..errors import (
 )
 from ..files import durable
 from ..files.checkpoint import Snapshot
+from ..files.held import held_folders
 from ..files.run_folder import RunDir
 from ..files.writer import Writer
-from ..scene.document import Document, SceneSource, load
+from ..scene.document import Document, SceneSource, of_file
 from ..solvers.linear_solver import BITS
 from ..steppers import scheduler
 from . import divergence
@@ -219,12 +220,12 @@ def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
     """Run into a folder that is new, or with `force` emptied."""
     with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
         for place in (INPUTS, SOURCE):
-            shutil.rmtree(path / place, ignore_errors=True)
+            held_folders.remove_tree(path / place)
         files = {f"{INPUTS}/{name}": data for name, data in job.start_files.items()}
         files |= {f"{SOURCE}/{name}.py": text.encode() for name, text in job.registry.texts.items()}
         for name, data in files.items():
             target = path / name
-            target.parent.mkdir(parents=True, exist_ok=True)
+            durable.make_folder(target.parent)
             durable.replace(target, data)
         threads = job.scene.runtime.threads
         plugins, engine = list(job.registry.plugins), runtime.engine_name()
@@ -335,7 +336,8 @@ def rebuilt(
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
     on = arch or provenance.arch(snapshot.meta)
-    document = load(path / "scene.toml", [*_overrides(folder), *([f"runtime.arch={on}"] if on else [])])
+    given = [*_overrides(folder), *([f"runtime.arch={on}"] if on else [])]
+    document = of_file(folder.scene, path / "scene.toml", given)
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
     validated = validate(document, plugins)
     validated.fitted = Fitted.of_run(path / INPUTS, snapshot.meta)
@@ -399,8 +401,9 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
         if rounds.undone and isinstance(error, PluginFailedError):
             saver.keep_unobserved()
         diverged = divergence.named(error, job, folder)
-        folder.journal("failed", step=stepper.step, error=str(error) or type(error).__name__, **diverged)
-        if saver.saved is not None:
+        with suppress(FolderGoneError):
+            folder.journal("failed", step=stepper.step, error=str(error) or type(error).__name__, **diverged)
+        if saver.saved is not None and not isinstance(error, FolderGoneError):
             error.add_note(f"{folder.path}: the data saved up to step {saver.saved} is intact")
             if isinstance(error, PluginFailedError):
                 error.add_note(f"after the plugin is corrected, {again} --allow-changed")

@@ -7,25 +7,39 @@ dropped, so that a verb computes, saves and returns the exit code that it has wi
 from __future__ import annotations
 
 import os
+import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 TYPE_CHECKING = False  # `typing` takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from typing import Any
 
 
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
+"""Control characters and those that change the direction of text, but for tabs and line breaks."""
+
+
+def escaped(text: str) -> str:
+    """Text as a terminal can show it: a control character, such as the start of a sequence, as `\\x1b`."""
+    return _HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
+
+
 class SafeStream:
-    """A text stream whose writes raise no `OSError`.
+    """A text stream whose writes raise no `OSError`, and send a terminal no sequence from a stranger's file.
 
     `stream` is the original one, `failure` the first error of a write. Characters that the stream's encoding
-    lacks are written as escapes.
+    lacks, and control characters, are written as escapes; with `drawing` only the former.
     """
 
-    def __init__(self, stream: Any):
+    def __init__(self, stream: Any, drawing: bool = False):
         self.stream = stream
         self.failure: OSError | None = None
+        self._shown: Callable[[str], str] = str if drawing else escaped
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
 
@@ -34,8 +48,17 @@ class SafeStream:
 
     def write(self, text: str) -> int:
         if self.failure is None:
-            self._tried(self.stream.write, text)
+            self._tried(self.stream.write, self._shown(text))
         return len(text)
+
+    @contextmanager
+    def drawing(self) -> Iterator[None]:
+        """Let our own control sequences through; text from files is escaped before it is drawn."""
+        before, self._shown = self._shown, str
+        try:
+            yield
+        finally:
+            self._shown = before
 
     def flush(self) -> None:
         if self.failure is None:
@@ -68,6 +91,11 @@ def safe_streams() -> Iterator[SafeStream]:
 
 def _assign(*streams: Any) -> None:
     sys.stdout, sys.stderr, sys.__stdout__ = streams  # type: ignore[misc]
+
+
+def drawing(stream: Any) -> AbstractContextManager[None]:
+    """Context manager: our own control sequences reach this stream, such as `sys.stdout`."""
+    return stream.drawing() if isinstance(stream, SafeStream) else nullcontext()
 
 
 class OutputLostError(Exception):

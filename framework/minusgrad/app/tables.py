@@ -1,5 +1,6 @@
 """Tables on the terminal: findings, estimates, run folders, comparisons; and energies as plain data."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from rich.table import Column, Table
 
 from ..engine import memory
 from ..scene.units import pretty
+from .streams import drawing, escaped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,11 +41,12 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console(soft_wrap=False)
     if not console.is_terminal:
         console = Console(width=160)
-    columns = (Column(escape(name), overflow="fold") for name in head)
+    columns = (Column(escape(escaped(name)), overflow="fold") for name in head)
     shown = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for row in rows:
-        shown.add_row(*map(escape, row))
-    console.print(shown)
+        shown.add_row(*(escape(escaped(cell)) for cell in row))
+    with drawing(sys.stdout):
+        console.print(shown)
 
 
 def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":

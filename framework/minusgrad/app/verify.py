@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CheckpointError, UserError
-from ..files import checkpoint, hdf5_trust, master_file, trajectory
+from ..files import checkpoint, durable, hdf5_trust, master_file, trajectory
 from ..files.checkpoint import Snapshot
 from ..files.hashes import vouched_files
+from ..files.held import held_folders
 from ..files.run_folder import RunDir
-from ..scene.document import load
+from ..scene.document import of_file
 
 
 class Answer(NamedTuple):
@@ -41,7 +42,7 @@ def verify(path: Path) -> Iterator[Answer]:
         try:
             found = checkpoint.load(file)
         except CheckpointError as error:
-            if file.exists() or not running:  # else a newer one has replaced it
+            if held_folders.status(file) is not None or not running:  # else a newer one has replaced it
                 yield Answer(what, False, str(error))
             continue
         newest = found
@@ -95,7 +96,7 @@ def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     files = newest.meta.get("files")
     for name, expected in (files if isinstance(files, Mapping) else {}).items():
         try:
-            data = (run.path / "inputs" / name).read_bytes()
+            data = held_folders.read(run.path / "inputs" / name)
         except OSError as error:
             yield Answer(f"inputs/{name}", False, f"cannot be read: {error.strerror}")
             continue
@@ -113,7 +114,7 @@ def _as_given(run: RunDir, newest: Snapshot) -> bool:
             return False
         if not isinstance(saved, Mapping):
             return True
-        found = load(run.path / "scene.toml", given).skeleton()[0]
+        found = of_file(run.scene, run.path / "scene.toml", given).skeleton()[0]
     except (OSError, ValueError, UserError):
         return False
     return found is not None and _agree(saved, found.resolved())
@@ -142,7 +143,7 @@ def _segments(run: RunDir, newest: Snapshot, running: bool) -> Iterator[Answer]:
         try:
             text = _read(file, ends, covered if running else -1)
         except CheckpointError as error:
-            if running and not file.exists():  # it was joined with others
+            if running and held_folders.status(file) is None:  # it was joined with others
                 todo = [one for one in trajectory.spans(run.path) if one[0].last > covered]
                 continue
             whole = False
@@ -218,11 +219,11 @@ def _master(run: RunDir, newest: Snapshot, alike: bool, running: bool) -> Iterat
     if running:  # segments may be joined at this moment
         yield Answer(master_file.NAME, True, "not compared: the running run rewrites it every few seconds")
         return
-    if not path.is_file():  # a FIFO would be waited for
+    if not held_folders.is_file(path):
         if there:
             yield Answer(master_file.NAME, False, f"missing; {again}")
         return
-    data = path.read_bytes()
+    data = held_folders.read(path)
     if alike and there and data == master_file.image(segments):
         yield Answer(master_file.NAME, True, f"over {len(there)} segments, all there")
         return
@@ -255,4 +256,5 @@ def _last_master(run: RunDir) -> str | None:
 
 def strays(path: Path) -> list[str]:
     """Temporary files that a killed process left behind; the next `resume` deletes them."""
-    return [str(p.relative_to(path)) for p in sorted(path.rglob(".tmp-*"))]
+    found = (file.relative_to(path) for file, _ in held_folders.walk(path))
+    return [str(file) for file in found if file.name.startswith(durable.TEMPORARY)]

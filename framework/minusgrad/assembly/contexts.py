@@ -1,7 +1,6 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers."""
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,8 @@ from ..elements.periodic.linked_pairs import LinkedPairs
 from ..energies.fields import Fields, Motion, State
 from ..energies.term import Term
 from ..errors import UserError, printable
+from ..files.held import held_folders
+from ..files.held.json_text import parsed
 from ..files.trajectory import Recorder
 from ..potential.potential import Potential
 from ..potential.staged.staged_term import StagedTerm
@@ -50,16 +51,21 @@ class StateContext:
 
         Raises `UserError` if it is missing, lies elsewhere, is a FIFO or a device, or exceeds the memory.
         """
-        within = Path(name)
+        within, outside = Path(name), f"'{printable(name)}' lies outside the scene's folder; copy it there"
         if name in self.attached:
             self.files[name] = self.attached[name]
             return self.files[name]
         try:
+            if within.is_absolute() or ".." in within.parts:
+                raise UserError(outside)
+            if held_folders.owner(self.folder) is not None:
+                self.files[name] = held_folders.read(self.folder / name)
+                return self.files[name]
             path = (self.folder / name).resolve()
             if not path.exists() and self._is_of_run_as_written():
                 path = (self.folder / "inputs" / name).resolve()
-            if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):
-                raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
+            if not path.is_relative_to(self.folder.resolve()):
+                raise UserError(outside)
             self.files[name] = input_files.read(path, f"'{name}'")
         except (OSError, ValueError) as error:
             reason, shown = getattr(error, "strerror", None) or error, printable(name)
@@ -70,7 +76,7 @@ class StateContext:
     def _is_of_run_as_written(self) -> bool:
         """The scene is that of a run without overrides, so that building it repeats the run."""
         try:
-            return self._is_of_run() and json.loads((self.folder / "overrides.json").read_bytes()) == []
+            return self._is_of_run() and parsed(held_folders.read(self.folder / "overrides.json")) == []
         except (OSError, ValueError):
             return False
 

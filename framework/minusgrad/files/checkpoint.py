@@ -32,6 +32,8 @@ from ..errors import CheckpointError
 from . import durable, hdf5_trust
 from .hashes import block_hashes
 from .hdf5_layout import Draft, Hashed, Later, laid_out, raw
+from .held import held_folders
+from .held.json_text import parsed
 
 FORMAT = "minusgrad checkpoint"
 VERSION = (3, 0)
@@ -102,7 +104,7 @@ def decoded(path: Path, data: bytes) -> Snapshot:
 
 def listed(folder: Path) -> list[Path]:
     """The checkpoints of a folder in the order of their steps, by name alone; some may be damaged."""
-    found = [path for path in folder.glob("*.h5") if _NAME.fullmatch(durable.stem(path))]
+    found = [path for path in held_folders.files(folder, ".h5") if _NAME.fullmatch(durable.stem(path))]
     return sorted(found, key=lambda path: (step_of(path), is_scheduled(path), path.name))
 
 
@@ -135,7 +137,7 @@ def undamaged(folder: Path, remarks: list[str]) -> Iterator[Path]:
         try:
             durable.check(path)
         except CheckpointError as error:
-            if path.exists():
+            if held_folders.status(path) is not None:
                 remarks.append(f"skipped: {error}")
             else:  # a running run has replaced it
                 todo = listed(folder)
@@ -217,7 +219,7 @@ def _read(file: h5py.File, size: int) -> Snapshot:
     datasets = hdf5_trust.arrays(file, size, "a checkpoint")
     named = {p.removeprefix("arrays/"): d for p, d in datasets.items() if p.startswith("arrays/")}
     units = {name: str(d.attrs["unit"]) for name, d in named.items() if "unit" in d.attrs}
-    meta = json.loads(datasets["meta"][...].tobytes())
+    meta = parsed(datasets["meta"][...].tobytes())
     if not isinstance(meta, dict):
         raise CheckpointError("its meta is not a JSON object; it was not written by minusgrad")
     step, time, dt = int(file.attrs["step"]), float(file.attrs["time"]), float(file.attrs["dt"])

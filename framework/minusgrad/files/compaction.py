@@ -18,6 +18,7 @@ from . import durable, h5md, trajectory
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, FRAMES
 from .hdf5_layout import Stretch, laid_out, stretch
+from .held import held_folders
 from .trajectory import Column, Span
 
 JOINED = 10
@@ -62,7 +63,8 @@ def cut(run: Path, sealed: int) -> list[str]:
 def superseded(run: Path, sealed: int) -> list[Path]:
     """Segments up to step `sealed`, or interim, whose rows are contained in another one."""
     valid = {path for _, path in trajectory.spans(run, sealed)}
-    found = [(s, p) for p in (run / "traj").glob("*.h5") if (s := trajectory.span(p)) is not None]
+    files = held_folders.files(run / "traj", ".h5")
+    found = [(s, p) for p in files if (s := trajectory.span(p)) is not None]
     return [p for s, p in found if p not in valid and (s.interim or s.last <= sealed)]
 
 

@@ -20,12 +20,13 @@ from typing import BinaryIO, TextIO
 
 import h5py
 
-from ..errors import CheckpointError, RunFailedError
+from ..errors import CheckpointError, FolderGoneError, RunFailedError, RunFolderError, printable
 from .hashes import block_hashes
 from .hashes.block_hashes import Bytes
 from .hdf5_layout import Image, chunks
+from .held import held_folders
 
-_TEMPORARY = ".tmp-"
+TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
 _NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 _LARGE = 1 << 20
@@ -54,7 +55,7 @@ def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5")
         sha = beside.submit(_sha, data) if large else None
         with _written(folder / f"{stem}{suffix}", data) as temporary:
             path = folder / f"{stem}.{sha.result() if sha else _sha(data)}{suffix}"
-            os.replace(temporary, path)
+            held_folders.replace(temporary, path)
         _sync_folder(folder)
     return path
 
@@ -66,7 +67,7 @@ def replace(path: Path, data: bytes) -> None:
     """
     with _named_failure(path):
         with _written(path, data) as temporary:
-            os.replace(temporary, path)
+            held_folders.replace(temporary, path)
         _sync_folder(path.parent)
 
 
@@ -82,7 +83,7 @@ def rewritten(path: Path) -> Iterator[TextIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            held_folders.replace(temporary, path)
         _sync_folder(path.parent)
 
 
@@ -92,7 +93,7 @@ def append_line(path: Path, text: str) -> None:
     Raises RunFailedError.
     """
     with _named_failure(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        descriptor = held_folders.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             end = os.lseek(descriptor, 0, os.SEEK_END)
             torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
@@ -114,9 +115,8 @@ def verified(path: Path) -> bytes:
 
 def check(path: Path) -> None:
     """Raise CheckpointError unless the hash of a file is the one in its name."""
-    refuse_special(path)
     try:
-        with path.open("rb") as file:
+        with held_folders.stream(path) as file:
             check_stream(path, file)
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -135,20 +135,15 @@ def check_stream(path: Path, file: BinaryIO) -> None:
 def _vouched(path: Path) -> str:
     name = _HASHED.fullmatch(path.name)
     if name is None:
-        raise CheckpointError(f"{path}: no hash in its name (expected NAME.<16 hex>.h5); not a file of a run")
+        raise CheckpointError(
+            f"{printable(str(path))}: no hash in its name (expected NAME.<16 hex>.h5); not a file of a run"
+        )
     return name["sha"]
 
 
-def refuse_special(path: Path) -> None:
-    """Raise CheckpointError for a FIFO or a device, which would be waited for without end."""
-    if path.exists() and not path.is_file():
-        raise CheckpointError(f"{path}: must be a regular file; copy the run folder again")
-
-
 def _read(path: Path) -> bytes:
-    refuse_special(path)
     try:
-        return path.read_bytes()
+        return held_folders.read(path)
     except OSError as error:
         raise _unreadable(path, error) from error
 
@@ -173,8 +168,18 @@ def stem(path: Path) -> str:
 
 def remove(path: Path) -> None:
     """Delete a file that may be gone already. Raises RunFailedError."""
+    with _named_failure(path), suppress(FileNotFoundError):
+        held_folders.unlink(path)
+
+
+def emptied(path: Path) -> None:
+    """Make a file empty. Raises RunFailedError."""
     with _named_failure(path):
-        path.unlink(missing_ok=True)
+        descriptor = held_folders.opened(path, os.O_WRONLY)
+        try:
+            os.ftruncate(descriptor, 0)
+        finally:
+            os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:
@@ -184,7 +189,7 @@ def make_folder(folder: Path) -> None:
     """
     with _named_failure(folder):
         new = [above for above in folder.parents if not above.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
+        held_folders.make(folder)
         for made in (folder, *new):
             _sync_folder(made.parent)
 
@@ -197,10 +202,10 @@ def settle(folder: Path) -> None:
 
 def sweep(folder: Path) -> list[str]:
     """Delete temporary files that a killed process left in `folder`; returns their names."""
-    strays = sorted(folder.glob(_TEMPORARY + "*"))
+    strays = [name for name in held_folders.names(folder) if name.startswith(TEMPORARY)]
     for stray in strays:
-        remove(stray)
-    return [stray.name for stray in strays]
+        remove(folder / stray)
+    return strays
 
 
 def _size(data: bytes | Image) -> int:
@@ -223,9 +228,9 @@ def _sha(data: bytes | Image) -> str:
 @contextmanager
 def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
     """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
-    temporary = path.with_name(f"{_TEMPORARY}{token_hex(4)}-{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{token_hex(4)}-{path.name}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = held_folders.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             _allocate(descriptor, _size(data))
             for chunk in _chunks(data):
@@ -236,8 +241,8 @@ def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
             os.close(descriptor)
         yield temporary
     except BaseException:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        with suppress(OSError, RunFolderError):
+            held_folders.unlink(temporary)
         raise
 
 
@@ -268,11 +273,7 @@ def _allocate(descriptor: int, size: int) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Flush the folder's entries: otherwise a power cut can lose the name of a file whose bytes are safe."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    held_folders.sync(folder)
 
 
 @contextmanager
@@ -292,7 +293,12 @@ def _named_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RunFailedError(
-            f"{path}: cannot be written: {error.strerror or error}; earlier saves are intact; "
-            "repair the disk, then `minusgrad resume`"
-        ) from error
+        if (lost := held_folders.gone(path)) is not None:
+            raise FolderGoneError(
+                f"{lost}: was deleted while it was written; what was saved in it is lost; start the run again"
+            ) from error
+        cure = "earlier saves are intact; repair the disk, then `minusgrad resume`"
+        if (run := held_folders.owner(path)) is not None and not held_folders.files(run / "ckpt", ".h5"):
+            cure = "nothing has been saved yet; repair the disk, then start again"
+        text = f"{path}: cannot be written: {error.strerror or error}; {cure}"
+        raise RunFailedError(text) from error

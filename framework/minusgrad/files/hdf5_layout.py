@@ -21,6 +21,7 @@ import numpy as np
 
 from .hashes import block_hashes
 from .hashes.block_hashes import Bytes
+from .held import held_folders
 
 CHUNK = 1 << 22
 """The number of bytes that are hashed and written at once."""
@@ -155,7 +156,7 @@ def _chunks(part: Part) -> Iterator[Bytes]:
     if isinstance(part, Later):
         yield part.future.result()
     elif isinstance(part, Stretch):
-        with part.file.open("rb") as file:
+        with held_folders.stream(part.file) as file:
             file.seek(part.start)
             left = part.length
             while left and (chunk := file.read(min(left, CHUNK))):

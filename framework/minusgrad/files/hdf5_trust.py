@@ -17,7 +17,7 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError
-from . import durable
+from .held import held_folders
 
 _HEAP = b"GCOL\1\0\0\0"
 
@@ -36,10 +36,7 @@ def opened(data: bytes) -> Iterator[h5py.File]:
 @contextmanager
 def opened_file(path: Path) -> Iterator[h5py.File]:
     """Like `opened`, for a file that need not fit into memory."""
-    durable.refuse_special(path)
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        texts(data)
-    with h5py.File(path) as file:
+    with held_folders.stream(path) as stream, opened_stream(stream, False) as file:
         yield file
 
 

@@ -10,21 +10,39 @@ from typing import Any
 
 from ..errors import RunFolderError
 from . import durable
+from .held import held_folders
+from .held.json_text import TooDeepError, parsed
+
+LONGEST = 10_000
+"""Characters of one text in a journal."""
 
 
 def append(journal: Path, event: str, **facts: Any) -> None:
     """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
     clock = datetime.now(UTC).isoformat(timespec="milliseconds")
-    durable.append_line(journal, json.dumps({"time": clock, "event": event} | facts))
+    durable.append_line(journal, json.dumps(_bounded({"time": clock, "event": event} | facts)))
+
+
+def _bounded(value: Any) -> Any:
+    """The value with no text longer than `LONGEST`: it may come from a file of a stranger."""
+    if isinstance(value, str):
+        return value if len(value) <= LONGEST else f"{value[: LONGEST - 3]}..."
+    if isinstance(value, dict):
+        return {name: _bounded(one) for name, one in value.items()}
+    return list(map(_bounded, value)) if isinstance(value, list | tuple) else value
 
 
 def events(journal: Path) -> Iterator[dict[str, Any]]:
     """The events of all complete lines; none without a journal."""
-    if not journal.is_file():
+    if not held_folders.is_file(journal):
         return
-    for line in journal.read_bytes().splitlines():
+    for line in held_folders.read(journal).splitlines():
         try:
-            event = json.loads(line)
+            event = parsed(line)
+        except TooDeepError as error:
+            raise RunFolderError(
+                f"{journal}: {error}; restore the original file, or delete the line"
+            ) from None
         except ValueError:
             continue
         if isinstance(event, dict):
@@ -38,7 +56,7 @@ def locked(journal: Path) -> int:
     """
     folder = journal.parent
     try:
-        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = held_folders.opened(journal, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
     try:
@@ -53,7 +71,7 @@ def locked(journal: Path) -> int:
 
 def is_locked(journal: Path) -> bool:
     """True if another process has locked a journal, which exists."""
-    with journal.open("rb") as file:
+    with held_folders.stream(journal) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:

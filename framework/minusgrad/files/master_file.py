@@ -22,10 +22,11 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from ..errors import RunFailedError
+from ..errors import CheckpointError, RunFailedError
 from . import durable, h5md, trajectory, vtkhdf
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
+from .held import held_folders
 from .virtual_datasets import Source, in_space, stacked
 
 NAME = "trajectory.h5"
@@ -60,7 +61,8 @@ def image(segments: list[Path]) -> bytes:
     constants: dict[str, Source] = {}
     periodic: tuple[bool, ...] = ()
     for path in segments:
-        stamp = path.stat()
+        if (stamp := held_folders.status(path)) is None:
+            raise CheckpointError(f"{path}: is missing; copy it again")
         contents = _contents(path, stamp.st_size, stamp.st_mtime_ns)
         for name, part in contents.series.items():
             series.setdefault(name, []).append(part)

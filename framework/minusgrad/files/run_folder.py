@@ -19,7 +19,6 @@ for file, except for the journal, whatever the clock did.
 
 import json
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,9 +27,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import CheckpointError, MinusgradError, RunFolderError
+from ..errors import CheckpointError, MinusgradError, RunFolderError, printable
 from . import checkpoint, compaction, durable, journals, master_file, trajectory, wall_clock
 from .checkpoint import Snapshot
+from .held import held_folders
+from .held.held_folders import Hold
+from .held.json_text import TooDeepError, parsed
 from .trajectory import Recorder
 
 _JOURNAL = "journal.jsonl"
@@ -42,9 +44,9 @@ RENEWAL = 5.0
 class RunDir:
     """The folder of one run, from `create` or `open`; closed by `close` or at the end of a `with` block."""
 
-    def __init__(self, path: Path, lock: int | None):
+    def __init__(self, path: Path, lock: int | None, hold: Hold | None = None):
         self.path = path
-        self._lock = lock
+        self._lock, self._hold = lock, hold
         self._sealed = -1  # step of the last scheduled checkpoint of this run
         self._interims: list[Path] = []  # interim segments since then
         self._strays: list[Path] = []  # segments of a killed attempt, beyond its checkpoint
@@ -60,7 +62,12 @@ class RunDir:
         """
         _refuse_occupied(path, force)
         durable.make_folder(path)
-        run = cls(path, journals.locked(path / _JOURNAL))
+        hold = Hold(path)
+        try:
+            run = cls(path, journals.locked(path / _JOURNAL), hold)
+        except BaseException:
+            hold.close()
+            raise
         try:
             _refuse_occupied(path, force)  # again: with the lock, no other process can fill it
             run._clear()
@@ -80,13 +87,19 @@ class RunDir:
 
         Raises RunFolderError if the folder is not a run, or another process writes to it.
         """
-        if not (path / "scene.toml").is_file() or not (path / _JOURNAL).is_file():
+        if not all(os.path.lexists(path / name) for name in ("scene.toml", _JOURNAL)):
             raise RunFolderError(
                 f"{path}: not a run (it lacks scene.toml or {_JOURNAL}); `minusgrad run` makes one"
             )
+        held_folders.examine(path)
         if read_only:
             return cls(path, None)
-        run = cls(path, journals.locked(path / _JOURNAL))
+        hold = Hold(path)
+        try:
+            run = cls(path, journals.locked(path / _JOURNAL), hold)
+        except BaseException:
+            hold.close()
+            raise
         try:
             run.journal("resumed", pid=os.getpid())
         except BaseException:
@@ -99,6 +112,8 @@ class RunDir:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if self._hold is not None:
+            self._hold.close()
 
     def __enter__(self) -> Self:
         return self
@@ -122,14 +137,15 @@ class RunDir:
     @property
     def scene(self) -> bytes:
         """The text of the scene, as at the start of the run."""
-        durable.refuse_special(path := self.path / "scene.toml")
-        return path.read_bytes()
+        return held_folders.read(self.path / "scene.toml")
 
     @property
     def overrides(self) -> list[str]:
         """The overrides of the command line, in their order."""
-        durable.refuse_special(path := self.path / "overrides.json")
-        return json.loads(path.read_bytes())
+        try:
+            return parsed(held_folders.read(path := self.path / "overrides.json"))
+        except TooDeepError as error:
+            raise RunFolderError(f"{path}: {error}; restore the original file") from None
 
     def journal(self, event: str, **facts: Any) -> None:
         """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
@@ -225,7 +241,7 @@ class RunDir:
         _drop(p for s, p in interims if s.last > snapshot.step)
         self._interims = [p for s, p in interims if s.last <= snapshot.step]
         remarks += compaction.cut(self.path, self._sealed)
-        found = [(trajectory.span(path), path) for path in sorted(self._traj.glob("*.h5"))]
+        found = [(trajectory.span(path), path) for path in held_folders.files(self._traj, ".h5")]
         self._strays = [p for s, p in found if s and not s.interim and s.last > self._sealed]
         self.journal("restored", step=snapshot.step, checkpoint=path.name, remarks=remarks)
         return snapshot, remarks
@@ -248,9 +264,11 @@ class RunDir:
         """Raise CheckpointError if an interim segment that the checkpoint names is missing or damaged."""
         there = trajectory.spans(self.path, snapshot.meta.get("sealed", snapshot.step))
         for name in snapshot.meta.get("interim", []):
-            path = self._traj / name
-            wanted = trajectory.span(path)
-            joined = [p for s, p in there if wanted is not None and s.covers(wanted)]
+            wanted = trajectory.span(path := self._traj / str(name))
+            if wanted is None or path.name != name:
+                shown = printable(str(name), 60)
+                raise CheckpointError(f"'{shown}' names no segment; it was not written by minusgrad")
+            joined = [p for s, p in there if s.covers(wanted)]
             durable.check(joined[0] if joined else path)
 
     def tidy(self, keep: int, keep_every: int = 0) -> list[str]:
@@ -301,10 +319,10 @@ class RunDir:
     def _clear(self) -> None:
         """Delete an earlier run's files; the journal, which marks the folder as a run, last."""
         for folder in (self._ckpt, self._traj, self.path / "pictures"):
-            shutil.rmtree(folder, ignore_errors=True)
+            held_folders.remove_tree(folder)
         for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json", "fit.csv"):
             durable.remove(self.path / name)
-        os.truncate(self._journal, 0)
+        durable.emptied(self._journal)
 
     def _supersede(self, step: int, stale: list[Path]) -> list[str]:
         """Delete the files of a killed attempt; report those that this attempt wrote with other bytes."""
@@ -345,12 +363,12 @@ def _drop(paths: Iterable[Path]) -> None:
 def _refuse_occupied(path: Path, force: bool) -> None:
     journal = path / _JOURNAL
     try:
-        entries = list(path.iterdir())
+        entries = os.listdir(path)
     except FileNotFoundError:
         return
     except OSError as error:
         raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
-    if not entries or (entries == [journal] and not journal.stat().st_size):
+    if not entries or (entries == [_JOURNAL] and not held_folders.read(journal)):
         return
     is_run = next(journals.events(journal), {}).get("event") == "started"
     if not is_run:

@@ -25,6 +25,7 @@ from .frames import upright_frames
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hashes import vouched_files
 from .hdf5_layout import Draft, Part, laid_out
+from .held import held_folders
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")
 _SMALL = 1 << 16
@@ -447,7 +448,8 @@ def spans(run: Path, sealed: int | None = None) -> list[tuple[Span, Path]]:
     Segments whose rows are contained in another one are left out; they are about to be deleted. sealed: the
     step of the last scheduled checkpoint; sealed segments beyond it are left out, too.
     """
-    found = [(s, path) for path in (run / "traj").glob("*.h5") if (s := span(path)) is not None]
+    held_folders.own(run)
+    found = [(s, path) for path in held_folders.files(run / "traj", ".h5") if (s := span(path)) is not None]
     if sealed is not None:
         found = [(s, path) for s, path in found if s.interim or s.last <= sealed]
     whole = [s for s, _ in found if s.level]
@@ -483,7 +485,7 @@ def each(
             with looked_at(path) as file:
                 result = read(file, covered)
         except CheckpointError as error:
-            if not path.exists():
+            if held_folders.status(path) is None:
                 todo = [one for one in spans(run) if one[0].last > covered]
             elif damaged is None:
                 raise
@@ -588,7 +590,7 @@ def last(run: Path, name: str) -> Series:
                 if f"{name}/value" in file:
                     return Series(*(file[name][leaf][-1:] for leaf in LEAVES))
         except CheckpointError:
-            if path.exists():
+            if held_folders.status(path) is not None:
                 raise
             todo = spans(run)
     raise _unknown(run, name)

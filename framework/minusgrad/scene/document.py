@@ -522,12 +522,18 @@ def load(scene: SceneSource, overrides: Sequence[str] = ()) -> Document:
             f"scene: needs the path of a file, a text or a dictionary, got a {type(scene).__name__}; give one"
         )
     path = Path(scene)
-    return of_text(parsing.decode(str(path), source := parsing.read(path)), path, overrides, source)
+    return of_file(parsing.read(path), path, overrides)
 
 
 def is_text(scene: SceneSource) -> bool:
     """True for the text of a scene, which has several lines; False for the path of one."""
     return isinstance(scene, str) and "\n" in scene
+
+
+def of_file(source: bytes, path: Path, overrides: Sequence[str] = ()) -> Document:
+    """The document in the bytes of a file at this path. Raises as `load` does."""
+    parsing.refuse_long(source, path)
+    return of_text(parsing.decode(str(path), source), path, overrides, source)
 
 
 def of_text(

@@ -49,9 +49,14 @@ def read(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}")]) from None
+    refuse_long(source, path)
+    return source
+
+
+def refuse_long(source: bytes, path: Path) -> None:
+    """Raise SceneError for a scene of more than a megabyte."""
     if len(source) > MOST_BYTES:
         raise SceneError([Problem(str(path), 0, 0, "", TOO_LONG)])
-    return source
 
 
 def decode(file: str, source: bytes) -> str:

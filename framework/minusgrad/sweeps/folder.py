@@ -10,7 +10,6 @@ sensitivity.json        the indices, if they are asked for
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,8 @@ from typing import Any
 from ..app.run_options import writable
 from ..errors import RunFolderError
 from ..files import durable, journals
+from ..files.held import held_folders
+from ..files.held.json_text import parsed
 from .plan import Plan
 from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of
 from .table import Table
@@ -33,6 +34,7 @@ class SweepFolder:
 
     def __init__(self, path: Path, plan: Plan):
         self.path, self.plan = path, plan
+        held_folders.own(path)
         self._digits = max(4, len(str(len(plan) - 1)))
 
     def run(self, point: int) -> Path:
@@ -64,7 +66,7 @@ class SweepFolder:
     def is_running(self, point: int) -> bool:
         """True if a process works on a point."""
         journal = self.run(point) / JOURNAL
-        return journal.is_file() and journals.is_locked(journal)
+        return held_folders.is_file(journal) and journals.is_locked(journal)
 
     def journal(self, event: str, **facts: Any) -> None:
         """Add one line to the journal of the sweep."""
@@ -88,7 +90,7 @@ class SweepFolder:
     def join(self) -> None:
         """Begin the sweep unless it has begun; others may work on it. Raises as `hold` does."""
         writable(self.path)
-        if not (self.path / IDENTITY).is_file():
+        if not held_folders.is_file(self.path / IDENTITY):
             with suppress(RunFolderError):  # another one begins it
                 lock = self._locked(False)
                 try:
@@ -102,7 +104,7 @@ class SweepFolder:
         """Be the only one who writes the table."""
         import fcntl
 
-        descriptor = os.open(self.path / ".table.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = held_folders.opened(self.path / ".table.lock", os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
@@ -115,17 +117,17 @@ class SweepFolder:
         if row.state != FINISHED:
             return
         if not keep.folder:
-            shutil.rmtree(run, ignore_errors=True)
+            held_folders.remove_tree(run)
             return
         if not keep.checkpoints:
-            shutil.rmtree(run / "ckpt", ignore_errors=True)
+            held_folders.remove_tree(run / "ckpt")
         if not keep.trajectory:
-            shutil.rmtree(run / "traj", ignore_errors=True)
-            (run / "trajectory.h5").unlink(missing_ok=True)
+            held_folders.remove_tree(run / "traj")
+            durable.remove(run / "trajectory.h5")
 
     def _locked(self, force: bool) -> int:
         """Lock the journal, in a folder that holds a sweep or nothing."""
-        there = [path.name for path in self.path.iterdir() if not path.name.startswith(".")]
+        there = [name for name in held_folders.names(self.path) if not name.startswith(".")]
         if there and IDENTITY not in there and there != [JOURNAL]:
             raise RunFolderError(f"{self.path}: not empty, and not a sweep; use another --out")
         return journals.locked(self.path / JOURNAL)
@@ -134,27 +136,28 @@ class SweepFolder:
         """Write the identity of a new sweep; compare that of an earlier one."""
         mine = _identity(self.plan)
         file = self.path / IDENTITY
-        if file.is_file() and (difference := _difference(_read(file), mine)):
+        if held_folders.is_file(file) and (difference := _difference(_read(file), mine)):
             if not force:
                 raise RunFolderError(
                     f"{self.path}: is the folder of another sweep: {difference}; use another --out,"
                     " or --force to delete it"
                 )
             self._clear()
-        if not file.is_file():
+        if not held_folders.is_file(file):
             durable.make_folder(self.path / POINTS)
             self.journal("started", pid=os.getpid(), points=len(self.plan))
             durable.replace(file, json.dumps(mine).encode() + b"\n")
 
     def _clear(self) -> None:
         """Delete an earlier sweep, its identity last."""
-        for point in sorted((self.path / POINTS).glob("*")):
-            if point.is_dir() and state_of(point) == RUNNING:
+        for name in held_folders.names(self.path / POINTS):
+            point = self.path / POINTS / name
+            if held_folders.is_folder(point) and state_of(point) == RUNNING:
                 raise RunFolderError(f"{point}: is in use by another process; wait for it")
-        shutil.rmtree(self.path / POINTS, ignore_errors=True)
+        held_folders.remove_tree(self.path / POINTS)
         for name in ("table.h5", "table.csv", "sensitivity.json", IDENTITY):
             durable.remove(self.path / name)
-        os.truncate(self.path / JOURNAL, 0)
+        durable.emptied(self.path / JOURNAL)
 
 
 def _identity(plan: Plan) -> dict[str, Any]:
@@ -170,7 +173,7 @@ def _identity(plan: Plan) -> dict[str, Any]:
 def _read(file: Path) -> dict[str, Any]:
     """The identity of a sweep. Raises `RunFolderError` for a file that is none."""
     try:
-        found = json.loads(file.read_bytes())
+        found = parsed(held_folders.read(file))
         if found["format"] == FORMAT and isinstance(found["points"], list):
             return found
         reason: object = f"format {found['format']}"

@@ -9,6 +9,7 @@ from typing import Protocol
 from ..app.run_options import Progress
 from ..errors import InterruptedRunError
 from ..files import durable
+from ..files.held import held_folders
 from . import sensitivity
 from .folder import SweepFolder
 from .point_run import Order, order
@@ -126,7 +127,7 @@ class Lead:
         return replace(row, observables=row.observables | there)
 
     def _pruned(self, row: Row) -> Row:
-        if row.over and not self.folder.row_file(row.point).is_file():
+        if row.over and not held_folders.is_file(self.folder.row_file(row.point)):
             row.save(self.folder.row_file(row.point))
         self.folder.prune(row)
         return row

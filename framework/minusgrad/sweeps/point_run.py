@@ -4,7 +4,6 @@ Whoever calls this works on the folder alone, so that a point whose worker has d
 bit. A mistake of the scene, or a run that fails, is a row like any other.
 """
 
-import shutil
 import time
 import traceback
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from ..assembly.registry import PluginSource
 from ..engine import runtime
 from ..errors import InterruptedRunError, MinusgradError, RunFolderError, UserError
 from ..files import checkpoint
+from ..files.held import held_folders
 from .folder import SweepFolder
 from .rows import FAILED, FINISHED, INTERRUPTED, KILLED, REFUSED, RUNNING, Row, row_of, state_of
 
@@ -64,7 +64,9 @@ def run_point(order: Order, progress: Progress = quiet) -> Row:
 
 
 def _run_point(order: Order, progress: Progress) -> Row:
-    path, done = Path(order.run), Row.load(Path(order.row))
+    path = Path(order.run)
+    held_folders.own(path.parent.parent)  # the folder of the sweep
+    done = Row.load(Path(order.row))
     found = state_of(path)
     if done is not None and done.over and not (order.again and done.state == FAILED):
         return done
@@ -93,8 +95,7 @@ def _run_point(order: Order, progress: Progress) -> Row:
 
 
 def _begin(order: Order, path: Path, progress: Progress) -> None:
-    if path.exists():  # of a process that was killed before its first checkpoint
-        shutil.rmtree(path)
+    held_folders.remove_tree(path)  # of a process that was killed before its first checkpoint
     run(order.scene, order.overrides, path, order.plugins, progress=progress, max_hours=_hours(order))
 
 
@@ -114,7 +115,9 @@ def _unrun(order: Order, path: Path, error: MinusgradError) -> Row:
     """The row of a point whose run failed, or was refused."""
     if isinstance(error, UserError) and error.exit_code == UserError.exit_code:
         return Row(order.point, REFUSED, error=str(error))
-    there = row_of(order.point, path, order.asked) if path.is_dir() else Row(order.point, FAILED)
+    there = (
+        row_of(order.point, path, order.asked) if held_folders.is_folder(path) else Row(order.point, FAILED)
+    )
     return replace(there, state=FAILED, outcome="", error=str(error))
 
 

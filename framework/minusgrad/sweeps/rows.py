@@ -20,6 +20,8 @@ from typing import Any, NamedTuple, Self
 from ..app.info import state
 from ..errors import UserError, unknown
 from ..files import durable, h5md, journals, trajectory
+from ..files.held import held_folders
+from ..files.held.json_text import parsed
 from ..files.run_folder import RunDir
 
 WAITING, RUNNING, INTERRUPTED, KILLED = "waiting", "running", "interrupted", "killed"
@@ -66,7 +68,7 @@ class Row:
     def load(cls, path: Path) -> Self | None:
         """The row of a file; None if there is none that can be read."""
         try:
-            found = json.loads(path.read_bytes())
+            found = parsed(held_folders.read(path))
             observed = {name: Last(*one) for name, one in found.pop("observables").items()}
             return cls(**found, observables=observed)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -76,11 +78,11 @@ class Row:
 def state_of(run: Path) -> str:
     """The state of a point by the folder of its run, before its row is written."""
     journal = run / JOURNAL
-    if not journal.is_file():
+    if not held_folders.is_file(journal):
         return WAITING
     if journals.is_locked(journal):
         return RUNNING
-    if not (run / "scene.toml").is_file():
+    if not held_folders.is_file(run / "scene.toml"):
         return WAITING  # killed while it began
     folder = RunDir.open(run, read_only=True)
     found = state(folder, folder.events())

@@ -50,9 +50,14 @@ def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
     """The run, continued to its end. Raises `UserError` if the folder is that of another request."""
     if not (request.run / "scene.toml").is_file():
         raise UserError(f"--resume: {request.run} is no run to continue; leave --resume out")
+    minusgrad.open(request.run)  # refuses a folder with links
     same = (request.run / "scene.toml").read_bytes() == scene.text.encode()
     kept = request.run / "inputs" / scene.image
-    if not same or not kept.is_file() or kept.read_bytes() != scene.data:
+    if same and not (kept.is_file() and any((request.run / "ckpt").glob("*.h5"))):
+        raise UserError(
+            f"--resume: {request.run} was stopped before its first save; begin again with --force"
+        )
+    if not same or kept.read_bytes() != scene.data:
         what = "with other options" if not same else "from another image"
         raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or restart with --force")
     options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
@@ -79,7 +84,8 @@ def say(text: str) -> None:
 def clear(request: Request) -> None:
     """Delete an earlier run of the job, and nothing that is no run."""
     if (request.run / "journal.jsonl").is_file():
-        shutil.rmtree(request.run)
+        for path in sorted(request.run.iterdir(), key=lambda path: path.name == "journal.jsonl"):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def toolpath(run: Any) -> Toolpath:

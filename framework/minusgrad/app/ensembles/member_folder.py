@@ -5,7 +5,6 @@ that runs alone. Different from a run with `--member`: the journal, and of a mem
 its end, which an ensemble does not keep; series of which only statistics were recorded are missing.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ...files import checkpoint, durable, h5md, master_file, trajectory
 from ...files.frames import upright_frames
 from ...files.h5md import CONNECTIVITY, Raster
 from ...files.hdf5_layout import laid_out
+from ...files.held import held_folders
 from ...files.run_folder import RunDir
 from ...files.trajectory import Column
 from .saved_ensemble import SavedEnsemble
@@ -34,8 +34,9 @@ def write_member(run: Path, number: int, out: Path) -> Path:
     given = (one for one in saved.folder.overrides if not one.startswith("ensemble.shard"))
     overrides = [*given, f"ensemble.member={number}"]
     with RunDir.create(out, saved.folder.scene, overrides, False) as folder:
-        if (run / INPUTS).is_dir():
-            shutil.copytree(run / INPUTS, out / INPUTS, dirs_exist_ok=True)
+        for file, _ in held_folders.walk(run / INPUTS):
+            held_folders.make((target := out / file.relative_to(run)).parent)
+            durable.replace(target, held_folders.read(file))
         folder.journal("exported", run=str(run), member=number)
         _Segments(saved, number).write(out / "traj")
         failed = saved.failures.get(number)

@@ -1,6 +1,5 @@
 """A fit as an object: its estimates, and the run that was fitted."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +7,8 @@ from typing import TYPE_CHECKING
 from ...assembly.blocks.html_tables import table
 from ...assembly.fits.estimates import Estimates
 from ...errors import RunFolderError
+from ...files.held import held_folders
+from ...files.held.json_text import parsed
 from .run import Run
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Fit(Run):
         if self._estimates is not None:
             return self._estimates
         try:
-            found = json.loads((self.folder / ESTIMATES).read_bytes())
+            found = parsed(held_folders.read(self.folder / ESTIMATES))
             return Estimates.of(found, found["outcome"])
         except FileNotFoundError:
             raise RunFolderError(

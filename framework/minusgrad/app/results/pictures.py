@@ -6,6 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from ...files.held import held_folders
+
 TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp", ".gif": "image/gif"}
 """The kinds of files that a browser shows as pictures, by their endings."""
 
@@ -52,4 +54,4 @@ def shown(path: Path, height: str = "none") -> str:
 
 def data_uri(path: Path, kind: str) -> str:
     """The bytes of a file as a URI of its media type."""
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return f"data:{kind};base64,{base64.b64encode(held_folders.read(path)).decode()}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ...errors import UserError
+from ...errors import UserError, printable
+from ..streams import drawing
 from .shared_options import common_options, fitted_option, path, print_json, warn_of_broken
 
 
@@ -76,7 +77,8 @@ def _report(a: argparse.Namespace) -> int:
 def _shown(doing: str) -> None:
     """What is asked now, on one line of a terminal."""
     if sys.stderr.isatty():
-        print(f"\r\033[K{doing[:100]}", end="", file=sys.stderr, flush=True)
+        with drawing(sys.stderr):
+            print(f"\r\033[K{printable(doing, 100)}", end="", file=sys.stderr, flush=True)
 
 
 def source(a: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from ...errors import CheckpointError
 from .. import durable
+from ..held import held_folders
 
 _RACE = 50_000_000
 """Nanoseconds: a file changed so recently may change again within one tick of the file system's clock."""
@@ -49,9 +50,8 @@ def opened(path: Path) -> Iterator[Vouched]:
 
     Raises CheckpointError if it cannot be read, is damaged, or changes while it is read.
     """
-    durable.refuse_special(path)
     try:
-        stream = path.open("rb")
+        stream = held_folders.stream(path)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
     with stream:

@@ -3,12 +3,14 @@
 import csv
 from collections.abc import Callable, Sequence
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...files import durable, trajectory
+from ...files import trajectory
+from ...files.held import held_folders
 from ...scene import units
 from ..style import COLOURS, FAINT, INK
 from .fits import LOSS
@@ -49,11 +51,10 @@ def jobs(run: Path, names: Sequence[str] = ()) -> "dict[str, Callable[[Figure], 
 
 def read(path: Path) -> dict[str, Compared]:
     """The misfits in a file; none if there is no file."""
-    if not path.is_file():
+    if not held_folders.is_file(path):
         return {}
-    durable.refuse_special(path)
     rows: dict[str, list[dict[str, str]]] = {}
-    with path.open(newline="") as file:
+    with TextIOWrapper(held_folders.stream(path), newline="") as file:
         for row in csv.DictReader(file):
             rows.setdefault(row["loss"], []).append(row)
     return {name: _compared(some) for name, some in rows.items()}
