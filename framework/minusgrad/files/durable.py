@@ -50,7 +50,7 @@ def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5")
     An existing file of that name has the same bytes, unless it was damaged, and is replaced. Raises
     RunFailedError if writing fails.
     """
-    with _named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
+    with named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
         large = _size(data) >= _LARGE
         sha = beside.submit(_sha, data) if large else None
         with _written(folder / f"{stem}{suffix}", data) as temporary:
@@ -65,7 +65,7 @@ def replace(path: Path, data: bytes) -> None:
 
     Raises RunFailedError.
     """
-    with _named_failure(path):
+    with named_failure(path):
         with _written(path, data) as temporary:
             held_folders.replace(temporary, path)
         _sync_folder(path.parent)
@@ -77,7 +77,7 @@ def rewritten(path: Path) -> Iterator[TextIO]:
 
     Raises RunFailedError.
     """
-    with _named_failure(path):
+    with named_failure(path):
         with _written(path, b"") as temporary:
             with temporary.open("w") as file:
                 yield file
@@ -92,7 +92,7 @@ def append_line(path: Path, text: str) -> None:
 
     Raises RunFailedError.
     """
-    with _named_failure(path):
+    with named_failure(path):
         descriptor = held_folders.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             end = os.lseek(descriptor, 0, os.SEEK_END)
@@ -168,13 +168,13 @@ def stem(path: Path) -> str:
 
 def remove(path: Path) -> None:
     """Delete a file that may be gone already. Raises RunFailedError."""
-    with _named_failure(path), suppress(FileNotFoundError):
+    with named_failure(path), suppress(FileNotFoundError):
         held_folders.unlink(path)
 
 
 def emptied(path: Path) -> None:
     """Make a file empty. Raises RunFailedError."""
-    with _named_failure(path):
+    with named_failure(path):
         descriptor = held_folders.opened(path, os.O_WRONLY)
         try:
             os.ftruncate(descriptor, 0)
@@ -187,7 +187,7 @@ def make_folder(folder: Path) -> None:
 
     Raises RunFailedError.
     """
-    with _named_failure(folder):
+    with named_failure(folder):
         new = [above for above in folder.parents if not above.exists()]
         held_folders.make(folder)
         for made in (folder, *new):
@@ -196,7 +196,7 @@ def make_folder(folder: Path) -> None:
 
 def settle(folder: Path) -> None:
     """Wait until deletions in a folder are on disk. Raises RunFailedError."""
-    with _named_failure(folder):
+    with named_failure(folder):
         _sync_folder(folder)
 
 
@@ -289,7 +289,8 @@ def outside_a_run(path: Path, cure: str) -> Iterator[None]:
 
 
 @contextmanager
-def _named_failure(path: Path) -> Iterator[None]:
+def named_failure(path: Path) -> Iterator[None]:
+    """Raise an OSError of the block as RunFailedError that names `path` and the cure."""
     try:
         yield
     except OSError as error:
@@ -298,7 +299,16 @@ def _named_failure(path: Path) -> Iterator[None]:
                 f"{lost}: was deleted while it was written; what was saved in it is lost; start the run again"
             ) from error
         cure = "earlier saves are intact; repair the disk, then `minusgrad resume`"
-        if (run := held_folders.owner(path)) is not None and not held_folders.files(run / "ckpt", ".h5"):
+        if not _has_saves(path):
             cure = "nothing has been saved yet; repair the disk, then start again"
         text = f"{path}: cannot be written: {error.strerror or error}; {cure}"
         raise RunFailedError(text) from error
+
+
+def _has_saves(path: Path) -> bool:
+    """False if the run that a file belongs to has no checkpoint."""
+    try:
+        run = held_folders.owner(path)
+        return run is None or bool(held_folders.files(run / "ckpt", ".h5"))
+    except OSError:
+        return True

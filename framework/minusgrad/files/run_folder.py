@@ -62,7 +62,7 @@ class RunDir:
         """
         _refuse_occupied(path, force)
         durable.make_folder(path)
-        hold = Hold(path)
+        hold = _held(path)
         try:
             run = cls(path, journals.locked(path / _JOURNAL), hold)
         except BaseException:
@@ -94,7 +94,7 @@ class RunDir:
         held_folders.examine(path)
         if read_only:
             return cls(path, None)
-        hold = Hold(path)
+        hold = _held(path)
         try:
             run = cls(path, journals.locked(path / _JOURNAL), hold)
         except BaseException:
@@ -181,6 +181,12 @@ class RunDir:
         newest two. Raises RunFailedError if writing fails.
         """
         self._must_write()
+        with durable.named_failure(self.path):
+            return self._save(snapshot, recorder, keep, seal, keep_every, kind)
+
+    def _save(
+        self, snapshot: Snapshot, recorder: Recorder | None, keep: int, seal: bool, keep_every: int, kind: str
+    ) -> list[str]:
         remarks, segment = self._recorded(snapshot.step, recorder, seal)
         new = self._committed(snapshot, recorder, "" if seal else kind)
         others = [path for path in checkpoint.listed(self._ckpt) if path != new]
@@ -278,8 +284,9 @@ class RunDir:
         remarks.
         """
         self._must_write()
-        remarks = self._renew(keep, {})
-        self._prune(keep, keep_every)
+        with durable.named_failure(self.path):
+            remarks = self._renew(keep, {})
+            self._prune(keep, keep_every)
         return remarks
 
     def _renew(self, keep: int, facts: dict[str, Any]) -> list[str]:
@@ -360,6 +367,13 @@ def _drop(paths: Iterable[Path]) -> None:
         durable.remove(path)
 
 
+def _held(path: Path) -> Hold:
+    try:
+        return Hold(path)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}; use another --out") from error
+
+
 def _refuse_occupied(path: Path, force: bool) -> None:
     journal = path / _JOURNAL
     try:
@@ -368,9 +382,12 @@ def _refuse_occupied(path: Path, force: bool) -> None:
         return
     except OSError as error:
         raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
-    if not entries or (entries == [_JOURNAL] and not held_folders.read(journal)):
-        return
-    is_run = next(journals.events(journal), {}).get("event") == "started"
+    try:
+        if not entries or (entries == [_JOURNAL] and not held_folders.read(journal)):
+            return
+        is_run = next(journals.events(journal), {}).get("event") == "started"
+    except OSError as error:
+        raise RunFolderError(f"{journal}: cannot be written: {error.strerror}; use another --out") from error
     if not is_run:
         raise RunFolderError(f"{path}: not empty, and not a run; use another --out")
     if not force:

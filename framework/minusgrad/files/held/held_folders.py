@@ -163,12 +163,18 @@ def examine(path: Path) -> None:
     todo = [path]
     while todo:
         here = todo.pop()
-        with suppress(FileNotFoundError, NotADirectoryError), _entered(here) as folder:
-            for name, kind in folder.kinds():
-                if kind == stat.S_IFDIR:
-                    todo.append(here / name)
-                elif kind != stat.S_IFREG:
-                    raise refused(here / name, kind)
+        try:
+            with _entered(here) as folder:
+                for name, kind in folder.kinds():
+                    if kind == stat.S_IFDIR:
+                        todo.append(here / name)
+                    elif kind != stat.S_IFREG:
+                        raise refused(here / name, kind)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            text = f"{here}: cannot be read: {error.strerror}; give yourself the right to read it"
+            raise RunFolderError(text) from error
 
 
 def make(path: Path) -> None:
