@@ -9,8 +9,9 @@ import pytest
 
 from minusgrad.app import runs
 from minusgrad.errors import RunFolderError
-from minusgrad.files import checkpoint, journals
+from minusgrad.files import checkpoint
 from minusgrad.files.checkpoint import Snapshot
+from minusgrad.files.held import journals
 from minusgrad.files.held.json_text import DEEPEST
 from tests.support import long_runs
 from tests.support.command import SCENES

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from minusgrad.errors import FolderGoneError, RunFolderError, UserError
-from minusgrad.files import checkpoint, durable, journals, trajectory
-from minusgrad.files.held import held_folders
+from minusgrad.files import checkpoint, durable, trajectory
+from minusgrad.files.held import held_folders, journals
 from minusgrad.files.held.json_text import DEEPEST, TooDeepError, parsed
 from minusgrad.files.run_folder import RunDir
 from tests.support import long_runs

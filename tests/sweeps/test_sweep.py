@@ -11,7 +11,7 @@ import pytest
 import minusgrad
 from minusgrad.app.compare import compare
 from minusgrad.errors import InterruptedRunError, RunFolderError, SceneError, UserError
-from minusgrad.files import journals
+from minusgrad.files.held import journals
 from minusgrad.sweeps.run_sweep import opened
 from minusgrad.sweeps.table import Table
 from tests.support.sweeps import SHORT, SOFTENINGS, TWO_BODY, table, written

@@ -28,9 +28,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..errors import CheckpointError, MinusgradError, RunFolderError, printable
-from . import checkpoint, compaction, durable, journals, master_file, trajectory, wall_clock
+from . import checkpoint, compaction, durable, master_file, trajectory, wall_clock
 from .checkpoint import Snapshot
-from .held import held_folders
+from .held import held_folders, journals
 from .held.held_folders import Hold
 from .held.json_text import TooDeepError, parsed
 from .trajectory import Recorder

@@ -17,8 +17,8 @@ from typing import Any
 
 from ..app.run_options import writable
 from ..errors import RunFolderError
-from ..files import durable, journals
-from ..files.held import held_folders
+from ..files import durable
+from ..files.held import held_folders, journals
 from ..files.held.json_text import parsed
 from .plan import Plan
 from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of

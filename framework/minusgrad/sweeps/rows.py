@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, Self
 
 from ..app.info import state
 from ..errors import UserError, unknown
-from ..files import durable, h5md, journals, trajectory
-from ..files.held import held_folders
+from ..files import durable, h5md, trajectory
+from ..files.held import held_folders, journals
 from ..files.held.json_text import parsed
 from ..files.run_folder import RunDir
 

@@ -1,4 +1,4 @@
-"""Folders that may come from a stranger: held by descriptors, without links; and text from their files.
+"""Folders that may come from a stranger, held by descriptors, without links; their journals and JSON.
 
 May import: `errors`, `engine`.
 """

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..errors import RunFolderError
-from . import durable
-from .held import held_folders
-from .held.json_text import TooDeepError, parsed
+from ...errors import RunFolderError
+from .. import durable
+from . import held_folders
+from .json_text import TooDeepError, parsed
 
 LONGEST = 10_000
 """Characters of one text in a journal."""
