@@ -53,7 +53,7 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Iterator[Any]:
     test = pyfuncitem.nodeid
     _tell(test=test, reverses=recorder.count, forward=recorder.forward, asked=len(recorder.reverses))
     for k, reverse in enumerate(recorder.reverses):
-        progress = lambda what, k=k: _tell(test=test, number=k, doing=what)  # noqa: E731
+        progress = lambda what, k=k: _tell(test=test, number=k, doing=str(what))  # noqa: E731
         try:
             with recorder.alone():
                 record = answers(engine, pyfuncitem.name, reverse, progress)

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from minusgrad.check.kernel_file import ask
+from minusgrad.check.outcomes import NOT_ASKED, RIGHT, WRONG, exit_code
 from minusgrad.errors import MinusgradError, TraceError
 from minusgrad.interpreter.case import Case, CaseTable
 
 from .differences import judged
 from .reverses import Reverse, foreign, numbers, put
+
+VERDICTS = {RIGHT: "right", WRONG: "finding", NOT_ASKED: "not asked"}
 
 
 def answers(engine: Any, name: str, reverse: Reverse, progress: Callable[[str], None]) -> dict[str, Any]:
@@ -50,17 +53,12 @@ def _asked(case: Case, module: ModuleType) -> dict[str, Any]:
         last = traceback.extract_tb(error.__traceback__)[-1]
         at = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
         return {"verdict": "crash", "text": f"{type(error).__name__} at {at}: {error}"}
-    wrong = [f for f in found if not f.passed]
-    open_ = [f for f in found if getattr(f, "outcome", "") == "not asked" or getattr(f, "open", False)]
-    texts = [f"{f.argument}: {f.question}: {f.text}" for f in (wrong or open_)]
-    verdict = "finding" if wrong else "right" if any(_asks(f) for f in found) else "not asked"
+    wrong, open_ = [f for f in found if not f.passed], [f for f in found if f.unasked]
+    texts = [f"{f.where.rpartition('/')[2]} {f.argument}: {f.question}: {f.text}" for f in wrong or open_]
+    verdict = VERDICTS[exit_code(found)]
+    if any("the check itself failed" in f.text for f in open_):
+        verdict = "crash"
     return {"verdict": verdict, "questions": len(found), "text": " | ".join(texts)[:600]}
-
-
-def _asks(finding: Any) -> bool:
-    """True for a derivative that was asked and is right."""
-    derivative = finding.question in ("reverse", "taylor", "path")
-    return finding.passed and not finding.warning and derivative and not getattr(finding, "open", False)
 
 
 def _run(reverse: Reverse) -> None:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from types import CodeType, FrameType, ModuleType
@@ -173,15 +174,24 @@ def loss_of(node: ast.With) -> str | None:
     return None
 
 
-def body_of(path: Path, module: ModuleType, node: ast.With, scope: dict[str, Any]) -> Callable[[], None]:
-    """The statements under a tape as a function; `scope`: names of the function around them."""
-    text = ast.fix_missing_locations(ast.Module(node.body, []))
-    code: CodeType = compile(text, str(path), "exec")
+def body_of(path: Path, module: ModuleType, node: ast.With, scope: dict[str, Any]) -> Callable[[], Any]:
+    """The statements under a tape as a function; `scope`: names of the function around them.
 
-    def body() -> None:
-        exec(code, {**vars(module), **scope} if scope else dict(vars(module)))
-
-    return body
+    Raises `SyntaxError` for statements that leave that function, such as a return.
+    """
+    function = ast.parse("def body(): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.body = node.body
+    inside = [n for statement in node.body for n in ast.walk(statement)]
+    used = {n.id for n in inside if isinstance(n, ast.Name)}
+    used -= {name for n in inside if isinstance(n, ast.Global) for name in n.names}
+    known = {name: value for name, value in scope.items() if name in used}
+    function.args.kwonlyargs = [ast.arg(name) for name in known]
+    function.args.kw_defaults = [None for _ in known]
+    made: dict[str, Any] = {}
+    text = ast.fix_missing_locations(ast.Module([function], []))
+    exec(compile(text, str(path), "exec"), vars(module), made)
+    return partial(made["body"], **known) if known else made["body"]
 
 
 def owner_of(tree: ast.Module, module: ModuleType, node: ast.With) -> dict[str, Any]:
