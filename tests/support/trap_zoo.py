@@ -64,7 +64,7 @@ def reports(half: str) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def _launches(file: Path, kernel: str) -> Recording:
-    module = load(file)
+    module = load(file).module
     case = next(c for c in take_declared() if c.name == kernel)
     return Recording(module, case, np.random.default_rng(0))
 

@@ -8,10 +8,11 @@ one loss together, in the order of the file.
 import ast
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +27,26 @@ from .kernel_check import of_case
 from .kernel_subject import NO_REASON, Cause, Progress
 from .kernels.reverses_by_hand import watched_reverses
 from .outcomes import not_asked, of_exception
+from .programs.modules_beside import let_import_beside
+from .programs.program_run import ProgramRun, body_of, loss_of, names_missing, owner_of
 from .questions import Finding
 
 
-def load(path: Path) -> ModuleType:
-    """The file as a module, with the engine that it imports. Raises `UserError` if importing fails."""
+class CheckedFile(NamedTuple):
+    """A loaded file: its module, and what its program did while it was loaded."""
+
+    module: ModuleType
+    run: ProgramRun
+    by_hand: Any
+    """The reverses that it ran by hand."""
+
+
+def load(path: Path, reverses: bool = True) -> CheckedFile:
+    """The file as a module, with the engine that it imports, headless, on the check's architecture.
+
+    reverses: False leaves out the reverses of kernels, which may end the process; the file then ends where
+    it first fails. Raises `UserError` if importing fails.
+    """
     refuse_special(path)
     if not path.is_file():
         raise UserError(f"{path}: there is no such file")
@@ -40,20 +56,37 @@ def load(path: Path) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent.resolve()))
+    beside_it = let_import_beside(path)
+    if path.stem not in beside_it.kept:
+        sys.modules[path.stem] = module
+    run = ProgramRun(path, reverses)
+    with (
+        watched_reverses(module, path.read_text(errors="replace")) as watched,
+        _blamed_on(run, beside_it.hidden()),
+        run.running(),
+    ):
+        spec.loader.exec_module(module)
+    return CheckedFile(module, run, watched)
+
+
+@contextmanager
+def _blamed_on(run: ProgramRun, hidden: Sequence[str] = ()) -> Iterator[None]:
+    """An exception of the file as a `UserError` with its line."""
+    path = run.path
     try:
-        with watched_reverses(module, path.read_text(errors="replace")) as watched:
-            spec.loader.exec_module(module)
-        module.__dict__["__reverses__"] = watched
+        yield
     except MinusgradError:
         raise
     except SyntaxError as error:
         raise UserError(f"{path}:{error.lineno}: {error.msg}") from None
     except BaseException as error:
+        if run.entered and not run.reverses:
+            return  # its tapes are known
         line = _line_of(error, path)
-        raise UserError(f"{path}{line}: importing it fails: {type(error).__name__}: {error}") from None
-    return module
+        text = f"{path}{line}: importing it fails: {type(error).__name__}: {error}"
+        if isinstance(error, ImportError) and hidden:
+            text += f" (not imported, because Python has modules of these names: {', '.join(hidden)})"
+        raise UserError(text) from None
 
 
 def _imported_by(path: Path) -> str | None:
@@ -71,15 +104,16 @@ def _imported_by(path: Path) -> str | None:
     return None
 
 
-def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
+def subjects(file: CheckedFile) -> list[Case | LocalEnergy]:
     """The cases and energies of a loaded file. Raises `UserError` if there are none."""
+    path, module = file.run.path, file.module
     cases = [*take_declared(), *beside(path)]
     energies = [
         v for v in vars(module).values() if isinstance(v, LocalEnergy) and v.function.__module__ == path.stem
     ]
     found: list[Case | LocalEnergy] = [*cases, *energies]
     if not found:
-        found = list(_inferred(path, module))
+        found = list(_inferred(file))
     if not found:
         raise UserError(
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
@@ -93,6 +127,9 @@ def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> 
     if isinstance(subject, LocalEnergy):
         progress(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
+        return
+    if subject.unasked:
+        yield not_asked(subject.name, "", "value", subject.unasked)
         return
     doing = f"the preparation of '{subject.name}'"
 
@@ -125,37 +162,38 @@ def _line_of(error: BaseException, file: Path) -> str:
 # Inferred cases ----------------------------------------------------------------------------------
 
 
-def _inferred(path: Path, module: ModuleType) -> Iterator[Case]:
-    tree = ast.parse(path.read_text())
-    tapes = [n for n in ast.walk(tree) if isinstance(n, ast.With) and _tape(n) is not None]
-    for number, tape in enumerate(tapes):
-        name = "the tape's body" if len(tapes) == 1 else f"the body of tape {number + 1}"
-        loss = _tape(tape)
-        yield Case(name, CaseTable(loss=loss or None), _body(path, module, tape), guessed=True)
-    if not tapes:
-        by_hand = list(vars(module)["__reverses__"].cases())
-        yield from by_hand or _by_loss(tree, module)
+def _inferred(file: CheckedFile) -> Iterator[Case]:
+    module, run, by_hand = file
+    text = run.path.read_text(errors="replace")
+    if not run.complete or (not run.tapes and ".grad(" in text and not list(by_hand.cases())):
+        with watched_reverses(module, text) as by_hand, _blamed_on(run):
+            run.run_main(module)
+    for number, tape in enumerate(run.tapes):
+        name = "the tape's body" if len(run.tapes) == 1 else f"the body of tape {number + 1}"
+        yield _of_tape(name, file, tape)
+    if not run.tapes:
+        yield from list(by_hand.cases()) or _by_loss(run.tree, module)
 
 
-def _tape(node: ast.With) -> str | None:
-    """The loss of a `with ti.ad.Tape(loss)`; None for another `with`."""
-    for item in node.items:
-        call = item.context_expr
-        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Tape"):
-            arguments = [k.value for k in call.keywords if k.arg == "loss"] + call.args
-            return ast.unparse(arguments[0]) if arguments else ""
-    return None
-
-
-def _body(path: Path, module: ModuleType, tape: ast.With) -> Callable:
-    """The statements under a tape, as a function of no arguments."""
-    function = ast.parse("def body(): pass").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    function.body = tape.body
-    text = ast.fix_missing_locations(ast.Module([function], []))
-    scope: dict[str, Any] = {}
-    exec(compile(text, str(path), "exec"), vars(module), scope)
-    return scope["body"]
+def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:
+    """The statements under a tape: as its program entered it, or with the names of the file."""
+    module, run, _ = file
+    entered = run.entered.get(tape)
+    scope = owner_of(run.tree, module, tape) if entered is None else entered.scope
+    try:
+        body = body_of(run.path, module, tape, scope)
+    except SyntaxError as error:
+        where = f"{run.path}:{error.lineno or tape.lineno}"
+        return Case(name, CaseTable(), unasked=f"{where}: {error.msg}, under a tape")
+    if entered is not None:
+        return Case(name, CaseTable(), body, guessed=True, loss=entered.loss, found=entered.found)
+    missing = names_missing(tape, module, scope)
+    if missing:
+        reason = f"{run.path}:{tape.lineno}: the program never gets here, and '{missing}' has no value outside"
+        return Case(name, CaseTable(), unasked=f"{reason}; call this function in the file, or declare a case")
+    loss = loss_of(tape) or ""
+    array = eval(loss, dict(vars(module)), dict(scope)) if loss else None
+    return Case(name, CaseTable(), body, guessed=True, loss=array)
 
 
 def _by_loss(tree: ast.Module, module: ModuleType) -> Iterator[Case]:

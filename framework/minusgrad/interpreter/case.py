@@ -87,6 +87,8 @@ class Case:
     """A function that leaves derivatives in `.grad`, where the file has no name for it."""
     found: FoundArrays | None = field(default=None, repr=False)
     """The arrays at the entry of a tape, with their values there (`program_arrays.alive`, each settled)."""
+    unasked: str = ""
+    """Why it cannot be asked."""
 
 
 class _Declared:

@@ -38,6 +38,7 @@ from ...check.questions import Finding
 from ...energies.constraint import Constraint
 from ...energies.lagrangian import Lagrangian
 from ...energies.magnetic_field import MagneticField
+from ...engine import runtime
 from ...errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ...scene.document import load as load_scene
 from ...steppers.integrator import Integrator
@@ -49,6 +50,7 @@ from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..run_options import RunOptions
 from ..runs import build
+from .process_end import ProcessEnd
 
 MOST_CURL = 1e-7
 """The largest error of a curl, in parts of the slopes of A: differences of order 6 are closer."""
@@ -76,10 +78,14 @@ def findings(
                 "overrides": list(overrides),
                 "plugins": list(map(str, plugins)),
                 "fitted": None if fitted is None else str(fitted),
+                "reverses": True,
                 "from": begin,
             }
             child = _Child(asked, seconds)
             yield from child.findings()
+            if child.end is not None and child.in_reverses_of_the_program:
+                child = _Child({**asked, "reverses": False}, seconds)
+                yield from child.findings()
             if child.end is None:
                 break
             yield child.end
@@ -98,12 +104,20 @@ class _Child:
         self.asked, self.seconds = asked, seconds
         self.number, self.more, self.name, self.doing = 0, False, str(asked["what"]), "its start"
         self.why = ["", ""]
+        self.begun = False
+        """True once the first subject is asked: what was to be checked is loaded."""
         self.end: Finding | None = None
         self._silent = False
 
+    @property
+    def in_reverses_of_the_program(self) -> bool:
+        """True if it died while a file was loaded, whose own reverses may be to blame."""
+        return str(self.asked["what"]).endswith(".py") and not self.begun and self.asked["reverses"]
+
     def findings(self) -> Iterator[Finding]:
         child = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-X", "faulthandler", "-m", __name__],
+            env=_environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -127,6 +141,7 @@ class _Child:
                 self.number = message.get("number", self.number)
                 self.more = message.get("more", self.more)
                 self.name = message.get("name", self.name)
+                self.begun = self.begun or "name" in message
                 if "doing" in message:
                     self.doing, self.why = message["doing"], message.get("why", ["", ""])
                 refused = _error(message) if "refused" in message else refused
@@ -138,9 +153,8 @@ class _Child:
         if refused is not None:
             raise refused
         if code != 0:
-            place, why = self.why
-            text = f"{self._text_of_end(code, lines.last())}{f': {why}' if why else ''}"
-            self.end = Finding(self.name, "", "crash", False, None, text, place)
+            end = ProcessEnd(code, self.seconds if self._silent else None, self.doing, lines.all())
+            self.end = end.finding(self.name, self.begun, str(self.asked["what"]), self.why)
 
     def _timer(self, child: subprocess.Popen) -> Timer:
         def stop() -> None:
@@ -152,12 +166,11 @@ class _Child:
         timer.start()
         return timer
 
-    def _text_of_end(self, code: int, last: str) -> str:
-        if self._silent:
-            return f"no answer for {self.seconds:g} s during {self.doing}: it may never end"
-        if code < 0:
-            return f"the process died of {signal.Signals(-code).name} during {self.doing}"
-        return f"the process ended with {code} during {self.doing}: {last}"
+
+def _environment() -> dict[str, str]:
+    """The variables of the child: without an architecture of the engine, and with plots that need no screen."""
+    kept = {k: v for k, v in os.environ.items() if k not in [f"{p}ARCH" for p in runtime.PREFIXES.values()]}
+    return {"MPLBACKEND": "Agg", **kept}
 
 
 def _error(message: dict[str, Any]) -> MinusgradError:
@@ -175,14 +188,17 @@ class Drained:
         from collections import deque
         from threading import Thread
 
-        self._lines: Any = deque(maxlen=50)
+        self._lines: Any = deque(maxlen=200)
         self._thread = Thread(target=lambda: self._lines.extend(stream), daemon=True)
         self._thread.start()
 
-    def last(self) -> str:
+    def all(self) -> list[str]:
+        """The lines, without empty ones."""
         self._thread.join(timeout=5.0)
-        lines = [line.strip() for line in self._lines if line.strip()]
-        return lines[-1] if lines else "without output"
+        return [line.strip() for line in self._lines if line.strip()]
+
+    def last(self) -> str:
+        return next(reversed(self.all()), "without output")
 
 
 # The child ------------------------------------------------------------------------------------------
@@ -212,7 +228,9 @@ def _ask(asked: dict[str, Any], out: TextIO) -> None:
     from .check_process import examined
 
     for number, (name, more, questions) in enumerate(
-        examined(asked["what"], asked["overrides"], asked["plugins"], asked["fitted"])
+        examined(
+            asked["what"], asked["overrides"], asked["plugins"], asked["fitted"], asked.get("reverses", True)
+        )
     ):
         if number < asked["from"]:
             continue
@@ -229,9 +247,16 @@ Questions = Callable[[Progress], Iterator[Finding]]
 
 
 def examined(
-    what: str, overrides: Sequence[str], plugins: Sequence[str], fitted: str | None = None
+    what: str,
+    overrides: Sequence[str],
+    plugins: Sequence[str],
+    fitted: str | None = None,
+    reverses: bool = True,
 ) -> Iterator[tuple[str, bool, Questions]]:
-    """For each subject: its name, whether others follow, and its questions. Raises `UserError`."""
+    """For each subject: its name, whether others follow, and its questions. Raises `UserError`.
+
+    reverses: False loads a file without running reverses of its kernels.
+    """
     if fitted is not None and not what.endswith(".toml"):
         raise UserError(f"{what}: --fitted needs a scene; give the scene that was fitted")
     if what.endswith(".toml"):
@@ -241,11 +266,10 @@ def examined(
             name, chosen = f"{what}, member {number}", [*overrides, f"ensemble.member={number}"]
             yield name, not last, partial(_scene, built, name, chosen, plugins)
     elif what.endswith(".py"):
-        path = Path(what)
-        module = load(path)
-        found = subjects(path, module)
+        file = load(Path(what), reverses)
+        found = subjects(file)
         for k, one in enumerate(found):
-            yield one.name, k + 1 < len(found), partial(ask, one, module)
+            yield one.name, k + 1 < len(found), partial(ask, one, file.module)
     else:
         registry = Registry.load(None, list(map(Path, plugins)))
         energies = _energies(registry, what)

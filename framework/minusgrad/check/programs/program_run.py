@@ -10,6 +10,7 @@ statements can be run again from there.
 """
 
 import ast
+import builtins
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ class ProgramRun:
         Raises what the program raises.
         """
         code = _main(self.tree, self.path)
-        if code is None or self.complete or self.ended:
+        if code is None or self.ended:
             return
         self.in_main, self.begun = True, monotonic()
         with self.running():
@@ -205,6 +206,16 @@ def owner_of(tree: ast.Module, module: ModuleType, node: ast.With) -> dict[str, 
                 objects = [v for v in vars(module).values() if isinstance(owner, type) and isinstance(v, owner)]
                 return {method.args.args[0].arg: objects[0]} if objects else {}
     return {}
+
+
+def names_missing(node: ast.With, module: ModuleType, scope: dict[str, Any]) -> str:
+    """A name that the statements under a tape, or its loss, read and nobody gives; "" if there is none."""
+    inside = list(ast.walk(node))
+    names = [n for n in inside if isinstance(n, ast.Name)]
+    made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    made |= {n.arg for n in inside if isinstance(n, ast.arg)}
+    known = {*made, *scope, *vars(module), *vars(builtins)}
+    return next((n.id for n in names if n.id not in known), "")
 
 
 def _main(tree: ast.Module, path: Path) -> CodeType | None:
