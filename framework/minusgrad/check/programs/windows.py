@@ -125,7 +125,7 @@ def _false(*_: Any, **__: Any) -> bool:
 @contextmanager
 def without_windows(engine: ModuleType) -> Iterator[None]:
     """Within the block the engine opens no window; windows that were made there remain stand-ins."""
-    ui = engine.ui
+    ui = getattr(engine, "ui", None)  # Quadrants has none
     changed: list[tuple[Any, str, Any]] = []
 
     def replaced(owner: Any, name: str, by: Any) -> None:
@@ -139,7 +139,7 @@ def without_windows(engine: ModuleType) -> Iterator[None]:
         replaced(owner, "GUI", gui)
     for name, stand_in in (("Window", window), ("Scene", Silent), ("Canvas", Silent), ("Gui", Silent)):
         replaced(ui, name, stand_in)
-    for owner in (engine.tools, engine):
+    for owner in (getattr(engine, "tools", None), engine):
         replaced(owner, "imshow", _false)
     ClosingWindow.ending = True
     try:
