@@ -168,7 +168,7 @@ class Recorder:
             for key, was in c.before.items()
             if c.after is None or (key in c.after and not np.array_equal(c.after[key], was, equal_nan=True))
         }
-        done.outputs = [(a, seed) for a, seed in done.outputs if id(a) in changed]
+        done.outputs = [(a, seed) for a, seed in done.outputs if id(a) in changed] or done.outputs
         self._follow(done.calls)
         self._keep(done)
         self._calls = []
@@ -312,12 +312,9 @@ class Recorder:
         """The forward kernel of a reverse one."""
         if kernel.autodiff_mode.name != "REVERSE":
             return kernel
-        for one in gc.get_referrers(kernel):
-            holder = one if isinstance(one, dict) else None
-            if holder is not None and holder.get("grad") is kernel and "autodiff_mode" in holder:
-                found = [k for k in gc.get_referrers(holder) if isinstance(k, type(kernel))]
-                if found:
-                    return found[0]
+        for one in gc.get_objects():
+            if isinstance(one, type(kernel)) and getattr(one, "grad", None) is kernel:
+                return one
         return kernel
 
 

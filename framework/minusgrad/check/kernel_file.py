@@ -164,15 +164,16 @@ def _line_of(error: BaseException, file: Path) -> str:
 
 def _inferred(file: CheckedFile) -> Iterator[Case]:
     module, run, by_hand = file
-    text = run.path.read_text(errors="replace")
-    if not run.complete or (not run.tapes and ".grad(" in text and not list(by_hand.cases())):
+    text, reverses = run.path.read_text(errors="replace"), list(by_hand.cases())
+    if not run.complete or (not run.tapes and ".grad(" in text and not reverses):
         with watched_reverses(module, text) as by_hand, _blamed_on(run):
             run.run_main(module)
+        reverses = list(by_hand.cases())
     for number, tape in enumerate(run.tapes):
         name = "the tape's body" if len(run.tapes) == 1 else f"the body of tape {number + 1}"
         yield _of_tape(name, file, tape)
     if not run.tapes:
-        yield from list(by_hand.cases()) or _by_loss(run.tree, module)
+        yield from reverses or _by_loss(run.tree, module)
 
 
 def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:

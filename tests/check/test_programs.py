@@ -1,0 +1,193 @@
+"""Programs as they are: tapes in `main`, in methods and in loops, windows, other architectures, their folders."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minusgrad.app.plugin_kit import check_process
+from minusgrad.app.plugin_kit.process_end import ProcessEnd
+from minusgrad.check.outcomes import NOT_ASKED, RIGHT, WRONG, outcome
+from minusgrad.check.programs.modules_beside import BesideTheFile
+from minusgrad.check.programs.windows import PATIENCE, STEPS, ClosingWindow, ProgramEnd
+from minusgrad.check.questions import Finding
+
+Asked = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Asked:
+    def ask(text: str, name: str = "program.py", seconds: float = 200.0) -> list[Finding]:
+        file = tmp_path / name
+        file.write_text(text)
+        return list(check_process.findings([str(file)], seconds=seconds))
+
+    return ask
+
+
+MAIN = """
+import taichi as ti
+import struct_of_mine
+ti.init(arch=ti.gpu)
+x = ti.field(ti.f32, 4, needs_grad=True)
+w = ti.field(ti.f32, 4)
+loss = ti.field(ti.f32, (), needs_grad=True)
+
+@ti.kernel
+def energy(a: ti.f32):
+    for i in x:
+        loss[None] += a * w[i] * ti.sin(x[i])
+
+@ti.kernel
+def step():
+    for i in x:
+        x[i] -= 0.1 * x.grad[i]
+
+class Descent:
+    def __init__(self):
+        self.gui = ti.GUI("energy")
+        self.window = ti.ui.Window("energy", (64, 64))
+
+    def run(self, scale):
+        while self.gui.running and not self.gui.get_event(ti.GUI.ESCAPE):
+            with ti.ad.Tape(loss):
+                for factor in [scale * k for k in range(1, 3)]:
+                    energy(FACTOR)
+            step()
+            self.gui.circles(x.to_numpy(), radius=2)
+            self.gui.show()
+            self.window.get_canvas().circles(x, 0.1)
+            self.window.show()
+
+if __name__ == "__main__":
+    for k in range(4):
+        x[k], w[k] = 0.3 * k, struct_of_mine.weight(k)
+    Descent().run(0.5)
+"""
+
+
+def test_a_tape_in_a_method_that_main_calls_is_asked_where_it_is_entered(asked: Asked, tmp_path: Path) -> None:
+    """Headless, on the CPU, with the modules beside it, and in spite of a `struct.py` there."""
+    (tmp_path / "struct_of_mine.py").write_text("import struct\n\ndef weight(k):\n    return 1.0 + struct.calcsize('d') * k\n")
+    (tmp_path / "struct.py").write_text("raise RuntimeError('not the struct of Python')\n")
+    found = asked(MAIN.replace("FACTOR", "factor"))
+    assert outcome(found) == RIGHT
+    assert {f.argument for f in found if f.question == "reverse"} == {"x"}
+
+
+def test_a_program_that_never_reaches_its_tape_is_not_asked(asked: Asked, tmp_path: Path) -> None:
+    (tmp_path / "struct_of_mine.py").write_text("weight = float\n")
+    found = asked(MAIN.replace("FACTOR", "factor").replace("    Descent().run(0.5)", "    pass"))
+    assert outcome(found) == NOT_ASKED
+    assert "the program never gets here" in found[0].text
+    assert "'scale' has no value" in found[0].text
+
+
+CRASH = """
+import os
+import taichi as ti
+ti.init(arch=ti.gpu)
+x = ti.field(ti.f64, 4, needs_grad=True)
+loss = ti.field(ti.f64, (), needs_grad=True)
+x.fill(0.3)
+END
+
+@ti.kernel
+def energy():
+    for i in x:
+        loss[None] += ti.cast(ti.cast(x[i], ti.i32), ti.f64) + x[i]
+
+with ti.ad.Tape(loss):
+    energy()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        ("os.abort()", "aborted itself (SIGABRT) during its start"),
+        ("raise MemoryError", "importing it fails: MemoryError"),
+    ],
+)
+def test_a_file_that_ends_the_process_while_it_is_loaded_is_no_wrong_gradient(asked: Asked, end: str, said: str) -> None:
+    if "raise" in end:
+        with pytest.raises(check_process.UserError, match=said):
+            asked(CRASH.replace("END", end))
+        return
+    found = asked(CRASH.replace("END", end))
+    assert outcome(found) == NOT_ASKED
+    assert said in found[0].text
+    assert found[0].where.endswith("program.py:8")
+
+
+def test_a_program_whose_own_reverse_dies_is_asked_all_the_same(asked: Asked) -> None:
+    """The reverse of an inner loop of 100 turns overflows the engine's stack: the program dies as it is loaded."""
+    text = CRASH.replace("END", "").replace(
+        "        loss[None] += ti.cast(ti.cast(x[i], ti.i32), ti.f64) + x[i]",
+        "        s = x[i]\n        for j in range(100):\n            s = ti.sin(s) + 0.1\n        loss[None] += s",
+    )
+    found = asked(text)
+    assert outcome(found) == WRONG
+
+
+# Parts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("code", "lines", "said"),
+    [
+        (-signal.SIGABRT, ["terminate called", "what(): Resource temporarily unavailable"], "no more threads"),
+        (1, ["Traceback (most recent call last):", "RuntimeError: can't start new thread"], "no more threads"),
+        (-signal.SIGABRT, ["what():  std::bad_alloc"], "no more memory"),
+        (-signal.SIGKILL, [], "as it does when memory is short"),
+        (1, ["Traceback (most recent call last):", "KeyError: 3"], "please report it"),
+    ],
+)
+def test_limits_of_the_machine_and_errors_of_the_check_are_not_asked(code: int, lines: list[str], said: str) -> None:
+    found = ProcessEnd(code, None, "the reverse at the start", lines).finding("k", True, "k.py", ["", ""])
+    assert found.unasked
+    assert said in found.text
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("doing", "begun", "expected"),
+    [
+        ("the reverse at the start", True, WRONG),
+        ("the reverse at random state 1", True, NOT_ASKED),
+        ("steps of x at the start", True, NOT_ASKED),
+        ("its start", False, NOT_ASKED),
+    ],
+)
+def test_a_signal_accuses_only_at_the_state_of_the_program(doing: str, begun: bool, expected: int) -> None:
+    found = ProcessEnd(-signal.SIGSEGV, None, doing, []).finding("k", begun, "k.py", ["", ""])
+    assert outcome([found]) == expected
+    assert "SIGSEGV" in found.text
+
+
+@pytest.mark.unit
+def test_a_window_closes_itself_and_a_program_that_goes_on_is_ended() -> None:
+    ClosingWindow.ending = True
+    try:
+        window, frames = ClosingWindow("w", (20, 10)), 0
+        while window.running:
+            window.show()
+            frames += 1
+        assert frames == STEPS
+        assert window.get_image().shape == (20, 10, 3)
+        assert window.get_gui().slider_float("a", 0.25, 0.0, 1.0) == 0.25
+        assert window.get_gui().button("b") is False
+        with pytest.raises(ProgramEnd):
+            for _ in range(2 * PATIENCE):
+                window.show()
+    finally:
+        ClosingWindow.ending = False
+
+
+@pytest.mark.unit
+def test_names_that_the_check_needs_are_not_taken_from_the_folder(tmp_path: Path) -> None:
+    for name in ("numpy.py", "struct.py", "scipy.py", "mine.py"):
+        (tmp_path / name).write_text("")
+    assert BesideTheFile(tmp_path).hidden() == ["numpy.py", "scipy.py", "struct.py"]
