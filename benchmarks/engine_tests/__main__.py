@@ -43,16 +43,32 @@ def _ask(checkout: Path, file: Path, engine: str, to: Path, seconds: float, keyw
             **os.environ,
             "ENGINE_TESTS": str(to),
             "ENGINE_TESTS_ENGINE": engine,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "framework"), os.environ.get("PYTHONPATH")])),
+            "PYTHONPATH": os.pathsep.join(
+                filter(None, [str(ROOT), str(ROOT / "framework"), os.environ.get("PYTHONPATH")])
+            ),
             "TI_WANTED_ARCHS": "cpu",
             "QD_WANTED_ARCHS": "cpu",
         }
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "--maxfail=1000000", "-p", f"{__package__}.plugin"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "--maxfail=1000000",
+            "-p",
+            f"{__package__}.plugin",
+        ]
         command += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", str(file)]
         command += [word for one in done for word in ("--deselect", one)]
         command += ["-k", keyword] if keyword else []
         child = subprocess.Popen(
-            command, cwd=checkout, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=checkout,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         size, late = -1, False
         while child.poll() is None:
@@ -76,7 +92,9 @@ def _ask(checkout: Path, file: Path, engine: str, to: Path, seconds: float, keyw
         doing = [e["doing"] for e in events if e.get("test") == open_[-1] and "doing" in e]
         with to.open("a") as out:
             why = "time" if late else f"died ({child.returncode})"
-            out.write(json.dumps({"lost": open_[-1], "why": why, "doing": (doing or ["the test"])[-1]}) + "\n")
+            out.write(
+                json.dumps({"lost": open_[-1], "why": why, "doing": (doing or ["the test"])[-1]}) + "\n"
+            )
         done += begins
     print(f"{file.name}: too many processes", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""The gradient of a reverse against central differences of its own launches. It shares no code with the check."""
+"""The gradient of a reverse against central differences of its launches. It shares no code with the check."""
 
 from collections.abc import Callable
 from typing import Any

@@ -19,7 +19,9 @@ from .questions import answers
 from .reverses import Recorder
 
 if "pytest_rerunfailures" not in sys.modules:
-    sys.modules["pytest_rerunfailures"] = ModuleType("pytest_rerunfailures")  # Taichi's conftest sets a name in it
+    sys.modules["pytest_rerunfailures"] = ModuleType(
+        "pytest_rerunfailures"
+    )  # Taichi's conftest sets a name in it
 
 
 def _tell(**event: Any) -> None:

@@ -1,8 +1,8 @@
 """One reverse of a test put to the check of kernels."""
 
 import sys
-from importlib import import_module
 from collections.abc import Callable
+from importlib import import_module
 from time import perf_counter
 from types import ModuleType
 from typing import Any
@@ -97,7 +97,9 @@ def _name(module: ModuleType, array: Any) -> str:
     return next(n for n, v in vars(module).items() if v is array)
 
 
-def _sum(engine: Any, module: ModuleType, k: int, array: Any, seed: np.ndarray, loss: Any) -> Callable[[], None]:
+def _sum(
+    engine: Any, module: ModuleType, k: int, array: Any, seed: np.ndarray, loss: Any
+) -> Callable[[], None]:
     """A launch that adds the sum of seed x array to the loss."""
     sys.modules.pop(f"{__package__}.weighted_sums", None)  # its kernels keep arrays of an ended engine
     weighted_sums = import_module(f"{__package__}.weighted_sums")
@@ -118,7 +120,13 @@ def _sum(engine: Any, module: ModuleType, k: int, array: Any, seed: np.ndarray, 
         makes = {0: engine.field, 1: engine.Vector.field, 2: engine.Matrix.field}
         offset = getattr(getattr(array, "snode", None), "_offset", None)
         weights = makes[len(element)](*element, engine.f64, shape=axes, offset=offset or None)
-        kernel = weighted_sums.of_elements if element else weighted_sums.of_field if axes else weighted_sums.of_number
+        kernel = (
+            weighted_sums.of_elements
+            if element
+            else weighted_sums.of_field
+            if axes
+            else weighted_sums.of_number
+        )
     if not foreign(array):
         put(weights, seed.astype(np.float64))
     setattr(module, f"weights_{k}", weights)

@@ -1,8 +1,8 @@
 """Reverses that a running test makes: its launches, its arrays before them, and the adjoints it seeds.
 
-    a tape             the calls between `with Tape(loss)` and its end, from the arrays at its first call
-    `kernel.grad()`    the kernels whose reverses follow one another, in the order of their launches; the
-                       outputs are the arrays that have adjoints before the first of them
+a tape             the calls between `with Tape(loss)` and its end, from the arrays at its first call
+`kernel.grad()`    the kernels whose reverses follow one another, in the order of their launches; the
+                   outputs are the arrays that have adjoints before the first of them
 """
 
 import gc
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -214,7 +215,7 @@ class Recorder:
 
     def _follow(self, calls: Sequence[Call]) -> None:
         """What Python wrote between launches."""
-        for earlier, later in zip(calls, calls[1:], strict=False):
+        for earlier, later in pairwise(calls):
             if earlier.after is not None:
                 later.written = self._changed(earlier.after, later.before)
 
@@ -296,7 +297,9 @@ class Recorder:
         own = __name__.rpartition(".")[0]
         while frame is not None:
             home = frame.f_globals.get("__name__", "")
-            if home.split(".")[0] not in (self.engine.__name__, "_pytest", "pluggy") and not home.startswith(own):
+            if home.split(".")[0] not in (self.engine.__name__, "_pytest", "pluggy") and not home.startswith(
+                own
+            ):
                 for name, value in frame.f_locals.items():
                     found.setdefault(id(value), name)
                     for part, inner in getattr(value, "__dict__", {}).items() if name == "self" else ():

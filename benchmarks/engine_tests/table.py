@@ -35,5 +35,7 @@ def table(events: list[dict[str, Any]]) -> str:
     for r in answers:
         if (r["verdict"], r.get("truth")) not in agreed:
             test = r["test"].rpartition("/")[2]
-            lines.append(f"{r['verdict']} ({r.get('truth', '')}): {test}: {r.get('text', '')} [{r.get('why', '')}]")
+            lines.append(
+                f"{r['verdict']} ({r.get('truth', '')}): {test}: {r.get('text', '')} [{r.get('why', '')}]"
+            )
     return "\n".join(lines)

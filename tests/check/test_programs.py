@@ -1,4 +1,4 @@
-"""Programs as they are: tapes in `main`, in methods and in loops, windows, other architectures, their folders."""
+"""Programs as they are: tapes in `main`, in methods and loops, windows, architectures, folders."""
 
 import signal
 from collections.abc import Callable
@@ -67,9 +67,13 @@ if __name__ == "__main__":
 """
 
 
-def test_a_tape_in_a_method_that_main_calls_is_asked_where_it_is_entered(asked: Asked, tmp_path: Path) -> None:
+def test_a_tape_in_a_method_that_main_calls_is_asked_where_it_is_entered(
+    asked: Asked, tmp_path: Path
+) -> None:
     """Headless, on the CPU, with the modules beside it, and in spite of a `struct.py` there."""
-    (tmp_path / "struct_of_mine.py").write_text("import struct\n\ndef weight(k):\n    return 1.0 + struct.calcsize('d') * k\n")
+    (tmp_path / "struct_of_mine.py").write_text(
+        "import struct\n\ndef weight(k):\n    return 1.0 + struct.calcsize('d') * k\n"
+    )
     (tmp_path / "struct.py").write_text("raise RuntimeError('not the struct of Python')\n")
     found = asked(MAIN.replace("FACTOR", "factor"))
     assert outcome(found) == RIGHT
@@ -110,7 +114,9 @@ with ti.ad.Tape(loss):
         ("raise MemoryError", "importing it fails: MemoryError"),
     ],
 )
-def test_a_file_that_ends_the_process_while_it_is_loaded_is_no_wrong_gradient(asked: Asked, end: str, said: str) -> None:
+def test_a_file_that_ends_the_process_while_it_is_loaded_is_no_wrong_gradient(
+    asked: Asked, end: str, said: str
+) -> None:
     if "raise" in end:
         with pytest.raises(check_process.UserError, match=said):
             asked(CRASH.replace("END", end))
@@ -122,10 +128,11 @@ def test_a_file_that_ends_the_process_while_it_is_loaded_is_no_wrong_gradient(as
 
 
 def test_a_program_whose_own_reverse_dies_is_asked_all_the_same(asked: Asked) -> None:
-    """The reverse of an inner loop of 100 turns overflows the engine's stack: the program dies as it is loaded."""
+    """The reverse of an inner loop of 100 turns overflows the engine's stack as the program is loaded."""
     text = CRASH.replace("END", "").replace(
         "        loss[None] += ti.cast(ti.cast(x[i], ti.i32), ti.f64) + x[i]",
-        "        s = x[i]\n        for j in range(100):\n            s = ti.sin(s) + 0.1\n        loss[None] += s",
+        "        s = x[i]\n        for j in range(100):\n            s = ti.sin(s) + 0.1\n"
+        "        loss[None] += s",
     )
     found = asked(text)
     assert outcome(found) == WRONG
@@ -138,14 +145,24 @@ def test_a_program_whose_own_reverse_dies_is_asked_all_the_same(asked: Asked) ->
 @pytest.mark.parametrize(
     ("code", "lines", "said"),
     [
-        (-signal.SIGABRT, ["terminate called", "what(): Resource temporarily unavailable"], "no more threads"),
-        (1, ["Traceback (most recent call last):", "RuntimeError: can't start new thread"], "no more threads"),
+        (
+            -signal.SIGABRT,
+            ["terminate called", "what(): Resource temporarily unavailable"],
+            "no more threads",
+        ),
+        (
+            1,
+            ["Traceback (most recent call last):", "RuntimeError: can't start new thread"],
+            "no more threads",
+        ),
         (-signal.SIGABRT, ["what():  std::bad_alloc"], "no more memory"),
         (-signal.SIGKILL, [], "as it does when memory is short"),
         (1, ["Traceback (most recent call last):", "KeyError: 3"], "please report it"),
     ],
 )
-def test_limits_of_the_machine_and_errors_of_the_check_are_not_asked(code: int, lines: list[str], said: str) -> None:
+def test_limits_of_the_machine_and_errors_of_the_check_are_not_asked(
+    code: int, lines: list[str], said: str
+) -> None:
     found = ProcessEnd(code, None, "the reverse at the start", lines).finding("k", True, "k.py", ["", ""])
     assert found.unasked
     assert said in found.text
@@ -180,10 +197,14 @@ def test_a_window_closes_itself_and_a_program_that_goes_on_is_ended() -> None:
         assert window.get_gui().slider_float("a", 0.25, 0.0, 1.0) == 0.25
         assert window.get_gui().button("b") is False
         with pytest.raises(ProgramEnd):
-            for _ in range(2 * PATIENCE):
-                window.show()
+            _shown_for_ever(window)
     finally:
         ClosingWindow.ending = False
+
+
+def _shown_for_ever(window: ClosingWindow) -> None:
+    for _ in range(2 * PATIENCE):
+        window.show()
 
 
 @pytest.mark.unit

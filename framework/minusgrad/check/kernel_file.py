@@ -190,7 +190,9 @@ def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:
         return Case(name, CaseTable(), body, guessed=True, loss=entered.loss, found=entered.found)
     missing = names_missing(tape, module, scope)
     if missing:
-        reason = f"{run.path}:{tape.lineno}: the program never gets here, and '{missing}' has no value outside"
+        reason = (
+            f"{run.path}:{tape.lineno}: the program never gets here, and '{missing}' has no value outside"
+        )
         return Case(name, CaseTable(), unasked=f"{reason}; call this function in the file, or declare a case")
     loss = loss_of(tape) or ""
     array = eval(loss, dict(vars(module)), dict(scope)) if loss else None

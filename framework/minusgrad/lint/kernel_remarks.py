@@ -169,7 +169,9 @@ def _constants(function: Any) -> list[Remark]:
     again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in names(s, ast.Store))
     changed |= {name for name, times in again.items() if times > 1}
     definition = parsed(function)[0]
-    own = {n.id for n in names(definition, ast.Store)} | {n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)}
+    own = {n.id for n in names(definition, ast.Store)} | {
+        n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)
+    }
     said = [n for n in names(definition, ast.Load) if n.id not in own]
     scope, file = function.__globals__, inspect.getsourcefile(function)
     taken = [n for n in said if n.id in changed and isinstance(scope.get(n.id), (int, float))]

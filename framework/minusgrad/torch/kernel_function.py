@@ -155,8 +155,8 @@ class Kernel(guests.Lasting):
             if isinstance(value, torch.Tensor):
                 if stated is runtime.engine().template or isinstance(stated, runtime.engine().template):
                     raise TensorError(
-                        f"'{name}': must be a ti.types.ndarray to take a tensor, got a ti.template(), which takes"
-                        f" fields; write {name}: ti.types.ndarray(dtype=ti.f32, ndim={value.ndim})"
+                        f"'{name}': must be a ti.types.ndarray to take a tensor, got a ti.template(), which"
+                        f" takes fields; write {name}: ti.types.ndarray(dtype=ti.f32, ndim={value.ndim})"
                     )
                 raise TensorError(f"'{name}': needs a plain number, got a tensor; use .item()")
             if isinstance(value, float) and str(stated) in ("i32", "i64", "<class 'int'>"):

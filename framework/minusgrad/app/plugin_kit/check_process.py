@@ -10,7 +10,6 @@ The child is started, not forked: a fork of a process with a running engine hang
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -168,7 +167,7 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """The variables of the child: without an architecture of the engine, and with plots that need no screen."""
+    """The variables of the child: no architecture of the engine, and plots that need no screen."""
     kept = {k: v for k, v in os.environ.items() if k not in [f"{p}ARCH" for p in runtime.PREFIXES.values()]}
     return {"MPLBACKEND": "Agg", **kept}
 

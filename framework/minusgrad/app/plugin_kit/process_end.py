@@ -1,10 +1,10 @@
 """The end of a process that checked kernels: what it says about the kernels, or about the machine.
 
-    a signal, or silence, at the state of the program     a finding: the kernels crash, or never end
-    the same at a state that the check made               not asked: the program may never be there
-    the same while the program was loaded                 not asked: no kernel was asked yet
-    no threads, no memory                                 not asked: the machine's limit
-    an exception of the check itself                      not asked, with a request to report it
+a signal, or silence, at the state of the program     a finding: the kernels crash, or never end
+the same at a state that the check made               not asked: the program may never be there
+the same while the program was loaded                 not asked: no kernel was asked yet
+no threads, no memory                                 not asked: the machine's limit
+an exception of the check itself                      not asked, with a request to report it
 """
 
 import re
@@ -77,7 +77,11 @@ class ProcessEnd:
 
     def last(self) -> str:
         """The last line that is no part of a list of frames."""
-        said = [line for line in self.lines if not re.match(r"(File \"|Extension modules|Current thread|Thread 0x)", line)]
+        said = [
+            line
+            for line in self.lines
+            if not re.match(r"(File \"|Extension modules|Current thread|Thread 0x)", line)
+        ]
         return said[-1] if said else "without output"
 
     def line_of(self, file: str) -> str:

@@ -1,9 +1,9 @@
 """Imports of a checked file: the modules beside it, but never in place of one that the check needs.
 
-The folder of the file is not put first on `sys.path`, as Python does for a script: a `struct.py` or `numpy.py`
-there would replace the module of that name for everybody. A name that the file, or another file of its
-folder, imports is looked up there first, unless it is one of the standard library, of this package or of what
-it depends on.
+The folder of the file is not put first on `sys.path`, as Python does for a script: a `struct.py` or a
+`numpy.py` there would replace the module of that name for everybody. A name that the file, or another file
+of its folder, imports is looked up there first, unless it is one of the standard library, of this package or
+of what it depends on.
 """
 
 import re

@@ -154,7 +154,9 @@ class ProgramRun:
         file = os.path.realpath(self.path)
         while frame is not None:
             if os.path.realpath(frame.f_code.co_filename) == file:
-                here = [n for n in self.tapes if n.lineno <= frame.f_lineno < max(n.body[0].lineno, n.lineno + 1)]
+                here = [
+                    n for n in self.tapes if n.lineno <= frame.f_lineno < max(n.body[0].lineno, n.lineno + 1)
+                ]
                 return here[-1] if here else None
             frame = frame.f_back
         return None
@@ -203,7 +205,9 @@ def owner_of(tree: ast.Module, module: ModuleType, node: ast.With) -> dict[str, 
         for method in kind.body:
             if isinstance(method, ast.FunctionDef) and node in ast.walk(method) and method.args.args:
                 owner = getattr(module, kind.name, None)
-                objects = [v for v in vars(module).values() if isinstance(owner, type) and isinstance(v, owner)]
+                objects = [
+                    v for v in vars(module).values() if isinstance(owner, type) and isinstance(v, owner)
+                ]
                 return {method.args.args[0].arg: objects[0]} if objects else {}
     return {}
 
@@ -221,7 +225,11 @@ def names_missing(node: ast.With, module: ModuleType, scope: dict[str, Any]) -> 
 def _main(tree: ast.Module, path: Path) -> CodeType | None:
     """The body of `if __name__ == "__main__":`, compiled."""
     for node in tree.body:
-        if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test) and "__main__" in ast.unparse(node.test):
+        if (
+            isinstance(node, ast.If)
+            and "__name__" in ast.unparse(node.test)
+            and "__main__" in ast.unparse(node.test)
+        ):
             return compile(ast.fix_missing_locations(ast.Module(node.body, [])), str(path), "exec")
     return None
 

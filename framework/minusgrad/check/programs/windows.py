@@ -4,7 +4,7 @@ A window draws nothing, has no events, and closes itself after `STEPS` frames, s
 ends. A program that goes on all the same is ended (`ProgramEnd`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, ClassVar
