@@ -31,6 +31,8 @@ class Target:
 
 POINTS = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
 TETRAHEDRA, TRIANGLES = np.array([[0, 1, 2, 3], [1, 2, 3, 4]]), np.array([[0, 1, 2], [0, 1, 3]])
+PLANE = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+IN_PLANE = np.array([[0, 1, 2], [1, 3, 2]])
 FLAT = ("obj", "off", "ply", "stl", "wkt")
 MESHES = {
     "avs": "avsucd", "bdf": "nastran", "f3grid": "flac3d", "inp": "abaqus", "mdpa": "mdpa", "mesh": "medit",
@@ -43,26 +45,33 @@ MESHES = {
 def _meshes(ending: str) -> list[bytes]:
     import meshio
 
-    solid = ("tetra", TETRAHEDRA)
-    cells: list[Any] = [("triangle", TRIANGLES)] if ending in FLAT else [solid]
+    solid: tuple[str, Any] = ("tetra", TETRAHEDRA)
+    points, parts = POINTS, ([solid], [solid, ("triangle", TRIANGLES)])
+    if ending in FLAT:
+        points, parts = PLANE, ([("triangle", IN_PLANE)], [("triangle", IN_PLANE[::-1])])
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for more in ({}, {"binary": False}, {"binary": True}):
-            for kinds in (cells, [solid, ("triangle", TRIANGLES)]):
-                path = Path(folder) / f"a.{ending}"
+            for kinds in parts:
+                path = Path(folder) / _named(ending)
                 try:
-                    meshio.write(path, meshio.Mesh(POINTS, kinds), file_format=MESHES[ending], **more)
+                    meshio.write(path, meshio.Mesh(points, kinds), file_format=MESHES[ending], **more)
                     found.append(path.read_bytes())
                 except Exception:  # a writer without that option, or without such cells
                     continue
     return found
 
 
+def _named(ending: str) -> str:
+    """The name of a mesh file; those of UGRID say how numbers are stored."""
+    return "a.lb8.ugrid" if ending == "ugrid" else f"a.{ending}"
+
+
 def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
     def read(data: bytes, folder: Path) -> Any:
         from minusgrad_elastic import foreign, inspection
 
-        return inspection.inspect(foreign.read(f"a.{ending}", data))
+        return inspection.inspect(foreign.read(_named(ending), data))
 
     return read
 
@@ -168,7 +177,7 @@ def _field(data: bytes, folder: Path) -> Any:
 def _measured(data: bytes, folder: Path) -> Any:
     from minusgrad.files import measurements
 
-    return measurements.read("a", data, measurements.Wanted("x", "position", (2,), [0, 1], 2, ("left", "2")))
+    return measurements.read("a", data, measurements.Wanted("x", "position", (3,), [0, 1], 2, ("left", "2")))
 
 
 def _grid(data: bytes, folder: Path) -> Any:
@@ -319,9 +328,7 @@ def _texts(*names: str) -> Callable[[], list[bytes]]:
 
 def _gmshes() -> list[bytes]:
     folder = ROOT / "tests" / "meshes"
-    return [
-        (folder / f"{name}.msh").read_bytes() for name in ("plate", "plate_binary", "kinds", "version_4.0")
-    ]
+    return [(folder / f"{name}.msh").read_bytes() for name in ("plate", "plate_binary", "quadrangles", "order_2")]
 
 
 def _profiles() -> list[bytes]:
@@ -338,7 +345,7 @@ TARGETS: dict[str, Target] = {
     "field": Target(_fields, _field),
     "measurements": Target(
         lambda: [
-            b"time, node, x, y\n0, left, 1, 2\n0, 2, 3, 4\n1, left, 1, 2\n1, 2, 3, 4\n",
+            b"time, node, x, y, z\n0, left, 1, 2, 0\n0, 2, 3, 4, 0\n1, left, 1, 2, 0\n1, 2, 3, 4, 0\n",
             *_files("traj/"),
         ],
         _measured,

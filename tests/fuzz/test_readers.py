@@ -1,5 +1,7 @@
 """Files that ever failed, and damaged ones of every reader: each is read or refused by one message."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.fuzz.judge import corpus, judged
@@ -13,6 +15,15 @@ QUICK = ("field", "grid_array", "svg", "gcode", "sweep", "vtk")
 
 def test_every_folder_of_the_corpus_has_a_reader() -> None:
     assert {one.name for one in CORPUS.iterdir()} <= set(TARGETS)
+
+
+@pytest.mark.parametrize("reader", [name for name in TARGETS if name not in ("scene", "fit")])
+def test_sound_files_are_read(reader: str, tmp_path: Path) -> None:
+    """Those that are damaged: mutants of a file that is refused as it is would show nothing."""
+    for number, data in enumerate(TARGETS[reader].sound()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        TARGETS[reader].read(data, folder)
 
 
 @pytest.mark.parametrize("reader", [name for name in TARGETS if corpus(name)])
