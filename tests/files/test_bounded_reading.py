@@ -88,6 +88,13 @@ def test_a_server_that_is_killed_between_two_files_is_started_again() -> None:
     assert door._server.child.pid != before
 
 
+def test_the_child_keeps_them() -> None:
+    """The address space beyond what the libraries have reserved; of computing, what the start took, too."""
+    space, seconds = bounded_read(readers.gives, "a.x", b"")["limits"]
+    assert 64 << 20 < space < 4 << 30
+    assert 1 <= seconds < 60
+
+
 def test_the_limits_grow_with_the_file() -> None:
     small, large = limits.of(0), limits.of(10_000_000)
     assert large.seconds - small.seconds == pytest.approx(10_000_000 / limits.BYTES_A_SECOND)

@@ -328,7 +328,9 @@ def _texts(*names: str) -> Callable[[], list[bytes]]:
 
 def _gmshes() -> list[bytes]:
     folder = ROOT / "tests" / "meshes"
-    return [(folder / f"{name}.msh").read_bytes() for name in ("plate", "plate_binary", "quadrangles", "order_2")]
+    return [
+        (folder / f"{name}.msh").read_bytes() for name in ("plate", "plate_binary", "quadrangles", "order_2")
+    ]
 
 
 def _profiles() -> list[bytes]:

@@ -1,6 +1,7 @@
 """Readers for `bounded_read` that do what damaged files make libraries do; child processes import them."""
 
 import os
+import resource
 import sys
 import threading
 from typing import Any
@@ -18,6 +19,7 @@ def gives(file: str, data: bytes, more: int = 0) -> dict[str, Any]:
         "more": more,
         "pid": os.getpid(),
         "loaded": sorted(name for name in ("taichi", "quadrants", "meshio") if name in sys.modules),
+        "limits": [resource.getrlimit(one)[0] for one in (resource.RLIMIT_AS, resource.RLIMIT_CPU)],
         "threads": threading.active_count(),
         "arrays": [np.arange(6.0).reshape(2, 3), np.zeros((0, 3), np.int32), np.array([True])],
         "number": np.float32(0.1),
