@@ -174,6 +174,22 @@ def _field(data: bytes, folder: Path) -> Any:
     return field_files.read("a", data, field_files.Wanted("x", 3, (2,)))
 
 
+@cache
+def _arrays() -> list[bytes]:
+    from minusgrad.assembly.arrays.arrays_file import Stored, written
+
+    more = {"fields/x": Stored(X, "m"), "tuples/bonds": Stored(np.array([[0, 1], [1, 2]], np.int32))}
+    return [
+        written(more | {"data/bonds/rest": Stored(np.ones(2), "m"), "bodies/left": Stored(np.array([0]))})
+    ]
+
+
+def _read_arrays(data: bytes, folder: Path) -> Any:
+    from minusgrad.assembly.arrays import arrays_file
+
+    return arrays_file.read("a.h5", data)
+
+
 def _measured(data: bytes, folder: Path) -> Any:
     from minusgrad.files import measurements
 
@@ -352,6 +368,7 @@ TARGETS: dict[str, Target] = {
         ],
         _measured,
     ),
+    "arrays": Target(_arrays, _read_arrays),
     "grid_array": Target(lambda: _fields()[:1], _grid),
     "gcode": Target(lambda: [JOB.encode()], _gcode),
     "profile": Target(_profiles, _profile),

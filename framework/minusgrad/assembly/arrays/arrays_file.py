@@ -53,7 +53,7 @@ def read(name: str, data: bytes) -> dict[str, Stored]:
             arrays = {path: Stored(one[...], _unit(one)) for path, one in found.items()}
     except CheckpointError as error:
         raise UserError(f"'{name}': {error}") from None
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
         raise UserError(f"'{name}': is no HDF5 file ({error}); write one with h5py") from None
     for path, (values, _) in arrays.items():
         if (group := path.partition("/")[0]) not in GROUPS or "/" not in path:
