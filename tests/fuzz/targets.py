@@ -178,10 +178,9 @@ def _field(data: bytes, folder: Path) -> Any:
 def _arrays() -> list[bytes]:
     from minusgrad.assembly.arrays.arrays_file import Stored, written
 
-    more = {"fields/x": Stored(X, "m"), "tuples/bonds": Stored(np.array([[0, 1], [1, 2]], np.int32))}
-    return [
-        written(more | {"data/bonds/rest": Stored(np.ones(2), "m"), "bodies/left": Stored(np.array([0]))})
-    ]
+    nodes, bonds = {"bodies/left": Stored(np.array([0]))}, np.array([[0, 1], [1, 2]], np.int32)
+    fields = {"fields/x": Stored(X, "m"), "tuples/bonds": Stored(bonds)}
+    return [written(fields | nodes | {"data/bonds/rest": Stored(np.ones(2), "m")})]
 
 
 def _read_arrays(data: bytes, folder: Path) -> Any:

@@ -12,7 +12,7 @@ from .coverage import painted
 from .image import metres
 from .placement import placed
 from .svg_document import examined
-from .svg_shapes import drawing
+from .svg_shapes import drawing, polygons
 from .target import Margin, Target
 
 
@@ -55,4 +55,4 @@ class FromSvg(Target):
         pixel, size = context.units.convert(canvas.pixel, "m"), (found.size[0] * px, found.size[1] * px)
         place = placed(size, own["margin"], canvas, pixel, self.source, unit)
         scale = px / pixel
-        return painted([shape.polygons(scale) for shape in found.shapes], found.size, scale, place)
+        return painted(polygons(self.file, found.shapes, scale), found.size, scale, place)

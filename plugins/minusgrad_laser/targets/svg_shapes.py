@@ -5,7 +5,7 @@ It runs in a child process within limits, and what comes back are numbers: the s
 Lengths are in px from the upper left corner of the page, y downwards, until a scale is given.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import BytesIO
@@ -23,8 +23,12 @@ TOLERANCE = 0.005
 """Distance [cells] of a curve from the chords that stand for it."""
 FARTHEST = 1e9
 """Coordinate [px] up to which shapes are drawn, on the page or beside it."""
+MOST_POINTS = 2_000_000
+"""Points of the polylines of a drawing."""
 SECONDS, SPACE = 2e-3, 100_000
 """Computing time [s] and address space [bytes] for a shape beyond the usual."""
+MOST_CHORDS = 1000
+"""Of one curve."""
 MOVE, LINE, CLOSE, QUADRATIC, CUBIC = range(5)
 POINTS = (1, 1, 1, 3, 4)
 """Points of each kind of segment: its end; of a curve its start, its controls and its end."""
@@ -43,6 +47,18 @@ class Path:
         for kind, begin, end in zip(self.kinds.tolist(), [0, *ends], ends, strict=False):
             yield kind, self.points[begin:end]
 
+    def count(self, tolerance: float) -> int:
+        """The points of its polylines, whose chords deviate by a tolerance at most."""
+        ends = np.cumsum(np.asarray(POINTS)[self.kinds])
+        total = len(self.kinds)
+        for kind, degree in ((QUADRATIC, 2), (CUBIC, 3)):
+            last = ends[self.kinds == kind]
+            p = self.points[last[:, None] + np.arange(-degree - 1, 0)]
+            if len(p):
+                bend = degree * (degree - 1) * np.hypot(*np.diff(p, 2, axis=1).T).max(axis=0)
+                total += int(np.minimum(np.ceil(np.sqrt(bend / (8.0 * tolerance))), MOST_CHORDS).sum())
+        return total
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -57,6 +73,11 @@ class Shape:
     opacity: float
     rule: str = "nonzero"
     stroke: tuple[float, str, str, float] | None = None
+
+    def count(self, scale: float) -> int:
+        """How many points its polylines have for a scale [cells/px]."""
+        stretch = float(np.linalg.norm(self.matrix[:, :2] * scale, 2))
+        return 0 if stretch == 0.0 else self.path.count(TOLERANCE / stretch)
 
     def polygons(self, scale: float) -> Painted:
         """As polygons, in cells from the upper left corner, for a scale [cells/px]."""
@@ -90,6 +111,23 @@ class Drawing:
             matrix[:, 2] -= low
             moved.append(replace(shape, matrix=matrix))
         return Drawing((float(high[0] - low[0]), float(high[1] - low[1])), moved)
+
+
+def polygons(file: str, shapes: Sequence[Shape], scale: float) -> list[Painted]:
+    """The shapes as polygons, in cells, for a scale [cells/px].
+
+    Raises `UserError` for curves of more than `MOST_POINTS` points, before they are made.
+    """
+    found, points = [], 0
+    for shape in shapes:
+        points += shape.count(scale)
+        if points > MOST_POINTS:
+            raise UserError(
+                f"'{file}': its curves take more than {MOST_POINTS:,} points at this size of a cell; give"
+                " larger cells, or simplify the drawing"
+            )
+        found.append(shape.polygons(scale))
+    return found
 
 
 def drawing(file: str, data: bytes, count: int = 1) -> Drawing:
@@ -208,7 +246,7 @@ def _curve(p: np.ndarray, tolerance: float) -> np.ndarray:
     """Points of a Bezier curve after its first: n chords deviate by max |second derivative| / (8 n^2)."""
     degree = len(p) - 1
     bend = degree * (degree - 1) * float(np.hypot(*np.diff(p, 2, axis=0).T).max())
-    n = max(1, min(1000, int(np.ceil(np.sqrt(bend / (8.0 * tolerance))))))
+    n = max(1, min(MOST_CHORDS, int(np.ceil(np.sqrt(bend / (8.0 * tolerance))))))
     t = (np.arange(1, n + 1) / n)[:, None]
     points = list(p)
     while len(points) > 1:  # de Casteljau

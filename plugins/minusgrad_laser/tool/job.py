@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from minusgrad.plugin import input_files
+
 from ..jobs import maps, preview, table
 from ..jobs.files import save
 from . import files, outcome, pictures, report, request, runs, scene
@@ -97,7 +99,7 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
     """Write the scene beside the output, and the image beside it where it is not there."""
     file = wanted.out.with_suffix(".toml")
     image = file.parent / its_scene.image
-    copies = [] if image.exists() and image.read_bytes() == its_scene.data else [image]
+    copies = [] if image.exists() and input_files.read(image) == its_scene.data else [image]
     files.refuse([file, *copies], force)
     for image in copies:
         save(image, its_scene.data)

@@ -10,6 +10,7 @@ from matplotlib.path import Path as Polygon
 
 from minusgrad.errors import UserError, pip_line
 from minusgrad.scene.units import UnitSystem
+from minusgrad_laser.targets import svg_shapes
 
 from .starts import made, target
 
@@ -389,3 +390,15 @@ def test_the_shipped_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(rows) == 200, "two lines of 2 mm"
     bar = drawn(tmp_path, letters.svg("I"), pixel="20 um").sum() * 0.02**2
     assert bar == pytest.approx(1.7 * 0.3 + np.pi * 0.15**2, rel=2e-3)
+
+
+def test_curves_of_too_many_points_are_refused_before_they_are_made(tmp_path: Path, monkeypatch) -> None:
+    """The count is that of the polylines."""
+    text = PAGE + '<path d="M0,0 C9,0 0,9 9,9 Q0,3 3,0 z" stroke="black"/></svg>'
+    found = svg_shapes.drawing("a.svg", text.encode(), 1)
+    lines = found.shapes[0].polygons(7.0).lines
+    assert found.shapes[0].count(7.0) == pytest.approx(sum(map(len, lines)), abs=4)
+    monkeypatch.setattr(svg_shapes, "MOST_POINTS", 10)
+    monkeypatch.setattr(svg_shapes.Shape, "polygons", lambda *_: pytest.fail("made"))
+    with pytest.raises(UserError, match=r"^'a\.svg': its curves take more than 10 points"):
+        drawn(tmp_path, text)
