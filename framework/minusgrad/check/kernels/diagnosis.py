@@ -7,6 +7,7 @@ from typing import Any
 from ...interpreter.interpreter import LOST
 from ...interpreter.recorded_launches import RecordedLaunch, Recording, custom_function, is_skipped
 from ...interpreter.replay import Replay, wrong_launch
+from ...lint.casts import casts
 from ...lint.kernel_remarks import Remark, begin_of, in_words, of_function
 from ..kernel_subject import NO_REASON, Cause, at_line
 from ..questions import Finding
@@ -50,6 +51,9 @@ def with_lines(
     if finding.passed:
         return finding
     causes = [*_of_run(followed, finding.argument)] if followed is not None else []
+    if followed is None:  # the text is all that is known
+        functions = dict.fromkeys(launch.function for launch in ran)
+        causes += [at_line(r.where, r.text) for one in functions for r in casts(one)]
     causes += [at_line(r.where, r.text) for r in seen]
     if launches.own_gradient is not None:
         causes = causes or [of_own_gradient(launches)]

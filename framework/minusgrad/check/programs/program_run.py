@@ -243,7 +243,13 @@ def _on_the_architecture(engine: ModuleType) -> Iterator[None]:
     def init(_arch: Any = None, *rest: Any, **options: Any) -> Any:
         options.pop("arch", None)
         options.pop("enable_fallback", None)
-        return named(arch, *rest, **options)
+        try:
+            return named(arch, *rest, **options)
+        except KeyError as error:  # options of other releases, such as flatten_if
+            known = {name: value for name, value in options.items() if name not in str(error)}
+            if len(known) == len(options):
+                raise
+            return named(arch, *rest, **known)
 
     engine.init = init  # type: ignore[attr-defined]
     try:
