@@ -8,10 +8,12 @@ import pytest
 
 from minusgrad.app.plugin_kit import check_process
 from minusgrad.app.plugin_kit.process_end import ProcessEnd
+from minusgrad.app.plugin_kit.scaffold import new_plugin
 from minusgrad.check.outcomes import NOT_ASKED, RIGHT, WRONG, outcome
 from minusgrad.check.programs.modules_beside import BesideTheFile
 from minusgrad.check.programs.windows import PATIENCE, STEPS, ClosingWindow, ProgramEnd
 from minusgrad.check.questions import Finding
+from minusgrad.errors import UserError
 
 Asked = Callable[..., list[Finding]]
 
@@ -68,13 +70,14 @@ if __name__ == "__main__":
 
 
 def test_a_tape_in_a_method_that_main_calls_is_asked_where_it_is_entered(
-    asked: Asked, tmp_path: Path
+    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Headless, on the CPU, with the modules beside it, and in spite of a `struct.py` there."""
     (tmp_path / "struct_of_mine.py").write_text(
         "import struct\n\ndef weight(k):\n    return 1.0 + struct.calcsize('d') * k\n"
     )
     (tmp_path / "struct.py").write_text("raise RuntimeError('not the struct of Python')\n")
+    monkeypatch.chdir(tmp_path)
     found = asked(MAIN.replace("FACTOR", "factor"))
     assert outcome(found) == RIGHT
     assert {f.argument for f in found if f.question == "reverse"} == {"x"}
@@ -118,7 +121,7 @@ def test_a_file_that_ends_the_process_while_it_is_loaded_is_no_wrong_gradient(
     asked: Asked, end: str, said: str
 ) -> None:
     if "raise" in end:
-        with pytest.raises(check_process.UserError, match=said):
+        with pytest.raises(UserError, match=said):
             asked(CRASH.replace("END", end))
         return
     found = asked(CRASH.replace("END", end))
@@ -212,3 +215,24 @@ def test_names_that_the_check_needs_are_not_taken_from_the_folder(tmp_path: Path
     for name in ("numpy.py", "struct.py", "scipy.py", "mine.py"):
         (tmp_path / name).write_text("")
     assert BesideTheFile(tmp_path).hidden() == ["numpy.py", "scipy.py", "struct.py"]
+
+
+class NoPlugins:
+    """A registry in which nothing is installed."""
+
+    def of_plugin(self, _: str) -> list:
+        return []
+
+    def energies(self) -> dict:
+        return {}
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_new_plugin_that_is_not_installed_says_so(
+    inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new_plugin("my_springs", tmp_path / "my_springs")
+    monkeypatch.chdir(tmp_path / "my_springs" if inside else tmp_path)
+    with pytest.raises(UserError, match="plugin 'my_springs': must be installed to be checked"):
+        check_process._energies(NoPlugins(), "my_springs")  # type: ignore[arg-type]

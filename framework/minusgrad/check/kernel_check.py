@@ -30,6 +30,7 @@ from ..interpreter.array_memory import OutsideError
 from ..interpreter.program_arrays import ProgramArray
 from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_name, is_skipped
 from ..interpreter.replay import WRONG, Replay, off, replay
+from ..lint.casts import casts
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .kernels.diagnosis import cause_of, of_whole, with_lines
@@ -191,6 +192,10 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
         asked.slow = perf_counter() - begin > SLOW
         asked.steady = followed is None or not (followed.interpreter.cuts or followed.python_wrote)
     if followed is None:
+        if first:  # what a replay would find of casts, the text says
+            functions = dict.fromkeys(launch.function for launch in state.ran)
+            found = dict.fromkeys(remark for function in functions for remark in casts(function))
+            yield from (_warning(launches.case.name, remark) for remark in found)
         return
     seen = list(followed.interpreter.remarks.values())
     if first:

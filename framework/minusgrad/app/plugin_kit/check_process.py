@@ -402,4 +402,18 @@ def _constraints(simulation: BuiltScene) -> Iterator[Finding]:
 def _energies(registry: Registry, name: str) -> list[Any]:
     """The energy of that name, or all of the plugin of that name."""
     of_plugin = registry.of_plugin(name)
-    return of_plugin if of_plugin and name not in registry.energies() else [registry.energy(name)]
+    if name in registry.energies():
+        return [registry.energy(name)]
+    if not of_plugin and (folder := _not_installed(name)) is not None:
+        raise UserError(
+            f"plugin '{name}': must be installed to be checked, got the folder '{folder}' alone;"
+            f" pip install -e {folder}"
+        )
+    return of_plugin or [registry.energy(name)]
+
+
+def _not_installed(name: str) -> Path | None:
+    """The folder of a distribution with a package of this name: below this one, or this one."""
+    folders = [Path(name), Path(".")] if name.isidentifier() else []
+    with_package = [f for f in folders if (f / name / "__init__.py").is_file()]
+    return next((f for f in with_package if (f / "pyproject.toml").is_file()), None)
