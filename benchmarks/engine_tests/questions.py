@@ -27,6 +27,7 @@ def answers(engine: Any, name: str, reverse: Reverse, progress: Callable[[str], 
         return record | {"verdict": "no seed", "text": "no output has an adjoint", "truth": "unknown"}
     begun = perf_counter()
     module = ModuleType(f"reverse_of_{name.partition('[')[0]}")
+    module.__file__ = __file__
     loss, body = _loss(engine, module, reverse)
     for array in reverse.arrays:
         if id(array) in reverse.start:
