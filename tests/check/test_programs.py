@@ -91,6 +91,24 @@ def test_a_program_that_never_reaches_its_tape_is_not_asked(asked: Asked, tmp_pa
     assert "'scale' has no value" in found[0].text
 
 
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    [
+        (
+            "from struct import mine",
+            r"struct.py beside it has the name of a module of Python or of the check; rename it",
+        ),
+        ("import nowhere_at_all", r"No module named 'nowhere_at_all'"),
+    ],
+)
+def test_an_import_that_fails_names_the_file_in_its_way(
+    line: str, ends: str, asked: Asked, tmp_path: Path
+) -> None:
+    (tmp_path / "struct.py").write_text("mine = 1\n")
+    with pytest.raises(UserError, match=f"importing it fails: .*{ends}$"):
+        asked(f"import taichi as ti\n{line}\n")
+
+
 CRASH = """
 import os
 import taichi as ti

@@ -84,8 +84,10 @@ def _blamed_on(run: ProgramRun, hidden: Sequence[str] = ()) -> Iterator[None]:
             return  # its tapes are known
         line = _line_of(error, path)
         text = f"{path}{line}: importing it fails: {type(error).__name__}: {error}"
-        if isinstance(error, ImportError) and hidden:
-            text += f" (not imported, because Python has modules of these names: {', '.join(hidden)})"
+        if isinstance(error, ImportError) and f"{error.name}.py" in hidden:
+            text += (
+                f"; {error.name}.py beside it has the name of a module of Python or of the check; rename it"
+            )
         raise UserError(text) from None
 
 
