@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ from .random_states import random_state_near
 from .variables import Variable
 
 SLOW = 3.0
-"""Seconds of one replay beyond which kernels are replayed at the start only."""
+"""Seconds of the processor of one replay beyond which kernels are replayed at the start only."""
 NEAR = 2
 """The number of random states besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
@@ -86,10 +86,13 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
         yield problem
         return
     progress("a search for inputs")
-    choose_inputs(launches, ran)
+    begin = process_time()
+    first = choose_inputs(launches, ran)
+    took = process_time() - begin
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
     asked = KernelSubject(launches, ran)
+    asked.slow = took > SLOW
     states = [start] + [random_state_near(start, steps, rng) for _ in range(NEAR)]
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
@@ -102,7 +105,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
         put(launches, state)
         if k and not asked.within():
             continue
-        for finding in _at_state(asked, progress, steps, rng, remarks, first=k == 0):
+        for finding in _at_state(asked, progress, steps, rng, remarks, k == 0, first if k == 0 else None):
             if finding.passed or (finding.argument, finding.question) not in failed:
                 yield finding
             if not finding.passed:
@@ -139,6 +142,7 @@ def _at_state(
     rng: np.random.Generator,
     remarks: Sequence[Remark],
     first: bool,
+    followed: Replay | None,
 ) -> Iterator[Finding]:
     launches = asked.launches
     progress(f"the forward run {asked.where}")
@@ -146,14 +150,14 @@ def _at_state(
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
-    state = _State(*launches.recorded(), list(remarks))
+    state = _State(*launches.recorded(), list(remarks), followed)
     yield from _replayed(asked, state, value, first)
     progress(f"the reverse {asked.where}", _crash_warning(state.remarks))
     gradients = launches.gradients(state.taken)
     begin = perf_counter()
     again = launches.gradients()
     asked.cost = perf_counter() - begin
-    if first and state.followed is None:
+    if first and (asked.slow or state.followed is None):
         asked.limits = dict(_ranges(launches))
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
     asked.noise = max(asked.noise, asked.measured_rounding(rng, steps, gradients))
@@ -170,11 +174,11 @@ def _at_state(
 
 def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
     """Replay the run in plain Python, and compare its loss."""
-    launches, begin = asked.launches, perf_counter()
+    launches = asked.launches
     try:
         if launches.unfollowed is not None:
             raise launches.unfollowed
-        if not asked.slow:
+        if not asked.slow and state.followed is None:
             state.followed = replay(launches, state.ran, launches.inputs)
     except OutsideError as error:
         where, _, text = str(error).partition(": ")
@@ -189,7 +193,6 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
             yield of_exception(launches.case.name, "the replay in plain Python", error)
     followed = state.followed
     if first:
-        asked.slow = perf_counter() - begin > SLOW
         asked.steady = followed is None or not (followed.interpreter.cuts or followed.python_wrote)
     if followed is None:
         if first:  # what a replay would find of casts, the text says

@@ -304,8 +304,12 @@ class Recording(Arrays):
         return self._seen()
 
     def second_value(self) -> float:
-        """The loss after a second call; only the inputs and the loss are reset between the calls."""
-        for handle in (*self.inputs, self.loss):
+        """The loss after a second call; only the inputs and the loss are reset between the calls.
+
+        An inferred input of zeros is no input here: it may be a sum that each call must begin anew.
+        """
+        given = [h for h in self.inputs if self.table.inputs or h.start.any()]
+        for handle in (*given, self.loss):
             handle.put(handle.start)
         for name in self.table.before:
             self._named(name, "before")()

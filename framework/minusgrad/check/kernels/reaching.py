@@ -22,8 +22,10 @@ RUNS = 48
 """The most runs for one array."""
 
 
-def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> None:
+def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay | None:
     """Keep the inputs that reach the loss (all that are declared), each with the numbers that are read.
+
+    Returns the replayed run, None where there is none.
 
     Raises `UserError` if an inferred case has none.
     """
@@ -32,11 +34,12 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> None:
         followed = replay(launches, ran, candidates)
     except OutsideError:
         _keep(launches, [h for h in candidates if h.start.any()] or candidates)
-        return
+        return None
     except Exception as error:  # a fault of the replay, or a kernel that it cannot follow
         followed, launches.unfollowed = None, error
     reach = _by_runs(launches, candidates) if followed is None else _by_replay(launches, followed, candidates)
     _keep(launches, reach)
+    return followed
 
 
 def _keep(launches: Recording, reach: Sequence[ProgramArray]) -> None:
