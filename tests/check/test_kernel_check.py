@@ -452,7 +452,7 @@ def test_mistakes_of_the_table_are_told_with_their_lines(tmp_path: Path) -> None
     assert message.splitlines() == [
         "/k.check.toml:2:1: a.loss: needs text in quotes, not 3",
         "/k.check.toml:5:1: b.forwrd: no key 'forwrd'; did you mean 'forward'?"
-        " (keys: arrays, before, forward, gradient, inputs, loss, numbers)",
+        " (keys: arrays, before, forward, gradient, inputs, intended, loss, numbers)",
         "/k.check.toml:6:10: b.inputs.x.step: needs a number above 0, not -1.0",
     ]
 

@@ -372,7 +372,7 @@ def _short(asked: KernelSubject, variable: Variable, direction: np.ndarray) -> n
 def _rounded(asked: KernelSubject) -> tuple:
     """The results of the roundings (cast, floor, ...) in the kernels."""
     launches = asked.launches
-    if asked.steady:
+    if asked.steady or asked.slow:
         return ()
     if not asked.within():
         return ("outside",)
