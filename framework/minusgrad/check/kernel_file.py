@@ -25,11 +25,15 @@ from ..scene.input_files import refuse_special
 from . import term_check
 from .kernel_check import of_case
 from .kernel_subject import NO_REASON, Cause, Progress
+from .kernels.forward_mode import ForwardRun, watched_forward_mode
 from .kernels.reverses_by_hand import watched_reverses
 from .outcomes import not_asked, of_exception
 from .programs.modules_beside import let_import_beside
 from .programs.program_run import ProgramRun, body_of, loss_of, names_missing, owner_of
 from .questions import Finding
+
+Subject = Case | ForwardRun | LocalEnergy
+"""What a file is asked about."""
 
 
 class CheckedFile(NamedTuple):
@@ -39,6 +43,8 @@ class CheckedFile(NamedTuple):
     run: ProgramRun
     by_hand: Any
     """The reverses that it ran by hand."""
+    forward: list[ForwardRun]
+    """Its blocks of forward mode."""
 
 
 def load(path: Path, reverses: bool = True) -> CheckedFile:
@@ -62,11 +68,12 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
     run = ProgramRun(path, reverses)
     with (
         watched_reverses(module, path.read_text(errors="replace")) as watched,
+        watched_forward_mode(module, path) as forward,
         _blamed_on(run, beside_it.hidden()),
         run.running(),
     ):
         spec.loader.exec_module(module)
-    return CheckedFile(module, run, watched)
+    return CheckedFile(module, run, watched, forward)
 
 
 @contextmanager
@@ -106,14 +113,14 @@ def _imported_by(path: Path) -> str | None:
     return None
 
 
-def subjects(file: CheckedFile) -> list[Case | LocalEnergy]:
+def subjects(file: CheckedFile) -> list[Subject]:
     """The cases and energies of a loaded file. Raises `UserError` if there are none."""
     path, module = file.run.path, file.module
     cases = [*take_declared(), *beside(path)]
     energies = [
         v for v in vars(module).values() if isinstance(v, LocalEnergy) and v.function.__module__ == path.stem
     ]
-    found: list[Case | LocalEnergy] = [*cases, *energies]
+    found: list[Subject] = [*cases, *energies]
     if not found:
         found = list(_inferred(file))
     if not found:
@@ -124,8 +131,11 @@ def subjects(file: CheckedFile) -> list[Case | LocalEnergy]:
     return found
 
 
-def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> Iterator[Finding]:
+def ask(subject: Subject, module: ModuleType, progress: Progress) -> Iterator[Finding]:
     """All findings about one case or energy."""
+    if isinstance(subject, ForwardRun):
+        yield from subject.findings(progress)
+        return
     if isinstance(subject, LocalEnergy):
         progress(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
@@ -164,18 +174,23 @@ def _line_of(error: BaseException, file: Path) -> str:
 # Inferred cases ----------------------------------------------------------------------------------
 
 
-def _inferred(file: CheckedFile) -> Iterator[Case]:
-    module, run, by_hand = file
+def _inferred(file: CheckedFile) -> Iterator[Case | ForwardRun]:
+    module, run, by_hand, forward = file
     text, reverses = run.path.read_text(errors="replace"), list(by_hand.cases())
-    if not run.complete or (not run.tapes and ".grad(" in text and not reverses):
-        with watched_reverses(module, text) as by_hand, _blamed_on(run):
+    unseen = (".grad(" in text and not reverses) or ("FwdMode(" in text and not forward)
+    if not run.complete or (not run.tapes and unseen):
+        with (
+            watched_reverses(module, text) as by_hand,
+            watched_forward_mode(module, run.path) as later,
+            _blamed_on(run),
+        ):
             run.run_main(module)
-        reverses = list(by_hand.cases())
+        reverses, forward = list(by_hand.cases()), forward or later
     for number, tape in enumerate(run.tapes):
         name = "the tape's body" if len(run.tapes) == 1 else f"the body of tape {number + 1}"
         yield _of_tape(name, file, tape)
     if not run.tapes:
-        yield from reverses or _by_loss(run.tree, module)
+        yield from forward or reverses or _by_loss(run.tree, module)
 
 
 def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:

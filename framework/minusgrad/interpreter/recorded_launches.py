@@ -382,31 +382,44 @@ def _of_read(handle: ProgramArray) -> np.ndarray | None:
 
 
 @contextmanager
-def launch_log(arrays: Arrays) -> Iterator[list[RecordedLaunch]]:
+def launch_log(arrays: Arrays, modes: Sequence[str] = ("NONE",)) -> Iterator[list[RecordedLaunch]]:
     """Record every kernel launched forward within the block, with the values of arrays before it."""
     launches: list[RecordedLaunch] = []
 
     def intercepted(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
-        if kernel.autodiff_mode.name != "NONE":
+        if kernel.autodiff_mode.name not in modes:
             return run()
-        arrays.take(arguments)
-        handles = list(arrays.handles)
-        before = {id(h): h.values for h in handles}
-        sparse = [h for h in (*handles, *arrays.aliases) if h.sparse]
-        active = {id(h): h.active for h in sparse}
+        with unobserved():
+            arrays.take(arguments)
+            handles = list(arrays.handles)
+            before = {id(h): h.values for h in handles}
+            sparse = [h for h in (*handles, *arrays.aliases) if h.sparse]
+            active = {id(h): h.active for h in sparse}
         function = inspect.unwrap(kernel.func)
         around = tuple(_around(function.__globals__, arguments))
         found = run()
-        after = {id(h): h.values for h in handles}
+        with unobserved():
+            after = {id(h): h.values for h in handles}
+            changed = tuple(id(h) for h in sparse if not _same_cells(h.active, active[id(h)]))
         made = RecordedLaunch(
             kernel, arguments, before, after, active, (), around, inside=_skipping(), where=line_in(function)
         )
-        changed = tuple(id(h) for h in sparse if not _same_cells(h.active, active[id(h)]))
         launches.append(replace(made, activated=changed))
         return found
 
     with around_kernels(intercepted):
         yield launches
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """Hide the kernels that run within the block from forward mode, which would differentiate them."""
+    state = runtime.part("lang.impl").get_runtime()
+    manager, state.fwd_mode_manager = state.fwd_mode_manager, None
+    try:
+        yield
+    finally:
+        state.fwd_mode_manager = manager
 
 
 @contextmanager
