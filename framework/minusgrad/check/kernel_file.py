@@ -195,7 +195,7 @@ def _inferred(file: CheckedFile) -> Iterator[Case | ForwardRun]:
 
 def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:
     """The statements under a tape: as its program entered it, or with the names of the file."""
-    module, run, _ = file
+    module, run, *_ = file
     entered = run.entered.get(tape)
     scope = owner_of(run.tree, module, tape) if entered is None else entered.scope
     try:
