@@ -1,0 +1,108 @@
+"""Forms of derivatives in a checked file: forward mode, reverses by hand, tensors, intended omissions."""
+
+from pathlib import Path
+
+import pytest
+
+from minusgrad.app.plugin_kit import check_process
+from minusgrad.check.outcomes import RIGHT, WRONG, outcome
+
+HEAD = """import taichi as ti
+ti.init(arch=ti.cpu, default_fp=ti.f64)
+"""
+FORWARD = """
+x = ti.field(ti.f64, 4, needs_dual=True)
+y = ti.field(ti.f64, 4, needs_dual=DUAL)
+loss = ti.field(ti.f64, 4, needs_dual=True)
+x.fill(0.7)
+
+@ti.kernel
+def f():
+    for i in x:
+        y[i] = ti.sin(x[i])
+
+@ti.kernel
+def g():
+    for i in x:
+        loss[i] += y[i] * x[i]
+
+with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 0.0, 2.0, 0.0]):
+    f()
+    g()
+"""
+BY_HAND = """
+x = ti.field(ti.f64, 4, needs_grad=True)
+y = ti.field(ti.f64, 4, needs_grad=True)
+z = ti.field(ti.f64, 4, needs_grad=True)
+x.fill(0.7)
+
+@ti.kernel
+def first():
+    for i in x:
+        y[i] = ti.sin(x[i])
+
+@ti.kernel
+def second():
+    for i in x:
+        z[i] = y[i] * x[i]
+
+first()
+second()
+z.grad.fill(2.0)
+y.grad.fill(0.5)
+ORDER
+"""
+STOPPED = """
+from minusgrad import checked
+x = ti.field(ti.f64, 4, needs_grad=True)
+w = ti.field(ti.f64, 4, needs_grad=True)
+loss = ti.field(ti.f64, (), needs_grad=True)
+x.fill(0.7)
+w.fill(0.3)
+
+@checked(loss="loss", inputs={"x": {"step": 0.1}, "w": {"step": 0.1}}INTENDED)
+@ti.kernel
+def f():
+    ti.stop_grad(w)
+    for i in x:
+        loss[None] += w[i] * x[i] ** 2
+"""
+TENSORS = """
+import torch
+x = torch.linspace(0.1, 1.0, 5, dtype=torch.float64, requires_grad=True)
+w = torch.linspace(1.0, 2.0, 5, dtype=torch.float64)
+loss = torch.zeros(1, dtype=torch.float64, requires_grad=True)
+
+@ti.kernel
+def f(x: ti.types.ndarray(), w: ti.types.ndarray(), loss: ti.types.ndarray()):
+    for i in range(5):
+        loss[0] += w[i] * VALUE
+
+with ti.ad.Tape(loss):
+    f(x, w, loss)
+"""
+FORMS = {
+    "forward mode": (FORWARD.replace("DUAL", "True"), RIGHT, "loss"),
+    "forward mode through an array without a dual": (FORWARD.replace("DUAL", "False"), WRONG, "loss"),
+    "reverses by hand": (BY_HAND.replace("ORDER", "second.grad()\nfirst.grad()"), RIGHT, "x"),
+    "reverses in the wrong order": (BY_HAND.replace("ORDER", "first.grad()\nsecond.grad()"), WRONG, "x"),
+    "stop_grad, as intended": (STOPPED.replace("INTENDED", ', intended=["w"]'), RIGHT, "w"),
+    "stop_grad": (STOPPED.replace("INTENDED", ""), WRONG, "w"),
+    "tensors": (TENSORS.replace("VALUE", "ti.sin(x[i])"), RIGHT, "x"),
+    "tensors that are cast": (TENSORS.replace("VALUE", "ti.floor(4 * x[i])"), WRONG, "x"),
+}
+PUSHED = ("forward mode", "reverses by hand")
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(n, marks=[] if n in PUSHED else [pytest.mark.long]) for n in FORMS]
+)
+def test_a_form_is_asked_and_its_outcome_is_right(form: str, tmp_path: Path) -> None:
+    text, code, argument = FORMS[form]
+    file = tmp_path / "form.py"
+    file.write_text(HEAD + text)
+    found = list(check_process.findings([str(file)], seconds=120.0))
+    assert outcome(found) == code, [f.text for f in found]
+    assert argument in {f.argument for f in found if not f.unasked and f.passed == (code == RIGHT)}
+    if form == "stop_grad":
+        assert any("ti.stop_grad" in f.text for f in found if not f.passed)
