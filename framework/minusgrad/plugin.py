@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .files.bounded import images, numpy_files
     from .files.bounded.door import bounded_read
     from .files.csv_table import CsvTable
+    from .plot.picture_files import figure_bytes
     from .potential.constraints.constraints import Constraints
     from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
@@ -112,6 +113,7 @@ _HOMES = {
     "files.bounded": "images numpy_files",
     "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
+    "plot.picture_files": "figure_bytes",
     "potential.constraints.constraints": "Constraints",
     "potential.linear_derivatives": "LinearDerivatives",
     "potential.potential": "Potential",
@@ -151,8 +153,8 @@ __all__ = [
     "Slope", "Spacing", "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "System",
     "Table", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
     "UserError", "VariationalIntegrator", "Velocity",
-    "biot_squares", "bounded_read", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images",
-    "input_files", "lagrangian",
+    "biot_squares", "bounded_read", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
+    "hookimpl", "images", "input_files", "lagrangian",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
     "memory", "node_numbers", "numpy_files",
     "one_or_each", "ordered_sum", "pip_line", "polar", "printable", "quantities", "random", "rate_unit",

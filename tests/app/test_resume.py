@@ -76,7 +76,9 @@ def as_overrides(overrides: dict) -> list[str]:
     return [f"{key}={value}" for key, value in overrides.items()]
 
 
-@pytest.mark.parametrize("number", sampled([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM]))
+@pytest.mark.parametrize(
+    "number", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGTERM, signal.SIGHUP])
+)
 def test_a_signal_saves_and_says_the_line_to_type(number: signal.Signals, tmp_path: Path, whole) -> None:
     child = start("run", SCENES / "plummer.toml", *as_overrides(LONG), "--out", "my runs/one", cwd=tmp_path)
     half = tmp_path / "my runs/one"

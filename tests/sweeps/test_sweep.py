@@ -1,6 +1,7 @@
 """Sweeps whose points run in this process: tables, second calls, mistakes, what stays on disk."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -286,3 +287,38 @@ def test_a_sweep_with_failures_says_so(invoke, tmp_path: Path) -> None:
     code, said, _ = invoke("sweep", TWO_BODY, file, "run.steps=40", "--out", tmp_path / "o", "--workers", 0)
     assert code == 3
     assert said.startswith(f"{tmp_path}/o: 2 points: 1 finished, 1 failed\n  point 1: failed: step 1: ")
+
+
+def test_a_repeated_sweep_has_the_same_rows_but_for_seconds(
+    swept: tuple[Path, Table], tmp_path: Path
+) -> None:
+    first, second = swept[0], tmp_path / "second"
+    again(second)
+    assert table(first) == table(second)
+    with h5py.File(first / "table.h5") as one, h5py.File(second / "table.h5") as other:
+        names: list[str] = []
+        one.visit(names.append)
+        for name in names:
+            if isinstance(one[name], h5py.Dataset) and name != "seconds":
+                assert repr(one[name][()].tolist()) == repr(other[name][()].tolist()), name
+    for path in sorted((first / "points").glob("*.json")):
+        rows = [json.loads(p.read_text()) for p in (path, second / "points" / path.name)]
+        assert {k: v for k, v in rows[0].items() if k != "seconds"} == {
+            k: v for k, v in rows[1].items() if k != "seconds"
+        }
+
+
+def test_what_killed_sweeps_left_of_tables_is_deleted(copy: Path) -> None:
+    out = copy
+    strays = [out / f".tmp-0123abcd-table.{kind}" for kind in ("h5", "csv")]
+    strays.append(out / "points/.tmp-0a0b0c0d-0001.json")
+    young = out / "points/.tmp-0a0b0c0e-0002.json"  # of a process that works beside
+    for path in (*strays, young):
+        path.write_bytes(b"half")
+    for path in strays:
+        os.utime(path, (0, 0))
+    before = (out / "table.csv").read_text()
+    again(out)
+    assert [path for path in strays if path.exists()] == []
+    assert young.exists()
+    assert (out / "table.csv").read_text() == before

@@ -30,6 +30,9 @@ DESCRIPTION = (
     "Simulate, minimise, fit and differentiate scenes whose potential energy you write as one function."
 )
 
+_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "not enough memory")
+"""What the loader and the system say."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the arguments (default: those of the process), run the verb, and return the exit code.
@@ -68,7 +71,26 @@ def _run(arguments: argparse.Namespace) -> int:
         complain("the working folder has been deleted; change to another folder")
         return UserError.exit_code
     except Exception as error:
+        if _lacks_memory(error):
+            return _out_of_memory(error)
         return _internal_error(error)
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """True for the errors by which Python and the loader of modules say that there is no memory."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (
+        isinstance(error, (ImportError, OSError)) and any(one in text for one in _NO_MEMORY)
+    )
+
+
+def _out_of_memory(error: BaseException) -> int:
+    """One line; exit code 2 where a module could not even be loaded, else 3."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    complain(
+        f"out of memory: {said}; free memory, or raise the limit of the process (`ulimit -v`, a queue's)"
+    )
+    return UserError.exit_code if isinstance(error, ImportError) else MinusgradError.exit_code
 
 
 def _unwritten(code: int, failure: OSError, saves: bool) -> int:

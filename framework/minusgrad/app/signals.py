@@ -1,6 +1,7 @@
-"""Requests to stop a run: Ctrl-C, SIGTERM or a time limit. The run finishes its batch, saves and exits.
+"""Requests to stop a run: a signal or a time limit. The run finishes its batch, saves and exits.
 
-A step that takes long is abandoned: the run goes back to the state before it.
+Signals are Ctrl-C, SIGTERM, and SIGHUP of a terminal that is closed. A step that takes long is abandoned:
+the run goes back to the state before it.
 """
 
 import signal
@@ -10,13 +11,16 @@ from math import inf
 from threading import current_thread, main_thread
 from time import monotonic
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+"""Of Ctrl-C, of a queue that ends a job, and of a terminal that is closed. `nohup` ignores the last."""
+
 
 class StepAbandonedError(KeyboardInterrupt):
     """A signal has arrived inside a step that may take long; the fields are those of no step."""
 
 
 class StopRequests:
-    """Call it: True once SIGINT or SIGTERM has arrived, or `hours` have passed."""
+    """Call it: True once one of `SIGNALS` has arrived, or `hours` have passed."""
 
     def __init__(self, hours: float | None = None):
         self._end = inf if hours is None else monotonic() + 3600.0 * hours
@@ -37,7 +41,7 @@ class StopRequests:
             self._abandons = False
 
     def note(self, number: int, frame: object) -> None:
-        """The handler of both signals. A second SIGINT raises KeyboardInterrupt."""
+        """The handler of all signals. A second SIGINT raises KeyboardInterrupt."""
         if self._asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self._asked = True
@@ -52,7 +56,8 @@ def stop_requests(hours: float | None = None) -> Iterator[StopRequests]:
     if current_thread() is not main_thread():
         yield requests
         return
-    before = {s: signal.signal(s, requests.note) for s in (signal.SIGINT, signal.SIGTERM)}
+    ignored = {s for s in SIGNALS if s is not signal.SIGINT and signal.getsignal(s) is signal.SIG_IGN}
+    before = {s: signal.signal(s, requests.note) for s in SIGNALS if s not in ignored}
     try:
         yield requests
     finally:

@@ -340,6 +340,8 @@ class BuiltScene:
 
     def _start_engine(self) -> None:
         s = self.scene.runtime
+        with self.placed(("runtime", "threads")):
+            runtime.refuse_many_threads(s.threads)
         with self.placed(("runtime", "arch")):
             runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.device))
 

@@ -87,7 +87,8 @@ class Code:
             divided += [piece.slices] * bool(piece.text)
             text.append(piece.text)
             for name, array in piece.arrays.items():
-                assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
+                held = arrays.setdefault(name, array)
+                assert held is array, f"two arrays named {name}"
         return cls("".join(text), arrays, divided[0] if len(divided) == 1 else None)
 
     @classmethod
@@ -280,7 +281,8 @@ def _kernel(source: str) -> Callable:
             **vector_functions.helpers(ti, source),
         }
         scope |= random.helpers(ti, source)
-        assert not (names := shadowed(source)), f"locals and arguments of a kernel share names: {names}"
+        names = shadowed(source)
+        assert not names, f"locals and arguments of a kernel share names: {names}"
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = runtime.function_kernel(scope["kernel"])
     return _compiled[key]

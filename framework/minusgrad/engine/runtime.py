@@ -46,6 +46,8 @@ _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experim
 unaffected."""
 _ADDRESSES = 1_200_000_000
 """The bytes of address space that the engines reserve at their start."""
+THREADS_A_CORE, FEW_THREADS = 4, 256
+"""The most threads for each core; a machine with few cores may have so many, as a scene of another asks."""
 _DEEP, PLACES = 1024, 31
 """Size of a deep stack; number of safe pushes on Taichi's own, which has 32 entries."""
 _POSITIONS = {
@@ -156,8 +158,8 @@ def _imported(name: str) -> ModuleType:
         os.environ["HOME"] = os.path.expanduser("~") if _has_home() else tempfile.gettempdir()
     try:
         with _muted(), source_texts.lines_of_frames():
+            _refuse_small_address_space()  # an import of Quadrants ends the process there
             if name == "quadrants":
-                _refuse_small_address_space()  # its import ends the process there
                 import quadrants as module
             else:
                 import taichi as module
@@ -214,6 +216,7 @@ def start(options: Options | None = None) -> None:
         raise RuntimeUnavailableError(
             f"device: needs an arch other than 'cpu', got {options.device}; leave it out"
         )
+    refuse_many_threads(options.threads)
     absent = f"arch '{options.arch}' is not available on this machine"
     if not is_there(options.arch):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
@@ -224,7 +227,9 @@ def start(options: Options | None = None) -> None:
     try:
         _init(ti, options)
     except RuntimeError as error:
-        raise RuntimeUnavailableError(f'{absent} ({str(error).strip()}); use arch = "cpu"') from None
+        raise RuntimeUnavailableError(_cause(options, absent, str(error).strip())) from None
+    except (MemoryError, OSError) as error:
+        raise RuntimeUnavailableError(_cause(options, absent, str(error).strip() or "no memory")) from None
     _Running.options = options
     _Running.starts += 1
     if options.arch in device_functions.DEVICES:
@@ -233,6 +238,29 @@ def start(options: Options | None = None) -> None:
         except RuntimeUnavailableError:
             _Running.options = None
             raise
+
+
+def refuse_many_threads(count: int) -> None:
+    """Raise `RuntimeUnavailableError` for more threads than a few for each core, which gain nothing.
+
+    Tens of thousands take all threads of a machine and wait for one another.
+    """
+    cores = os.cpu_count() or 1
+    most = max(FEW_THREADS, THREADS_A_CORE * cores)
+    if count > most:
+        raise RuntimeUnavailableError(
+            f"needs at most {most} threads on this machine of {cores} cores, got {count}; leave it out, which"
+            " takes one for each core"
+        )
+
+
+def _cause(options: Options, absent: str, error: str) -> str:
+    """What to say of an engine that does not start."""
+    if options.arch != "cpu":
+        return f'{absent} ({error}); use arch = "cpu"'
+    return (
+        f"the engine does not start: {error}; free memory and processes, or raise their limits (`ulimit -a`)"
+    )
 
 
 def _refuse_small_address_space() -> None:

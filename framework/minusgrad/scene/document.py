@@ -99,7 +99,8 @@ class Runtime(Record):
     precision: Literal["f64", "f32"] = "f64"
     """Floating-point precision of fields and kernels."""
     threads: Count = 0
-    """Number of threads of the CPU; 0: one for each core. Results do not depend on it."""
+    """Number of threads of the CPU; 0: one for each core; at most 4 for each core, or 256. Results do not
+    depend on it."""
     seed: Count = 0
     """Seed of random states, random forces and drawn values."""
     fast_math: bool = True

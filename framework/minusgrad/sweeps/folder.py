@@ -10,6 +10,7 @@ sensitivity.json        the indices, if they are asked for
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,8 @@ from .table import Table
 IDENTITY = "sweep.json"
 POINTS = "points"
 FORMAT = 1
+AGE = 60.0
+"""Seconds after which a row that is being written has been given up; another process may work beside."""
 
 
 class SweepFolder:
@@ -83,6 +86,7 @@ class SweepFolder:
         lock = self._locked(force)
         try:
             self._begin(force)
+            self._tidy()
             yield
         finally:
             os.close(lock)
@@ -147,6 +151,16 @@ class SweepFolder:
             durable.make_folder(self.path / POINTS)
             self.journal("started", pid=os.getpid(), points=len(self.plan))
             durable.replace(file, json.dumps(mine).encode() + b"\n")
+
+    def _tidy(self) -> None:
+        """Delete what killed processes left of tables and rows; only whoever writes these holds the lock."""
+        with self.writing():
+            durable.sweep(self.path)
+        for stray in held_folders.names(self.path / POINTS):
+            if stray.startswith(durable.TEMPORARY):
+                found = held_folders.status(self.path / POINTS / stray)
+                if found is not None and time.time() - found.st_mtime > AGE:
+                    durable.remove(self.path / POINTS / stray)
 
     def _clear(self) -> None:
         """Delete an earlier sweep, its identity last."""

@@ -22,7 +22,7 @@ from .point_run import order, run_point
 from .rows import Row
 from .sweep_file import read_sweep
 from .table import Table
-from .workers import cluster_workers, dashboard, local_workers, versions
+from .workers import cluster_workers, dashboard_of, local_workers, versions
 
 Points = Path | str | Mapping[str, Any] | None
 
@@ -41,6 +41,7 @@ def sweep(
     workers: int = 2,
     cluster: str | None = None,
     retry_failed: bool = False,
+    dashboard: bool = False,
 ) -> Table:
     """Run a scene at many points, each in a folder of its own; a second call goes on where the first ended.
 
@@ -50,13 +51,13 @@ def sweep(
     `run`, of points that have ended. max_hours: save and stop after this time. say:
     called with remarks. workers: processes on this machine; 0: run the points in this one, one after another.
     cluster: the address of a scheduler of Dask, whose workers are used in their place. retry_failed: go on
-    with points that failed.
+    with points that failed. dashboard: serve the pages of Dask, which every user of this machine can read.
 
     Returns the `Table`, in which a point that failed, or that the scene cannot have, is a row like any other.
     Raises `SceneError` with the mistakes of the scene or of points before anything runs, `RunFolderError` for
     the folder of another sweep, `UserError` for a cluster that is not there or has other versions,
-    `MissingPackageError` without Dask, and `InterruptedRunError` after a signal or `max_hours`; the same call
-    then goes on.
+    `MissingPackageError` without Dask or cryptography, and `InterruptedRunError` after a signal or
+    `max_hours`; the same call then goes on.
     """
     folder = opened(scene, points, overrides, out, plugins)
     until = None if max_hours is None else time.time() + 3600.0 * max_hours
@@ -64,13 +65,13 @@ def sweep(
         lead = Lead(folder, retry_failed, until)
         if lead.waiting:
             lead.write()
-            with _dispatcher(lead, workers, cluster, say) as dispatcher:
+            with _dispatcher(lead, workers, cluster, dashboard, say) as dispatcher:
                 lead.follow(dispatcher, asked, chosen(progress, "point"))
         return lead.finish()
 
 
 @contextmanager
-def _dispatcher(lead: Lead, workers: int, cluster: str | None, say: Say) -> Iterator[Dispatcher]:
+def _dispatcher(lead: Lead, workers: int, cluster: str | None, shown: bool, say: Say) -> Iterator[Dispatcher]:
     """The workers that are asked for, with all points that have yet to be run."""
     if cluster is None and workers == 0:
         yield InThisProcess(lead.orders(0, {}))
@@ -79,13 +80,13 @@ def _dispatcher(lead: Lead, workers: int, cluster: str | None, say: Say) -> Iter
     if cluster is None:
         count = min(workers, len(lead.waiting))
         threads = max(1, (os.cpu_count() or 1) // count)
-        made = local_workers(count, retries, plan.engine)
+        made = local_workers(count, retries, plan.engine, shown)
     else:
         threads = 0
         made = cluster_workers(cluster, retries, plan.engine)
     with made as found:
-        if address := dashboard(found.client):
-            say(f"dashboard: {address}")
+        if address := dashboard_of(found.client) if shown or cluster else "":
+            say(f"dashboard: {address}{'' if cluster else ' (every user of this machine can read it)'}")
         yield OnWorkers(found, lead.orders(threads, versions()), retries)
 
 

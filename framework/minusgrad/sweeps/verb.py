@@ -31,6 +31,8 @@ def sweep_options(parser: argparse.ArgumentParser) -> None:
     text = "run these points alone, in this process, e.g. 17 or 0-9,17"
     where.add_argument("--point", type=points_of, metavar="K", help=text)
     parser.add_argument("--submit", action="store_true", help="with --slurm: submit the job")
+    text = "serve the pages of Dask on this machine, to all of its users"
+    parser.add_argument("--dashboard", action="store_true", help=text)
     text = "save and stop after H hours (exit code 4); the same line goes on"
     parser.add_argument("--max-hours", type=hours, metavar="H", help=text)
     text = "delete a sweep of something else in that folder"
@@ -74,7 +76,7 @@ def sweep(a: argparse.Namespace) -> int:
         table = sweep(
             a.scene, points, overrides, a.out, a.plugin, a.force, partial(progress, counted="point"),
             a.max_hours, complain, workers=2 if a.workers is None else a.workers, cluster=a.cluster,
-            retry_failed=a.retry_failed,
+            retry_failed=a.retry_failed, dashboard=a.dashboard,
         )  # fmt: skip
     return _report(table, a.json)
 

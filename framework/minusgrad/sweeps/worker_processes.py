@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from typing import IO
+from typing import IO, Any
 
 from ..errors import RunFailedError
 
@@ -17,10 +17,15 @@ FRUITLESS = 30
 
 
 class WorkerProcesses:
-    """`count` processes, each a worker with one thread of the scheduler at an address."""
+    """`count` processes, each a worker with one thread of the scheduler at an address.
 
-    def __init__(self, address: str, count: int):
-        self.address, self.count = address, count
+    security: the key of the cluster (`distributed.Security`), which they get by their environment: that of a
+    process is read by its user alone. scratch: a folder for them that nobody else can write.
+    """
+
+    def __init__(self, address: str, count: int, security: Any, scratch: str):
+        self.address, self.count, self.scratch = address, count, scratch
+        self._key = environment(security)
         self._running: list[tuple[subprocess.Popen[bytes], IO[bytes]]] = []
         self._fruitless = 0
 
@@ -52,14 +57,29 @@ class WorkerProcesses:
         """A new worker, and the file of what it says."""
         paths = [os.path.abspath(path) for path in sys.path]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DASK_LOGGING__DISTRIBUTED": "error"}
+        env |= self._key
         said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0"]
         command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker", self.address, *options]
-        command += ["--death-timeout", "60", "--local-directory", tempfile.gettempdir()]
+        command += ["--death-timeout", "60", "--local-directory", self.scratch, "--host", "127.0.0.1"]
+        command += ["--dashboard-address", "127.0.0.1:0"]  # closed once it has joined
         made = subprocess.Popen(
             command, env=env, stdin=subprocess.PIPE, stdout=said, stderr=said, start_new_session=True
         )
         return made, said
+
+
+def environment(security: Any) -> dict[str, str]:
+    """The settings of Dask by which a worker has the key of a cluster, and serves no pages."""
+    key = security.get_tls_config_for_role("worker")
+    tls = "DASK_DISTRIBUTED__COMM__TLS__"
+    return {
+        f"{tls}CA_FILE": key["ca_file"],
+        f"{tls}WORKER__CERT": key["cert"],
+        f"{tls}WORKER__KEY": key["key"],
+        "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
+        "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
+    }
 
 
 def _last_line(said: IO[bytes]) -> str:

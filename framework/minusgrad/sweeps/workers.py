@@ -2,12 +2,18 @@
 
 A worker imports the engine once and serves one point after another. A worker that dies is replaced, and its
 point is given to another one, at most `retries` times.
+
+Whoever reaches a scheduler of Dask can run code as its owner. Ours speaks TLS, with a key that is made for
+one sweep: a connection without it is refused. Neither scheduler nor workers answer HTTP, unless a dashboard
+is asked for.
 """
 
 import hashlib
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import cache
@@ -88,10 +94,24 @@ class Workers:
         return joined
 
 
+def temporary_security() -> Any:
+    """A key of Dask that nobody else has. Raises `MissingPackageError` without cryptography."""
+    security = distributed().Security
+    if not find_spec("cryptography"):
+        text = f"cryptography is not installed; {pip_line('sweep')}, or give --workers 0"
+        raise MissingPackageError(text)
+    return security.temporary()
+
+
 @contextmanager
-def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Workers]:
-    """`count` workers on this machine, each a process with one thread for points."""
-    dask, link = distributed(), ":0" if find_spec("bokeh") else None
+def local_workers(count: int, retries: int, engine: str | None, dashboard: bool = False) -> Iterator[Workers]:
+    """`count` workers on this machine, each a process with one thread for points.
+
+    dashboard: serve that of Dask on this machine, to all of its users. Raises `MissingPackageError`.
+    """
+    dask, security = distributed(), temporary_security()
+    if dashboard and not find_spec("bokeh"):
+        raise MissingPackageError("--dashboard: needs bokeh; pip install bokeh", name="bokeh")
     import dask.config as config
 
     _silence()
@@ -100,17 +120,37 @@ def local_workers(count: int, retries: int, engine: str | None) -> Iterator[Work
         "distributed.scheduler.allowed-failures": retries,
         "distributed.scheduler.worker-ttl": None,  # a long kernel keeps a worker from its heartbeat
     }
+    settings |= {} if dashboard else {"distributed.scheduler.http.routes": []}
     with (
         config.set(settings),
         dask.LocalCluster(
-            n_workers=0, processes=True, dashboard_address=link, silence_logs=NOTHING
+            n_workers=0, processes=True, protocol="tls://", security=security, host="127.0.0.1",
+            dashboard_address="127.0.0.1:0" if dashboard else None, silence_logs=NOTHING,
         ) as cluster,
         dask.Client(cluster, set_as_default=False) as client,
-        closing(WorkerProcesses(cluster.scheduler_address, count)) as processes,
-    ):
-        client.register_plugin(_warm(engine, alone=True))
+        private_folder() as scratch,
+        closing(WorkerProcesses(cluster.scheduler_address, count, security, scratch)) as processes,
+    ):  # fmt: skip
+        if not dashboard:
+            client.sync(_close_http, cluster.scheduler)
+        client.register_plugin(_warm(engine, scratch))
         processes.replenish(0)
         yield Workers(client, processes)
+
+
+async def _close_http(node: Any) -> None:
+    """Close the port on which a scheduler or a worker answers HTTP; it opens one even without a dashboard."""
+    node.http_server.stop()
+
+
+@contextmanager
+def private_folder() -> Iterator[str]:
+    """A folder that this user alone can enter. A worker imports modules from its folder."""
+    path = tempfile.mkdtemp(prefix="minusgrad-sweep-")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _silence() -> None:
@@ -141,12 +181,12 @@ def cluster_workers(
     with client:
         _refuse_cluster(client, address)
         client.run_on_scheduler(_allowing(retries))
-        client.register_plugin(_warm(engine, alone=False))
+        client.register_plugin(_warm(engine))
         yield Workers(client)
 
 
-def dashboard(client: Any) -> str:
-    """The address of the dashboard; empty without one, which needs bokeh."""
+def dashboard_of(client: Any) -> str:
+    """The address of a cluster's dashboard; empty where bokeh is not installed."""
     return client.dashboard_link if find_spec("bokeh") else ""
 
 
@@ -186,32 +226,35 @@ def _asking() -> Any:
     return ask
 
 
-def _warm(engine: str | None, alone: bool) -> Any:
+def _warm(engine: str | None, scratch: str = "") -> Any:
     """A plugin of Dask for workers: imports the engine before the first point.
 
-    alone: of this machine, where a worker ends with the process that leads.
+    scratch: the folder of workers of this machine, which end with the process that leads.
     """
 
     class Warm(distributed().WorkerPlugin):  # type: ignore[misc]
         name = "minusgrad"
 
         def setup(self, worker: Any) -> None:
+            if scratch:
+                worker.http_server.stop()
             from threading import Thread
 
             from minusgrad.engine import runtime
             from minusgrad.sweeps import point_run, workers
 
             assert point_run
-            if alone:
-                Thread(target=workers.end_with_leader, daemon=True).start()
+            if scratch:
+                Thread(target=workers.end_with_leader, args=(scratch,), daemon=True).start()
             with suppress(UserError):  # a point says so
                 runtime.engine(engine)
 
     return Warm()
 
 
-def end_with_leader() -> None:
+def end_with_leader(scratch: str) -> None:
     """End this process at the end of its standard input, which the leading process holds open."""
     while os.read(0, 1):
         pass
+    shutil.rmtree(scratch, ignore_errors=True)
     os._exit(1)

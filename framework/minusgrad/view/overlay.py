@@ -1,7 +1,6 @@
 """The overlay of a saved page: title, time, legend and curves, and the script that moves them.
 
-viser's saved page has a bar with a slider of seconds; the script reads it. A content security policy keeps
-the page from asking for anything outside itself.
+viser's saved page has a bar with a slider of seconds; the script reads it.
 """
 
 import json
@@ -12,16 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..plot import style
+from .html_head import with_head
 
 if TYPE_CHECKING:
     from .observables import Chart
 
-POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; "
-    "style-src 'unsafe-inline' data:; img-src data: blob:; font-src data: blob:; media-src data: blob:; "
-    "connect-src data: blob:; "
-    "worker-src blob: data:; base-uri 'none'; form-action 'none'"
-)
 WIDTH, HEIGHT, LEFT, BELOW, ABOVE = 300, 150, 54, 30, 16
 """Of a chart, in pixels, and its margins."""
 STYLE = """
@@ -73,9 +67,9 @@ def injected(
         f'<div id="minusgrad"><h1>{escape(title)}</h1><div id="when"></div>{legend}{drawn}{small}</div>'
         f"<script>{SCRIPT.replace('DATA', data)}</script>"
     )
-    head = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"><title>{escape(title)}</title>'
-    begin, end = page.index("<head>") + len("<head>"), page.rindex("</body>")
-    return page[:begin] + head + page[begin:end] + body + page[end:]
+    page = with_head(page, title, policy=True)
+    end = page.rindex("</body>")
+    return page[:end] + body + page[end:]
 
 
 def across(chart: "Chart", place: Any) -> Any:

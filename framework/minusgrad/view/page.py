@@ -14,6 +14,8 @@ from ..files.run_folder import RunDir
 from ..plot import style
 from ..plot.movies.reel import rate
 from . import server
+from .guard import Guard
+from .notebook_frame import frame
 from .observables import Chart, charts
 from .scenery import OWN, Scenery
 
@@ -23,16 +25,29 @@ LOOK = 1.0
 """Seconds from one look at the folder of the run to the next."""
 CHARTS = 12
 FONT = "10px system-ui"
+OPEN = (
+    "view: --host {host} shows the run to whoever reaches this machine and has the address with its token,"
+    " and nothing is encrypted; safer: leave --host out, and `ssh -L 8080:127.0.0.1:8080 MACHINE`"
+)
 
 
 class Page:
-    """A page in a browser, as long as it is not closed. `address`: where it is."""
+    """A page in a browser, as long as it is not closed.
 
-    def __init__(self, scenery: Scenery, host: str, port: int | None):
-        self._server, self._scenery = server.started(host, port), scenery
-        number = self._server.get_port()
-        shown = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
-        self.address = f"http://{shown}:{number}"
+    `address`: where it is, with the token without which nothing is shown. `remarks`: who else may see it.
+    """
+
+    def __init__(
+        self,
+        scenery: Scenery,
+        host: str,
+        port: int | None,
+        shown: tuple[Path, str, Sequence[str], int | None],
+    ):
+        guard, self._shown = Guard(host), shown
+        self._server, self._scenery = server.started(guard, port), scenery
+        self.address = guard.address(self._server.get_port())
+        self.remarks = [OPEN.format(host=host)] if guard.is_open else []
         self.failure: MinusgradError | None = None
         self._closed = threading.Event()
         server.prepare(self._server, scenery)
@@ -44,11 +59,11 @@ class Page:
         return f"Page({self.address}{', closed' if self._closed.is_set() else ''})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page in a frame."""
+        """For notebooks: the frames so far in a page of their own, which needs no port."""
         if self._closed.is_set():
-            return f"<p>the page at {self.address} is closed</p>"
-        style = "border:1px solid #ccc;border-radius:4px"
-        return f'<iframe src="{self.address}" width="100%" height="560" style="{style}"></iframe>'
+            return "<p>this page is closed</p>"
+        run, field, bodies, every = self._shown
+        return frame(run, field=field, bodies=bodies, every=every)._repr_html_()
 
     def __enter__(self) -> "Page":
         return self
@@ -182,10 +197,11 @@ def show(
 ) -> Page:
     """Serve an interactive page of a run, which may be going on: its new frames appear.
 
-    host: the address to listen at; others than this machine's own see the page only if it is asked for. port:
-    default the first free one from 8080 on. field: "speed", or the name of a recorded field, "none" for no
-    colours, "" for the usual one. bodies: names of those that are shown alone. every: which of the recorded
-    frames (default: at most 240). Returns the page, which is served until it is closed.
+    host: the address to listen at; others than this machine's own see the page only if it is asked for, and
+    `remarks` of the page say so. port: default the first free one from 8080 on. field: "speed", or the name
+    of a recorded field, "none" for no colours, "" for the usual one. bodies: names of those that are shown
+    alone. every: which of the recorded frames (default: at most 240). Returns the page, which is served until
+    it is closed.
 
     Raises `MissingPackageError` without viser, `UserError` if nothing can be shown or the port is in use,
     `RunFolderError` if `folder` is not a run, `CheckpointError` if a segment is damaged.
@@ -195,7 +211,7 @@ def show(
         raise UserError(f"view: every so many frames must be at least 1, got {every}; see --every")
     RunDir.open(run, read_only=True)
     server.viser()
-    return Page(Scenery(run, field, bodies, every), host, port)
+    return Page(Scenery(run, field, bodies, every), host, port, (run, field, bodies, every))
 
 
 def _curves(chart: Chart, at: float) -> tuple[np.ndarray, ...]:

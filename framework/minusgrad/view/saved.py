@@ -71,16 +71,25 @@ def save(
     RunDir.open(run, read_only=True)
     server.viser()
     scenery = Scenery(run, field, bodies, every)
-    count, most = len(scenery.frames), int(max_mb * 1e6)
-    thinned = _fitting(scenery, most)
     with durable.outside_a_run(path, "give another file with --save"):
-        while len(page := _page(scenery, thinned, progress).encode()) > most:
-            thinned = _next(thinned, count, scenery, path, max_mb)
+        text, left_out = document(scenery, max_mb, str(path), progress)
+        page = text.encode()
         durable.make_folder(path.parent)
         durable.replace(path, page)
-    left_out = thinned.remarks(count)
     size = f"{path}: {len(page) / 1e6:.1f} MB"
     return Saved(path, [f"{size}: has {' and '.join(left_out)}; --max-mb allows more"] if left_out else [])
+
+
+def document(scenery: Scenery, max_mb: float, name: str, progress: Progress = quiet) -> tuple[str, list[str]]:
+    """A page of at most so many megabytes, and what is left out of it. name: of it, for an error.
+
+    Raises `UserError` if it cannot be so small.
+    """
+    count, most = len(scenery.frames), int(max_mb * 1e6)
+    thinned = _fitting(scenery, most)
+    while len((page := _page(scenery, thinned, progress)).encode()) > most:
+        thinned = _next(thinned, count, scenery, name, max_mb)
+    return page, thinned.remarks(count)
 
 
 def _fitting(scenery: Scenery, most: int) -> _Thinned:
@@ -99,12 +108,12 @@ def _fitting(scenery: Scenery, most: int) -> _Thinned:
     return _Thinned(frames, max(1, int(np.ceil(count / frames * each / max(each, most - one)))))
 
 
-def _next(thinned: _Thinned, count: int, scenery: Scenery, path: Path, max_mb: float) -> _Thinned:
+def _next(thinned: _Thinned, count: int, scenery: Scenery, name: str, max_mb: float) -> _Thinned:
     frames, points = thinned
     if scenery.has_points and count / frames <= FEWEST:
         return _Thinned(frames, points + max(1, points // 4))
     if count / frames <= 2:
-        raise UserError(f"{path}: two frames are larger than --max-mb, got {max_mb:g}; allow more megabytes")
+        raise UserError(f"{name}: two frames are larger than --max-mb, got {max_mb:g}; allow more megabytes")
     return _Thinned(frames + max(1, frames // 4), points)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import MissingPackageError, UserError, pip_line
 from ..plot import mesh_artists, picture_files
+from .guard import Guard, NoPort, serving
 from .scenery import Scenery
 from .space import SIDE
 
@@ -33,14 +34,18 @@ def viser() -> Any:
     return viser
 
 
-def started(host: str = HOST, port: int | None = None) -> "ViserServer":
-    """A server on a port, by default the first free one from `PORT` on.
+def started(guard: Guard, port: int | None = None) -> "ViserServer":
+    """A server behind a guard on a port, by default the first free one from `PORT` on.
 
     Raises `MissingPackageError` without viser, `UserError` if the port is in use.
     """
+    return _made(guard, guard.host, _free(guard.host, port))
+
+
+def _made(by: Guard | NoPort, host: str, port: int) -> "ViserServer":
     package = viser()
-    with redirect_stdout(io.StringIO()):  # a table of addresses; ours is one line
-        return package.ViserServer(host=host, port=_free(host, port), verbose=False)
+    with redirect_stdout(io.StringIO()), serving(by):  # a table of addresses; ours is one line
+        return package.ViserServer(host=host, port=port, verbose=False)
 
 
 def stop(server: "ViserServer") -> None:
@@ -51,8 +56,8 @@ def stop(server: "ViserServer") -> None:
 
 @contextmanager
 def running() -> "Iterator[ViserServer]":
-    """A server without visitors, whose messages are recorded."""
-    server = started()
+    """A server without a port, whose messages are recorded."""
+    server = _made(NoPort(), HOST, PORT)
     try:
         yield server
     finally:

@@ -6,6 +6,8 @@ S stands in the middle of what gives a level; in moves of M4 that are short or n
 dithered. The last words always switch the laser off.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterator
 from math import ceil, floor, inf, log10
 
@@ -25,6 +27,8 @@ from .toolpath import Toolpath
 
 HALF = 0.5
 """GRBL takes the next level above S / S_max (L - 1), so half a level less is asked for."""
+LONGEST = 80
+"""Characters of a name in a comment: GRBL takes lines of 80, Marlin of 96, and comments may be cut."""
 CRUISE = 0.98
 """A move whose peak speed is above this part of the programmed one has that speed."""
 
@@ -74,7 +78,7 @@ def _refuse(problems: list[str]) -> None:
 
 def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
     moves, lit = len(toolpath) - 1, int(toolpath.lit[1:].sum())
-    yield f"; Toolpath of minusgrad for {' '.join(profile.name.split())}: {moves} moves, {lit} lit"
+    yield f"; Toolpath of minusgrad for {comment(profile.name)}: {moves} moves, {lit} lit"
     speed, rate = ([f"{1e3 * value:g}" for value in axes] for axes in (profile.speed, profile.acceleration))
     full = profile.power[1]
     yield f"; Machine: {speed[0]} x {speed[1]} mm/s, {rate[0]} x {rate[1]} mm/s2, full power {full:g} W"
@@ -91,6 +95,12 @@ def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
         trap = "on" if profile.dynamic_power else "off"
         scale = f"S0 to S{full_scale(profile):g}"
         yield f"; Settings: LASER_FEATURE, inline power, {scale}, LASER_POWER_TRAP {trap}"
+
+
+def comment(text: str) -> str:
+    """The text as controllers may read it: GRBL obeys !, ?, ~ and bytes beyond ASCII in comments, too."""
+    plain = unicodedata.normalize("NFKD", " ".join(text.split()))
+    return re.sub(r"[^ -~]|[!?~%;()$]", "", plain)[:LONGEST]
 
 
 def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:

@@ -9,7 +9,7 @@ from minusgrad.plugin import StateContext, UserError, images, quantities
 
 from ..canvas import CanvasTable, Length
 from .placement import averaged, placed
-from .target import Margin, Target
+from .target import FEWEST_DPI, MOST_DPI, Margin, Target
 
 
 class FromImage(Target):
@@ -31,7 +31,7 @@ class FromImage(Target):
     """Side of a pixel of the picture (default: as `scale` says)."""
     width: Length | None = None
     """Width of the picture (default: as `scale` says)."""
-    dpi: Annotated[float, Field(gt=0.0)] | None = None
+    dpi: Annotated[float, Field(ge=FEWEST_DPI, le=MOST_DPI)] | None = None
     """Pixels of the picture to an inch (default: as `scale` says)."""
     margin: Margin = 0.0
     """Empty margin of the canvas around a picture with a scale."""
@@ -79,6 +79,11 @@ class FromImage(Target):
             raise UserError(
                 f"{self.source} has no resolution in its file, so its size is unknown;"
                 " give pixel, width or dpi"
+            )
+        if not all(FEWEST_DPI <= 0.0254 * one <= MOST_DPI for one in found):
+            raise UserError(
+                f"{self.source}: a resolution is {FEWEST_DPI:g} to {MOST_DPI:g} pixels an inch, got"
+                f" {0.0254 * found[0]:g} x {0.0254 * found[1]:g} in its file; give pixel, width or dpi"
             )
         metre = metres(context, self.source)
         return metre / found[0], metre / found[1]

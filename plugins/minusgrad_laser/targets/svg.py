@@ -13,7 +13,7 @@ from .image import metres
 from .placement import placed
 from .svg_document import examined
 from .svg_shapes import drawing, polygons
-from .target import Margin, Target
+from .target import FEWEST_DPI, MOST_DPI, Margin, Target
 
 
 class FromSvg(Target):
@@ -26,7 +26,7 @@ class FromSvg(Target):
     kind: Literal["svg"] = "svg"
     file: str
     """Drawing: SVG, text converted to paths, nothing external."""
-    dpi: Annotated[float, Field(gt=0.0)] = 96.0
+    dpi: Annotated[float, Field(ge=FEWEST_DPI, le=MOST_DPI)] = 96.0
     """Units "px" of the drawing to an inch."""
     width: Length | None = None
     """Width of the page (default: as the file says)."""

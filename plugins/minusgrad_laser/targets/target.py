@@ -10,6 +10,9 @@ from ..canvas import CanvasTable
 
 Margin = Annotated[float | str, Quantity("m", "nonnegative")]
 
+FEWEST_DPI, MOST_DPI = 0.01, 1e7
+"""Pixels an inch of a picture that can be meant: from metres to nanometres."""
+
 
 class Target(Record):
     """A target that takes any size of canvas."""

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from typing import Any
 
-from minusgrad.plugin import UserError, pip_line
+from minusgrad.plugin import UserError, figure_bytes, pip_line
 
 from .evidence import Evidence
 from .panels import Panel, of
@@ -91,9 +90,7 @@ def svg(panel: Panel, evidence: Evidence) -> str:
     with _style(INK, panel.name):
         figure = Figure(figsize=size(panel, evidence))
         place(figure, panel, evidence, 0.0, 0.0).patch.set_alpha(0.0)
-        data = BytesIO()
-        figure.savefig(data, format="svg", transparent=True, metadata={"Date": None})
-    text = data.getvalue().decode()
+        text = figure_bytes(figure, "svg", transparent=True, metadata={"Date": None}).decode()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
     return text.replace(INK, "currentColor")
 
@@ -117,9 +114,7 @@ def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
             top -= height
         axes = figure.add_axes((LEFT / whole[0], 0.0, 0.62, table / whole[1]))
         _table(axes, evidence, baseline)
-        data = BytesIO()
-        figure.savefig(data, format="png", dpi=DPI, metadata={"Software": None})
-    return data.getvalue()
+        return figure_bytes(figure, "png", dpi=DPI, metadata={"Software": None})
 
 
 def _rows(evidence: Evidence) -> list[list[Panel]]:

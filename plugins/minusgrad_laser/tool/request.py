@@ -11,6 +11,7 @@ from minusgrad.plugin import UnitError, UnitSystem, UserError
 from ..machine.profile import Profile
 from ..search import recipe
 from ..search.recipe import USUAL, Exposure
+from ..targets.target import FEWEST_DPI, MOST_DPI
 
 DEFAULTS = {"threshold": 0.5, "steepness": 5.0, "seed": 0}
 """Of options that have one."""
@@ -64,7 +65,7 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         power=_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
-        dpi=None if a.dpi is None else positive("--dpi", a.dpi),
+        dpi=None if a.dpi is None else _dpi(a.dpi),
         invert=a.invert,
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
@@ -109,6 +110,12 @@ def quantity(option: str, text: str, unit: str) -> float:
     except UnitError as error:
         raise UserError(f"{option}: {error}") from None
     return positive(option, value)
+
+
+def _dpi(value: float) -> float:
+    if not FEWEST_DPI <= value <= MOST_DPI:
+        raise UserError(f"--dpi: needs {FEWEST_DPI:g} to {MOST_DPI:g} pixels an inch, got {value:g}")
+    return value
 
 
 def positive(option: str, value: float) -> float:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ...assembly.built_scene import BuiltScene
     from ...steppers.stability.step_size import StepSize
+    from ...view.notebook_frame import Frame
     from ...view.page import Page
     from ...view.saved import Saved
     from .film import Film
@@ -214,13 +215,19 @@ class Run:
         options["progress"] = chosen(options.get("progress"), "frame")
         return Film(movie(self.folder, None if to is None else Path(to), **options))
 
-    def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved":
+    def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved | Frame":
         """An interactive page of the recorded frames, in a browser or in the cell of a notebook.
 
-        save: an HTML file that needs no network, in place of a page that follows the run until it is closed.
-        options: those of `view.show`, such as field, bodies, every, port, or of `view.save`. Raises
+        In a notebook it is a frame of the cell, which needs no port, unless host or port is given. save: an
+        HTML file that needs no network, in place of a page that follows the run until it is closed. options:
+        those of `view.show`, such as field, bodies, every, port, or of `view.save`. Raises
         `MissingPackageError` without the extra `view`, `UserError` if nothing can be shown.
         """
         from ... import view
+        from .notebook_progress import in_notebook
 
-        return view.show(self.folder, **options) if save is None else view.save(self.folder, save, **options)
+        if save is not None:
+            return view.save(self.folder, save, **options)
+        if in_notebook() and not {"host", "port"} & options.keys():
+            return view.frame(self.folder, **options)
+        return view.show(self.folder, **options)

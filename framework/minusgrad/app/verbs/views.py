@@ -41,6 +41,7 @@ def view(a: argparse.Namespace) -> int:
     from ...view.server import HOST
 
     with show(a.folder, host=a.host or HOST, port=a.port, **shown) as page:
+        complain(*page.remarks)
         try:
             print(f"{page.address} shows {a.folder}; Ctrl-C ends it", flush=True)
             page.wait()

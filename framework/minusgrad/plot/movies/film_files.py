@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import UserError, pip_line
 from ...files import durable
+from .. import picture_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +49,7 @@ def written(path: Path, frames: Iterable[np.ndarray], fps: float) -> Path:
 
 def pixels(figure: "Figure") -> np.ndarray:
     """The figure as it is now, (H, W, 3) bytes."""
-    figure.canvas.draw()
+    picture_files.draw(figure)
     return np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()  # type: ignore[attr-defined]
 
 

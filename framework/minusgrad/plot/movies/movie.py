@@ -86,7 +86,7 @@ def _pictures(subject: Subject, reel: Reel, title: str, progress: Progress) -> I
             when = style.rounded_moment(frame.step, frame.time, longest, clock, passes)
             subject.show(frame, when)
             if framed and number == 1:
-                figure.canvas.draw()  # the layout of the first frame is that of all
+                picture_files.draw(figure)  # the layout of the first frame is that of all
                 figure.set_layout_engine("none")
             yield film_files.pixels(figure)
             tell(number)
