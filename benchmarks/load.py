@@ -125,6 +125,7 @@ def many_members(folder: Path, members: int) -> None:
 
 LARGE = """
 import sys
+from pathlib import Path
 import numpy as np
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
@@ -133,7 +134,7 @@ from minusgrad.files.trajectory import Recorder
 n = int(float(sys.argv[2]) * 1e9 / 48)
 x = np.random.default_rng(0).normal(size=(n, 3))
 recorder = Recorder({"position": ("m", 1.0)}, ("s", 1.0))
-with RunDir.create(sys.argv[1], b"", []) as run:
+with RunDir.create(Path(sys.argv[1]), b"", []) as run:
     for step in range(2):
         recorder.record_frame(step, float(step), {"position": x})
     run.save(Snapshot(1, 1.0, 1.0, {"fields/x": x, "fields/v": x}), recorder, keep=1)
