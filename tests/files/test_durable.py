@@ -1,6 +1,7 @@
 """Files: same content, same bytes; a name vouches for its bytes; a failure leaves the old file."""
 
 import errno
+import fcntl
 import hashlib
 import os
 import subprocess
@@ -12,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from minusgrad.errors import CheckpointError, RunFailedError
+from minusgrad.errors import CheckpointError, RunFailedError, RunFolderError
 from minusgrad.files import durable, hdf5_trust
 from minusgrad.files.hashes import vouched_files
 from minusgrad.files.run_folder import RunDir
@@ -152,12 +153,31 @@ def test_a_fifo_in_a_run_folder_is_not_waited_for(tmp_path):
     os.mkfifo(name)
     in_context = [lambda p, of=of: of(p).__enter__() for of in (hdf5_trust.opened_file, vouched_files.opened)]
     for reader in (durable.check, durable.verified, *in_context):
-        with pytest.raises(CheckpointError, match=r"h5: must be a regular file; copy the run folder again$"):
+        with pytest.raises(
+            RunFolderError, match=r"'0+600\.\w+\.h5' must be a regular file .* got a FIFO; move it"
+        ):
             reader(name)
     run = RunDir.create(tmp_path / "run", b"", [])
     for file in ("scene.toml", "overrides.json"):
         (run.path / file).unlink()
         os.mkfifo(run.path / file)
     for read in ("scene", "overrides"):
-        with pytest.raises(CheckpointError, match=r"must be a regular file"):
+        with pytest.raises(RunFolderError, match=r"must be a regular file"):
             getattr(run, read)
+
+
+@pytest.mark.parametrize("write", ["replace", "rewritten"])
+def test_what_a_killed_writer_left_of_a_file_is_deleted_when_it_is_written_again(tmp_path, write):
+    for name in (".tmp-0123abcd-a.csv", ".tmp-0123abcd-b.csv", ".tmp-mine-a.csv"):
+        (tmp_path / name).write_bytes(b"half")
+    with (tmp_path / ".tmp-aaaaaaaa-a.csv").open("wb") as living:
+        fcntl.flock(living, fcntl.LOCK_EX)
+        if write == "replace":
+            durable.replace(tmp_path / "a.csv", b"new")
+        else:
+            with durable.rewritten(tmp_path / "a.csv") as file:
+                file.write("new")
+    assert (tmp_path / "a.csv").read_bytes() == b"new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        *(".tmp-0123abcd-b.csv", ".tmp-aaaaaaaa-a.csv", ".tmp-mine-a.csv", "a.csv")
+    ]

@@ -8,6 +8,7 @@ blocks: `block_hashes`) in their name, so that a flipped bit is detected before 
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 import re
@@ -66,6 +67,7 @@ def replace(path: Path, data: bytes) -> None:
     Raises RunFailedError.
     """
     with named_failure(path):
+        _sweep_killed(path)
         with _written(path, data) as temporary:
             held_folders.replace(temporary, path)
         _sync_folder(path.parent)
@@ -78,8 +80,9 @@ def rewritten(path: Path) -> Iterator[TextIO]:
     Raises RunFailedError.
     """
     with named_failure(path):
+        _sweep_killed(path)
         with _written(path, b"") as temporary:
-            with temporary.open("w") as file:
+            with os.fdopen(held_folders.opened(temporary, os.O_WRONLY), "w") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -208,6 +211,19 @@ def sweep(folder: Path) -> list[str]:
     return strays
 
 
+def _sweep_killed(path: Path) -> None:
+    """Delete temporary files of this one that killed processes left: nobody holds their locks."""
+    own = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{8}-" + re.escape(path.name))
+    for name in filter(own.fullmatch, held_folders.names(path.parent)):
+        with suppress(OSError, RunFolderError):
+            descriptor = held_folders.opened(stray := path.with_name(name))
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held_folders.unlink(stray)
+            finally:
+                os.close(descriptor)
+
+
 def _size(data: bytes | Image) -> int:
     return data.size if isinstance(data, Image) else len(data)
 
@@ -229,21 +245,24 @@ def _sha(data: bytes | Image) -> str:
 def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
     """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
     temporary = path.with_name(f"{TEMPORARY}{token_hex(4)}-{path.name}")
+    descriptor = None
     try:
         descriptor = held_folders.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            _allocate(descriptor, _size(data))
-            for chunk in _chunks(data):
-                _put(descriptor, chunk)
-                _send(descriptor, len(chunk))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _allocate(descriptor, _size(data))
+        for chunk in _chunks(data):
+            _put(descriptor, chunk)
+            _send(descriptor, len(chunk))
+        os.fsync(descriptor)
         yield temporary
     except BaseException:
         with suppress(OSError, RunFolderError):
             held_folders.unlink(temporary)
         raise
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _put(descriptor: int, data: Bytes) -> None:
