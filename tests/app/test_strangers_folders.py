@@ -148,11 +148,23 @@ def test_deep_json_of_a_stranger_is_one_message(made, invoke, verb, where):
         assert f"nested deeper than {DEEPEST}" in err
 
 
-def test_an_export_of_a_strangers_texts_shows_no_control_characters(made, invoke):
+def test_a_failure_of_a_stranger_shows_no_control_characters(made, invoke):
     shutil.copytree(made, "run")
-    journals.append(Path("run/journal.jsonl"), "failed", error="\x1b[31mred\nline", cure=None)
+    journals.append(Path("run/journal.jsonl"), "failed", error="\x1b[31mred\u202e\nline")
     _, out, _ = invoke("info", "run")
+    assert "\\x1b[31mred\\u202e" in out
     assert "\x1b" not in out
+
+
+def test_a_title_is_one_line_of_two_hundred_characters(made, invoke):
+    shutil.copytree(made, "run")
+    found = checkpoint.load(checkpoint.listed(Path("run/ckpt"))[-1])
+    meta = found.meta | {"title": "a\n8 files verified, 0 wrong " + "x" * 10_000}
+    moment = Snapshot(50, 0.5, found.dt, found.arrays, found.units, meta, found.scene)
+    checkpoint.save(Path("run/ckpt"), moment)
+    _, out, _ = invoke("info", "run")
+    assert "a\\n8 files verified" in out
+    assert max(map(len, out.split("\n"))) < 300
 
 
 @pytest.mark.parametrize("below", ["", "traj"])

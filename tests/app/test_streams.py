@@ -218,3 +218,13 @@ def test_the_engines_print_nothing_of_their_own(engine: str, tmp_path: Path) -> 
         pytest.skip("this machine has cuda")
     text = "arch 'cuda' is not available on this machine; use arch = \"cpu\""
     assert done.stderr == f"override 'runtime.arch=cuda': runtime.arch: {text}\n"
+
+
+def test_control_characters_are_escaped_but_for_our_own() -> None:
+    out = io.StringIO()
+    stream = SafeStream(out)
+    assert stream.write("a\tb\x1b[31m\x9b\u202e\x07é\n") == len("a\tb\x1b[31m\x9b\u202e\x07é\n")
+    with stream.drawing():
+        stream.write("\x1b[1mours\x1b[0m")
+    stream.write("\r")
+    assert out.getvalue() == "a\tb\\x1b[31m\\x9b\\u202e\\x07é\n\x1b[1mours\x1b[0m\\r"

@@ -50,7 +50,8 @@ def info(path: Path) -> dict[str, Any]:
 def _shown(value: Any, most: int) -> Any:
     """Facts from files, whose texts a terminal can show: without control characters, and no longer."""
     if isinstance(value, str):
-        return "\n".join(printable(line, most) for line in value.split("\n", 10))
+        lines = value.split("\n", 10) if most > 200 else [value]
+        return "\n".join(printable(line, most) for line in lines)
     if isinstance(value, Mapping):
         return {printable(str(name)): _shown(one, most) for name, one in value.items()}
     return [_shown(one, most) for one in value] if isinstance(value, list | tuple) else value
