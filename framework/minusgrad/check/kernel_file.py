@@ -155,6 +155,10 @@ def ask(subject: Subject, module: ModuleType, progress: Progress) -> Iterator[Fi
         yield from of_case(Recording(module, subject, np.random.default_rng(0)), now)
     except TraceError as error:
         yield not_asked(subject.name, "", "value", str(error))
+    except UserError as error:
+        if not subject.guessed:
+            raise
+        yield not_asked(subject.name, "", "value", str(error))
     except MinusgradError:
         raise
     except Exception as error:
