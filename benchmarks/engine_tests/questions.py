@@ -76,9 +76,8 @@ def _loss(engine: Any, module: ModuleType, reverse: Reverse) -> tuple[str, Calla
 
     Several outputs, or one of several numbers, are summed, weighted with their adjoints.
     """
-    for array in reverse.arrays:
-        named = reverse.names.get(id(array)) or f"array_{reverse.arrays.index(array)}"
-        setattr(module, named, array)
+    for k, array in enumerate(reverse.arrays):
+        setattr(module, reverse.names.get(id(array)) or f"array_{k}", array)
     array, seed = reverse.outputs[0]
     if len(reverse.outputs) == 1 and seed.size == 1 and float(seed.ravel()[0]) == 1.0:
         return _name(module, array), lambda: _run(reverse)
