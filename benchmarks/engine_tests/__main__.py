@@ -59,7 +59,7 @@ def _ask(checkout: Path, file: Path, engine: str, to: Path, seconds: float, keyw
             "-p",
             f"{__package__}.plugin",
         ]
-        command += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", str(file)]
+        command += ["-p", "no:cacheprovider", str(file)]
         command += [word for one in done for word in ("--deselect", one)]
         command += ["-k", keyword] if keyword else []
         child = subprocess.Popen(
