@@ -47,16 +47,17 @@ def _callback() -> Job:
     def run(again: bool) -> int:
         import minusgrad
 
-        @minusgrad.every(5)
         def push(simulation: Any) -> None:
-            simulation["v"] *= 0.999
+            velocity = simulation.fields["v"]
+            velocity.set(0.999 * velocity.values)
 
         if again and _has_saves():
-            minusgrad.resume(OUT, callbacks=[push])
+            minusgrad.resume(OUT, callbacks=[minusgrad.every(5)(push)])
             return 0
         given = {"run.steps": 60, "checkpoint.every": 10}
         simulation = minusgrad.load(SCENES / "two_body.toml", given)
-        simulation.run(out=OUT, force=True, callbacks=[push])
+        simulation.every(5)(push)
+        simulation.run(out=OUT, force=True)
         return 0
 
     return Job(run)
