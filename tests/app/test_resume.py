@@ -80,7 +80,9 @@ def as_overrides(overrides: dict) -> list[str]:
     "number", sampled([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGTERM, signal.SIGHUP])
 )
 def test_a_signal_saves_and_says_the_line_to_type(number: signal.Signals, tmp_path: Path, whole) -> None:
+    before = signal.signal(number, signal.SIG_DFL)  # one that is ignored, as below `nohup`, is inherited so
     child = start("run", SCENES / "plummer.toml", *as_overrides(LONG), "--out", "my runs/one", cwd=tmp_path)
+    signal.signal(number, before)
     half = tmp_path / "my runs/one"
     wait_until_saved(half, 100, child)
     child.send_signal(number)
