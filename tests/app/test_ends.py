@@ -3,6 +3,7 @@
 import os
 import pty
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,7 @@ def _take_terminal(descriptor: int) -> None:
     import fcntl
     import termios
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # one that is ignored, as below `nohup`, is inherited so
     os.setsid()
     fcntl.ioctl(descriptor, termios.TIOCSCTTY, 0)
 
