@@ -91,6 +91,37 @@ def test_a_program_that_never_reaches_its_tape_is_not_asked(asked: Asked, tmp_pa
     assert "'scale' has no value" in found[0].text
 
 
+NOTHING = """
+import taichi as ti
+ti.init(arch=ti.gpu)
+x = ti.field(ti.f32, 4, needs_grad=True)
+loss = ti.field(ti.f32, (), needs_grad=True)
+
+@ti.kernel
+def constant():
+    loss[None] = 3.0
+
+@ti.kernel
+def moved(a: ti.template()):
+    for i in a:
+        a[i] += 1.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("with ti.ad.Tape(loss):\n    constant()\n", "no array with a gradient reaches the loss 'loss'"),
+        ("constant()\n", "no array with a gradient reaches the loss 'loss'"),
+        ("del loss\nmoved(x)\n", "no kernels without arguments that reach a loss"),
+    ],
+)
+def test_a_program_without_inputs_is_not_asked(call: str, reason: str, asked: Asked) -> None:
+    found = asked(NOTHING + call)
+    assert outcome(found) == NOT_ASKED
+    assert reason in found[0].text
+
+
 @pytest.mark.parametrize(
     ("line", "ends"),
     [

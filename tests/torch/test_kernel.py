@@ -164,9 +164,18 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     ),
     "'factor': needs a plain number, got a tensor; use .item()": lambda: scaled(X, X.int(), X[0]),
     "'x': needs f64, got torch.float32; use .double()": lambda: exact(X.float()),
+    "'x': must be a ti.types.ndarray to take a tensor, got a ti.template(), which takes fields; write x:"
+    " ti.types.ndarray(dtype=ti.f32, ndim=1)": lambda: of_fields(X),
     "clumping: 'w' is missing (it takes x, k, w, t)": lambda: staged(CLUMPING)(x=X, k=X[0]),
     "no input named 'q' (there are: x, k, w, t)": lambda: staged(CLUMPING)(q=X),
 }
+
+
+@kernel(y="x")
+@ti.kernel
+def of_fields(x: ti.template(), y: A(ndim=1)):
+    for i in x:
+        y[i] = x[i]
 
 
 @kernel(y="x")

@@ -114,7 +114,10 @@ def _imported_by(path: Path) -> str | None:
 
 
 def subjects(file: CheckedFile) -> list[Subject]:
-    """The cases and energies of a loaded file. Raises `UserError` if there are none."""
+    """The cases and energies of a loaded file; one that is not asked if it has kernels and no case.
+
+    Raises `UserError` if there is nothing to check.
+    """
     path, module = file.run.path, file.module
     cases = [*take_declared(), *beside(path)]
     energies = [
@@ -124,10 +127,13 @@ def subjects(file: CheckedFile) -> list[Subject]:
     if not found:
         found = list(_inferred(file))
     if not found:
-        raise UserError(
+        nothing = (
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
             f" reach a loss; declare a case with @checked(...), or in {path.with_suffix('.check.toml').name}"
         )
+        if not any(_is_kernel(node) for node in ast.walk(file.run.tree)):
+            raise UserError(nothing)
+        found.append(Case("its kernels", CaseTable(), unasked=nothing))
     return found
 
 
@@ -222,13 +228,7 @@ def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:
 
 def _by_loss(tree: ast.Module, module: ModuleType) -> Iterator[Case]:
     """Kernels without arguments that reach one loss."""
-    kernels = [
-        n
-        for n in tree.body
-        if isinstance(n, ast.FunctionDef)
-        and not n.args.args
-        and any("kernel" in ast.unparse(d) for d in n.decorator_list)
-    ]
+    kernels = [n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.args.args and _is_kernel(n)]
     writes = {k.name: _accessed(k, ast.Store) for k in kernels}
     reads = {k.name: _accessed(k, ast.Load) for k in kernels}
     single = {n for n, v in vars(module).items() if _is_loss(v)}
@@ -242,6 +242,10 @@ def _by_loss(tree: ast.Module, module: ModuleType) -> Iterator[Case]:
                     chain.insert(0, kernel.name)
                     needed |= reads[kernel.name]
             yield Case(last.name, CaseTable(loss=loss, forward=tuple(chain)))
+
+
+def _is_kernel(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and any("kernel" in ast.unparse(d) for d in node.decorator_list)
 
 
 def _is_loss(value: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...errors import UserError
+from ...errors import TraceError
 from ...interpreter.array_memory import OutsideError
 from ...interpreter.program_arrays import ProgramArray
 from ...interpreter.recorded_launches import RecordedLaunch, Recording
@@ -27,7 +27,7 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
 
     Returns the replayed run, None where there is none.
 
-    Raises `UserError` if an inferred case has none.
+    Raises `TraceError`, so that the case is not asked, if none reaches the loss.
     """
     candidates = [h for h in launches.inputs if h.real]
     try:
@@ -47,7 +47,10 @@ def _keep(launches: Recording, reach: Sequence[ProgramArray]) -> None:
         return
     launches.inputs = [h for h in launches.inputs if any(h is one for one in reach)]
     if not launches.inputs:
-        raise UserError(f"{launches.case.name}: has no inputs to differentiate; name them in `inputs`")
+        raise TraceError(
+            f"{launches.case.name}: has no inputs to differentiate: no array with a gradient reaches the loss"
+            f" '{launches.loss.name}'; make them with needs_grad=True, or name them in `inputs`"
+        )
 
 
 def _by_replay(
