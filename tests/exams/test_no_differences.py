@@ -48,6 +48,8 @@ STAGED = (
 OWNERS = {
     "potential/staged/staged_term.py": "drives Taichi's reverse mode",
     "interpreter/recorded_launches.py": "drives it for other people's kernels, to judge it",
+    "interpreter/program_arrays.py": "finds the adjoints of other people's arrays",
+    "check/programs/program_run.py": "notes where other people's programs enter their tapes",
     "engine/runtime.py": "forgets arrays of an engine that ends",
 }
 """Who may name Taichi's own derivative."""
