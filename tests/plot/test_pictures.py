@@ -1,11 +1,11 @@
 """Pictures: the right files with the right things on them; nothing global of Matplotlib changes."""
 
+import os
 import re
 import subprocess
 import sys
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 import matplotlib
 import matplotlib.image
@@ -164,7 +164,7 @@ def test_a_folder_that_cannot_be_written_names_out_as_the_cure(tmp_path, monkeyp
     def refused(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(Path, "mkdir", refused)
+    monkeypatch.setattr(os, "mkdir", refused)
     cure = "cannot be written: Read-only file system; give another folder with --out"
     with pytest.raises(RunFailedError) as error:
         pictures.plot(run, out)
