@@ -1,17 +1,20 @@
 """Bounded reading: whatever a library does with a file ends in time, in bounds, and in one message."""
 
+import importlib
 import os
 import resource
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minusgrad.errors import UserError
+from minusgrad.assembly.registry import _imported
+from minusgrad.errors import PluginError, UserError
 from minusgrad.files.bounded import door, limits, plain_data
 from minusgrad.plugin import bounded_read
 from tests.support import greedy_readers as readers
@@ -153,6 +156,102 @@ def _runs(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Without a server that was started before, or is left to other tests."""
+    monkeypatch.setattr(door, "_server", None)
+    yield
+    if door._server is not None:
+        door._server.end()
+
+
+def test_the_reader_of_a_plugin_file_is_found_and_read_again(tmp_path: Path) -> None:
+    """`--plugin FILE` gives a module that Python finds by no name; one that was edited is read as it is."""
+    for number in (1, 2):
+        file = tmp_path / "own_reader.py"
+        file.write_text(f"def reads(file, data):\n    return [len(data), {number}]\n")
+        assert bounded_read(_imported(file).reads, "a.x", b"123") == [3, number]
+
+
+def _here(file: str, data: bytes) -> None: ...
+
+
+def test_a_reader_that_no_other_process_imports_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is not to blame."""
+    for reader in (lambda file, data: None, _here):
+        monkeypatch.setattr(_here, "__module__", "__main__")
+        with pytest.raises(
+            PluginError, match=r"^bounded_read: a reader is a function at the top of a module, got"
+        ):
+            bounded_read(reader, "a.x", b"")
+
+
+def test_a_relative_path_of_modules_and_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "read_beside.py").write_text("def reads(file, data):\n    return 7\n")
+    (tmp_path / "lib" / "needs_beside.py").write_text("import read_beside\nreads = read_beside.reads\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["lib", *sys.path])
+    reads = importlib.import_module("needs_beside").reads
+    bounded_read(readers.gives, "a.x", b"")
+    assert bounded_read(reads, "a.x", b"") == 7
+
+
+@pytest.mark.parametrize("program", ["", "/bin/true", "/bin/cat", "/nowhere/python"])
+def test_a_program_without_python_is_said(program: str, monkeypatch: pytest.MonkeyPatch, fresh: None) -> None:
+    """An embedded or a frozen Python, whose `sys.executable` is another program. The file is not to blame."""
+    monkeypatch.setattr(sys, "executable", program)
+    with pytest.raises(
+        PluginError, match=rf"^'a\.x': is read in a process of Python.*got .*'{program}'; set"
+    ):
+        bounded_read(readers.gives, "a.x", b"")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(door.subprocess, "Popen", None)  # a frozen program would start itself
+    with pytest.raises(PluginError, match="does not start"):
+        bounded_read(readers.gives, "a.x", b"")
+
+
+def test_libraries_that_start_slowly_take_nothing_of_a_files_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
+) -> None:
+    """A cold network drive: the file is not to blame."""
+    (tmp_path / "slow_library.py").write_text("import time\ntime.sleep(1.5)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(limits, "PATIENCE", -3.5)  # half a second on the clock
+    assert bounded_read(readers.gives, "a.x", b"", loads=("slow_library",))["file"] == "a.x"
+    monkeypatch.setattr(door, "START", 0.5)
+    (tmp_path / "slower_library.py").write_text("import time\ntime.sleep(60)\n")
+    with pytest.raises(PluginError, match="does not start"):
+        bounded_read(readers.gives, "a.x", b"", loads=("slower_library",))
+
+
+def test_a_fork_and_signals_that_are_ignored() -> None:
+    """A fork while another thread reads; a batch system that ignores the end of children."""
+    script = """
+import os, signal
+from minusgrad.files.bounded import door
+from tests.support import greedy_readers as readers
+for name in ("SIGCHLD", "SIGXCPU"):
+    signal.signal(getattr(signal, name), signal.SIG_IGN)
+assert door.bounded_read(readers.gives, "a.x", b"")["file"] == "a.x"
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+with door._lock:
+    if not (pid := os.fork()):
+        signal.alarm(20)
+        os._exit(door.bounded_read(readers.gives, "b.x", b"")["file"] != "b.x")
+assert os.waitpid(pid, 0)[1] == 0
+assert door.bounded_read(readers.gives, "c.x", b"")["file"] == "c.x"
+"""
+    root = Path(__file__).parents[2]
+    env = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_file_costs_less_than_three_tenths_of_a_second(record_property) -> None:

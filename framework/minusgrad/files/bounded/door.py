@@ -12,13 +12,25 @@ from threading import Lock, Timer
 from typing import Any
 
 from ...engine import memory
-from ...errors import UserError, printable
+from ...errors import PluginError, UserError, printable
 from . import limits, plain_data
-from .process import FORKS, received, send
+from .process import FORKS, READY, received, send
 
 CURE = "the file is damaged, or of another kind than its name says; save it again"
-_LOCK = Lock()
+START = 300.0
+"""Seconds on the clock for Python and the libraries to start: from a cold network drive it takes minutes."""
+_lock = Lock()
 _server: "_Child | None" = None
+
+
+def _renew_lock() -> None:
+    """In a fork of this process: a thread that held the lock is not there to release it."""
+    global _lock
+    _lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 def bounded_read(
@@ -32,34 +44,59 @@ def bounded_read(
 ) -> Any:
     """`reader(file, data, **options)`, called in a child process within limits of time and memory.
 
-    reader: a function at the top of a module, that starts no engine. It returns arrays, numbers, texts,
-    bytes, lists and dictionaries of these; tuples arrive as lists. loads: modules of libraries that it
-    imports: the child imports them once. seconds of computing and space, bytes of address space, are added
-    to the limits for a file of this size (`limits.of`).
+    reader: a function at the top of a module, or of a plugin file, that starts no engine. It returns arrays,
+    numbers, texts, bytes, lists and dictionaries of these; tuples arrive as lists. loads: modules of
+    libraries that it imports: the child imports them once. seconds of computing and space, bytes of address
+    space, are added to the limits for a file of this size (`limits.of`).
     The first file takes about as long as Python and the libraries take to start, another one 10 ms.
 
     Raises `UserError` that begins with the file: with the text of the reader's own one, for any other
-    exception of the reader, and where it is too slow, needs too much memory, or ends its process.
+    exception of the reader, and where it is too slow, needs too much memory, or ends its process. Raises
+    `PluginError` for a reader that no other process can import, and where no process can be started.
     """
     usual = limits.of(len(data))
     kept = limits.Limits(usual.seconds + seconds, usual.space + space)
     asked = {
         "module": reader.__module__,
         "name": reader.__name__,
+        "source": _source(reader),
         "loads": list(loads),
         "file": file,
         "data": data,
         "options": options,
         "seconds": kept.seconds,
         "space": kept.space,
-        "path": [one for one in sys.path if isinstance(one, str)],
+        "path": _search_path(),
     }
     answer = _asked(plain_data.encode(asked), kept.wall)
+    if "unstarted" in answer:
+        raise PluginError(
+            f"'{printable(file)}': is read in a process of Python, which does not start, got sys.executable"
+            f" {sys.executable!r}; set sys.executable to a Python that imports minusgrad"
+        )
     if "result" in answer:
         return answer["result"]
     if "refused" in answer:
         raise UserError(answer["refused"])
     raise UserError(f"'{printable(file)}': {_reason(answer, kept)}; {CURE}")
+
+
+def _source(reader: Callable[..., Any]) -> str:
+    """The file of the reader's module. Raises `PluginError` where another process cannot import it."""
+    module = sys.modules.get(reader.__module__)
+    source = getattr(module, "__file__", None)
+    is_found = getattr(module, reader.__name__, None) is reader
+    if reader.__module__ == "__main__" or not is_found or source is None:
+        raise PluginError(
+            f"bounded_read: a reader is a function at the top of a module, got {reader.__module__}."
+            f"{reader.__qualname__}; put it into a file of its own, and import it"
+        )
+    return os.path.abspath(source)
+
+
+def _search_path() -> list[str]:
+    """Where this process finds modules, wherever the child is."""
+    return [os.path.abspath(one) for one in sys.path if isinstance(one, str)]
 
 
 def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
@@ -79,15 +116,18 @@ def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
 def _asked(request: bytes, wall: float) -> dict[str, Any]:
     """The answer of the child; a server that ended between two files is started again."""
     global _server
-    with _LOCK:
+    with _lock:
         for is_last in (False, True):
             if _server is None or not _server.serves():
-                _server = _Child()
+                try:
+                    _server = _Child()
+                except OSError:
+                    return {"unstarted": True}
             answer = _server.ask(request, wall)
-            if not FORKS or "late" in answer or "gone" in answer:
+            if not FORKS or answer.keys() & {"late", "gone", "unstarted"}:
                 _server.end()
                 _server = None
-            if "gone" not in answer or not FORKS or is_last:
+            if not answer.keys() & {"gone", "unstarted"} or not FORKS or is_last:
                 return answer
     raise AssertionError("a loop that returns")
 
@@ -96,12 +136,12 @@ class _Child:
     """A child process that reads files. `pid`: of the process that started it."""
 
     def __init__(self) -> None:
+        if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself
+            raise OSError(f"no Python at {sys.executable!r}")
         self.pid = os.getpid()
         few_threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        where = str(Path(__file__).resolve().parents[3])
-        code = f"import sys; sys.path.insert(0, {where!r}); from {__package__}.process import main; main()"
-        if not sys.executable:
-            raise UserError("files of others are read in a process of Python, got no sys.executable; set it")
+        where = [*filter(os.path.isabs, sys.path), str(Path(__file__).resolve().parents[3])]
+        code = f"import sys; sys.path[:] = {where!r}; from {__package__}.process import main; main()"
         self.child = subprocess.Popen(
             [sys.executable, "-P", "-c", code],  # -P: no module of the current folder is imported
             bufsize=0,
@@ -118,6 +158,16 @@ class _Child:
         return self.pid == os.getpid() and self.child.poll() is None
 
     def ask(self, request: bytes, wall: float) -> dict[str, Any]:
+        """The answer; `late` without one in time, `gone` where the child ended, `unstarted` before it began.
+
+        wall: seconds from when the libraries are there.
+        """
+        if self._taken(START, request) != READY:
+            return {"unstarted": True}
+        return self._taken(wall)
+
+    def _taken(self, wall: float, request: bytes = b"") -> dict[str, Any]:
+        """The next message within so many seconds, after a request, if there is one."""
         late: list[bool] = []
 
         def stop() -> None:
@@ -128,7 +178,8 @@ class _Child:
         timer.daemon = True
         timer.start()
         try:
-            send(self.child.stdin, request)  # type: ignore[arg-type]
+            if request:
+                send(self.child.stdin, request)  # type: ignore[arg-type]
             answer = received(self.child.stdout)  # type: ignore[arg-type]
         except (OSError, ValueError):
             answer = None

@@ -2,7 +2,7 @@
 
 On Linux it is a small server: it imports the libraries of a request once, forks for every file, and ends
 after 20 s without a request. It starts no engine and has one thread, so that a fork is safe. Elsewhere it
-answers one request and ends.
+answers one request and ends. A file's time on the clock begins with `READY`: the libraries are there.
 
     request     8 bytes: length; `plain_data` of {"module", "name", "loads", "file", "data", "options", ...}
     answer      8 bytes: length; `plain_data` of {"result"}, {"refused"}, {"raised"}, {"memory"} or {"signal"}
@@ -14,11 +14,15 @@ import select
 import signal
 import sys
 from collections.abc import Mapping
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any, BinaryIO
 
 from ...errors import UserError
 from . import limits, plain_data
 
+READY = {"ready": True}
+"""The first message after a request: its libraries are imported."""
 FORKS = sys.platform == "linux"
 IDLE = 20.0
 """Seconds without a request after which a server ends."""
@@ -27,12 +31,16 @@ IDLE = 20.0
 def main() -> None:
     """Answer requests until there are none."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for name in ("SIGCHLD", "SIGXCPU"):  # a parent may ignore them, and a child inherits that
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     requests, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)  # prints of libraries are no answers
     while not FORKS or select.select([requests], [], [], IDLE)[0]:
         if (asked := received(requests)) is None:
             return
         _load(asked)
+        send(answers, plain_data.encode(READY))
         send(answers, _forked(asked, requests, answers) if FORKS else _answer(asked))
         if not FORKS:
             return
@@ -63,7 +71,7 @@ def _taken(pipe: BinaryIO, length: int) -> bytes | None:
 
 
 def _load(asked: Mapping[str, Any]) -> None:
-    """Import before the fork; what cannot be imported is reported when it is used."""
+    """Import before the fork; what Python does not find is imported, or reported, when it is used."""
     sys.path[:] = asked["path"]
     for name in (asked["module"], *asked["loads"]):
         try:
@@ -101,7 +109,7 @@ def _answer(asked: Mapping[str, Any]) -> bytes:
     """Call the reader of a request within its limits; whatever it does is an answer."""
     try:
         limits.keep(limits.Limits(asked["seconds"], asked["space"]))
-        reader = getattr(importlib.import_module(asked["module"]), asked["name"])
+        reader = getattr(_module(asked["module"], asked["source"]), asked["name"])
         return plain_data.encode({"result": reader(asked["file"], asked["data"], **asked["options"])})
     except UserError as error:
         return plain_data.encode({"refused": str(error)})
@@ -112,3 +120,18 @@ def _answer(asked: Mapping[str, Any]) -> bytes:
         return plain_data.encode(
             {"raised": f"{type(error).__name__}: {words}" if words else type(error).__name__}
         )
+
+
+def _module(name: str, source: str) -> ModuleType:
+    """A module by its name; of a plugin file, which has none that Python finds, by its path."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+    spec = spec_from_file_location(name, source)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{source} is not a Python file")
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
