@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from minusgrad.app import signals
 from minusgrad.engine import runtime
 from minusgrad.errors import RuntimeUnavailableError
 from tests.support.command import MINUSGRAD, SCENES, last_saved, minusgrad
@@ -112,3 +113,12 @@ def test_a_scene_runs_with_python_without_asserts_and_docstrings(level: str, tmp
     assert (done.returncode, done.stderr) == (0, "")
     plain = minusgrad("compare", tmp_path / "run", tmp_path / "run", PYTHONOPTIMIZE=level)
     assert plain.returncode == 0, plain.stderr
+
+
+def test_a_signal_of_a_program_around_python_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python cannot put such a handler back: it shows it as None."""
+    shown = signal.getsignal
+    monkeypatch.setattr(signals.signal, "getsignal", lambda s: None if s == signal.SIGTERM else shown(s))
+    with signals.stop_requests() as requests:
+        assert shown(signal.SIGTERM) != requests.note
+        assert shown(signal.SIGINT) == requests.note

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -279,3 +280,38 @@ def test_mode_of_new_files_follows_the_mask(run):
     finally:
         os.umask(before)
     assert stat.S_IMODE((run / "new").stat().st_mode) == 0o640
+
+
+def test_a_folder_above_need_not_be_listed():
+    """Folders of others on a cluster often let one pass, and show no names: mode 0711."""
+    with tempfile.TemporaryDirectory() as above:
+        run = Path(above) / "run"
+        run.mkdir()
+        (run / "plain").write_bytes(b"mine")
+        (Path(above) / "scene.toml").write_bytes(b"mine")
+        os.chmod(above, 0o711)
+        if not (child := os.fork()):
+            try:
+                os.seteuid(os.geteuid() or 65534)  # root may list every folder
+                if os.geteuid() == os.stat(above).st_uid:
+                    os.chmod(above, 0o311)
+                seen = [held_folders.read(Path(above) / "scene.toml")]
+                held_folders.own(run)
+                seen += [held_folders.read(run / "plain"), held_folders.is_folder(run)]
+                os._exit(seen != [b"mine", b"mine", True])
+            except BaseException:
+                os._exit(2)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.chmod(above, 0o711)
+        assert code == 0
+
+
+def test_a_folder_of_ones_own_is_made_once_and_is_a_folder(tmp_path, system):
+    held_folders.make(tmp_path / "a" / "b")
+    held_folders.make(tmp_path / "a" / "b")
+    (tmp_path / "plain").touch()
+    with pytest.raises(NotADirectoryError, match="plain"):
+        held_folders.make(tmp_path / "plain")
+    (tmp_path / "linked").symlink_to(tmp_path / "a")
+    held_folders.make(tmp_path / "linked" / "c")
+    assert (tmp_path / "a" / "c").is_dir()

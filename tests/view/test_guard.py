@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from html import unescape
 from io import BytesIO
 from pathlib import Path
@@ -98,6 +99,28 @@ def test_each_page_has_a_token_of_its_own() -> None:
     tokens = {Guard("127.0.0.1").token for _ in range(50)}
     assert len(tokens) == 50
     assert min(map(len, tokens)) >= 22
+
+
+def test_names_of_this_machine_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server may take seconds, and nothing else is answered meanwhile."""
+    asked: list[str] = []
+    monkeypatch.setattr(guard, "_names", cache(guard._names.__wrapped__))
+    monkeypatch.setattr(guard.socket, "getfqdn", lambda: asked.append("") or "Node3.example.org")
+    judge = Guard("0.0.0.0")
+    path = f"/{judge.token}/"
+    assert [judge.refusal(path, host, None) for host in ("node3.example.org:80", "node3.example.org")] == [
+        "",
+        "",
+    ]
+    assert "Host is not served" in judge.refusal(path, "evil.example", None)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("host", ["localhost:9000", "127.0.0.1:9000", "[::1]:9000", "LOCALHOST"])
+def test_a_tunnel_with_another_port_is_answered(host: str) -> None:
+    judge = Guard("127.0.0.1")
+    assert judge.refusal(f"/{judge.token}/", host, f"http://{host}") == ""
+    assert judge.refusal(f"/{judge.token}/", host, "http://localhost:1") != ""
 
 
 def test_a_page_for_other_machines_warns_and_needs_the_token_too(tmp_path: Path) -> None:

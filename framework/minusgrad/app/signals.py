@@ -56,7 +56,9 @@ def stop_requests(hours: float | None = None) -> Iterator[StopRequests]:
     if current_thread() is not main_thread():
         yield requests
         return
-    ignored = {s for s in SIGNALS if s is not signal.SIGINT and signal.getsignal(s) is signal.SIG_IGN}
+    # None: a handler of a program that embeds Python, which cannot be put back
+    ignored = {s for s in SIGNALS if signal.getsignal(s) is None}
+    ignored |= {s for s in SIGNALS if s is not signal.SIGINT and signal.getsignal(s) is signal.SIG_IGN}
     before = {s: signal.signal(s, requests.note) for s in SIGNALS if s not in ignored}
     try:
         yield requests

@@ -12,7 +12,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
 from hmac import compare_digest
 from importlib import import_module
 from ipaddress import ip_address
@@ -194,10 +194,11 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost" or (_is_number(host) and ip_address(host).is_loopback)
 
 
-def _names() -> set[str]:
-    """The names of this machine."""
+@cache
+def _names() -> frozenset[str]:
+    """The names of this machine. A name server may take seconds."""
     name = socket.gethostname().lower()
-    return {name, name.split(".")[0], socket.getfqdn().lower()}
+    return frozenset((name, name.split(".")[0], socket.getfqdn().lower()))
 
 
 def _outward() -> str:

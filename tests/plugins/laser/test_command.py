@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -247,6 +248,16 @@ def test_outputs(invoke: Invoke, here: Path) -> None:
     )
 
 
+def test_a_job_that_was_killed_before_its_first_save(invoke: Invoke, here: Path) -> None:
+    """Its options are those of this job, and there is nothing to continue."""
+    assert invoke("laser", "ring.png", "--scene-only")[0] == 0
+    (here / "ring.run" / "ckpt").mkdir(parents=True)
+    (here / "ring.run" / "journal.jsonl").write_text('{"event": "started"}\n')
+    shutil.move("ring.toml", "ring.run/scene.toml")
+    text = refused(invoke, here, "ring.png", "--resume")
+    assert text == "--resume: ring.run was stopped before its first save; begin again with --force"
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
@@ -256,6 +267,10 @@ def test_outputs(invoke: Invoke, here: Path) -> None:
         ("--pixel", "1 mm", "'ring.png': the drawing is 1280 x 1280 um, less than two cells"),
         ("--full", "3 W", "--full: '3 W' is a power, but 'J m^-2'"),
         ("--steps", "0", "--steps: must be above 0, got 0"),
+        ("--dpi", "0", "--dpi: needs 0.01 to 1e+07 pixels an inch, got 0"),
+        ("--dpi", "1e-9", "--dpi: needs 0.01 to 1e+07 pixels an inch, got 1e-09"),
+        ("--dpi", "1e9", "--dpi: needs 0.01 to 1e+07 pixels an inch, got 1e+09"),
+        ("--dpi", "nan", "--dpi: needs 0.01 to 1e+07 pixels an inch, got nan"),
         ("--machine", "none.toml", "none.toml: cannot be read"),
         ("--machine", "my", "machine: no shipped profile has this name, got 'my'; take one of grbl_diode, "),
     ],

@@ -192,8 +192,9 @@ def make(path: Path) -> None:
             make(path.parent)
             with _above(path) as (folder, name):
                 folder.make(name)
-    with _entered(path):  # refuses what is no folder
-        pass
+    with _entered(path) as folder:  # refuses what is no folder
+        if folder.descriptor is None and not folder.path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
 def replace(source: Path, target: Path) -> None:
@@ -390,12 +391,12 @@ def _entered(path: Path) -> Iterator[_Folder]:
     if not key:
         top, below = str(path), ()
     kept = _held.get(key)
-    if not RELATIVE:
+    if not RELATIVE or not key:  # a folder of the user's own may be one that cannot be listed
         folder = _Folder(Path(top), None, not key)
     elif kept is not None:
         folder = _Folder(Path(top), kept, False)
     else:
-        folder = _Folder(Path(top), os.open(top, os.O_RDONLY | _DIRECTORY | _CLOEXEC), not key)
+        folder = _Folder(Path(top), os.open(top, os.O_RDONLY | _DIRECTORY | _CLOEXEC), False)
     try:
         for part in below:
             inner = folder.enter(part)
