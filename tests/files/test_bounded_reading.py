@@ -193,11 +193,11 @@ def test_a_relative_path_of_modules_and_another_folder(
 ) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "read_beside.py").write_text("def reads(file, data):\n    return 7\n")
-    (tmp_path / "lib" / "needs_beside.py").write_text("import read_beside\nreads = read_beside.reads\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["lib", *sys.path])
-    reads = importlib.import_module("needs_beside").reads
+    reads = importlib.import_module("read_beside").reads
     bounded_read(readers.gives, "a.x", b"")
+    monkeypatch.chdir("/")
     assert bounded_read(reads, "a.x", b"") == 7
 
 
@@ -219,14 +219,22 @@ def test_libraries_that_start_slowly_take_nothing_of_a_files_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
 ) -> None:
     """A cold network drive: the file is not to blame."""
-    (tmp_path / "slow_library.py").write_text("import time\ntime.sleep(1.5)\n")
+    (tmp_path / "slow_library.py").write_text("import time\ntime.sleep(3)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(limits, "PATIENCE", -3.5)  # half a second on the clock
+    monkeypatch.setattr(limits, "PATIENCE", -2.0)  # two seconds on the clock
     assert bounded_read(readers.gives, "a.x", b"", loads=("slow_library",))["file"] == "a.x"
     monkeypatch.setattr(door, "START", 0.5)
     (tmp_path / "slower_library.py").write_text("import time\ntime.sleep(60)\n")
     with pytest.raises(PluginError, match="does not start"):
         bounded_read(readers.gives, "a.x", b"", loads=("slower_library",))
+
+
+def test_patience_is_beyond_the_time_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A flat picture of many pixels has few bytes: the reader allows itself more when it has the header."""
+    monkeypatch.setattr(limits, "PATIENCE", -3.5)  # half a second on the clock
+    with pytest.raises(UserError, match="did not end"):
+        bounded_read(readers.rests, "a.x", b"")
+    assert bounded_read(readers.rests, "a.x", b"", patience=20.0) == "rested"
 
 
 def test_a_fork_and_signals_that_are_ignored() -> None:

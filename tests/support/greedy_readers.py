@@ -37,6 +37,11 @@ def sleeps(file: str, data: bytes) -> None:
     threading.Event().wait()
 
 
+def rests(file: str, data: bytes) -> str:
+    threading.Event().wait(1.0)
+    return "rested"
+
+
 def hoards(file: str, data: bytes) -> None:
     kept = []
     while True:

@@ -40,6 +40,7 @@ def bounded_read(
     loads: Sequence[str] = (),
     seconds: float = 0.0,
     space: int = 0,
+    patience: float = 0.0,
     **options: Any,
 ) -> Any:
     """`reader(file, data, **options)`, called in a child process within limits of time and memory.
@@ -47,7 +48,8 @@ def bounded_read(
     reader: a function at the top of a module, or of a plugin file, that starts no engine. It returns arrays,
     numbers, texts, bytes, lists and dictionaries of these; tuples arrive as lists. loads: modules of
     libraries that it imports: the child imports them once. seconds of computing and space, bytes of address
-    space, are added to the limits for a file of this size (`limits.of`).
+    space, are added to the limits for a file of this size (`limits.of`), patience to the time on the clock:
+    for computing that the reader allows itself (`limits.allow_seconds`).
     The first file takes about as long as Python and the libraries take to start, another one 10 ms.
 
     Raises `UserError` that begins with the file: with the text of the reader's own one, for any other
@@ -68,7 +70,7 @@ def bounded_read(
         "space": kept.space,
         "path": _search_path(),
     }
-    answer = _asked(plain_data.encode(asked), kept.wall)
+    answer = _asked(plain_data.encode(asked), kept.wall + patience)
     if "unstarted" in answer:
         raise PluginError(
             f"'{printable(file)}': is read in a process of Python, which does not start, got sys.executable"

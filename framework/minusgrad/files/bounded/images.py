@@ -39,7 +39,8 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """
     _require(file, data)
     room = memory.free().count
-    found = bounded_read(decoded, file, data, _LOADS, space=room, room=room)
+    patience = 4.0 * SECONDS_A_PIXEL * room / CELL_BYTES
+    found = bounded_read(decoded, file, data, _LOADS, space=room, patience=patience, room=room)
     if "large" in found:
         columns, rows = found["large"]
         memory.require(CELL_BYTES * columns * rows, f"'{file}': {columns} x {rows} pixels", "scale it down")
@@ -142,8 +143,8 @@ def _opened(file: str, data: bytes) -> Any:
             raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
 
 
-def _channels(image: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Light and opacity (rows, columns), full = 1, the top row first and upright."""
+def _channels(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Light and opacity (rows, columns), full = 1, the top row first and upright; None: opaque everywhere."""
     from PIL import ImageOps
 
     image, opaque = ImageOps.exif_transpose(image), None
@@ -155,7 +156,7 @@ def _channels(image: Any) -> tuple[np.ndarray, np.ndarray]:
         image = image.convert("RGB")
     values, full = np.asarray(image, float), _FULL["I;16" if sixteen else image.mode]
     light = values @ [299.0, 587.0, 114.0] / (1000.0 * full) if values.ndim == 3 else values / full
-    return light, np.ones(light.shape) if opaque is None else opaque
+    return light, opaque
 
 
 def _refuse_beyond(file: str, light: np.ndarray) -> None:
