@@ -91,6 +91,59 @@ def test_a_program_that_never_reaches_its_tape_is_not_asked(asked: Asked, tmp_pa
     assert "'scale' has no value" in found[0].text
 
 
+MODULES = """
+import taichi as ti
+ti.init(arch=ti.gpu, default_fp=ti.f64)
+import fields
+net = fields.Net()
+gui = ti.GUI("events")
+
+@ti.kernel
+def energy():
+    for i in fields.x:
+        fields.U[None] += fields.wave(fields.x[i]) * net.layers[0][i] * fields.K[0]
+        FAULT
+
+gui.get_events(ti.GUI.PRESS)
+with ti.ad.Tape(fields.U):
+    energy()
+"""
+FIELDS = """
+import taichi as ti
+K = [2.0, 3.0]
+x = ti.field(ti.f64, 3, needs_grad=True)
+U = ti.field(ti.f64, (), needs_grad=True)
+x.fill(0.3)
+
+class Net:
+    def __init__(self):
+        self.layers = [ti.field(ti.f64, 3, needs_grad=True)]
+        self.layers[0].fill(0.4)
+
+@ti.func
+def wave(x):
+    return ti.sin(x) ** 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [("pass", RIGHT), ("fields.U[None] += ti.round(9 * fields.x[i])", WRONG)],
+)
+def test_arrays_and_functions_of_modules_beside_are_replayed(
+    fault: str, expected: int, asked: Asked, tmp_path: Path
+) -> None:
+    """Wrong: the engine refuses the reverse of the program itself; that is a finding."""
+    (tmp_path / "fields.py").write_text(FIELDS)
+    found = asked(MODULES.replace("FAULT", fault))
+    assert outcome(found) == expected
+    if expected == RIGHT:
+        assert {f.argument for f in found if f.question == "reverse"} == {"fields.x", "net.layers[0]"}
+        assert not any(f.unasked for f in found)
+    else:
+        assert "the engine refuses it" in found[-1].text
+
+
 NOTHING = """
 import taichi as ti
 ti.init(arch=ti.gpu)

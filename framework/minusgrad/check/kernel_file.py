@@ -26,7 +26,7 @@ from . import term_check
 from .kernel_check import of_case
 from .kernel_subject import NO_REASON, Cause, Progress
 from .kernels.forward_mode import ForwardRun, watched_forward_mode
-from .kernels.reverses_by_hand import watched_reverses
+from .kernels.reverses_by_hand import WatchedReverses, watched_reverses
 from .outcomes import not_asked, of_exception
 from .programs.modules_beside import let_import_beside
 from .programs.program_run import ProgramRun, body_of, loss_of, names_missing, owner_of
@@ -41,7 +41,7 @@ class CheckedFile(NamedTuple):
 
     module: ModuleType
     run: ProgramRun
-    by_hand: Any
+    by_hand: WatchedReverses
     """The reverses that it ran by hand."""
     forward: list[ForwardRun]
     """Its blocks of forward mode."""
@@ -69,7 +69,7 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
     with (
         watched_reverses(module, path.read_text(errors="replace")) as watched,
         watched_forward_mode(module, path) as forward,
-        _blamed_on(run, beside_it.hidden()),
+        _blamed_on(run, watched, beside_it.hidden()),
         run.running(),
     ):
         spec.loader.exec_module(module)
@@ -77,8 +77,11 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
 
 
 @contextmanager
-def _blamed_on(run: ProgramRun, hidden: Sequence[str] = ()) -> Iterator[None]:
-    """An exception of the file as a `UserError` with its line."""
+def _blamed_on(run: ProgramRun, by_hand: WatchedReverses, hidden: Sequence[str] = ()) -> Iterator[None]:
+    """An exception of the file as a `UserError` with its line.
+
+    One of the engine in a reverse ends the file; what it reverses is known, and the check is refused it, too.
+    """
     path = run.path
     try:
         yield
@@ -87,8 +90,9 @@ def _blamed_on(run: ProgramRun, hidden: Sequence[str] = ()) -> Iterator[None]:
     except SyntaxError as error:
         raise UserError(f"{path}:{error.lineno}: {error.msg}") from None
     except BaseException as error:
-        if run.entered and not run.reverses:
-            return  # its tapes are known
+        known = run.entered and not run.reverses
+        if known or ((run.entered or by_hand.back) and isinstance(error, runtime.refusals())):
+            return
         line = _line_of(error, path)
         text = f"{path}{line}: importing it fails: {type(error).__name__}: {error}"
         if isinstance(error, ImportError) and f"{error.name}.py" in hidden:
@@ -192,7 +196,7 @@ def _inferred(file: CheckedFile) -> Iterator[Case | ForwardRun]:
         with (
             watched_reverses(module, text) as by_hand,
             watched_forward_mode(module, run.path) as later,
-            _blamed_on(run),
+            _blamed_on(run, by_hand),
         ):
             run.run_main(module)
         reverses, forward = list(by_hand.cases()), forward or later

@@ -42,7 +42,7 @@ from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .adjoints import adjoints
 from .array_memory import Cut, Memory, Part, UnfollowedError, _entries
 from .kernel_rewriting import KernelRebinder
-from .program_arrays import UNKNOWN, ProgramArray, is_array, is_host_array, unwrapped
+from .program_arrays import UNKNOWN, ProgramArray, is_array, is_host_array, of_program, unwrapped
 from .struct_memory import LocalStruct, StructMemory, StructPart
 
 MOST_NODES = 200_000
@@ -498,7 +498,7 @@ class _Kernels(Symbolic):
         }
 
     def held(self, value: Any) -> Any:
-        """The stand-in for an array, or an object with arrays, of the file; None: the value itself."""
+        """The stand-in for an array, an object or a module of the program; None: the value itself."""
         value = unwrapped(value)
         if id(value) in self.interpreter.memories:
             return self.interpreter.memories[id(value)]
@@ -506,6 +506,8 @@ class _Kernels(Symbolic):
             raise UnfollowedError(f"{here()}: an array that was made after the case began, or cannot be read")
         if hasattr(value, "field_dict"):
             return self._struct(value)
+        if of_program(value):
+            return _Module(value, self.interpreter.rebinder)
         home = type(value).__module__.split(".")[0]
         if home in runtime.PREFIXES or isinstance(value, (type, FunctionType)) or callable(value):
             return None
@@ -617,7 +619,17 @@ class _Object:
         function = getattr(getattr(type(self._of), name, None), "__wrapped__", None)
         if isinstance(function, FunctionType):
             return partial(self._functions.interpreter.rebinder.rebind(function), self)
-        return value
+        return self._functions.interpreter.rebinder.replaced(value)
+
+
+class _Module:
+    """A module of the program, whose arrays and functions a kernel reads as `module.name`."""
+
+    def __init__(self, module: Any, rebinder: KernelRebinder):
+        self.__dict__["_module"], self.__dict__["_rebinder"] = module, rebinder
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebinder.replaced(getattr(self._module, name))
 
 
 def _remainder(a: int, b: int) -> int:

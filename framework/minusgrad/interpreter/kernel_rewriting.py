@@ -32,7 +32,8 @@ class KernelRebinder(Rebinder):
     """Kernels and the functions that they call, over the stand-ins of one run.
 
     `namespace` has, besides the names that energies need: `statements`, which the rewritten statements
-    call, and `held`, the stand-in for an array or an object of the file (None: the value itself).
+    call, and `held`, the stand-in for an array, an object or a module of the program (None: the value
+    itself).
     """
 
     def __init__(self, namespace: Any):

@@ -10,9 +10,12 @@ of their own. Of a sparse field only active cells are read and written.
 """
 
 import gc
+import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
+from sysconfig import get_paths
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -332,7 +335,8 @@ def _within(name: str, value: Any, home: str, seen: set[int], deep: int) -> Iter
 def _inside(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str, Any]]] | None:
     """The parts of a value that may have arrays, with their names."""
     if isinstance(value, ModuleType):
-        return None
+        inner = vars(value) if of_program(value) else {}
+        return lambda: ((f"{name}.{key}", one) for key, one in list(inner.items()) if key[:2] != "__")
     if isinstance(value, dict):
         return lambda: ((f"{name}[{key!r}]", one) for key, one in list(value.items())[:MANY])
     if isinstance(value, (list, tuple)):
@@ -348,9 +352,25 @@ def _inside(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str
         return lambda: ((key, cell.cell_contents) for key, cell in cells if _filled(cell))
     kind = value if isinstance(value, type) else type(value)
     own = kind.__module__ == home or hasattr(kind, "__dataclass_fields__")
+    own = own or of_program(sys.modules.get(kind.__module__))
     if own and isinstance(getattr(value, "__dict__", None), dict | type(type.__dict__)):
         return lambda: ((f"{name}.{key}", one) for key, one in list(vars(value).items()) if key[:2] != "__")
     return None
+
+
+def of_program(module: Any) -> bool:
+    """True for a module that belongs to a checked program: neither installed, nor one of Python's."""
+    file = getattr(module, "__file__", None)
+    if not isinstance(module, ModuleType) or not file:
+        return False
+    return not any(folder in Path(file).resolve().parents for folder in _installed())
+
+
+@cache
+def _installed() -> frozenset[Path]:
+    """The folders of Python, of what is installed, and of this package."""
+    folders = [get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return frozenset({*(Path(folder).resolve() for folder in folders), Path(__file__).resolve().parents[1]})
 
 
 def _filled(cell: Any) -> bool:

@@ -12,6 +12,7 @@ from ...lint.kernel_remarks import Remark, begin_of, in_words, of_function
 from ..kernel_subject import NO_REASON, Cause, at_line
 from ..questions import Finding
 from .own_gradient import of_own_gradient
+from .reverses_by_hand import ReversesByHand
 
 LIKELIEST = (
     "stop_grad",
@@ -56,7 +57,7 @@ def with_lines(
         causes += [at_line(r.where, r.text) for one in functions for r in casts(one)]
     causes += [at_line(r.where, r.text) for r in seen]
     if launches.own_gradient is not None:
-        causes = causes or [of_own_gradient(launches)]
+        causes = causes or [why for why in [of_own_gradient(launches)] if why != NO_REASON]
     causes = causes or [*of_whole(ran)]
     if not causes:
         return finding
@@ -96,7 +97,9 @@ def cause_of(
     for why in _unseen(followed):
         return why
     if launches.own_gradient is not None:
-        return of_own_gradient(launches)
+        why = of_own_gradient(launches)
+        if why != NO_REASON or not isinstance(launches.own_gradient, ReversesByHand):
+            return why
     if custom := [f for f, _ in taken if not hasattr(f, "func")]:
         return _of_custom(custom[0])
     wrong = wrong_launch(launches, ran)

@@ -16,6 +16,7 @@ import numpy as np
 from ...interpreter.recorded_launches import Recording, around_kernels, line_in
 from ...lint.kernel_remarks import begin_of
 from ..kernel_subject import NO_REASON, Cause, at_line
+from .reverses_by_hand import ReversesByHand
 
 MARK = 0.8125
 """Value of all adjoints before the call, to find those that are not cleared."""
@@ -38,6 +39,8 @@ def of_own_gradient(launches: Recording) -> Cause:
     """Why a file's own gradient is wrong, if its calls of kernels show it; else the line of its function."""
     if launches.own_gradient is None:
         return NO_REASON
+    if isinstance(launches.own_gradient, ReversesByHand):
+        return _of_reverses_by_hand(launches.own_gradient)
     begin = begin_of(inspect.unwrap(launches.own_gradient))
     unknown = Cause(begin, f"'{launches.table.gradient}' leaves this gradient in .grad")
     did = _watched(launches, launches.own_gradient)
@@ -53,6 +56,14 @@ def of_own_gradient(launches: Recording) -> Cause:
         message = f"the reverse starts with old values in {did.left[0]}.grad; clear it before"
         return at_line(first, message)
     return unknown if by_hand else _by_order(ran, did) or unknown
+
+
+def _of_reverses_by_hand(own: ReversesByHand) -> Cause:
+    """A kernel that is not reversed, or too early; no reason if all are."""
+    ran, back = (
+        [inspect.unwrap(kernel.func) for kernel, _ in launches] for launches in (own.forward, own.back)
+    )
+    return _by_order(ran, Reversals(back=[*zip(back, own.places, strict=True)])) or NO_REASON
 
 
 def _by_order(ran: Sequence[Callable], did: Reversals) -> Cause | None:

@@ -4,10 +4,13 @@
     second.grad(); first.grad()                  the reverses, in the order of the file
 
 The loss is the sum of seed x value. The case runs the kernels forward from their values at the first launch
-that is reversed, and its gradient is what these seeds and reverses give.
+that is reversed, and its gradient is what these seeds and reverses give. It ends where kernels run forward
+again; kernels that are reversed only later (checkpoints) are not asked.
 """
 
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,10 +38,20 @@ class WatchedReverses:
     forward: list[tuple[Launch, FoundArrays]] = field(default_factory=list)
     back: list[Launch] = field(default_factory=list)
     seeds: list[tuple[ProgramArray, np.ndarray]] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    """The lines of the file that reverse."""
+    later: str = ""
+    """Why a reverse is left out that follows after kernels ran forward again."""
     done: bool = False
 
     def launched(self, kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         mode = kernel.autodiff_mode.name
+        if self.done and mode == "REVERSE" and not self.later:
+            function = inspect.unwrap(kernel.func)
+            if function not in [inspect.unwrap(one.func) for one, _ in self.back]:
+                self.later = (
+                    f"{self._line()}: '{function.__name__}' is reversed after kernels ran forward again"
+                )
         if self.done or mode not in ("NONE", "REVERSE"):
             return run()
         if mode == "NONE" and self.back:
@@ -49,7 +62,15 @@ class WatchedReverses:
         else:
             self.seeds = self.seeds if self.back else list(self._seeded())
             self.back.append((kernel, arguments))
+            self.places.append(self._line())
         return run()
+
+    def _line(self) -> str:
+        """The line of the file that runs."""
+        file, frame = str(self.module.__file__), sys._getframe(1)
+        while frame is not None and os.path.realpath(frame.f_code.co_filename) != os.path.realpath(file):
+            frame = frame.f_back  # type: ignore[assignment]
+        return f"{file}:{frame.f_lineno}" if frame is not None else ""
 
     def _here(self) -> FoundArrays:
         found = alive(vars(self.module))
@@ -64,7 +85,10 @@ class WatchedReverses:
                 yield one, seeds
 
     def cases(self) -> Iterator[Case]:
-        """The case of these reverses, if the launches that they reverse were seen."""
+        """The case of these reverses, if the launches that they reverse were seen, and what it leaves out."""
+        if self.later:
+            cure = "declare the function that reverses as `gradient`"
+            yield Case("later reverses by hand", CaseTable(), unasked=f"{self.later}; {cure}")
         functions = [inspect.unwrap(kernel.func) for kernel, _ in self.back]
         begins = [
             k for k, ((kernel, _), _) in enumerate(self.forward) if inspect.unwrap(kernel.func) in functions
@@ -88,18 +112,30 @@ class WatchedReverses:
                 kernel(*arguments)
             add()
 
-        def gradient() -> None:
-            for one in found.owners:
-                if one.adjoint is not None:
-                    one.seed(0.0)
-            for kernel, arguments in calls:
-                kernel(*arguments)
-            for one, seeds in self.seeds:
-                one.seed(seeds)
-            for kernel, arguments in self.back:
-                kernel(*arguments)
-
+        gradient = ReversesByHand(found, calls, self.seeds, self.back, self.places)
         yield Case(NAME, CaseTable(), forward, guessed=True, loss=new[0], found=found, own=gradient)
+
+
+@dataclass(frozen=True)
+class ReversesByHand:
+    """The gradient of a file without a function for it: launches forward, seeds, and launches back."""
+
+    found: FoundArrays
+    forward: list[Launch]
+    seeds: list[tuple[ProgramArray, np.ndarray]]
+    back: list[Launch]
+    places: list[str]
+
+    def __call__(self) -> None:
+        for one in self.found.owners:
+            if one.adjoint is not None:
+                one.seed(0.0)
+        for kernel, arguments in self.forward:
+            kernel(*arguments)
+        for one, seeds in self.seeds:
+            one.seed(seeds)
+        for kernel, arguments in self.back:
+            kernel(*arguments)
 
 
 def _first(begins: list[int], count: int) -> int:

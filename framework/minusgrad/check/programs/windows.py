@@ -151,6 +151,10 @@ def without_windows(engine: ModuleType) -> Iterator[None]:
 
 
 def _constants(kind: Any) -> dict[str, Any]:
-    """The names of keys and of events of a window's class."""
-    plain = {n: v for n, v in vars(kind).items() if isinstance(v, (str, int, tuple, type))} if kind else {}
-    return {n: v for n, v in plain.items() if not n.startswith("__")}
+    """The names of keys and of events of a window's class: its attributes that are no methods."""
+    found = vars(kind).items() if kind else ()
+    return {
+        n: v
+        for n, v in found
+        if not n.startswith("__") and (isinstance(v, type) or not hasattr(type(v), "__get__"))
+    }
