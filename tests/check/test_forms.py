@@ -81,7 +81,28 @@ def f(x: ti.types.ndarray(), w: ti.types.ndarray(), loss: ti.types.ndarray()):
 with ti.ad.Tape(loss):
     f(x, w, loss)
 """
+SINGLE = """
+x = ti.Vector.field(2, ti.f32, 20, needs_grad=True)
+loss = ti.field(ti.f32, (), needs_grad=True)
+x.from_numpy(np.random.default_rng(3).uniform(0.0, 1.0, (20, 2)).astype(np.float32))
+
+@ti.kernel
+def f():
+    for i, j in ti.ndrange(20, 20):
+        if i != j:
+            s = ti.cast((x[i] - x[j]).norm_sqr(), ti.f32)
+            loss[None] += ti.cast(0.01, ti.f32) / ti.sqrt(VALUE + ti.cast(0.01, ti.f32))
+
+with ti.ad.Tape(loss):
+    f()
+"""
 FORMS = {
+    "single precision": ("import numpy as np\n" + SINGLE.replace("VALUE", "s"), RIGHT, "x"),
+    "single precision, rounded": (
+        "import numpy as np\n" + SINGLE.replace("VALUE", "ti.floor(s * 32) / 32"),
+        WRONG,
+        "x",
+    ),
     "forward mode": (FORWARD.replace("DUAL", "True"), RIGHT, "loss"),
     "forward mode through an array without a dual": (FORWARD.replace("DUAL", "False"), WRONG, "loss"),
     "reverses by hand": (BY_HAND.replace("ORDER", "second.grad()\nfirst.grad()"), RIGHT, "x"),
@@ -91,7 +112,7 @@ FORMS = {
     "tensors": (TENSORS.replace("VALUE", "ti.sin(x[i])"), RIGHT, "x"),
     "tensors that are cast": (TENSORS.replace("VALUE", "ti.floor(4 * x[i])"), WRONG, "x"),
 }
-PUSHED = ("forward mode", "reverses by hand")
+PUSHED = ("forward mode", "reverses by hand", "single precision, rounded")
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,8 @@ def _of_input(
     else:
         yield with_lines(order, launches, state.ran, seen, followed)
         longer = _short(asked, variable, until(partial(_rounded, asked), variable, direction))
-        yield with_lines(path(asked, variable, longer), launches, state.ran, seen, followed)
+        along = path(asked, variable, longer, asked.least_change())
+        yield with_lines(along, launches, state.ran, seen, followed)
 
 
 def _replaced_on_purpose(launches: Recording, state: _State) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from ..interpreter.recorded_launches import RecordedLaunch, Recording
 from ..interpreter.replay import within
 from ..lint.kernel_remarks import in_words
-from .questions import Finding
+from .questions import EPS, Finding
 
 DRAWS, TINY = 8, 2.0**-24
 """How often each input is perturbed, by this part of its step, to measure the rounding of the loss."""
@@ -68,6 +68,13 @@ class KernelSubject:
 
     def rounding(self) -> float:
         return max(100.0 * self.eps * self.usual, self.noise)
+
+    def least_change(self) -> float:
+        """The smallest change of the loss that the mismatch of a path is measured by.
+
+        As of double precision: with 1e9 roundings of f32 no mismatch would be one.
+        """
+        return 1e9 * 100.0 * EPS * self.usual
 
     def within(self) -> bool:
         """True if the kernels stay within array bounds at the present inputs."""

@@ -31,6 +31,8 @@ FOR_A_JUMP = 30
 """More halvings for each declared jump, which takes about 16 to find."""
 MANY = 1e-4
 """The mismatch that passes when all halvings are used, in parts of the change."""
+ROUNDINGS = 10.0
+"""The mismatch of a path that passes where U is computed in single precision, in its roundings."""
 NARROW = 2.0**-16
 """The width of a piece whose mismatch is a jump of U if a declared condition changes in it."""
 NARROWEST = 2.0**-40
@@ -308,8 +310,11 @@ def _order(remainders: list[float], floor: float) -> float | None:
     return usual
 
 
-def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
+def path(subject: Subject, variable: Variable, direction: np.ndarray, least: float | None = None) -> Finding:
     """Compare U(b) - U(a) with the integral of the gradient, piece by piece.
+
+    least: the smallest change of U that a mismatch is measured by (default: 1e9 roundings, as of double
+    precision). A mismatch of `ROUNDINGS` roundings passes beside it.
 
     The piece with the largest mismatch is halved until all fit. At a kink the mismatch shrinks with the
     piece; where U jumps, or the gradient is wrong, it stays. Jumps that the subject declares are left out,
@@ -318,12 +323,15 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding
     along = _Path(subject, variable, direction)
     pieces = [along.piece(0.0, 1.0, along.value(0.0), along.value(1.0))]
     change = pieces[0].ub - pieces[0].ua
-    scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding()) or 1.0
+    rounding = subject.rounding()
+    noise, least = (0.0, 1e9 * rounding) if least is None else (ROUNDINGS * rounding, least)
+    scale = max(abs(pieces[0].integral), abs(change), least) or 1.0
     first = -pieces[0].mismatch
-    limit = 1e-7 if _halved_until_fit(along, pieces, scale) else MANY  # many kinks: each piece still shrinks
+    fits = _halved_until_fit(along, pieces, scale, noise)
+    limit = 1e-7 if fits else MANY  # many kinks: each piece still shrinks
     variable.put(variable.values)
     integral = ordered_sum(np.array([p.integral for p in pieces]))
-    error = abs(integral - change) / scale
+    error = max(0.0, abs(integral - change) - noise) / scale
     if error <= limit or (error <= 1e-2 and error <= 0.1 * first / scale):
         found = subject.finding(variable.name, "path", True, error, f"off by {error:.1e}")
         jumps = any(p.jump for p in pieces)
@@ -337,8 +345,10 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding
     return subject.finding(variable.name, "path", False, error, text)
 
 
-def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> bool:
+def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float, noise: float) -> bool:
     """Halve the worst pieces, in place, until all fit or it is clear that they will not.
+
+    noise: the mismatch that rounding explains.
 
     False if the mismatch still shrinks when all halvings are used.
     """
@@ -346,7 +356,7 @@ def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> b
     while halvings < most:
         most += FOR_A_JUMP * _without_declared_jumps(along, pieces, scale)
         left = -sum(p.mismatch for p in pieces)
-        if left <= 1e-9 * scale:
+        if left <= max(1e-9 * scale, noise):
             return True
         if halvings == EARLY:
             early = left
