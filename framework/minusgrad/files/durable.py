@@ -212,7 +212,7 @@ def sweep(folder: Path) -> list[str]:
 
 
 def _sweep_killed(path: Path) -> None:
-    """Delete temporary files of this one that killed processes left: nobody holds their locks."""
+    """Delete temporary files of this one that killed processes left; no process holds their locks."""
     own = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{8}-" + re.escape(path.name))
     for name in filter(own.fullmatch, held_folders.names(path.parent)):
         with suppress(OSError, RunFolderError):

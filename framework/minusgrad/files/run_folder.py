@@ -62,12 +62,7 @@ class RunDir:
         """
         _refuse_occupied(path, force)
         durable.make_folder(path)
-        hold = _held(path)
-        try:
-            run = cls(path, journals.locked(path / _JOURNAL), hold)
-        except BaseException:
-            hold.close()
-            raise
+        run = cls._locked(path)
         try:
             _refuse_occupied(path, force)  # again: with the lock, no other process can fill it
             run._clear()
@@ -94,18 +89,23 @@ class RunDir:
         held_folders.examine(path)
         if read_only:
             return cls(path, None)
-        hold = _held(path)
-        try:
-            run = cls(path, journals.locked(path / _JOURNAL), hold)
-        except BaseException:
-            hold.close()
-            raise
+        run = cls._locked(path)
         try:
             run.journal("resumed", pid=os.getpid())
         except BaseException:
             run.close()
             raise
         return run
+
+    @classmethod
+    def _locked(cls, path: Path) -> Self:
+        """The run in a folder, held and locked. Raises RunFolderError if another process writes to it."""
+        hold = _held(path)
+        try:
+            return cls(path, journals.locked(path / _JOURNAL), hold)
+        except BaseException:
+            hold.close()
+            raise
 
     def close(self) -> None:
         """Release the lock."""

@@ -213,7 +213,7 @@ def owner_of(tree: ast.Module, module: ModuleType, node: ast.With) -> dict[str, 
 
 
 def names_missing(node: ast.With, module: ModuleType, scope: dict[str, Any]) -> str:
-    """A name that the statements under a tape, or its loss, read and nobody gives; "" if there is none."""
+    """A name without a value that a tape's statements, or its loss, read; "" if there is none."""
     inside = list(ast.walk(node))
     names = [n for n in inside if isinstance(n, ast.Name)]
     made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
