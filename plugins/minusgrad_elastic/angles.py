@@ -19,6 +19,8 @@ phi is 0 for cis and pi for trans, positive where the far bond is turned clockwi
 Biochemistry 9, 3471); by atan2 its derivatives have no 1 / sin phi (Blondel & Karplus 1996, J. Comput. Chem.
 17, 1132), and only where three nodes lie on a line there are none: the force is NaN there, or 0 if k is 0, as
 force fields list torsions of a linear group. An arm of length zero has no angle, and no derivative.
+
+Decisions 0052.
 """
 
 from math import inf, pi

@@ -6,6 +6,8 @@ formats have no names that all readers agree on, so meshes with named parts are 
 Formats are read whose reader opens one file. The others (XDMF, MED, CGNS, Exodus, HMF, H5M, DOLFIN, TetGen)
 name files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into
 the run folder nor hashed. Source: the readers of meshio 5.3.5.
+
+Decisions 0071.
 """
 
 import sys

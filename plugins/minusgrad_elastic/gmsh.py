@@ -7,6 +7,8 @@ any dimension is a body: the nodes of its elements; one of the cells' dimension 
 one of the dimension below a set of facets.
 Groups of one name are one body. Source: Gmsh reference manual, "MSH file format" (version 4.1), "Node
 ordering".
+
+Decisions 0071.
 """
 
 from collections import Counter, defaultdict

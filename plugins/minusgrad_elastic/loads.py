@@ -14,6 +14,8 @@ between the facets and their apex c, by the divergence theorem; n da = x_,1 x x_
 with the coordinates xi, in the plane (y', -x') dxi times the thickness at rest. It is the potential of these
 forces where the surface is closed, or its rim is held or slides in held planes; c [m] and the shares s follow
 from the supports, and other rims are refused (`surfaces`).
+
+Decisions 0070.
 """
 
 from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressure, local_energy, ti

@@ -12,6 +12,8 @@ Zienkiewicz 1976, Earthquake Eng. Struct. Dyn. 4, 245): always positive, where r
 10-node tetrahedra negative masses and those of 6-node triangles none; of linear cells alike they are row
 sums. Where digits matter (single precision, small cells) write F with x_a - x_0: the sum over a loses them
 in proportion to |x| / h.
+
+Decisions 0071.
 """
 
 from collections.abc import Iterator

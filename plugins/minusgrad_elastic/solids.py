@@ -13,6 +13,8 @@ an energy are their points (`Quadrature`), and the list holds the cells for pict
 are cells of several kinds, as triangles beside quadrilaterals, each kind is a list of its own
 (cells_triangles, cells_quadrilaterals), and the points of all are one. Points of cells with fewer nodes
 repeat the first one.
+
+Decisions 0071.
 """
 
 from collections.abc import Sequence

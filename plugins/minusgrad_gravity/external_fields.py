@@ -10,6 +10,8 @@ r [m] is the distance from the centre, R that from the axis z of the disc; M `ma
 `height` [m], v `speed` [m/s], the circular speed far outside. M is the whole mass, of nfw_field, which has
 none, that within 5.3 scales. In the centre itself, where hernquist_field and nfw_field have a cusp, their
 force and its slope are 0: the force beside it has one size and every direction.
+
+Decisions 0061.
 """
 
 from math import inf

@@ -16,14 +16,22 @@ from minusgrad.scene import units
 from tests.support.pages import ROOT, documents, guides, run
 
 INDEX = "docs/index.md"
+DECISIONS = "docs/decisions"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def entries() -> list[str]:
-    """The pages in the table of contents, as paths below `docs/` without their endings."""
+    """The pages in the tables of contents, as paths below `docs/` without their endings."""
     trees = TOCTREE.findall((ROOT / INDEX).read_text())
     lines = [line for tree in trees for line in tree.splitlines()]
-    return [line for line in lines if line and not line.startswith(":")]
+    return [*(line for line in lines if line and not line.startswith(":")), *decisions()]
+
+
+def decisions() -> list[str]:
+    """The records, which the index of decisions has by one pattern: `docs/index.md` names none of them."""
+    (tree,) = TOCTREE.findall((ROOT / DECISIONS / "index.md").read_text())
+    pattern = tree.splitlines()[-1]
+    return [f"decisions/{path.stem}" for path in sorted((ROOT / DECISIONS).glob(f"{pattern}.md"))]
 
 
 @pytest.mark.unit

@@ -15,6 +15,8 @@ Held components have no adjoint, because a step overwrites them; the numbers of 
 (`support_derivatives`). The tape has the positions at kicks, the
 velocities before friction, and those before drifts in a magnetic field. The moves are the scheme's in reverse
 (`step_sequence`).
+
+Decisions 0040.
 """
 
 import math

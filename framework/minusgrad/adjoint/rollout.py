@@ -5,6 +5,8 @@
 is exact for the discrete scheme: the states come from the same kernels as in a run, and the adjoint takes the
 moves of each step in reverse (`backward`). The stored states follow a plan within a budget of memory
 (`storage_plan`); the others are recomputed.
+
+Decisions 0040.
 """
 
 import math

@@ -1,6 +1,8 @@
 """Contents and state of a run folder as plain data: from its journal, newest checkpoint and segments.
 
 The hashes of these files are checked first, because HDF5 may crash on a damaged one.
+
+Decisions 0091.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,8 @@
 """From a scene to running objects: the only place where names meet classes.
 
 validated scene -> state -> fields, terms, potential -> system -> stepper -> observers
+
+Decisions 0002.
 """
 
 from collections.abc import Iterator

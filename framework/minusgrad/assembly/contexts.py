@@ -1,4 +1,7 @@
-"""Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers."""
+"""Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers.
+
+Decisions 0001.
+"""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""The steppers, observers and the uniform magnetic field of the core, registered like those of a plugin."""
+"""The steppers, observers and the uniform magnetic field of the core, registered like those of a plugin.
+
+Decisions 0062.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -11,6 +11,8 @@
             not dU/dx at a held rim (`potential.borne_forces`)
 
 All sums in double precision and in fixed order.
+
+Decisions 0010.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,6 +3,8 @@
 Its cases are declared in the file (`@checked`) or in `FILE.check.toml` beside it. Without declarations they
 are inferred: the body of a `with ti.ad.Tape(loss)` is a case; else the kernels without arguments that reach
 one loss together, in the order of the file.
+
+Decisions 0082.
 """
 
 import ast

@@ -1,4 +1,7 @@
-"""Recorded launches as a subject of checks: their loss, its rounding, and findings with a line."""
+"""Recorded launches as a subject of checks: their loss, its rounding, and findings with a line.
+
+Decisions 0082.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,6 +6,8 @@
 
 A kernel is right if its value was computed, one question about a derivative was answered, and none failed:
 its questions that were not asked are listed. An exception of the check itself is never a finding.
+
+Decisions 0081.
 """
 
 import traceback

@@ -8,6 +8,8 @@
     product  |grad U(a + h w) - grad U(a) - h H w| falls as h^2
 
 Finite differences only test gradients here; no gradient is computed from them.
+
+Decisions 0081.
 """
 
 from collections.abc import Callable, Iterator

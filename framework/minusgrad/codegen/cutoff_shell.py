@@ -8,6 +8,8 @@ adds J / V^2 to the pressure: (2 pi / 3) rho^2 r_c^3 u(r_c) for one kind of atom
 with itself (its images) among them, so that mixtures have the density of each kind around each other.
 Excluded pairs are a finite number for each node, and have no part at uniform density. u_ij is the graph of
 the term's own function, and its mean over directions where it depends on them.
+
+Decisions 0011.
 """
 
 from collections.abc import Sequence

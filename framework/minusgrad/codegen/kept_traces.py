@@ -8,6 +8,8 @@ follow from the purpose alone, in whatever order a process works.
 Energies are compared by what they compute, not by their names: by the code of the function and everything
 that it reads (`captured_values`), or, where that cannot be known, by the graph of a new trace. A bound energy
 has a snapshot of its function; if this reads what cannot be copied, and its graph changes, it is refused.
+
+Decisions 0030.
 """
 
 from collections import OrderedDict

@@ -1,4 +1,7 @@
-"""Pairs within a cutoff that do not interact, such as bonded atoms of a molecule, image by image."""
+"""Pairs within a cutoff that do not interact, such as bonded atoms of a molecule, image by image.
+
+Decisions 0020.
+"""
 
 from typing import Any
 

@@ -14,6 +14,8 @@ that was not interrupted.
 At positions or in a box with NaN or infinity there are no lists: a comparison with NaN is false, so that
 kernels would take such a node for one beyond every cutoff. The numbers of all terms with a list are NaN
 there (`defined`).
+
+Decisions 0050, 0051.
 """
 
 import warnings

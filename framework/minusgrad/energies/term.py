@@ -1,4 +1,7 @@
-"""A term: an energy with its elements, and each argument bound to an array."""
+"""A term: an energy with its elements, and each argument bound to an array.
+
+Decisions 0021.
+"""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence

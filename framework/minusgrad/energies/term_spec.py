@@ -1,4 +1,7 @@
-"""A term's specification: an energy with its elements and values, before they are bound to fields."""
+"""A term's specification: an energy with its elements and values, before they are bound to fields.
+
+Decisions 0030, 0052, 0071.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -5,6 +5,8 @@
 HDF5 does not write to disk here: files that it appends to or keeps open are lost by a kill or a power cut,
 and a full disk under HDF5 ends the process. Immutable files have their hash (SHA-256, of large arrays by
 blocks: `block_hashes`) in their name, so that a flipped bit is detected before HDF5 opens the file.
+
+Decisions 0090, 0092.
 """
 
 import errno

@@ -12,6 +12,8 @@ Where the box is not upright, the frames that it reads are rotated copies (`upri
 they are and the rotations are below /minusgrad. Segments have none of this.
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
+
+Decisions 0060.
 """
 
 import hashlib

@@ -5,6 +5,8 @@
 The rules are the columns `derivative` and `branches` of the table of operations, each compiled once. Where a
 select, min or max chose a side, the adjoint goes down that side alone, so that an infinite derivative on the
 other one is never met. The graph does not grow, so a run that could be replayed has its derivatives.
+
+Decisions 0080.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

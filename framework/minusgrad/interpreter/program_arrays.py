@@ -7,6 +7,8 @@
 An array that shares all its places with another one (a component of a vector field, a member of a struct
 field) is an alias: it is read through its owner, and never reset by itself. Adjoints and duals are no arrays
 of their own. Of a sparse field only active cells are read and written.
+
+Decisions 0080.
 """
 
 import gc

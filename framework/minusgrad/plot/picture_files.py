@@ -3,6 +3,8 @@
 The door of all text into pictures: what users wrote is shown as they wrote it. Matplotlib reads text between
 two `$` as mathematics, and a mistake in it ends the picture; here only the numbers of axes are mathematics.
 Control characters, which no SVG file may have, are shown as a replacement.
+
+Decisions 0095.
 """
 
 import io

@@ -2,6 +2,8 @@
 
 A load such as pressure on a surface with a held rim has a potential only because the rim is held; at held
 components dU/dx has further terms, which are no forces. An energy that declares `borne` gives the forces.
+
+Decisions 0070.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""Non-finite numbers: the first field, map output or force with a NaN or an infinity, and its node."""
+"""Non-finite numbers: the first field, map output or force with a NaN or an infinity, and its node.
+
+Decisions 0052.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -6,6 +6,8 @@ Some fields may be outputs of maps, y_p = sum of f: they are recomputed from the
 evaluated, in the order of the maps, and dU/dy is propagated back through the maps in the opposite order.
 
 Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest"; the time is "t".
+
+Decisions 0040.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""The kernels of one term of a potential, compiled at their first use."""
+"""The kernels of one term of a potential, compiled at their first use.
+
+Decisions 0032, 0050.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

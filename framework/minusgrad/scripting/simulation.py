@@ -3,6 +3,8 @@
 sim = Simulation(fields={"x": x, "v": v, "m": m}, energies=[gravity(G=1.0)], stepper=Leapfrog(dt=0.01))
 sim.step(100)
 run = sim.run(steps=10_000, out="runs/mine")
+
+Decisions 0021.
 """
 
 import warnings

@@ -1,4 +1,7 @@
-"""A sparse symmetric system, with its nodes and softest motions, which solvers can use."""
+"""A sparse symmetric system, with its nodes and softest motions, which solvers can use.
+
+Decisions 0072.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

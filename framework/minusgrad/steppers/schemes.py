@@ -11,6 +11,8 @@ Blanes and Moan's rows are no compositions of leapfrogs: their orders need exact
 constraints and magnetic fields, which have symmetric ones, are refused with them. Friction acts before and
 after all of a step, by the explicit midpoint rule: with it every scheme is of order 2 at most. Within the
 leapfrogs it would have to act backwards in time, too, where it feeds energy in, and by a symmetric rule.
+
+Decisions 0042.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives."""
+"""Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives.
+
+Decisions 0041.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

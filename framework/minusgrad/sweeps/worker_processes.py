@@ -2,6 +2,8 @@
 
 A worker has no nanny of Dask, because a nanny gives up once its worker dies while it starts. It ends with the
 process that leads: it waits for the end of its standard input.
+
+Decisions 0093.
 """
 
 import os

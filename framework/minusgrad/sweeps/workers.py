@@ -6,6 +6,8 @@ point is given to another one, at most `retries` times.
 Whoever reaches a scheduler of Dask can run code as its owner. Ours speaks TLS, with a key that is made for
 one sweep: a connection without it is refused. Neither scheduler nor workers answer HTTP, unless a dashboard
 is asked for.
+
+Decisions 0093.
 """
 
 import hashlib

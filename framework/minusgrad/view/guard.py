@@ -3,6 +3,8 @@
     request -> Host is this machine -> Origin, if any, is the same -> the token -> the page
 
 viser itself answers every caller, also the scripts of other pages that are open in the same browser.
+
+Decisions 0094.
 """
 
 import gzip

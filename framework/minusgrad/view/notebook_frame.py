@@ -1,6 +1,8 @@
 """A run in the cell of a notebook: a whole page in a frame, which asks for no port and no network.
 
 The frame has no origin of its own, so that its scripts cannot reach the notebook.
+
+Decisions 0094.
 """
 
 from collections.abc import Sequence

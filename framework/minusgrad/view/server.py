@@ -1,4 +1,7 @@
-"""The server of a page: viser as it is needed, on a port that is free."""
+"""The server of a page: viser as it is needed, on a port that is free.
+
+Decisions 0094.
+"""
 
 import io
 import socket

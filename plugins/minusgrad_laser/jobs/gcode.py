@@ -4,6 +4,8 @@ Lengths are millimetres to 1 um, feeds mm/min; words that hold are left out, sin
 port. The laser's digital value has L = 2^bits - 1 levels. GRBL takes floor(S / S_max (L - 1)) + 1 of them, so
 S stands in the middle of what gives a level; in moves of M4 that are short or never reach their feed it is
 dithered. The last words always switch the laser off.
+
+Decisions 0095.
 """
 
 import re

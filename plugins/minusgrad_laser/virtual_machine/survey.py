@@ -8,6 +8,8 @@ equal to 1e-13 of the peak.
     pass 1      the largest programmed dose, below a part of which nothing is meant
     pass 2      dose, over-burn, pictures; cells that may be hot
     pass 3      only if there are too many of these: the hot cells again, when the median is known
+
+Decisions 0097.
 """
 
 from collections.abc import Callable, Iterator

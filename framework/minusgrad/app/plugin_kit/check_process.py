@@ -6,6 +6,8 @@
     a signal, or silence           -->  a finding about the last activity; the next subject follows
 
 The child is started, not forked: a fork of a process with a running engine hangs.
+
+Decisions 0081.
 """
 
 import json

@@ -7,6 +7,8 @@ scale = { pairs_14 = 0.5 }       lists of the state, with a factor each
 
 In a periodic box they are pairs of images (`elements.periodic.linked_pairs`): all that bonds reach. Those of
 a list, or of rows, that bonds do not join are the nearest images, or those that the state gives its list.
+
+Decisions 0020.
 """
 
 from collections.abc import Mapping

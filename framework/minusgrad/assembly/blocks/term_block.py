@@ -1,4 +1,7 @@
-"""From the block of an energy or a map to a term's specification: names become arrays of the state."""
+"""From the block of an energy or a map to a term's specification: names become arrays of the state.
+
+Decisions 0071.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -3,4 +3,6 @@
     errors with their place -> start (state, fields) -> terms -> system -> recording
 
 Each module makes one of them; `simulation` joins them.
+
+Decisions 0002.
 """

@@ -1,4 +1,7 @@
-"""Remarks about sharp cutoffs: how far a pair jumps there, and what the pressure has of it."""
+"""Remarks about sharp cutoffs: how far a pair jumps there, and what the pressure has of it.
+
+Decisions 0011.
+"""
 
 from ...codegen.cutoff_shell import jump_over_ball
 from ...energies.local_map import LocalMap

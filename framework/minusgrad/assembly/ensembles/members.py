@@ -5,6 +5,8 @@
     members.simulation(17).stepper.advance(100)
 
 All values are drawn and judged when this is made.
+
+Decisions 0021.
 """
 
 import hashlib

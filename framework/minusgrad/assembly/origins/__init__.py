@@ -2,4 +2,6 @@
 
 Enters: bound terms, a state, imported plugins. Leaves: plain data for a checkpoint, and lines that name what
 has changed since.
+
+Decisions 0031.
 """

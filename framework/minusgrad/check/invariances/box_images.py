@@ -4,6 +4,8 @@
 
 Frames of other programs are wrapped, and so are those of runs. A term of several nodes that changes reads
 images that do not follow them; of single nodes it is a warning, because a uniform field has no period.
+
+Decisions 0021.
 """
 
 from collections.abc import Iterator

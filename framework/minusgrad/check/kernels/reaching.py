@@ -3,6 +3,8 @@
 A trajectory x[t] whose first row is read and whose other rows are overwritten is an input by its first row:
 the adjoints of the others belong to values that the run computed. The replay tells which; where there is
 none, the compiled kernels do: numbers are moved a little, and the loss stays or changes.
+
+Decisions 0082.
 """
 
 from collections.abc import Sequence

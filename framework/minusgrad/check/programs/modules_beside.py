@@ -4,6 +4,8 @@ The folder of the file is not put first on `sys.path`, as Python does for a scri
 `numpy.py` there would replace the module of that name for everybody. A name that the file, or another file
 of its folder, imports is looked up there first, unless it is one of the standard library, of this package or
 of what it depends on.
+
+Decisions 0083.
 """
 
 import re

@@ -7,6 +7,8 @@
 
 At the first entry of a tape the arrays are recorded as they are, with the names of its function, so that its
 statements can be run again from there.
+
+Decisions 0083.
 """
 
 import ast

@@ -2,6 +2,8 @@
 
 A window draws nothing, has no events, and closes itself after `STEPS` frames, so that `while gui.running`
 ends. A program that goes on all the same is ended (`ProgramEnd`).
+
+Decisions 0083.
 """
 
 from collections.abc import Iterator

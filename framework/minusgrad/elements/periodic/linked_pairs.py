@@ -4,6 +4,8 @@
 
 In a small box a pair may be linked through several images, and each is a row: in quartz two oxygens have two
 silicons in common. A path takes no link back at once, so that a node is also linked to its own images.
+
+Decisions 0020.
 """
 
 from collections.abc import Iterable, Sequence

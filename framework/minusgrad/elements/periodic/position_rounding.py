@@ -4,6 +4,8 @@
 
 In f32 that is 9 boxes away, where forces of pairs are about ten times as coarse as within the box; in f64
 5e9 boxes. Wrapped positions would need the images of tuples, constraints and frames to follow.
+
+Decisions 0051.
 """
 
 import numpy as np

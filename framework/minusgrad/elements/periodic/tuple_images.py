@@ -12,6 +12,8 @@ whose root is the first slot, of image 0. An energy declares them:
 A list may have images of its own in place of these: two bonds between the same two atoms, or a bond of an
 atom with its own image. They are those of the positions at which the list was bound; at other positions each
 edge is taken nearest to what it was, in units of the edges of the box.
+
+Decisions 0020.
 """
 
 from collections.abc import Sequence

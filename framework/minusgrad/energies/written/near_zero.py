@@ -6,6 +6,8 @@
 
 ln(1 + x) / x = 2 / (2 + x) (1 + z / 3 + z^2 / 5 + ...), z = (x / (2 + x))^2, whose terms are all positive, so
 that values and slopes keep their digits. At 0 the length has a cusp: its slope there is zero, by symmetry.
+
+Decisions 0061.
 """
 
 from ...engine import runtime

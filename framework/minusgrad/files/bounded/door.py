@@ -1,4 +1,7 @@
-"""Bounded reading from the parent's side: the child process is started, asked, and ended where it is late."""
+"""Bounded reading from the parent's side: the child process is started, asked, and ended where it is late.
+
+Decisions 0096.
+"""
 
 import atexit
 import os

@@ -2,6 +2,8 @@
 
 Of the system they need `resource`: Linux keeps both, macOS the computing time, Windows neither; the time on
 the clock is kept everywhere, by the parent.
+
+Decisions 0096.
 """
 
 import sys

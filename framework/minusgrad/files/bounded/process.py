@@ -6,6 +6,8 @@ answers one request and ends. A file's time on the clock begins with `READY`: th
 
     request     8 bytes: length; `plain_data` of {"module", "name", "loads", "file", "data", "options", ...}
     answer      8 bytes: length; `plain_data` of {"result"}, {"refused"}, {"raised"}, {"memory"} or {"signal"}
+
+Decisions 0096.
 """
 
 import importlib

@@ -7,6 +7,8 @@ Such programs, MDAnalysis among them, take the first edge to lie along x and the
 A segment in which an edge does not stand so has these copies beside the frames as they are, and the master
 file shows the copies where such programs look. Our own readers never do. The third edge of a left-handed box
 is reversed in them, which leaves the lattice as it is.
+
+Decisions 0060.
 """
 
 from collections.abc import Iterable, Mapping

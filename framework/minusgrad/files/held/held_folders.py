@@ -7,6 +7,8 @@ A path below such a folder is refused with its name where a part of it is a link
 device. `Hold` keeps the descriptor, so that a folder that is moved or exchanged during a run stays the same.
 Paths elsewhere are the user's own, and may be links. Where a system has no calls relative to descriptors, a
 file is looked at before it is opened, and compared after.
+
+Decisions 0090.
 """
 
 import errno

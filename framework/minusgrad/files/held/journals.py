@@ -1,4 +1,7 @@
-"""Journals: one JSON line per event, with the wall-clock time; a journal is the lock of its folder, too."""
+"""Journals: one JSON line per event, with the wall-clock time; a journal is the lock of its folder, too.
+
+Decisions 0091.
+"""
 
 import fcntl
 import json

@@ -1,4 +1,7 @@
-"""JSON of files that a stranger may have written: as deep as such a file may be, and no deeper."""
+"""JSON of files that a stranger may have written: as deep as such a file may be, and no deeper.
+
+Decisions 0091.
+"""
 
 import json
 from typing import Any

@@ -3,6 +3,8 @@
 The value and its reverse are compiled at their first launches, for all potentials that have the kernel. So
 before a first launch the constants are compared with those that it was bound with, and with those that it was
 compiled with: others are refused.
+
+Decisions 0030.
 """
 
 from collections.abc import Hashable

@@ -4,6 +4,8 @@ A run moves positions by kernels, and its images stay, also where a bond becomes
 Whoever writes positions may write others for the same state, such as a frame in which nodes are wrapped into
 the box: then images are chosen for them, by the same rule. The fields of a simulation have `images_stay`, and
 what must not change there is refused (`other_images`).
+
+Decisions 0021.
 """
 
 from collections.abc import Iterable

@@ -7,6 +7,8 @@ Where one is NaN at a node of the term, all numbers of the term are NaN, as thos
 neighbours cannot be built (`Elements.defined`). An infinity may be meant, such as a limit that never acts; of
 positions it is none: they count as NaN, also where 1 / r makes them finite. Of maps of single nodes only
 positions are inspected: they read large grids, once for each step of a program.
+
+Decisions 0050.
 """
 
 from collections.abc import Iterator

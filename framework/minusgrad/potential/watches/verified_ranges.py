@@ -10,6 +10,8 @@ noted with a verification:
 They are looked at when an array was written by other means than a kernel; steppers count a write when they
 have taken their steps. Of a large array a fixed sample counts. On a device only parameters and the time are
 looked at, since fields would be copied.
+
+Decisions 0032.
 """
 
 from collections.abc import Iterator

@@ -10,6 +10,8 @@ smallest fails, the search is stuck at the last equilibrium. An increment whose 
 halved to see whether the path between is continuous: at a limit point the structure snaps through, which is
 said with the load (`path_jumps`). (Crisfield 1991, Non-linear Finite Element
 Analysis of Solids and Structures, vol. 1, chapter 9.)
+
+Decisions 0072.
 """
 
 import math

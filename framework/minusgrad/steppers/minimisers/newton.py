@@ -9,6 +9,8 @@ does not help, d is the slope. Near a minimum the number of correct digits doubl
 (Nocedal and Wright, Numerical Optimization, chapter 3; projection by elements: Teran et al. 2005, SCA, 181.)
 
 Bounds: components at a bound that U pushes beyond it are left out of the system.
+
+Decisions 0072.
 """
 
 import math

@@ -5,6 +5,8 @@
 Along a continuous path the difference falls with the interval, as the square root of it before a limit point,
 beyond which there is no equilibrium near: there it stays as large as the snap-through. (Crisfield 1991,
 Non-linear Finite Element Analysis of Solids and Structures, vol. 1, chapter 9.)
+
+Decisions 0072.
 """
 
 from collections.abc import Callable

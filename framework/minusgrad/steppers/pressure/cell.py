@@ -26,6 +26,8 @@ are upright stay so (`orientation`), where U is known not to change by a rotatio
 The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kinetic energy (a drift, and a
 kick of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps
 the measure; compositions of leapfrog keep their order.
+
+Decisions 0060.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,6 +6,8 @@ It is counted where an energy stands for the pairs beyond the cutoff at uniform 
 the correction of dispersion): energy and jump together have the pressure of the pairs that are left out.
 J / V is the work of this pressure, which the conserved energy at constant pressure contains. Energies of
 charges are left out: charges are nowhere at uniform density, where those of a neutral system add to nothing.
+
+Decisions 0011.
 """
 
 from collections.abc import Sequence

@@ -8,6 +8,8 @@ Of two nodes it is r (dR/dv), r the vector between them: minus the virial of the
 Friction counts where it acts between nodes: R does not change as all velocities of an element change by one
 vector, and no momentum goes anywhere else. A drag on single nodes is a force from outside, as gravity or the
 friction of a heat bath is, and has no part in the stress.
+
+Decisions 0012.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,6 +7,8 @@ by R = e^-S F they are upright again, and positions and velocities with them:
 
 Energies that no rotation changes have the same motion in the rotated frame, with the same conserved energy.
 Other programs know a box by the lengths and angles of its edges, and take it to stand like this.
+
+Decisions 0060.
 """
 
 from collections.abc import Collection

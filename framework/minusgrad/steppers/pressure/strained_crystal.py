@@ -7,6 +7,8 @@
 Without constraints u = -K^-1 f. With them u is the shortest displacement with G u = -c, and one along g = 0,
 by conjugate gradients of K between projections onto G w = 0. lambda are the multipliers of least squares,
 those of an equilibrium where it is one.
+
+Decisions 0010.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,8 @@ their centres of mass, P V = sum M V_cm^2 / d, at every state.
 Forces from outside have no part: the magnetic force, drag on single nodes, the friction and noise of a heat
 bath, the reactions of supports. An energy or a constraint that ties nodes to places has dU/de or lambda dg/de
 about the origin of coordinates; its mean over a bounded motion does not depend on the origin.
+
+Decisions 0010.
 """
 
 from collections.abc import Sequence

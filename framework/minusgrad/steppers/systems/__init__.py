@@ -1,1 +1,4 @@
-"""Systems: all that moves and acts in one record, and who understands which part of it."""
+"""Systems: all that moves and acts in one record, and who understands which part of it.
+
+Decisions 0001.
+"""

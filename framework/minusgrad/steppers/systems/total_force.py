@@ -3,6 +3,8 @@
     dU/dx + dR/dv + G^T lambda        minus the force; lambda the multipliers of the present state
 
 Supports act on held components as well (`Holds.reaction`), and magnetic fields on charges.
+
+Decisions 0010.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Inertias of motions: the numbers by which forces are divided, judged at the start and after every write."""
+"""Inertias of motions: the numbers by which forces are divided, judged at the start and after every write.
+
+Decisions 0041.
+"""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""Sources of Python functions: their definitions as trees, and the names that they read."""
+"""Sources of Python functions: their definitions as trees, and the names that they read.
+
+Decisions 0030.
+"""
 
 import ast
 import inspect

@@ -9,6 +9,8 @@ wrapped function is taken:
 
     ti.func, ti.pyfunc, ti.kernel   the engine's compiler, which plays no part here
     functools.lru_cache             a memory of results, which changes no value
+
+Decisions 0030, 0031.
 """
 
 import copy
