@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from .table import table
@@ -18,7 +18,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="engine_tests", description=__doc__)
     parser.add_argument("checkout", type=Path)
     parser.add_argument("files", nargs="*", help="files of tests/python (default: those about derivatives)")
-    parser.add_argument("--seconds", type=float, default=90.0, help="the most for one question of a test")
+    parser.add_argument("--seconds", type=float, default=300.0, help="the most for one test")
     parser.add_argument("--to", type=Path, default=Path("engine_tests.jsonl"), help="the answers")
     parser.add_argument("-k", dest="keyword", default="", help="tests by name, as in pytest")
     a = parser.parse_args()
@@ -29,74 +29,71 @@ def main() -> int:
     files = [next(folder.rglob(name)) for name in a.files] or found
     a.to.unlink(missing_ok=True)
     for file in files:
-        _ask(checkout, file, engine, a.to.resolve(), a.seconds, a.keyword)
+        tests = Tests(checkout, file, engine, a.to.resolve(), a.keyword)
+        for number in range(tests.count()):
+            tests.ask(number, a.seconds)
     print(table(_events(a.to)))
     return 0
 
 
-def _ask(checkout: Path, file: Path, engine: str, to: Path, seconds: float, keyword: str) -> None:
-    """All tests of a file; one that ends the process, or takes too long, is noted, and the others follow."""
-    done: list[str] = []
-    for _ in range(500):
-        begun, seen = len(_events(to)), time.monotonic()
+@dataclass
+class Tests:
+    """The tests of a file, each in a process of its own: an engine leaves arrays behind for the next one."""
+
+    checkout: Path
+    file: Path
+    engine: str
+    to: Path
+    keyword: str
+
+    def count(self) -> int:
+        found = self._run("--collect-only")
+        count = sum("::" in line for line in found.stdout.splitlines())
+        if not count:
+            print(f"{self.file}: no tests\n{found.stdout[-1500:]}{found.stderr[-500:]}", file=sys.stderr)
+        return count
+
+    def ask(self, number: int, seconds: float) -> None:
+        """Run one test; if it ends the process, or takes too long, that is noted."""
+        begun = len(_events(self.to))
+        try:
+            code = self._run(number=str(number), seconds=seconds).returncode
+            why = "" if code in (0, 1) else f"died ({code})"
+        except subprocess.TimeoutExpired:
+            why = "time"
+        if not why:
+            return
+        events = _events(self.to)[begun:]
+        name = next((e["begin"] for e in events if "begin" in e), f"{self.file.name}, test {number}")
+        doing = [e["doing"] for e in events if "doing" in e] or ["the test"]
+        with self.to.open("a") as out:
+            out.write(json.dumps({"lost": name, "why": why, "doing": doing[-1]}) + "\n")
+
+    def _run(
+        self, *options: str, number: str = "", seconds: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        paths = [str(ROOT), str(ROOT / "framework"), os.environ.get("PYTHONPATH")]
         environment = {
             **os.environ,
-            "ENGINE_TESTS": str(to),
-            "ENGINE_TESTS_ENGINE": engine,
-            "PYTHONPATH": os.pathsep.join(
-                filter(None, [str(ROOT), str(ROOT / "framework"), os.environ.get("PYTHONPATH")])
-            ),
+            "ENGINE_TESTS": str(self.to),
+            "ENGINE_TESTS_ENGINE": self.engine,
+            "ENGINE_TESTS_NUMBER": number,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             "TI_WANTED_ARCHS": "cpu",
             "QD_WANTED_ARCHS": "cpu",
         }
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "--maxfail=1000000",
-            "-p",
-            f"{__package__}.plugin",
-        ]
-        command += ["-p", "no:cacheprovider", str(file)]
-        command += [word for one in done for word in ("--deselect", one)]
-        command += ["-k", keyword] if keyword else []
-        child = subprocess.Popen(
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", f"{__package__}.plugin", str(self.file), *options]
+        command += ["-k", self.keyword] if self.keyword else []
+        return subprocess.run(
             command,
-            cwd=checkout,
+            cwd=self.checkout,
             env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            capture_output=True,
             text=True,
+            timeout=seconds,
+            check=False,
         )
-        size, late = -1, False
-        while child.poll() is None:
-            time.sleep(0.3)
-            now = to.stat().st_size if to.is_file() else 0
-            if now != size:
-                size, seen = now, time.monotonic()
-            if time.monotonic() - seen > seconds:
-                child.kill()
-                late = True
-        output = child.communicate()[0]
-        events = _events(to)[begun:]
-        begins = [e["begin"] for e in events if "begin" in e]
-        ends = {e["end"] for e in events if "end" in e}
-        if child.returncode in (0, 1, 5) and not late:
-            return
-        open_ = [b for b in begins if b not in ends]
-        if not open_:
-            print(f"{file.name}: pytest ended with {child.returncode}\n{output[-1500:]}", file=sys.stderr)
-            return
-        doing = [e["doing"] for e in events if e.get("test") == open_[-1] and "doing" in e]
-        with to.open("a") as out:
-            why = "time" if late else f"died ({child.returncode})"
-            out.write(
-                json.dumps({"lost": open_[-1], "why": why, "doing": (doing or ["the test"])[-1]}) + "\n"
-            )
-        done += begins
-    print(f"{file.name}: too many processes", file=sys.stderr)
 
 
 def _events(path: Path) -> list[dict]:

@@ -1,6 +1,6 @@
 """A plugin of pytest: each test runs, then its reverses are asked; a line of JSON for every event.
 
-The variable ENGINE_TESTS names the file of these lines.
+The variable ENGINE_TESTS names the file of these lines, ENGINE_TESTS_NUMBER the one test that runs.
 """
 
 import json
@@ -27,6 +27,12 @@ if "pytest_rerunfailures" not in sys.modules:
 def _tell(**event: Any) -> None:
     with open(os.environ["ENGINE_TESTS"], "a") as out:
         out.write(json.dumps(event) + "\n")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the test of the number in ENGINE_TESTS_NUMBER alone."""
+    if number := os.environ.get("ENGINE_TESTS_NUMBER"):
+        items[:] = [items[int(number)]]
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:

@@ -23,6 +23,9 @@ class Kind(NamedTuple):
     z: str
     given: str
     owned: bool = False
+    arguments: str = ""
+    """The arguments of the kernel, where it has any, and how it is called."""
+    called: str = ""
 
 
 KINDS = {
@@ -33,6 +36,15 @@ KINDS = {
     "pointer": Kind("for i in blocks:", "blocks[i]", "dense_y[i]", "dense_z[i]", "blocks"),
     "alias": Kind("for i in range(3):", "first[i]", "second[i]", "third[i]", "v"),
     "object": Kind("for i in range(self.n):", "self.x[i]", "self.y[i]", "self.z[i]", "model.x", owned=True),
+    "tensor": Kind(
+        "for i in range(3):",
+        "x[i]",
+        "y[i]",
+        "z[i]",
+        "tensor_x",
+        arguments="x: ti.types.ndarray(), y: ti.types.ndarray(), z: ti.types.ndarray()",
+        called="tensor_x, tensor_y, host_z",
+    ),
 }
 WAYS = {
     "in_place": (
@@ -57,7 +69,9 @@ WAYS = {
 PAIRS = [(kind, way) for kind in KINDS for way in WAYS]
 FEW = [(kind, list(WAYS)[k % len(WAYS)]) for k, kind in enumerate(KINDS)]
 HEAD = """
+import numpy as np
 import taichi as ti
+import torch
 from minusgrad import checked
 
 ti.init(arch=ti.cpu, default_fp=ti.f64)
@@ -78,6 +92,9 @@ bare = ti.Vector.field(2, ti.f64, 3)
 for k in range(3):
     ball[k].x, ball[k].m = [0.3 + 0.2 * k, 0.5], 0.9 + 0.3 * k
     off[k - 2], v[k] = 0.4 + 0.3 * k, [0.5 + 0.2 * k, 0.7]
+tensor_x = torch.tensor([0.4, 0.7, 1.1], dtype=torch.float64, requires_grad=True)
+tensor_y = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+host_z = np.zeros(3)
 masked[1], masked[5], masked[9] = 0.3, 0.7, 0.9
 blocks[1], blocks[6], blocks[13] = 0.4, 0.6, 1.1
 first, second, third = v.get_scalar_field(0), w.get_scalar_field(1), bare.get_scalar_field(0)
@@ -117,6 +134,9 @@ def program(pairs: list[tuple[str, str]]) -> str:
             if kind.owned:
                 methods += f"\n    @ti.kernel\n    def {name}(self):\n{body(kind, text, 8)}\n"
                 functions += f"\n\n{declared}def {name}():\n    model.{name}()\n"
+            elif kind.arguments:
+                functions += f"\n\n@ti.kernel\ndef of_{name}({kind.arguments}):\n{body(kind, text, 4)}\n"
+                functions += f"\n\n{declared}def {name}():\n    of_{name}({kind.called})\n"
             else:
                 functions += f"\n\n{declared}@ti.kernel\ndef {name}():\n{body(kind, text, 4)}\n"
     return f"{HEAD}{methods}\n\nmodel = Model()\n{functions}"

@@ -66,6 +66,18 @@ ROWS = [
         "test_a_gradient_of_the_files_own_may_be_right",
     ),
     Row(
+        "reverses by hand (`kernel.grad()`), of several outputs and after checkpoints",
+        "value and derivatives, exactly and by steps; after checkpoints at the program's own values",
+        "tests/check/test_forms.py",
+        "test_a_form_is_asked_and_its_outcome_is_right",
+    ),
+    Row(
+        "kernels that a `torch.autograd.Function` reverses",
+        "each kernel: value and derivatives, exactly and by steps",
+        "tests/check/test_forms.py",
+        "test_a_form_is_asked_and_its_outcome_is_right",
+    ),
+    Row(
         "a crash, or silence, at the program's own state",
         "a finding",
         KERNELS,

@@ -94,6 +94,9 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     asked = KernelSubject(launches, ran)
     asked.slow = took > SLOW
     states = [start] + [random_state_near(start, steps, rng) for _ in range(NEAR)]
+    if here := launches.case.only_here:
+        states = [start]
+        yield not_asked(name, "", "taylor", f"other states: {here}")
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
@@ -112,10 +115,10 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
                 failed.add((finding.argument, finding.question))
         if failed:
             break  # other states would repeat the failure
-    if not failed:
+    if not failed and not here:
         put(launches, start)
         yield from _second_call(asked, progress)
-    if not failed and asked.cost <= COSTLY:
+    if not failed and not here and asked.cost <= COSTLY:
         yield from kinks(asked, progress, start)
         yield from idle(asked, start, steps, rng)
     put(launches, start)
@@ -229,6 +232,10 @@ def _of_input(
     if followed is not None:
         progress(f"the exact derivative {asked.where}")
         answer = _reverse(asked, state, followed, handle, found)
+        if not answer.passed and handle.places in launches.case.changed:
+            text = "the file sets its adjoint to other numbers between its reverses"
+            yield not_asked(launches.case.name, name, "reverse", text)
+            return
         wrong = not answer.passed
         exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
         yield answer
@@ -249,9 +256,10 @@ def _of_input(
     if followed is None and not wrong:
         progress(f"entries of {name} {asked.where}")
         yield with_lines(entry_steps(asked, variable, found, rng), launches, state.ran, seen, followed)
-    if asked.cost > COSTLY:
+    elsewhere = launches.case.only_here
+    if asked.cost > COSTLY or elsewhere:
         yield with_lines(order, launches, state.ran, seen, followed)
-        reason = f"one gradient takes {asked.cost:.1f} s, more than {COSTLY:g}"
+        reason = elsewhere or f"one gradient takes {asked.cost:.1f} s, more than {COSTLY:g}"
         yield not_asked(launches.case.name, name, "path", reason)
         return
     if wrong:

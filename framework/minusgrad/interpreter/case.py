@@ -22,7 +22,7 @@ whose derivative is left out, or replaced, on purpose.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -89,6 +89,10 @@ class Case:
     """The arrays at the entry of a tape, with their values there (`program_arrays.alive`, each settled)."""
     unasked: str = ""
     """Why it cannot be asked."""
+    only_here: str = ""
+    """Why it is asked at the start only; "" if it may be asked elsewhere."""
+    changed: frozenset[tuple[Hashable, ...]] = frozenset()
+    """Arrays, by their memory, whose adjoints are no gradient where the file set them between reverses."""
 
 
 class _Declared:

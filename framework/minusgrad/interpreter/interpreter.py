@@ -542,11 +542,12 @@ class _Kernels(Symbolic):
         """Indices as vectors."""
         places = over.places() if isinstance(over, (Memory, StructMemory)) else over
         for place in places:
-            yield Tensor.of(list(place) if isinstance(place, tuple) else [place], self)
+            index = place if isinstance(place, tuple) else (place,)
+            yield Tensor((len(index),), index, self)
 
     def ndrange(self, *ends: Any) -> Any:
         ranges = [self._range(*e) if isinstance(e, (tuple, list)) else self._range(e) for e in ends]
-        return product(*ranges) if len(ranges) > 1 else ranges[0]
+        return ranges[0] if len(ranges) == 1 else product(*ranges)
 
     def operation(self, op: str) -> Callable[[Any, Any], Any]:
         """The function of an update in place."""

@@ -64,6 +64,7 @@ class KernelRewriter(Rewriter):
     """Accesses to arrays become calls; loops say when a turn begins."""
 
     counts = False
+    lambdas = True
     refused: ClassVar = {kind: why for kind, why in REFUSED.items() if kind is not ast.While}
 
     def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:

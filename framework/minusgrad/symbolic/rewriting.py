@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
-from .sources.function_sources import parsed
+from .sources.function_sources import parsed, parsed_lambda
 from .sources.snapshots import OWN_FUNCTIONS, Attributes, Bound, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
@@ -362,7 +362,8 @@ def _known_source(function: Callable) -> Rewritten:
 
 def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
     """The function's source, rewritten and compiled; raises `TraceError` for statements that are refused."""
-    definition, file = parsed(function)
+    as_lambda = rewriter.lambdas and function.__code__.co_name == "<lambda>"
+    definition, file = parsed_lambda(function) if as_lambda else parsed(function)
     made = rewriter(file, passes_on=_passes_on(origin(function))).function(definition)
     tree = ast.fix_missing_locations(ast.Module([made], []))
     uses: dict[str, int] = {}
@@ -391,6 +392,8 @@ class Rewriter(ast.NodeTransformer):
     refused: ClassVar[Mapping[type[ast.AST], str]] = REFUSED
     counts: ClassVar[bool] = True
     """True if turns of loops are counted."""
+    lambdas: ClassVar[bool] = False
+    """True if lambdas may be called."""
 
     def __init__(self, file: str, passes_on: bool = False):
         self.file, self.passes_on = file, passes_on

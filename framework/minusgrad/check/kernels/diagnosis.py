@@ -56,7 +56,9 @@ def with_lines(
         functions = dict.fromkeys(launch.function for launch in ran)
         causes += [at_line(r.where, r.text) for one in functions for r in casts(one)]
     causes += [at_line(r.where, r.text) for r in seen]
-    if launches.own_gradient is not None:
+    if launches.case.only_here:  # copies without a gradient are usual there
+        causes = [of_own_gradient(launches)]
+    elif launches.own_gradient is not None:
         causes = causes or [why for why in [of_own_gradient(launches)] if why != NO_REASON]
     causes = causes or [*of_whole(ran)]
     if not causes:
@@ -124,4 +126,7 @@ def _of_custom(wrapper: Callable) -> Cause:
     function = custom_function(wrapper)
     if is_skipped(wrapper):
         return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
-    return Cause(begin_of(function), f"'{function.__name__}' has a gradient of its own (ti.ad.grad_for)")
+    back = custom_function(getattr(wrapper, "grad", None) or wrapper)
+    return at_line(
+        begin_of(back), f"'{back.__name__}' is the gradient of '{function.__name__}' (ti.ad.grad_for)"
+    )

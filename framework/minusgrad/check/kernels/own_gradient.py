@@ -16,7 +16,7 @@ import numpy as np
 from ...interpreter.recorded_launches import Recording, around_kernels, line_in
 from ...lint.kernel_remarks import begin_of
 from ..kernel_subject import NO_REASON, Cause, at_line
-from .reverses_by_hand import ReversesByHand
+from .reverses_by_hand import ReversesByHand, function_of
 
 MARK = 0.8125
 """Value of all adjoints before the call, to find those that are not cleared."""
@@ -59,10 +59,13 @@ def of_own_gradient(launches: Recording) -> Cause:
 
 
 def _of_reverses_by_hand(own: ReversesByHand) -> Cause:
-    """A kernel that is not reversed, or too early; no reason if all are."""
-    ran, back = (
-        [inspect.unwrap(kernel.func) for kernel, _ in launches] for launches in (own.forward, own.back)
-    )
+    """A kernel that is not reversed, or too early; no reason if all are.
+
+    Of checkpoints: the reverses.
+    """
+    if own.known is not None:
+        return at_line(own.places[0], "the reverses from here on, after checkpoints, give this gradient")
+    ran, back = ([function_of(launch) for launch in launches] for launches in (own.forward, own.back))
     return _by_order(ran, Reversals(back=[*zip(back, own.places, strict=True)])) or NO_REASON
 
 

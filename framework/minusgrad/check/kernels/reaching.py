@@ -105,13 +105,15 @@ class _Moved:
 
     def rows(self) -> np.ndarray:
         """The rows along the first axis that change the loss, by halves; true where runs are used up."""
-        found = np.zeros(len(self.start) if self.start.ndim else 1, bool)
+        if self.start.ndim == 0:
+            return np.ones(1, bool)
+        found = np.zeros(len(self.start), bool)
         waiting = [(0, len(found))]
         while waiting:
             begin, end = waiting.pop()
             part = np.zeros(self.start.shape, bool)
             part[begin:end] = True
-            if self.left <= 0 or self.start.ndim == 0:
+            if self.left <= 0:
                 found[begin:end] = True
             elif self.changes(part):
                 middle = (begin + end) // 2

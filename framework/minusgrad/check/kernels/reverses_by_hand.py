@@ -4,16 +4,23 @@
     second.grad(); first.grad()                  the reverses, in the order of the file
 
 The loss is the sum of seed x value. The case runs the kernels forward from their values at the first launch
-that is reversed, and its gradient is what these seeds and reverses give. It ends where kernels run forward
-again; kernels that are reversed only later (checkpoints) are not asked.
+that is reversed, and its gradient is what these seeds and reverses give.
+
+    forward 1 2 3 4; loss; loss.grad(); forward 3 4; 4.grad() 3.grad(); forward 1 2; 2.grad() 1.grad()
+
+A file may run kernels forward again before it reverses them (checkpoints): while no kernel is reversed more
+often than it first ran forward, these reverses belong together. What Python writes between them cannot be
+run again at other values, so the gradient is the one that the file found, at its own values. Reverses that
+follow otherwise (the next iteration) are not asked.
 """
 
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import Any
 
@@ -23,47 +30,110 @@ from ...interpreter.case import Case, CaseTable
 from ...interpreter.program_arrays import FoundArrays, ProgramArray, alive
 from ...interpreter.recorded_launches import around_kernels
 from ...interpreter.weighted_sums import weighted_sum
+from .tensor_reverses import TensorReverses
 
 NAME = "the reverses by hand"
 LONGEST = 32
+"""The most launches before the first reverse whose arrays are kept, beside the first of each kernel."""
+MANY = 4096
 """The most launches before the first reverse that are kept."""
+MOST_READ = 3e8
+"""Numbers of adjoints that are read after reverses, at most: about 2 s."""
 Launch = tuple[Any, tuple[Any, ...]]
+Numbers = dict[tuple[Hashable, ...], np.ndarray]
+"""Adjoints by the memory of their arrays."""
 
 
 @dataclass
 class WatchedReverses:
-    """The launches of a file around its first reverses: forward, with the arrays before each, and back."""
+    """The launches of a file around its reverses: forward, with the arrays before some, and back."""
 
     module: ModuleType
-    forward: list[tuple[Launch, FoundArrays]] = field(default_factory=list)
+    forward: dict[int, Launch] = field(default_factory=dict)
+    """The launches before the first reverse, by number: the last `MANY`."""
+    states: dict[int, FoundArrays] = field(default_factory=dict)
+    """The arrays before a launch forward, by its number."""
     back: list[Launch] = field(default_factory=list)
     seeds: list[tuple[ProgramArray, np.ndarray]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     """The lines of the file that reverse."""
+    ran: Counter[Callable] = field(default_factory=Counter)
+    reversed: Counter[Callable] = field(default_factory=Counter)
+    """How often each function ran forward before the first reverse, and was reversed."""
+    before_again: list[int] = field(default_factory=list)
+    """The number of reverses before each time that kernels ran forward again."""
+    found: Numbers | None = None
+    """The adjoints after the last reverse; None where reading them takes long."""
+    changed: set[tuple[Hashable, ...]] = field(default_factory=set)
+    """Arrays, by their memory, whose adjoints the file set to other numbers between its reverses."""
     later: str = ""
     """Why a reverse is left out that follows after kernels ran forward again."""
     done: bool = False
+    tensors: TensorReverses = field(init=False)
+    """The reverses of kernels with tensors, asked one by one."""
+    _owners: list[ProgramArray] = field(default_factory=list)
+    _read: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.tensors = TensorReverses(self.module)
 
     def launched(self, kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
-        mode = kernel.autodiff_mode.name
-        if self.done and mode == "REVERSE" and not self.later:
-            function = inspect.unwrap(kernel.func)
-            if function not in [inspect.unwrap(one.func) for one, _ in self.back]:
+        mode, launch = kernel.autodiff_mode.name, (kernel, arguments)
+        if mode == "NONE":
+            self.tensors.forward(function_of(launch), kernel, arguments)
+        elif mode == "REVERSE" and self.tensors.reverse(function_of(launch), arguments):
+            return run()
+        if mode == "NONE" and not self.done:
+            self._forward(launch)
+        elif mode == "REVERSE" and not self.later and self._takes(launch):
+            found = run()
+            self.found = self._adjoints()
+            return found
+        return run()
+
+    def _forward(self, launch: Launch) -> None:
+        if self.back:
+            if self.before_again[-1:] != [len(self.back)]:
+                self.before_again.append(len(self.back))
+            return
+        number, function = sum(self.ran.values()), function_of(launch)
+        self.forward[number], self.states[number] = launch, self._here()
+        self.ran[function] += 1
+        self.forward.pop(number - MANY, None)
+        old = number - LONGEST
+        if old in self.forward and any(
+            function_of(self.forward[old]) is function_of(self.forward[k])
+            for k in range(max(0, old - MANY), old)
+            if k in self.forward
+        ):
+            del self.states[old]
+
+    def _takes(self, launch: Launch) -> bool:
+        """Note a reverse; False if it does not belong to those before."""
+        function = function_of(launch)
+        if not self.back:
+            self._owners = self._here().owners
+            self.seeds = [
+                (one, seeds) for one in self._owners if (seeds := one.gradient) is not None and seeds.any()
+            ]
+        elif self.done or (self.before_again and not self._belongs(function)):
+            self.done = True
+            if not self.reversed[function]:
                 self.later = (
                     f"{self._line()}: '{function.__name__}' is reversed after kernels ran forward again"
                 )
-        if self.done or mode not in ("NONE", "REVERSE"):
-            return run()
-        if mode == "NONE" and self.back:
-            self.done = True
-        elif mode == "NONE":
-            self.forward.append(((kernel, arguments), self._here()))
-            del self.forward[:-LONGEST]
-        else:
-            self.seeds = self.seeds if self.back else list(self._seeded())
-            self.back.append((kernel, arguments))
-            self.places.append(self._line())
-        return run()
+            return False
+        elif self.found is not None and (now := self._adjoints()) is not None:
+            before = self.found
+            self.changed |= {k for k in now if not np.array_equal(now[k], before[k], equal_nan=True)}
+        self.back.append(launch)
+        self.reversed[function] += 1
+        self.places.append(self._line())
+        return True
+
+    def _belongs(self, function: Callable) -> bool:
+        """True if it ran forward more often before the first reverse than it was reversed."""
+        return self.found is not None and self.ran[function] > self.reversed[function]
 
     def _line(self) -> str:
         """The line of the file that runs."""
@@ -78,25 +148,34 @@ class WatchedReverses:
             one.settle()
         return found
 
-    def _seeded(self) -> Iterator[tuple[ProgramArray, np.ndarray]]:
-        for one in self._here().owners:
-            seeds = one.gradient
-            if seeds is not None and seeds.any():
-                yield one, seeds
+    def _adjoints(self) -> Numbers | None:
+        if self._read > MOST_READ:
+            return None
+        found = {one.places: g for one in self._owners if (g := one.gradient) is not None}
+        self._read += sum(g.size for g in found.values())
+        return found
+
+    # The cases
 
     def cases(self) -> Iterator[Case]:
-        """The case of these reverses, if the launches that they reverse were seen, and what it leaves out."""
+        """The case of these reverses, if the launches that they reverse were seen, and what it leaves out.
+
+        To be called once, when the file has run.
+        """
+        yield from self.tensors.cases()
+        if self.before_again[-1:] == [len(self.back)]:
+            self.before_again.pop()  # it ran forward, and reversed nothing more
+        if self.before_again and (apart := self._incomplete()):
+            self.later = self.later or apart
+            count = self.before_again[0]
+            self.back, self.places, self.before_again = self.back[:count], self.places[:count], []
         if self.later:
             cure = "declare the function that reverses as `gradient`"
             yield Case("later reverses by hand", CaseTable(), unasked=f"{self.later}; {cure}")
-        functions = [inspect.unwrap(kernel.func) for kernel, _ in self.back]
-        begins = [
-            k for k, ((kernel, _), _) in enumerate(self.forward) if inspect.unwrap(kernel.func) in functions
-        ]
-        if not begins or not self.seeds:
+        begin = self._begin()
+        if begin is None or not self.seeds:
             return
-        chain = self.forward[_first(begins, len(functions)) :]
-        found = chain[0][1]
+        found, calls = self.states[begin], [one for number, one in self.forward.items() if number >= begin]
         outputs = _of_numbers(found, self.seeds)
         if outputs is None:
             return
@@ -105,42 +184,69 @@ class WatchedReverses:
             made = ProgramArray(f"weights {k}" if k else "the weighted sum of outputs", array)
             made.settle()
             found.owners.append(made)
-        calls = [launch for launch, _ in chain]
 
         def forward() -> None:
             for kernel, arguments in calls:
                 kernel(*arguments)
             add()
 
-        gradient = ReversesByHand(found, calls, self.seeds, self.back, self.places)
-        yield Case(NAME, CaseTable(), forward, guessed=True, loss=new[0], found=found, own=gradient)
+        known = self.found if self.before_again else None
+        own = ReversesByHand(found, calls, self.seeds, self.back, self.places, known)
+        case = Case(NAME, CaseTable(), forward, guessed=True, loss=new[0], found=found, own=own)
+        here = "its gradient is known at the file's own values only"
+        yield case if known is None else replace(case, only_here=here, changed=frozenset(self.changed))
+
+    def _incomplete(self) -> str:
+        """A kernel that is not reversed as often as it first ran; "" if there is none."""
+        for function, back in self.reversed.items():
+            if self.ran[function] != back:
+                ran = self.ran[function]
+                return f"'{function.__name__}' ran forward {ran} times, and is reversed {back} times"
+        return ""
+
+    def _begin(self) -> int | None:
+        """The number of the first launch of the case; None if its arrays were not kept."""
+        functions = [function_of(one) for one in self.back]
+        last = sum(self.ran.values())
+        kept = [k for k in self.forward if self.before_again or k >= last - LONGEST]
+        begins = [k for k in kept if function_of(self.forward[k]) in functions]
+        if not begins:
+            return None
+        first = begins[-len(functions)] if len(begins) >= len(functions) else begins[0]
+        return first if first in self.states else None
+
+
+def function_of(launch: Launch) -> Callable:
+    """The Python function of a launched kernel."""
+    return inspect.unwrap(launch[0].func)
 
 
 @dataclass(frozen=True)
 class ReversesByHand:
-    """The gradient of a file without a function for it: launches forward, seeds, and launches back."""
+    """The gradient of a file without a function for it: launches forward, seeds, and launches back.
+
+    known: the adjoints that the file itself found, where its reverses cannot be run again.
+    """
 
     found: FoundArrays
     forward: list[Launch]
     seeds: list[tuple[ProgramArray, np.ndarray]]
     back: list[Launch]
     places: list[str]
+    known: Numbers | None = None
 
     def __call__(self) -> None:
         for one in self.found.owners:
             if one.adjoint is not None:
-                one.seed(0.0)
+                one.seed(0.0 if self.known is None else self.known.get(one.places, 0.0))
+        if self.known is not None:
+            return
         for kernel, arguments in self.forward:
             kernel(*arguments)
         for one, seeds in self.seeds:
             one.seed(seeds)
         for kernel, arguments in self.back:
             kernel(*arguments)
-
-
-def _first(begins: list[int], count: int) -> int:
-    """The launch that the first of so many reversed launches is."""
-    return begins[-count] if len(begins) >= count else begins[0]
 
 
 def _of_numbers(

@@ -64,6 +64,41 @@ def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     return definition, file
 
 
+def parsed_lambda(function: Callable) -> tuple[ast.FunctionDef, str]:
+    """The definition that does what a lambda does, of the same name.
+
+    Of several in one line it is the one whose text has the places of its instructions. Raises `TraceError`
+    if it has no source.
+    """
+    code = function.__code__
+    try:
+        lines, _ = inspect.findsource(function)
+        tree = ast.parse("".join(lines))
+    except (OSError, SyntaxError):
+        tree = ast.Module([], [])
+    found_at = code.co_positions()
+    places = [(b, c, e, d) for b, e, c, d in found_at if b and e and None not in (c, d) and (b, c) != (e, d)]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda) and all(_encloses(node.body, place) for place in places)
+    ]
+    file = inspect.getsourcefile(function) or "<unknown>"
+    if not places or not found:
+        raise TraceError(f"{file}:{code.co_firstlineno}: a lambda whose source cannot be read; write a `def`")
+    node = min(found, key=lambda one: len(ast.unparse(one)))  # one within another encloses it, too
+    definition = ast.FunctionDef(code.co_name, node.args, [ast.Return(node.body)], [])
+    node.args.defaults = [ast.Constant(None) for _ in node.args.defaults]
+    node.args.kw_defaults = [one and ast.Constant(None) for one in node.args.kw_defaults]
+    return ast.fix_missing_locations(ast.copy_location(definition, node)), file
+
+
+def _encloses(node: ast.expr, place: tuple[int, int, int, int]) -> bool:
+    """True if a node's text has this place: line and column of its begin and its end."""
+    begin, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
+    return begin <= place[:2] and place[2:] <= end
+
+
 def _unwrapping(function: Callable) -> Callable:
     """The function, of which `inspect` would take what it wraps, as one that wraps nothing."""
     if not hasattr(function, "__wrapped__"):
