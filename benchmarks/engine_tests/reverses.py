@@ -3,6 +3,7 @@
 a tape             the calls between `with Tape(loss)` and its end, from the arrays at its first call
 `kernel.grad()`    the kernels whose reverses follow one another, in the order of their launches; the
                    outputs are the arrays that have adjoints before the first of them
+tensors            one kernel, on copies: in the `backward` of a function of PyTorch
 """
 
 import gc
@@ -13,9 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from minusgrad.check.kernels.tensor_reverses import TensorReverses, is_tensor, seed_of
 
 FOLLOWED = 40
 """Launches of a test whose arrays are compared, to find what Python writes between them."""
@@ -25,7 +29,7 @@ MOST = 4
 Values = dict[int, np.ndarray]
 
 
-@dataclass
+@dataclass(eq=False)
 class Call:
     """A call that is reversed; `written`: entries that Python changed before it, by array."""
 
@@ -78,6 +82,7 @@ class Recorder:
         self._last: Values | None = None
         self._known: list[Any] = []
         self._seen = 0
+        self._tensors = TensorReverses(ModuleType("a test"))
         gc.collect()
         self._old = [one for one in gc.get_objects() if isinstance(one, self._kinds())]
         """Arrays of an engine that has ended, whose numbers must not be read."""
@@ -128,12 +133,15 @@ class Recorder:
             self.forward += mode == "FORWARD"
             return run()
         if mode == "REVERSE":
+            if self._tape is None and any(map(is_tensor, arguments)):
+                return self._of_tensors(kernel, run, arguments)
             self._reversed(kernel, arguments)
             return run()
         if self._tape is not None:
             found = run()
             self._last = self._values(arguments)
             return found
+        self._tensors.forward(inspect.unwrap(kernel.func), kernel, arguments)
         self._close()
         made = Call(self._primal(kernel), arguments, self._values(arguments))
         found = run()
@@ -155,6 +163,31 @@ class Recorder:
         ]
         call = same[-1] if same else Call(self._primal(kernel), arguments, self._values(arguments))
         self._open.calls.insert(0, call)
+
+    def _of_tensors(self, kernel: Any, run: Callable[[], Any], arguments: tuple) -> Any:
+        """One reverse, on copies of its tensors: PyTorch may reverse a launch from several seeds."""
+        self._close()
+        self.count += 1
+        function = inspect.unwrap(kernel.func)
+        launch = self._tensors.launch(function, arguments)
+        seeds = list(map(seed_of, arguments))
+        found = run()
+        if launch is None or any(r.signature[1:-1] == (function.__qualname__,) for r in self.reverses):
+            return found
+        forward, copies = launch
+        names = inspect.signature(function).parameters
+        arrays = [
+            (n, c, s, a) for n, c, s, a in zip(names, copies, seeds, arguments, strict=True) if foreign(c)
+        ]
+        calls = [Call(forward, copies, {id(c): numbers(c) for _, c, _, _ in arrays})]
+        outputs = [(c, s) for _, c, s, _ in arrays if s is not None and s.any()]
+        ends = {id(c): (s, seed_of(a)) for _, c, s, a in arrays if is_tensor(a)}
+        given = {k: now - (0.0 if s is None else s) for k, (s, now) in ends.items() if now is not None}
+        named = {id(c): n for n, c, _, _ in arrays}
+        self.reverses.append(
+            Reverse("kernel.grad", calls, outputs, named, [c for _, c, _, _ in arrays], given)
+        )
+        return found
 
     def _close(self) -> None:
         """The end of reverses that follow one another."""

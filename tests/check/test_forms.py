@@ -161,6 +161,21 @@ def f(x: ti.types.ndarray(), w: ti.types.ndarray(), loss: ti.types.ndarray()):
 with ti.ad.Tape(loss):
     f(x, w, loss)
 """
+LAMBDAS = """
+functions = [lambda a: ti.sin(a), lambda a: VALUE, lambda a: ti.cos(a)]
+chosen = functions[1]
+x = ti.field(ti.f64, (), needs_grad=True)
+y = ti.field(ti.f64, (), needs_grad=True)
+x[None] = 0.234
+
+@ti.kernel
+def f():
+    for i in ti.grouped(x):
+        y[i] = chosen(x[i])
+
+with ti.ad.Tape(y):
+    f()
+"""
 FUNCTION = """
 import torch
 
@@ -226,6 +241,8 @@ FORMS = {
     "stop_grad": (STOPPED.replace("INTENDED", ""), WRONG, "w"),
     "tensors": (TENSORS.replace("VALUE", "ti.sin(x[i])"), RIGHT, "x"),
     "tensors that are cast": (TENSORS.replace("VALUE", "ti.floor(4 * x[i])"), WRONG, "x"),
+    "a lambda over one number": (LAMBDAS.replace("VALUE", "ti.max(a, 0.1) / (a - 1)"), RIGHT, "x"),
+    "a lambda that rounds": (LAMBDAS.replace("VALUE", "ti.floor(9 * a) * a"), WRONG, "x"),
     "a function of PyTorch": (FUNCTION.replace("ARRAY", "x"), RIGHT, "x"),
     "a function of PyTorch that writes in place": (FUNCTION.replace("ARRAY", "y"), WRONG, "x"),
 }

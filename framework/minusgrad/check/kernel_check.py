@@ -39,12 +39,26 @@ from .kernels.kernel_kinks import idle, kinks
 from .kernels.own_gradient import of_own_gradient
 from .kernels.reaching import choose_inputs
 from .outcomes import not_asked, of_exception
-from .questions import INFINITE, SHRINKS, Finding, inside, path, spread, taylor, until
+from .questions import (
+    INFINITE,
+    ONE_SIDE,
+    SHRINKS,
+    Finding,
+    TookLong,
+    inside,
+    is_of_one_side,
+    path,
+    spread,
+    taylor,
+    until,
+)
 from .random_states import random_state_near
 from .variables import Variable
 
 SLOW = 3.0
 """Seconds of the processor of one replay beyond which kernels are replayed at the start only."""
+LONG, LONGER = 20.0, 60.0
+"""Seconds after which a path stays open, and after which no other state is asked."""
 NEAR = 2
 """The number of random states besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
@@ -88,11 +102,11 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     progress("a search for inputs")
     begin = process_time()
     first = choose_inputs(launches, ran)
-    took = process_time() - begin
+    search = process_time() - begin
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
     asked = KernelSubject(launches, ran)
-    asked.slow = took > SLOW
+    asked.slow = search > SLOW
     states = [start] + [random_state_near(start, steps, rng) for _ in range(NEAR)]
     if here := launches.case.only_here:
         states = [start]
@@ -100,8 +114,13 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
-        if k and asked.cost > COSTLY:
-            yield not_asked(name, "", "taylor", f"other states: one gradient takes {asked.cost:.1f} s")
+        if k and (asked.cost > COSTLY or process_time() - begin > LONGER):
+            took = (
+                f"one gradient takes {asked.cost:.1f} s"
+                if asked.cost > COSTLY
+                else f"this one took {LONGER:g} s"
+            )
+            yield not_asked(name, "", "taylor", f"other states: {took}")
             break
         if k and asked.limits:
             state = random_state_near(start, steps, rng, bounds=asked.limits)
@@ -162,7 +181,7 @@ def _at_state(
     asked.cost = perf_counter() - begin
     if first and (asked.slow or state.followed is None):
         asked.limits = dict(_ranges(launches))
-    asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
+    asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients, steps))
     asked.noise = max(asked.noise, asked.measured_rounding(rng, steps, gradients))
     for handle in launches.inputs:
         found, second = gradients[handle.name], again[handle.name]
@@ -253,6 +272,8 @@ def _of_input(
     order = taylor(asked, variable, direction)
     if exact and not order.passed:  # the gradient is exact, so the remainder is that of a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
+    elif followed is not None and not (wrong or order.passed) and is_of_one_side(asked, variable, direction):
+        order = asked.finding(name, "taylor", True, None, ONE_SIDE)
     if followed is None and not wrong:
         progress(f"entries of {name} {asked.where}")
         yield with_lines(entry_steps(asked, variable, found, rng), launches, state.ran, seen, followed)
@@ -267,7 +288,11 @@ def _of_input(
     else:
         yield with_lines(order, launches, state.ran, seen, followed)
         longer = _short(asked, variable, until(partial(_rounded, asked), variable, direction))
-        along = path(asked, variable, longer, asked.least_change())
+        try:
+            along = path(asked, variable, longer, asked.least_change(), LONG)
+        except TookLong as long:
+            yield not_asked(launches.case.name, name, "path", str(long))
+            return
         yield with_lines(along, launches, state.ran, seen, followed)
 
 
@@ -435,11 +460,14 @@ def _variable(
     return Variable(handle.name, values, put_values, gradient, step, bounds=bounds, free=handle.read)
 
 
-def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:
+def _sizes(
+    launches: Recording, gradients: dict[str, np.ndarray | None], steps: dict[str, float]
+) -> Iterator[float]:
+    """What each input contributes to the loss, of its values or of its step: the larger."""
     yield 0.0
     for handle in launches.inputs:
         if (found := gradients[handle.name]) is not None and np.isfinite(found).all():
-            yield float(np.abs(found * handle.start).sum())
+            yield float((np.abs(found) * np.maximum(np.abs(handle.start), steps[handle.name])).sum())
 
 
 def _refusal(error: BaseException) -> tuple[str, str]:

@@ -15,6 +15,7 @@ Decisions 0081.
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heappop, heappush
+from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -44,6 +45,7 @@ KINK_WIDTH = 2.0**-24
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 JUMPS = "jumps where one of its conditions changes, as impacts do; which side is taken has no derivative"
 KINK = "a kink here: the gradient is the mean of both sides"
+ONE_SIDE = "a kink here: the gradient is that of one side"
 MEAN = "the second derivative jumps here: the product is the mean of both sides"
 SHRINKS = 10
 """The most halvings of a step that leaves the domain of U."""
@@ -284,6 +286,13 @@ def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray) -> boo
     return order is None or order > 1.8
 
 
+def is_of_one_side(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
+    """True if the gradient is right to one side of a kink: along a step, or one of one sign everywhere."""
+    ways = (direction, -direction, np.abs(direction), -np.abs(direction))
+    orders = (_of_value(subject, variable, way) for way in ways)
+    return any(order is None or order > 1.8 for order in orders)
+
+
 def _order(remainders: list[float], floor: float) -> float | None:
     """The order in h of remainders over h, h / 2, h / 4, ...: the median of the last slopes above rounding.
 
@@ -312,7 +321,17 @@ def _order(remainders: list[float], floor: float) -> float | None:
     return usual
 
 
-def path(subject: Subject, variable: Variable, direction: np.ndarray, least: float | None = None) -> Finding:
+class TookLong(Exception):  # noqa: N818 - no error: the question stays open
+    """A question that took longer than it may."""
+
+
+def path(
+    subject: Subject,
+    variable: Variable,
+    direction: np.ndarray,
+    least: float | None = None,
+    seconds: float = np.inf,
+) -> Finding:
     """Compare U(b) - U(a) with the integral of the gradient, piece by piece.
 
     least: the smallest change of U that a mismatch is measured by (default: 1e9 roundings, as of double
@@ -321,6 +340,8 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray, least: flo
     The piece with the largest mismatch is halved until all fit. At a kink the mismatch shrinks with the
     piece; where U jumps, or the gradient is wrong, it stays. Jumps that the subject declares are left out,
     with a warning.
+
+    Raises `TookLong` if pieces are still halved after so many seconds.
     """
     along = _Path(subject, variable, direction)
     pieces = [along.piece(0.0, 1.0, along.value(0.0), along.value(1.0))]
@@ -329,7 +350,7 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray, least: flo
     noise, least = (0.0, 1e9 * rounding) if least is None else (ROUNDINGS * rounding, least)
     scale = max(abs(pieces[0].integral), abs(change), least) or 1.0
     first = -pieces[0].mismatch
-    fits = _halved_until_fit(along, pieces, scale, noise)
+    fits = _halved_until_fit(along, pieces, scale, noise, seconds)
     limit = 1e-7 if fits else MANY  # many kinks: each piece still shrinks
     variable.put(variable.values)
     integral = ordered_sum(np.array([p.integral for p in pieces]))
@@ -347,15 +368,19 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray, least: flo
     return subject.finding(variable.name, "path", False, error, text)
 
 
-def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float, noise: float) -> bool:
+def _halved_until_fit(
+    along: "_Path", pieces: list["_Piece"], scale: float, noise: float, seconds: float
+) -> bool:
     """Halve the worst pieces, in place, until all fit or it is clear that they will not.
 
     noise: the mismatch that rounding explains.
 
     False if the mismatch still shrinks when all halvings are used.
     """
-    early, halvings, most = np.inf, 0, HALVINGS
+    early, halvings, most, begun = np.inf, 0, HALVINGS, monotonic()
     while halvings < most:
+        if monotonic() - begun > seconds:
+            raise TookLong(f"{len(pieces)} pieces took {seconds:g} s, and their mismatch still shrinks")
         most += FOR_A_JUMP * _without_declared_jumps(along, pieces, scale)
         left = -sum(p.mismatch for p in pieces)
         if left <= max(1e-9 * scale, noise):

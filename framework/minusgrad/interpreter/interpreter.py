@@ -30,7 +30,7 @@ from ..energies.roles import Node
 from ..energies.term_spec import Table
 from ..engine import runtime
 from ..errors import TraceError
-from ..lint.kernel_remarks import Remark, in_words
+from ..lint.kernel_remarks import Remark, begin_of, in_words
 from ..symbolic.graph import Graph, reachable
 from ..symbolic.numpy_values import value as numpy_value
 from ..symbolic.operations import OPERATIONS, TRUTHS
@@ -42,7 +42,15 @@ from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .adjoints import adjoints
 from .array_memory import Cut, Memory, Part, UnfollowedError, _entries
 from .kernel_rewriting import KernelRebinder
-from .program_arrays import UNKNOWN, ProgramArray, is_array, is_host_array, of_program, unwrapped
+from .program_arrays import (
+    UNKNOWN,
+    ProgramArray,
+    is_array,
+    is_host_array,
+    is_quantised,
+    of_program,
+    unwrapped,
+)
 from .struct_memory import LocalStruct, StructMemory, StructPart
 
 MOST_NODES = 200_000
@@ -204,7 +212,21 @@ class Interpreter:
             memory.stopped = False
         body = self.rebinder.rebind(function)
         passed = [self._passed(a) for a in arguments]
+        parameters = inspect.signature(function).parameters.values()
+        for parameter, value in zip(parameters, passed, strict=False):
+            if isinstance(value, Memory) and getattr(parameter.annotation, "needs_grad", None) is False:
+                self._without_derivative(value, begin_of(function), parameter.name)
         return run(body, passed)
+
+    def _without_derivative(self, memory: Memory, where: str, argument: str) -> None:
+        """An argument annotated `needs_grad=False`: a reason why a reverse differs, or intended."""
+        memory.stopped = memory.name in self.intended
+        text = (
+            f"argument '{argument}' is annotated needs_grad=False; if that is meant, say intended ="
+            f" ['{memory.name}']"
+        )
+        if not memory.stopped and memory.has_gradient:
+            self.remarks.setdefault(("stop_grad", memory.name, where), Remark("stop_grad", where, text))
 
     def _passed(self, value: Any) -> Any:
         if is_host_array(value) and id(value) not in self.memories:
@@ -503,7 +525,12 @@ class _Kernels(Symbolic):
         if id(value) in self.interpreter.memories:
             return self.interpreter.memories[id(value)]
         if is_array(value):
-            raise UnfollowedError(f"{here()}: an array that was made after the case began, or cannot be read")
+            quantised = is_quantised(getattr(value, "snode", None))
+            raise UnfollowedError(
+                "a field of quantised numbers"
+                if quantised
+                else "an array that was made after the case began, or cannot be read"
+            )
         if hasattr(value, "field_dict"):
             return self._struct(value)
         if of_program(value):

@@ -87,10 +87,7 @@ class ProgramArray:
     @cached_property
     def unmodelled(self) -> str:
         """Why a replay cannot stand in for it; "" where it can."""
-        if self.snode is None:
-            return ""
-        kind = str(self.snode.parent().ptr.type).rpartition(".")[2]
-        return "is quantised" if kind in QUANTISED else ""
+        return "is quantised" if is_quantised(self.snode) else ""
 
     # Its numbers
 
@@ -210,6 +207,11 @@ class HostArray(ProgramArray):
         _fill_host(self.adjoint, np.broadcast_to(values, self.start.shape))
 
 
+def is_quantised(snode: Any) -> bool:
+    """True for the place of a field whose numbers have few bits; False for None, an array without places."""
+    return snode is not None and str(snode.parent().ptr.type).rpartition(".")[2] in QUANTISED
+
+
 def host_memory(array: Any) -> Hashable:
     """The memory of a host array: equal for views of all of it in the same order."""
     if isinstance(array, np.ndarray):
@@ -268,12 +270,13 @@ def alive(*scopes: dict[str, Any]) -> FoundArrays:
 
 def _add_tensors(found: FoundArrays, scopes: Sequence[dict[str, Any]]) -> None:
     """Add the tensors of a file that have, or may have, a gradient."""
-    seen: set[Hashable] = set()
+    owners: dict[Hashable, HostArray] = {}
     for name, value in ((n, v) for scope in scopes for n, v in list(scope.items())):
         if is_host_array(value) and not isinstance(value, np.ndarray) and value.requires_grad:
             made = HostArray(name, value, names=(name,))
-            (found.aliases if made.places[0] in seen else found.owners).append(made)
-            seen.add(made.places[0])
+            owner = owners.setdefault(made.places[0], made)
+            (found.owners if owner is made else found.aliases).append(made)
+            owner.names += () if owner is made else (name,)
 
 
 def _named(array: Any, names: Sequence[str]) -> ProgramArray:

@@ -33,7 +33,7 @@ class RecordedLaunch:
     arguments: tuple[Any, ...]
     before: dict[int, np.ndarray] = field(repr=False)
     after: dict[int, np.ndarray] = field(repr=False)
-    """Values of arrays before and after it, by their handles' `id`."""
+    """Values of arrays before and after it, by their handles' `id`; empty where `unread`."""
     active: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
     """The active cells of sparse fields before it, by their handles' `id`."""
     activated: tuple[int, ...] = ()
@@ -46,6 +46,8 @@ class RecordedLaunch:
     """The function of `ti.ad.no_grad` that launched it; "" for none."""
     where: str = ""
     """The line of its file that launched it, file:line; "" for another file."""
+    unread: bool = False
+    """True if the arrays were not read, because there are too many launches, or numbers."""
 
     @property
     def moved(self) -> dict[str, Any]:
@@ -342,7 +344,7 @@ class Recording(Arrays):
 
     def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
         """Run forward; returns every launch, and the calls that a tape would reverse."""
-        with launch_log(self) as launches:
+        with launch_log(self, read=self.unfollowed is None) as launches:
             taken = self._taken()
         return launches, taken
 
@@ -371,6 +373,10 @@ class Recording(Arrays):
         return {handle.name: _of_read(handle) for handle in self.inputs}
 
 
+MOST_ARRAYS, MOST_NUMBERS = 8_000, 100_000_000
+"""The arrays, and the numbers in them, that are read before and after launches: a few seconds."""
+
+
 def _same_cells(now: np.ndarray, before: np.ndarray | None) -> bool:
     return before is not None and bool((now == before).all())
 
@@ -382,20 +388,33 @@ def _of_read(handle: ProgramArray) -> np.ndarray | None:
 
 
 @contextmanager
-def launch_log(arrays: Arrays, modes: Sequence[str] = ("NONE",)) -> Iterator[list[RecordedLaunch]]:
-    """Record every kernel launched forward within the block, with the values of arrays before it."""
+def launch_log(
+    arrays: Arrays, modes: Sequence[str] = ("NONE",), read: bool = True
+) -> Iterator[list[RecordedLaunch]]:
+    """Record every kernel launched forward within the block, with the values of arrays before and after.
+
+    After `MOST_ARRAYS` arrays, or `MOST_NUMBERS` numbers, launches are `unread`; all are, if not `read`.
+    """
     launches: list[RecordedLaunch] = []
+    count, numbers = 0, 0 if read else MOST_NUMBERS
 
     def intercepted(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         if kernel.autodiff_mode.name not in modes:
             return run()
+        nonlocal count, numbers
+        function = inspect.unwrap(kernel.func)
         with unobserved():
             arrays.take(arguments)
-            handles = list(arrays.handles)
+        handles = list(arrays.handles)
+        if count >= MOST_ARRAYS or numbers >= MOST_NUMBERS:
+            where = line_in(function)
+            launches.append(RecordedLaunch(kernel, arguments, {}, {}, where=where, unread=True))
+            return run()
+        with unobserved():
             before = {id(h): h.values for h in handles}
+            count, numbers = count + len(handles), numbers + sum(v.size for v in before.values())
             sparse = [h for h in (*handles, *arrays.aliases) if h.sparse]
             active = {id(h): h.active for h in sparse}
-        function = inspect.unwrap(kernel.func)
         around = tuple(_around(function.__globals__, arguments))
         found = run()
         with unobserved():

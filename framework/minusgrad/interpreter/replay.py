@@ -11,7 +11,7 @@ from ..lint.kernel_remarks import MESSAGES, Remark, begin_of
 from ..symbolic.graph import reachable
 from ..symbolic.scalar import Scalar
 from .adjoints import adjoints
-from .array_memory import Cut, OutsideError
+from .array_memory import Cut, OutsideError, UnfollowedError
 from .interpreter import Interpreter
 from .program_arrays import ProgramArray
 from .recorded_launches import Arrays, RecordedLaunch
@@ -107,7 +107,15 @@ class Replay:
 
 
 def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[ProgramArray]) -> Replay:
-    """Replay a run in plain Python. Raises `TraceError` for statements that cannot be interpreted."""
+    """Replay a run in plain Python.
+
+    Raises `TraceError` for statements that cannot be interpreted, and for more launches than were read.
+    """
+    if any(launch.unread for launch in ran):
+        raise UnfollowedError(
+            f"{len(ran):,} launches over {len(arrays.handles)} arrays, more than are compared; give it fewer"
+            " steps, or smaller arrays"
+        )
     interpreter = _holding(arrays, ran[0].before if ran else {})
     leaves = {h.name: interpreter.leaves(h.array) for h in inputs}
     wrote: list[Wrote] = []

@@ -17,7 +17,7 @@ from .elimination.functions import least_value
 from .graph import REAL_PLACE
 from .neighbours import Neighbours
 from .operations import OPERATIONS
-from .rewriting import Types, missing, number, rebind, run, unknown, unprinted
+from .rewriting import Types, missing, number, of_vectors, rebind, run, unprinted
 from .stretches import functions as stretches
 
 
@@ -139,7 +139,7 @@ def _maker(*shape: int, dtype: Callable[[Any], Any] | None = None) -> Callable[.
 
 class _Constructor:
     def __getattr__(self, name):
-        raise unknown(f"Matrix.{name}", self)
+        return of_vectors(name, self)
 
     def __call__(self, rows, dt=None):
         return array(rows) if dt is None else dt(array(rows))

@@ -321,6 +321,20 @@ def missing(name: str, namespace: Any) -> Callable:
     return body
 
 
+METHODS = frozenset({
+    "sum", "dot", "norm", "norm_sqr", "norm_inv", "normalized", "cross", "outer_product", "transpose",
+    "trace", "determinant", "inverse", "any", "all", "cast", "max", "min",
+})  # fmt: skip
+"""Methods of a vector or matrix that may be called as `ti.Vector.normalized(v)`."""
+
+
+def of_vectors(name: str, namespace: Any) -> Callable:
+    """A method of vectors and matrices as a function; raises `AttributeError` for another name."""
+    if name not in METHODS:
+        raise unknown(f"Matrix.{name}", namespace)
+    return lambda vector, *arguments: getattr(vector, name)(*arguments)
+
+
 def unknown(name: str, namespace: Any) -> AttributeError:
     """The error for a name of `ti` that has no stand-in."""
     known = [n for n in dir(namespace) if not n.startswith("_")]

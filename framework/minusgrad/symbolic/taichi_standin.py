@@ -12,7 +12,7 @@ from typing import Any
 from .elimination import newton
 from .graph import Graph
 from .operations import OPERATIONS, TRUTHS
-from .rewriting import Types, missing, unknown, unprinted
+from .rewriting import Types, missing, of_vectors, unprinted
 from .scalar import Scalar
 from .stretches import isotropic
 from .tensors import Tensor, as_real, flat, is_integer
@@ -209,7 +209,7 @@ class _Constructor:
         self.functions = functions
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown(f"Matrix.{name}", self)
+        return of_vectors(name, self)
 
     def __call__(self, rows: Any, dt: Any = None) -> Tensor:
         made = Tensor.of(rows, self.functions)

@@ -8,6 +8,7 @@ Decisions 0082.
 """
 
 from collections.abc import Sequence
+from time import monotonic
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from ..questions import spread
 
 LITTLE = 2.0**-12
 """How far numbers are moved, in parts of their spread."""
-RUNS = 48
-"""The most runs for one array."""
+FEW, RUNS, SECONDS = 8, 48, 5.0
+"""The runs for one array: at most `RUNS`, and so many as take `SECONDS`, but at least `FEW`."""
 
 
 def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay | None:
@@ -73,11 +74,13 @@ def _by_replay(
 
 def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[ProgramArray]:
     """The candidates that change the loss, by runs with some numbers moved a little."""
+    begun = monotonic()
     values = [launches.value() for _ in range(3)]
+    runs = int(np.clip(SECONDS * 3.0 / (monotonic() - begun), FEW, RUNS))
     noise, rng = 4.0 * (max(values) - min(values)), np.random.default_rng(0)
     found = []
     for handle in candidates:
-        moved = _Moved(launches, handle, values[0], noise, rng)
+        moved = _Moved(launches, handle, values[0], noise, rng, runs)
         if moved.changes(np.ones(handle.start.shape, bool)):
             found.append(handle)
             rows = moved.rows()
@@ -89,10 +92,16 @@ class _Moved:
     """Runs with some numbers of one array moved a little."""
 
     def __init__(
-        self, launches: Recording, handle: ProgramArray, value: float, noise: float, rng: np.random.Generator
+        self,
+        launches: Recording,
+        handle: ProgramArray,
+        value: float,
+        noise: float,
+        rng: np.random.Generator,
+        runs: int,
     ):
         self.launches, self.handle, self.value, self.noise = launches, handle, value, noise
-        self.start, self.left = handle.start.copy(), RUNS
+        self.start, self.left = handle.start.copy(), runs
         self.step = LITTLE * spread(self.start) * rng.uniform(0.5, 1.0, self.start.shape)
 
     def changes(self, part: np.ndarray) -> bool:

@@ -54,13 +54,13 @@ class TensorReverses:
 
     def _case(self, function: Callable, arguments: Arguments) -> Case:
         name = f"'{function.__name__}' with tensors"
-        launch = self._launch(function, arguments)
+        launch = self.launch(function, arguments)
         if launch is None:
             return Case(name, CaseTable(), unasked="it was reversed, and its launch forward was not seen")
         kernel, copies = launch
         outputs = [
             (copy, seed, (0,) * seed.ndim)
-            for copy, seed in zip(copies, map(_seed, arguments), strict=True)
+            for copy, seed in zip(copies, map(seed_of, arguments), strict=True)
             if seed is not None and seed.any()
         ]
         if not outputs:
@@ -83,7 +83,7 @@ class TensorReverses:
 
         return Case(name, CaseTable(), run, guessed=True, loss=new[0], found=found)
 
-    def _launch(self, function: Callable, arguments: Arguments) -> tuple[Any, Arguments] | None:
+    def launch(self, function: Callable, arguments: Arguments) -> tuple[Any, Arguments] | None:
         """The kernel and copies of the last launch with these tensors, else of the last one like it."""
         launches = self.ran.get(function, [])
         for alike in (_memories, _shapes):
@@ -108,7 +108,7 @@ def _copy(value: Any) -> Any:
     return made.requires_grad_(value.requires_grad) if made.is_floating_point() else made
 
 
-def _seed(value: Any) -> np.ndarray | None:
+def seed_of(value: Any) -> np.ndarray | None:
     """The adjoint of a tensor as numbers, if it has one."""
     if not is_tensor(value) or not value.requires_grad or value.grad is None:
         return None
