@@ -1,4 +1,7 @@
-"""Observers of crystals: stress and elastic constants, along a search or a run."""
+"""Observers of crystals: stress and elastic constants, along a search or a run.
+
+Decisions 0331.
+"""
 
 from typing import Annotated
 

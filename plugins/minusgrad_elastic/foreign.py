@@ -7,7 +7,7 @@ Formats are read whose reader opens one file. The others (XDMF, MED, CGNS, Exodu
 name files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into
 the run folder nor hashed. Source: the readers of meshio 5.3.5.
 
-Decisions 0071.
+Decisions 0071, 0328.
 """
 
 import sys

@@ -11,6 +11,8 @@ Lame's mu = E / (2 (1 + nu)) and lambda = E nu / ((1 + nu) (1 - 2 nu)). d = 3, o
 
 Bonet & Wood 2008, Nonlinear Continuum Mechanics for Finite Element Analysis, 2nd ed., sections 6.4 (the
 compressible neo-Hookean material with logarithms) and 6.3 (St Venant-Kirchhoff).
+
+Decisions 0327.
 """
 
 from math import inf

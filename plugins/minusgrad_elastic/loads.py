@@ -15,7 +15,7 @@ with the coordinates xi, in the plane (y', -x') dxi times the thickness at rest.
 forces where the surface is closed, or its rim is held or slides in held planes; c [m] and the shares s follow
 from the supports, and other rims are refused (`surfaces`).
 
-Decisions 0070.
+Decisions 0070, 0325.
 """
 
 from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressure, local_energy, ti

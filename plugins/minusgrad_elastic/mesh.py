@@ -13,7 +13,7 @@ Zienkiewicz 1976, Earthquake Eng. Struct. Dyn. 4, 245): always positive, where r
 sums. Where digits matter (single precision, small cells) write F with x_a - x_0: the sum over a loses them
 in proportion to |x| / h.
 
-Decisions 0071.
+Decisions 0071, 0319.
 """
 
 from collections.abc import Iterator

@@ -4,6 +4,8 @@
     V = V_mesh det G                the present volume at rest of a cell or of a quadrature point
 
 G (E, d, d) [1], V (E,) [m^3].
+
+Decisions 0385.
 """
 
 from typing import Any

@@ -14,7 +14,7 @@ are cells of several kinds, as triangles beside quadrilaterals, each kind is a l
 (cells_triangles, cells_quadrilaterals), and the points of all are one. Points of cells with fewer nodes
 repeat the first one.
 
-Decisions 0071.
+Decisions 0071, 0319.
 """
 
 from collections.abc import Sequence

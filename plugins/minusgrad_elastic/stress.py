@@ -14,6 +14,8 @@ several points it is the mean by volume; of a node that of the cells around it. 
 field, F and V are those of the present one.
 
 von Mises 1913, Nachr. Ges. Wiss. Göttingen, 582.
+
+Decisions 0326.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,8 @@
 
 F (E, 2, 2) [1] in the plane, t (E,) [1]. t is found by bisection in ln t, for t from 1/55 to 55: P_33 pulls
 above it and pushes below.
+
+Decisions 0256.
 """
 
 from dataclasses import replace

@@ -12,7 +12,7 @@ no c and s do, the pressure has no potential (Schweizerhof & Ramm 1984, Comput. 
 At held components of the rim dV has the rim integral, too; the supports bear the pressure on the facets
 alone, p sum of N_a n (`borne`).
 
-Decisions 0070.
+Decisions 0070, 0325.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""Blocks of scenes for compounds: particle-mesh Ewald, and the long-range correction of dispersion."""
+"""Blocks of scenes for compounds: particle-mesh Ewald, and the long-range correction of dispersion.
+
+Decisions 0246.
+"""
 
 from typing import Annotated, Any, Literal
 

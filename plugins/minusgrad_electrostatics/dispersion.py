@@ -6,6 +6,8 @@
 < > is the mean over the N (N + 1) / 2 pairs of N atoms, an atom with itself among them, of sigma = (sigma_i +
 sigma_j) / 2 and epsilon = sqrt(epsilon_i epsilon_j); V [m^3] is the volume, R [m] the cutoff, S the switch
 from R_s on. Shirts et al. 2007, J. Phys. Chem. B 111, 13052; OpenMM User Guide, "Lennard-Jones Interaction".
+
+Decisions 0324.
 """
 
 import numpy as np

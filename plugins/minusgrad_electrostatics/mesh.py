@@ -7,6 +7,8 @@
 x (n, 3) [m], q (n,) [C], box (3, 3) [m] with the edge vectors in rows, K cells along each axis. Cells are in
 the order of rows, S has the modes of SciPy's `rfftn` in theirs: those with 0 <= m_3 <= K_3 / 2. Essmann et
 al. 1995, J. Chem. Phys. 103, 8577.
+
+Decisions 0323.
 """
 
 from math import prod

@@ -1,4 +1,7 @@
-"""Modes of a mesh: the elements of Ewald's sum over wave vectors, with their mode numbers and weights."""
+"""Modes of a mesh: the elements of Ewald's sum over wave vectors, with their mode numbers and weights.
+
+Decisions 0323.
+"""
 
 from dataclasses import dataclass
 from math import prod

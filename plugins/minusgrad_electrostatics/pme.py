@@ -7,6 +7,8 @@
 The mesh and alpha stay while the box changes. Essmann et al. 1995, J. Chem. Phys. 103, 8577; alpha and the
 cells of the mesh for a relative error of the forces as in the OpenMM User Guide, "Coulomb Interaction with
 Particle Mesh Ewald".
+
+Decisions 0323.
 """
 
 import math

@@ -7,6 +7,8 @@
 A [m^2] the area of a facet, or of a quadrature point of one, N_a the share of its node a; h [W m^-2 K^-1],
 T_e [K] the temperature of the surroundings, q [W m^-2], e the emissivity, s the Stefan-Boltzmann constant
 [W m^-2 K^-4]. The temperature between nodes counts by its nodal values, which keeps matrices monotone.
+
+Decisions 0322.
 """
 
 from math import inf

@@ -11,6 +11,8 @@ Tables call the unit of every U a joule. (Hughes 2000, The Finite Element Method
 
 k does not depend on T: the slope of k(T) |grad T|^2 / 2 is not the heat equation. Where k(T) is given, take
 Kirchhoff's variable, the integral of k dT, as T with k = 1 (Carslaw & Jaeger 1959, section 1.6).
+
+Decisions 0322.
 """
 
 from math import inf

@@ -13,6 +13,8 @@ of an angle.
 The functions are those of `spring`, `angle` and `dihedral` in `minusgrad_elastic`, which explains their
 equations and their values where angles are flat. There the stiffness is a parameter that the scene sets;
 here it is a datum, because each bond of a force field brings its own.
+
+Decisions 0329.
 """
 
 from typing import Any

@@ -11,6 +11,8 @@ r = |x_i - x_j|, x (n, d) [m]. Lennard-Jones 1931, Proc. Phys. Soc. 43, 461; Lor
 127; Berthelot 1898, C. R. Acad. Sci. 126, 1703. Without depth (epsilon_i = 0, such as hydrogens of water) a
 pair has no energy, and its derivative by epsilon_i, which would be infinite, is taken as zero. Atoms at one
 place have no direction and no derivative.
+
+Decisions 0330.
 """
 
 from math import inf

@@ -12,6 +12,8 @@ The XML is that of `openmm.XmlSerializer.serialize(system)`. Units are OpenMM's:
 `NonbondedSettings` are the method, cutoff, switch and corrections of a NonbondedForce, which a scene has in
 its own energies. Forces of one type are put together. Other forces, virtual sites and offsets of parameters
 are refused by name, and so are constraints that cannot be.
+
+Decisions 0329.
 """
 
 from collections.abc import Mapping, Sequence

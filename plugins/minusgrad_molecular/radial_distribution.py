@@ -5,6 +5,8 @@
 V [m^3] is the volume of the periodic box, M = N (N - 1) the number of pairs, so that g is 1 for independent
 atoms; between two bodies M = N_1 N_2 less the atoms that both have. Every image within the radius counts.
 Allen & Tildesley 2017, Computer Simulation of Liquids, 2nd edition, section 2.6.
+
+Decisions 0331.
 """
 
 from math import pi

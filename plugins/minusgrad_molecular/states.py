@@ -21,6 +21,8 @@
 Bodies are the residues by name (ALA, HOH), the chains (chain_A), and `lennard_jones`, the atoms whose
 epsilon is above 0. Velocities are zero, or those of a `temperature`: normal with variance k T / m, without
 a common velocity.
+
+Decisions 0330.
 """
 
 from collections.abc import Mapping, Sequence

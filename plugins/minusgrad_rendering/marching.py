@@ -10,6 +10,8 @@ Graph. 1, 99).
 The derivative by rho adds to each cell that a ray passes. In parallel and in fixed order: the rays are
 divided into parts. Those of a part read its own copy of rho, and on the way back add to it, one after
 another; then the copies are summed.
+
+Decisions 0318.
 """
 # mypy: disable-error-code="valid-type"
 # (the annotations of kernels are values)

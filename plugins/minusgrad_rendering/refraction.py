@@ -12,6 +12,8 @@ that leaves the ground sees its rim. h (cells,) [m]; s [m] the side of a cell.
 B is a sum of hats, max(1 - |y - i|, 0), over three cells along each axis. All rays of a level surface meet
 the middle of a cell, where B has a kink along each axis: its slope there is the mean of both sides,
 (B(i + 1) - B(i - 1)) / 2, as at every tie of max and abs. Two cells alone would give the slope of one side.
+
+Decisions 0333.
 """
 
 from math import inf

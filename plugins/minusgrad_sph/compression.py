@@ -13,6 +13,8 @@ Below rho_0 the energy is 0: at a free surface the sum over kernels falls short,
 be a tension there. At rho_0 pressure is continuous, but its slope jumps from 0 to c^2: there a Hessian is
 the mean of both sides. Variational SPH: Springel & Hernquist 2002, MNRAS 333, 649; Price 2012, J. Comput.
 Phys. 231, 759.
+
+Decisions 0332.
 """
 
 from math import inf

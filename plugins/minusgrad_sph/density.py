@@ -5,6 +5,8 @@
 x (n, d) [m], m (n,) [kg], rho (n,) [kg m^-3], W of `kernels` with the smoothing length h [m]. The second
 term is a map over pairs, which gives node i what node j adds; the first one a map over nodes that adds to
 the same field. A cutoff of 2 h leaves nothing out.
+
+Decisions 0332.
 """
 
 from math import inf

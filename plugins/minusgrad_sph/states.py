@@ -12,6 +12,8 @@ back.
 The mass of a particle is rho_0 / sum W over the whole lattice, within about 1 % of rho_0 s^2, so that a
 full lattice of spacing s has the density rho_0. The rows of the fluid lie s rho_0 / rho(p) apart, p = rho_0
 g (H - y), with rho of Tait's equation: hydrostatic equilibrium before the dam is gone.
+
+Decisions 0332.
 """
 
 from typing import Annotated

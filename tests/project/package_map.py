@@ -1,11 +1,10 @@
 """The packages of the framework and the imports between them, read from the source.
 
-python -m tests.project.package_map            prints the table
-python -m tests.project.package_map --write    puts it into ARCHITECTURE.md
+python -m tests.project.package_map    prints each package, its purpose, and the matrix of imports
 """
 
 import ast
-import sys
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ CORE = ROOT / "framework" / "minusgrad"
 TEMPLATE = CORE / "app" / "plugin_kit" / "template"
 """What `minusgrad new-plugin` writes: files of a plugin, no modules of ours."""
 PAGE = ROOT / "ARCHITECTURE.md"
-BEGIN, END = "<!-- package map -->\n", "<!-- end of the package map -->\n"
+LAYER = re.compile(r"^\*\*\d\. [\w ]+\*\* \((`[^)]*`)\):", re.MULTILINE)
 
 PACKAGES = [
     *("engine", "scene", "files", "symbolic", "lint", "elements", "energies", "codegen", "potential"),
@@ -163,15 +162,10 @@ def table() -> str:
     return "\n".join([*lines, "", *("    " + line.rstrip() for line in grid), ""])
 
 
-def page(text: str) -> str:
-    """A page with the table between its two markers."""
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+def layers(text: str) -> list[list[str]]:
+    """The packages of each layer, in the order of a page that describes them."""
+    return [names.replace("`", "").split(", ") for names in LAYER.findall(text)]
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--write"]:
-        PAGE.write_text(page(PAGE.read_text()))
-    else:
-        print(table())
+    print(table())

@@ -104,11 +104,27 @@ def test_packages_are_neither_crowded_nor_empty() -> None:
     assert {name: n for name, n in sizes.items() if n > 20} == {}
 
 
-def test_the_map_in_the_architecture_is_the_one_of_the_code() -> None:
-    """`python -m tests.project.package_map --write` puts it there."""
-    text = package_map.PAGE.read_text()
-    assert package_map.BEGIN in text
-    assert text == package_map.page(text)
+def test_the_layers_of_the_architecture_are_the_floors_of_the_code() -> None:
+    """Every package stands in one layer, and no import leads to a package that the page names later."""
+    named = [name for layer in package_map.layers(package_map.PAGE.read_text()) for name in layer]
+    assert named == package_map.PACKAGES
+    assert len(package_map.PAGE.read_text().split()) <= WORDS
+
+
+WORDS = 2600
+"""Four pages, which a newcomer reads once."""
+
+
+def test_the_printed_matrix_is_empty_above_its_diagonal() -> None:
+    """Imports count from row to column; the columns are `errors`, then each package, lowest first."""
+    _, rows = package_map.table().split("\n\n", 1)
+    cells = [line.split()[1:] for line in rows.strip("\n").splitlines()[1:]]
+    assert [len(row) for row in cells] == [1 + len(package_map.PACKAGES)] * len(package_map.PACKAGES)
+    above = [cell for k, row in enumerate(cells) for cell in row[k + 2 :]]
+    assert set(above) == {"."}
+    within = sum(int(cell) for row in cells for cell in row if cell != ".")
+    ours = [i for i in package_map.all_imports() if package(i.module) in package_map.PACKAGES]
+    assert within == len(ours)
 
 
 def beyond_the_doors(source: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""The energy of a scene as a calculator of ASE: energy [eV], forces [eV/angstrom], and the exact Hessian."""
+"""The energy of a scene as a calculator of ASE: energy [eV], forces [eV/angstrom], and the exact Hessian.
+
+Decisions 0340.
+"""
 
 from collections.abc import Sequence
 from typing import Any

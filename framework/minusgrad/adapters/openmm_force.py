@@ -1,4 +1,7 @@
-"""The energy of a scene as a force of OpenMM, called from Python at each step."""
+"""The energy of a scene as a force of OpenMM, called from Python at each step.
+
+Decisions 0340.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -7,6 +7,8 @@ A scene without units, and a potential, are taken to be in the units of the othe
 copy of the scene: fields other than the positions and the box, parameters and the time stay those of its
 start. In a periodic box every atom is taken as that image which is nearest to its place before, since bonds
 across a face join certain images.
+
+Decisions 0340.
 """
 
 from dataclasses import dataclass

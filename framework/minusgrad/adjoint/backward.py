@@ -16,7 +16,7 @@ Held components have no adjoint, because a step overwrites them; the numbers of 
 velocities before friction, and those before drifts in a magnetic field. The moves are the scheme's in reverse
 (`step_sequence`).
 
-Decisions 0040.
+Decisions 0040, 0249.
 """
 
 import math

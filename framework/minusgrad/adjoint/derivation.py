@@ -7,6 +7,8 @@ variational steps      a tape of solved steps; one linear system for each (`vari
 Gauss-Radau steps      a tape of states; transposed stage equations for each substep (`gauss_radau`)
 gradient flows         a tape of both ends of steps; one linear system for each (`implicit.flow_derivatives`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
+
+Decisions 0391.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,7 +63,7 @@ class OneDirection:
     """Tangents of a run that carries one direction, as `Tangents`.
 
     A product gives a force and its change at the cost of the change alone, so that runs which share the
-    forces would cost as much (figures in ARCHITECTURE.md).
+    forces would cost as much (figures in decision 0391).
     """
 
     size = None

@@ -6,6 +6,8 @@ s = 1 if the loss is the negative logarithm of a likelihood; if it is a sum of s
 variance, s^2 = 2 L / (n - p), n numbers observed, p determined (e.g. Bevington & Robinson 2003, Data
 Reduction and Error Analysis, ch. 8). A is scaled to a unit diagonal; directions in which it is flat to
 rounding are undetermined.
+
+Decisions 0303.
 """
 
 from dataclasses import dataclass

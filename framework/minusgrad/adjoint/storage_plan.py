@@ -8,6 +8,8 @@ n blocks recompute
     r n - C(s + r, s + 1)  blocks,        r the least number with n <= C(s + r, s).
 
 The length of a block minimises the number of recomputed steps within the budget.
+
+Decisions 0249.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,4 +1,7 @@
-"""Buckling of a run at a saved state, which is an equilibrium under load: read from its folder."""
+"""Buckling of a run at a saved state, which is an equilibrium under load: read from its folder.
+
+Decisions 0351.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ Exit codes: 0 done, 1 findings, 2 a mistake of the user, 3 the run failed, 4 int
 5 the run diverged.
 They do not depend on whether the output could be written, except for verbs whose output is their result.
 Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
+
+Decisions 0339.
 """
 
 from __future__ import annotations

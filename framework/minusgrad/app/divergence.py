@@ -3,6 +3,8 @@
 Of fits: a watch over the gradient, whose norm jumps where the run is chaotic.
 
 A run that has diverged cannot be cured by resuming it: the same steps lead to the same numbers.
+
+Decisions 0367.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""Options that runs and fits share: overrides, plugins, the run folder, progress, a time limit."""
+"""Options that runs and fits share: overrides, plugins, the run folder, progress, a time limit.
+
+Decisions 0245.
+"""
 
 import errno
 import os

@@ -2,6 +2,8 @@
 
 run = minusgrad.run("scenes/two_body.toml", {"stepper.dt": 0.01}, out="runs/two_body")
 run.series("observables/drift").value
+
+Decisions 0215.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""Saving of a run while it goes on: at scheduled steps, by the clock, and at an interruption."""
+"""Saving of a run while it goes on: at scheduled steps, by the clock, and at an interruption.
+
+Decisions 0215, 0244.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

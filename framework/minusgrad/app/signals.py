@@ -2,6 +2,8 @@
 
 Signals are Ctrl-C, SIGTERM, and SIGHUP of a terminal that is closed. A step that takes long is abandoned:
 the run goes back to the state before it.
+
+Decisions 0215.
 """
 
 import signal

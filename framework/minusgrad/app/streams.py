@@ -3,7 +3,7 @@
 A closed stream becomes the null device. An error of a write is kept in `failure`, and later writes are
 dropped, so that a verb computes, saves and returns the exit code that it has with a reader.
 
-Decisions 0091.
+Decisions 0091, 0339.
 """
 
 from __future__ import annotations

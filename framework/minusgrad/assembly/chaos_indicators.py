@@ -8,6 +8,8 @@ With d_k the norm of a tangent at the k-th look, at the time t_k from the start,
 MEGNO is the mean exponential growth of nearby orbits: it tends to 2 on regular orbits, where d grows in
 proportion to t, and to l t / 2 on chaotic ones (Cincotta & Simo 2000, A&AS 147, 205; in this form, of a map:
 Cincotta, Giordano & Simo 2003, Physica D 182, 151). A step is a map; its derivative carries the tangent.
+
+Decisions 0388.
 """
 
 from collections.abc import Mapping

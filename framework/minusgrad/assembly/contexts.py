@@ -1,6 +1,6 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers.
 
-Decisions 0001.
+Decisions 0001, 0224, 0246.
 """
 
 import hashlib

@@ -4,6 +4,8 @@ Hooks are called while a scene is built, never during a step.
 
 A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
 group `minusgrad`. Two owners of one name are an error.
+
+Decisions 0246.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@
 
 All sums in double precision and in fixed order.
 
-Decisions 0010.
+Decisions 0010, 0238.
 """
 
 from collections.abc import Mapping, Sequence

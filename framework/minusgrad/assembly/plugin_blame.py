@@ -2,6 +2,8 @@
 
 An error belongs to the plugin in whose file it was raised, or whose code made the call that raised it. Our
 own errors pass: plugins raise them for wrong input, and the engine for numbers that are not finite.
+
+Decisions 0243.
 """
 
 import traceback

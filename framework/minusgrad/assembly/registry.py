@@ -3,6 +3,8 @@
 Plugins are listed from the metadata of installed distributions, without importing anything. Those that a
 scene names are imported (all, if it names none), one by one: an error is kept with its reason and
 stops only scenes that need the plugin. Hooks are called one implementation at a time.
+
+Decisions 0222.
 """
 
 import hashlib

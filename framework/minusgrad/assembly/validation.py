@@ -1,4 +1,7 @@
-"""Validation of a scene: sections by the core, blocks by the models of their kinds; all mistakes at once."""
+"""Validation of a scene: sections by the core, blocks by the models of their kinds; all mistakes at once.
+
+Decisions 0223.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

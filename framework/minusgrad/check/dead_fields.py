@@ -4,6 +4,8 @@ A coordinate cast to an integer has the derivative zero at every point, so no fo
 This check runs at the start of a run, for the fields of staged energies and of terms and maps that round
 something; at the start of a fit with such a term, for its parameters. It takes one step of physical size;
 smooth energies cost nothing.
+
+Decisions 0338.
 """
 
 from collections.abc import Callable, Container, Iterator

@@ -3,6 +3,8 @@
 An impact changes velocities at once, so a map of impacts jumps where a condition changes: which of two balls
 meet has no derivative. Such a jump is written in the source, as one by a cast is not. At ties of min, max and
 abs, and where a rounded number changes, a map has a kink.
+
+Decisions 0337.
 """
 
 from collections.abc import Sequence

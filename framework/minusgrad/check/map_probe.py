@@ -1,6 +1,8 @@
 """Probe of a map: the energy U = sum over p of w_p . y_p of its outputs y, with random weights w.
 
 The checks of energies apply to this U, which is a sum over elements, receivers and components.
+
+Decisions 0268, 0336.
 """
 
 from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@
 
 Finite differences only test gradients here; no gradient is computed from them.
 
-Decisions 0081.
+Decisions 0081, 0336.
 """
 
 from collections.abc import Callable, Iterator

@@ -9,6 +9,8 @@ A test of Taylor's remainder would have few digits in f32. Numbers may differ by
 largest over all states, or of the rounding that sums of this size have. A larger difference is a finding:
 digits cancel in f32, or numbers leave its range. At a jump, where rounding decides between two values, both
 pass.
+
+Decisions 0335.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -5,6 +5,8 @@ random sign, so that the remainder of a right gradient falls as h^1.5, as long a
 values of their own have steps of their own: those of an element are halved until none of its conditions, ties
 and rounded numbers changes along them, and its gradient by no more than half of itself: p / (m + 1e-10) is
 steep at the rim of matter. Elements that lie on a kink are judged by themselves.
+
+Decisions 0336.
 """
 
 from typing import NamedTuple

@@ -2,6 +2,8 @@
 
 Its kernels are replayed in plain Python, with exact derivatives. Where the energy's own gradient differs,
 each stage is checked alone, from random adjoints of its outputs.
+
+Decisions 0315.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Energies at special states: a finite U whose gradient is not finite."""
+"""Energies at special states: a finite U whose gradient is not finite.
+
+Decisions 0337.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

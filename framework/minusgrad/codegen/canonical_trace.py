@@ -9,6 +9,8 @@ The text follows the function and what it read when it was traced (constants, en
 it depends on no rule of simplification or differentiation, on no address, and on no order of hashing. Nodes
 are numbered as the outputs need them. `evaluation_order` is the order in which the function made them: sums
 of gradients follow it, so that equal texts give equal numbers, and with equal orders equal bits.
+
+Decisions 0241.
 """
 
 from collections.abc import Sequence

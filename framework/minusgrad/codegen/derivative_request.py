@@ -6,6 +6,8 @@
 
 a and b are any subsets of fields and parameters. The changes are the one product: Hessian products (fields
 in, fields out), both mixed ones (fields and parameters), and the one of parameters alone.
+
+Decisions 0254.
 """
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ Energies are compared by what they compute, not by their names: by the code of t
 that it reads (`captured_values`), or, where that cannot be known, by the graph of a new trace. A bound energy
 has a snapshot of its function; if this reads what cannot be copied, and its graph changes, it is refused.
 
-Decisions 0030.
+Decisions 0030, 0253.
 """
 
 from collections import OrderedDict

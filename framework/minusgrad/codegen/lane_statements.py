@@ -6,6 +6,8 @@ wrongly, so the result of a new kernel is checked before it is used (`kernel_ver
 
 Arrays may be read and written lane by lane at indices that are known to be small and not negative: compilers
 merge such loads and stores into one.
+
+Decisions 0205.
 """
 
 from collections.abc import Sequence

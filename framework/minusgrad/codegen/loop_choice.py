@@ -1,6 +1,8 @@
 """Which loops a term takes: in vector lanes where it has enough elements, and operations of vectors.
 
 The choice depends on the term alone, so that bits depend neither on the other terms nor on how a run is cut.
+
+Decisions 0261.
 """
 
 from collections.abc import Mapping

@@ -10,6 +10,8 @@ Outputs may be several, each a number, a vector or a matrix: the local energy is
 their components, and one launch computes them all.
 
 Every sum has a fixed order, at any number of threads; there are no atomics.
+
+Decisions 0208, 0267.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

@@ -3,6 +3,8 @@
     r8 = r6 * r6        r is the result of an operation, v a leaf that was loaded from an array
 
 Every literal and every local states its type, so that scenes of both precisions share a process.
+
+Decisions 0264, 0279.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence

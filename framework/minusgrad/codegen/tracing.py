@@ -4,6 +4,8 @@
 
 An `if` on a symbolic condition has no single truth: the function runs again under each outcome, and the
 results are merged by select (at most 64 runs). Anything else raises `TraceError` with file, line and cure.
+
+Decisions 0252.
 """
 
 import inspect

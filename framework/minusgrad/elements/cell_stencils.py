@@ -4,6 +4,8 @@
 
 Beyond an edge lies, along each axis, the cell at the edge ("clamped", and "zero", where its value is not
 used) or the cell at the other edge ("periodic").
+
+Decisions 0296.
 """
 
 from collections.abc import Sequence

@@ -2,6 +2,8 @@
 
 They may be none. Their room, that of the buffers that kernels fill, is a power of two; up to `LARGE` it only
 grows, so that kernels and buffers serve for all of them.
+
+Decisions 0286.
 """
 
 from collections.abc import Mapping

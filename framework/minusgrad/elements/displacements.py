@@ -3,6 +3,8 @@
 The largest one is found by the bits of squares as integers: for numbers that are not negative the order is
 the same, and infinity and NaN are the largest, which comparisons of floats in kernels with fast arithmetic
 may miss.
+
+Decisions 0285.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Pairs within a cutoff that do not interact, such as bonded atoms of a molecule, image by image.
 
-Decisions 0020.
+Decisions 0020, 0272, 0288.
 """
 
 from typing import Any

@@ -15,7 +15,7 @@ At positions or in a box with NaN or infinity there are no lists: a comparison w
 kernels would take such a node for one beyond every cutoff. The numbers of all terms with a list are NaN
 there (`defined`).
 
-Decisions 0050, 0051.
+Decisions 0050, 0051, 0284, 0312.
 """
 
 import warnings

@@ -8,6 +8,8 @@ on the number of threads, of which as many work as there are parts.
 
 Parts serve meshes whose consecutive elements share nodes, with many elements at each. Elsewhere there are
 as many rows to copy and to sum as slots.
+
+Decisions 0262.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,8 @@
     image (d,)          whole numbers: the copy of a point that is displaced by image . vectors
 
 Along an axis that is not periodic there are no images, and positions are not wrapped.
+
+Decisions 0238, 0282.
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ A pair that is not listed was beyond the reach r_l of the list. It is now within
 so that both have moved further than the slack less the largest displacement: few nodes, as long as the
 largest displacement is little above half the slack. Of these, the pairs within the cutoff are found, and
 their distances in the reference decide.
+
+Decisions 0285.
 """
 
 from dataclasses import dataclass

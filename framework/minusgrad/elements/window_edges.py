@@ -1,6 +1,8 @@
 """Cells of windows beyond the rim of a grid: none ("zero"), that at the rim ("clamped"), or at the other rim.
 
 A place counts the cells along each axis, and goes on counting beyond the rim.
+
+Decisions 0268.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Offsets of neighbouring cells that a function reads, found by running it with symbolic scalars."""
+"""Offsets of neighbouring cells that a function reads, found by running it with symbolic scalars.
+
+Decisions 0296.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping

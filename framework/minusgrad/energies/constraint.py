@@ -6,6 +6,8 @@
 With C as a local energy nothing is derived by hand: g = dC/dlambda, G^T lambda = dC/dx with the Jacobian
 G = dg/dx, and G w is the change of dC/dlambda along w. Constraints are no part of U.
 The unit of lambda_e is that of energy over that of g_e.
+
+Decisions 0300.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""Checks of the declaration of an energy or a map: every argument has a role that fits its elements."""
+"""Checks of the declaration of an energy or a map: every argument has a role that fits its elements.
+
+Decisions 0280.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence

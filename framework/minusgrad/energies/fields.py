@@ -3,7 +3,7 @@
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 
-Decisions 0021, 0050.
+Decisions 0021, 0050, 0209, 0283, 0302.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

@@ -12,6 +12,8 @@ function is a density of F alone.
     @local_energy("neo_hookean", over="tuples", x=Node("m", ("d",)), gradients=Datum("m^-1", ("k", "d")),
                   F=Linear("x", "gradients"), volume=Datum("m^3"), mu=Parameter("Pa"), lam=Parameter("Pa"))
     def neo_hookean(F, volume, mu, lam): ...
+
+Decisions 0280.
 """
 
 import inspect

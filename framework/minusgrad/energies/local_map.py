@@ -14,6 +14,8 @@ with `At`       each element sums over the cells of its window, and reads fields
 Examples: the dose of a moving spot, particles on a grid, the electron density around atoms. A sum inside a
 function becomes a map and an energy of its output. The derivative of U with respect to the arguments of f is
 the gradient of the local energy lambda_p f with lambda = dU/dy.
+
+Decisions 0292, 0293, 0294.
 """
 
 import inspect

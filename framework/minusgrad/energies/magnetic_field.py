@@ -6,6 +6,8 @@
 x (d,) [m], A (d,) [T m = V s/m], B [T]. A field does not depend on the time: a changing A would also push
 along -dA/dt. The force on a charge q is q v x B, which does no work and is no gradient of an energy:
 integrators turn the velocity (`steppers.magnetic`).
+
+Decisions 0368.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""The node fields of a term: one field for each node argument, checked for length, shape, unit and bounds."""
+"""The node fields of a term: one field for each node argument, checked for length, shape, unit and bounds.
+
+Decisions 0291.
+"""
 
 from collections.abc import Mapping, Set
 

@@ -1,4 +1,7 @@
-"""Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change."""
+"""Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change.
+
+Decisions 0276, 0293, 0295, 0298.
+"""
 
 import math
 from collections.abc import Mapping

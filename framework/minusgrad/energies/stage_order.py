@@ -1,4 +1,7 @@
-"""The order of stages: forward, and in reverse, with the stages that the reverse pass recomputes."""
+"""The order of stages: forward, and in reverse, with the stages that the reverse pass recomputes.
+
+Decisions 0314.
+"""
 
 from collections.abc import Sequence
 from typing import Any

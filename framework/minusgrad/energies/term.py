@@ -1,6 +1,6 @@
 """A term: an energy with its elements, and each argument bound to an array.
 
-Decisions 0021.
+Decisions 0021, 0286, 0302.
 """
 
 import warnings

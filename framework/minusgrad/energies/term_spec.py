@@ -1,6 +1,6 @@
 """A term's specification: an energy with its elements and values, before they are bound to fields.
 
-Decisions 0030, 0052, 0071.
+Decisions 0030, 0052, 0071, 0291, 0292.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,8 @@
 """Sums over the rows of an array on a device, by columns of rows, so that few numbers are copied to the host.
 
 Row k is added to sum k % columns, one after another, as `energies.fields.ordered_sum` begins.
+
+Decisions 0210.
 """
 
 from typing import Any

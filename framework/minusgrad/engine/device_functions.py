@@ -17,6 +17,8 @@ cos and tan are NaN. Series are truncated below rounding (DLMF 4.19, 4.24, 4.33)
 
 Kernels that users write keep the device's own functions: they may be reversed by the engine, which would take
 the derivative of the bits of an exponent for zero.
+
+Decisions 0201.
 """
 
 import linecache

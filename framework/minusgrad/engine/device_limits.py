@@ -4,6 +4,8 @@ Software devices of Mesa end all loops of a thread after 65,535 turns together, 
 values of longer ones are wrong: a sum over a hundred thousand cells into one number. GPUs have no such
 limit. A device that has it is refused, unless MINUSGRAD_SHORT_LOOPS says that it shall be tried all the same,
 as tests of small systems do.
+
+Decisions 0202.
 """
 
 import linecache

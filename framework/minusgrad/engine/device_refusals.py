@@ -4,6 +4,8 @@ The compilers to SPIR-V lack most elementary functions in f64. Emitted kernels h
 `device_functions`; kernels that users write do not, and the compilers' own messages name neither the
 function nor a cure. Taichi's reverse mode adds to the values of arrays there, in place of their adjoints,
 and says nothing.
+
+Decisions 0201.
 """
 
 import re

@@ -10,6 +10,8 @@ one step, so the bits do not depend on how many steps a call takes.
 Scalars between loops are computed by every thread of the loops that read them. A sum in a loop, written as
 `total[0] = total[0] + number`, is a race between threads: its loop is dealt to `COLUMNS` threads, whose sums
 are added up in a tree. The order depends on the number of turns alone, and there are no atomics.
+
+Decisions 0210.
 """
 
 import re

@@ -4,6 +4,8 @@ The engines choose a device by environment variables at their start, which `chos
 QD_VISIBLE_DEVICE of Vulkan, CUDA_VISIBLE_DEVICES of CUDA. Vulkan (`libvulkan`) and CUDA (`libcuda`) are asked
 through ctypes, because the engines tell neither names nor memory. An architecture whose driver is not
 installed has no devices here.
+
+Decisions 0206.
 """
 
 import ctypes

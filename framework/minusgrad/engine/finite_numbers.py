@@ -1,4 +1,7 @@
-"""Whether arrays hold finite numbers only; on a device by a kernel, and a copy of one number to the host."""
+"""Whether arrays hold finite numbers only; on a device by a kernel, and a copy of one number to the host.
+
+Decisions 0210.
+"""
 
 from collections.abc import Sequence
 

@@ -2,6 +2,8 @@
 
 A `Code` is a piece of a kernel: loops as text, and the arrays they name. Pieces can be concatenated or put
 inside a loop. Kernels are cached by their text, which states every type, and by the running engine.
+
+Decisions 0200, 0207, 0208, 0219, 0220, 0264.
 """
 
 import hashlib

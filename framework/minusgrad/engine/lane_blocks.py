@@ -4,6 +4,8 @@
 
 The last block is padded with the last row. Kernels take arrays of vectors, whose memory begins at a multiple
 of `ALIGNMENT` bytes: a vector is loaded by one instruction, which crashes at other addresses.
+
+Decisions 0263.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""Memory limits: requests that do not fit are refused before anything is allocated."""
+"""Memory limits: requests that do not fit are refused before anything is allocated.
+
+Decisions 0216.
+"""
 
 import os
 import re

@@ -10,6 +10,8 @@ stream as `stream("name")` gives it. Equal arguments give equal numbers: another
 
 Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw 2011, SC '11): counter (index, stream, low and high
 half of step), key (low and high half of seed); normals by Box and Muller (1958, Ann. Math. Stat. 29, 610).
+
+Decisions 0218.
 """
 
 import hashlib

@@ -13,6 +13,8 @@ the CPU; there is no fallback.
 `start` may be called again for the next scene: kernels are recompiled at their next call; fields keep their
 values, because their arrays do not belong to the engine. Fields of the engine itself (`ti.field`) do: a
 kernel that reads one after a restart ends the process, in Taichi alone too.
+
+Decisions 0203, 0204, 0205, 0206, 0207, 0214, 0216, 0219, 0340.
 """
 
 import gc

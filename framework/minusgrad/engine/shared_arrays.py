@@ -2,6 +2,8 @@
 
 Constants of equal content are one array. So are buffers of one shape that loops fill and read again before
 other loops run.
+
+Decisions 0355.
 """
 
 from collections import Counter

@@ -2,6 +2,8 @@
 
 Between two slices Python runs, so that Ctrl-C is heard. A job (a target, or a block of them) writes its own
 numbers only, so the slices do not change the bits.
+
+Decisions 0215.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,7 @@
-"""Source text for an engine without the searches of `inspect`, which take a third of its import."""
+"""Source text for an engine without the searches of `inspect`, which take a third of its import.
+
+Decisions 0220.
+"""
 
 import inspect
 import linecache

@@ -5,6 +5,8 @@
 
 Kernels compute it to the precision of their numbers, by rational approximations on |x| < 15/32, < 4 and
 beyond (Cody 1969, Math. Comput. 23, 631); the derivative is the exact one.
+
+Decisions 0217.
 """
 
 import linecache

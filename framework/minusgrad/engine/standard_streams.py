@@ -1,4 +1,7 @@
-"""The standard streams of the process, on which the engines' C++ code writes beside Python's."""
+"""The standard streams of the process, on which the engines' C++ code writes beside Python's.
+
+Decisions 0339.
+"""
 
 import os
 from collections.abc import Iterator

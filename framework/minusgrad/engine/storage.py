@@ -1,4 +1,7 @@
-"""Arrays that kernels read and write: allocation, copies to and from the host, memory lent by a caller."""
+"""Arrays that kernels read and write: allocation, copies to and from the host, memory lent by a caller.
+
+Decisions 0200, 0207, 0210, 0212.
+"""
 
 from copy import deepcopy
 from ctypes import c_char

@@ -9,6 +9,8 @@ z^2 <= 0.0295 is truncated below rounding; the result is accurate to two eps of 
 
 exp r is a series in r, truncated below rounding; 2^k is written into the exponent of each lane; the result
 is accurate to two eps over the range of normal numbers, and zero below it at the latest.
+
+Decisions 0217.
 """
 
 import linecache

@@ -14,6 +14,8 @@ caused, and `<step>.interim` for one by the clock; the step has 12 digits, from 
 
 A file from elsewhere is hostile: its hash is checked before HDF5 is called, and links, external or virtual
 storage, filters and object types are refused before any data is read.
+
+Decisions 0230, 0231.
 """
 
 import hashlib

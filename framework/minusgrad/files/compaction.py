@@ -7,7 +7,7 @@ level, so that the master, which costs by the number of its sources, stays small
 the joined file is on disk and the master refers to it; a kill in between leaves both, and their names tell
 which counts (`trajectory.spans`). No array is read into memory.
 
-Decisions 0060.
+Decisions 0060, 0233.
 """
 
 from collections.abc import Sequence

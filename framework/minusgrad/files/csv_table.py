@@ -1,4 +1,7 @@
-"""CSV tables of numbers: columns by name, or a matrix; errors name the file, line and column."""
+"""CSV tables of numbers: columns by name, or a matrix; errors name the file, line and column.
+
+Decisions 0240.
+"""
 
 import csv
 import re

@@ -16,6 +16,8 @@ Step and time have shape [T]. Each value, time and spacing has its unit in the a
 `unit_si` (its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it
 refuses the file for any other. `master_file` says where the master differs.
 Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
+
+Decisions 0236, 0237.
 """
 
 from collections.abc import Sequence

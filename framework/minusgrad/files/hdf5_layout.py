@@ -7,6 +7,8 @@
 HDF5 computes the layout and writes its metadata into pages in memory; for arrays it only reserves space. A
 file of any size needs no memory beyond its arrays, which may be in other files. The same content gives the
 same bytes.
+
+Decisions 0232.
 """
 
 import io

@@ -13,7 +13,7 @@ they are and the rotations are below /minusgrad. Segments have none of this.
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 
-Decisions 0060.
+Decisions 0060, 0234, 0237.
 """
 
 import hashlib

@@ -10,6 +10,8 @@ One of the three, the first that the run has: a file has one /VTKHDF, and reader
 images that change in time (vtk 9.7). The times are those of the frames, or of the grid's first field; a
 series without one of them is in the H5MD view only. Points and vectors in the plane get a third component,
 zero; cells without a value get NaN. Source: the VTKHDF file format, docs.vtk.org.
+
+Decisions 0236.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""Wall-clock time for saves: when one is due. It decides when files are written, never their contents."""
+"""Wall-clock time for saves: when one is due. It decides when files are written, never their contents.
+
+Decisions 0235.
+"""
 
 import time
 

@@ -12,6 +12,8 @@ and `remarks` name the lines.
 Possible faults are recorded with file and line: elements that are overwritten after they were read, or
 written by two iterations of a parallel loop; reads out of bounds; values that become an integer, an index, a
 branch or the end of a loop.
+
+Decisions 0334.
 """
 
 import inspect

@@ -1,4 +1,7 @@
-"""Replay of recorded kernel launches in plain Python, with exact derivatives: a whole run, or one launch."""
+"""Replay of recorded kernel launches in plain Python, with exact derivatives: a whole run, or one launch.
+
+Decisions 0334.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,6 +6,8 @@
 
 A name that a kernel assigns once is replaced by its value. Values of functions are unknown and assumed to
 differ: `check` compares the indices of a run.
+
+Decisions 0314.
 """
 
 import ast

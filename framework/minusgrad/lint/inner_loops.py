@@ -9,6 +9,8 @@ Taichi 1.7.4 reverses an inner loop by itself if only loops enclose it. Otherwis
 locals (`stack_depth`), but neither the results of exp, rsqrt and tanh nor the operands of max and min, which
 their derivatives need. Sums, products, roots, logarithms, sines and powers are recomputed and right, and so
 is everything in unrolled loops, in iterations of the outermost loop, and in Quadrants.
+
+Decisions 0314.
 """
 
 import ast

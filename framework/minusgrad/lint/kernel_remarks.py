@@ -21,6 +21,8 @@ or run wrongly:
     element   an element of a vector written in an `if`, unless `force_scalarize_matrix` is set
 
 A remark alone is not an error: code whose gradients are right may stay.
+
+Decisions 0338.
 """
 
 import ast

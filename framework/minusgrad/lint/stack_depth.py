@@ -12,6 +12,8 @@ The reverse of Taichi 1.7.4 pops old values of locals. Its stack has 32 places (
 bounds check: beyond them other locals are overwritten, so that the process crashes or the gradient is wrong
 without a message. An inner loop within loops alone is reversed by itself: of it, and of iterations without
 inner loops, only locals that an `if` changes are pushed. In other cases every local counts.
+
+Decisions 0214.
 """
 
 import ast

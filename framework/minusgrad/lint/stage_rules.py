@@ -1,4 +1,7 @@
-"""Rules for stages: refuse kernels that Taichi 1.7.4 differentiates wrongly without a message."""
+"""Rules for stages: refuse kernels that Taichi 1.7.4 differentiates wrongly without a message.
+
+Decisions 0314.
+"""
 
 import ast
 import inspect

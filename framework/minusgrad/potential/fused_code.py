@@ -6,6 +6,8 @@
 A larger kernel has the scalar `t`. Staged terms, whose kernels are launched one by one, have no such code.
 Neither have terms whose elements are rebuilt between steps: the larger kernel would keep the arrays of the
 old ones.
+
+Decisions 0355.
 """
 
 import math

@@ -11,6 +11,8 @@ way: their columns displace the nodes of that field.
 
 An energy that is written for any dimension has in space the F of a body in plane strain: F_33 = 1, and with
 it the derivative by F_33, which the plane does not show.
+
+Decisions 0300, 0326.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,8 @@
 """The maps and slopes of a potential, run in order: their output fields, with adjoints and tangents.
 
 y_1 = f_1(fields),  y_2 = f_2(fields, y_1),  ...        adjoint of y: dU/dy, the shape of y
+
+Decisions 0247, 0293, 0299.
 """
 
 from collections.abc import Collection, Mapping, Sequence

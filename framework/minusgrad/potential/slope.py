@@ -9,6 +9,8 @@ gives the gather from the grid.
     adjoint     lq = (d2E/dq dz) (c lg)            the same product: a Hessian is symmetric
 
 So slopes have first derivatives. Their second ones would be third derivatives of E.
+
+Decisions 0299.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""The forces of single terms: how large forces are that balance each other in an equilibrium."""
+"""The forces of single terms: how large forces are that balance each other in an equilibrium.
+
+Decisions 0363.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

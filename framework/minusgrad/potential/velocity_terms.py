@@ -4,6 +4,8 @@
 
 Friction is -dR/dv of a dissipation, and the magnetic force q v x B turns v without a potential. Losses of a
 run and energies that are minimised may read velocities: they are no forces.
+
+Decisions 0301.
 """
 
 from collections.abc import Sequence

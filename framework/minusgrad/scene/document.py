@@ -8,6 +8,8 @@
         model, more = document.validate(block, models[block.section][block.kind])
 
 A block is a table with a `kind`; its other keys are validated by the plugin. Nothing here needs Taichi.
+
+Decisions 0221, 0222.
 """
 
 import json

@@ -17,6 +17,8 @@ mean = 0.5
 
 [[fit.loss]]
 kind = "misfit"                or any energy; its keys are those of the kind
+
+Decisions 0304.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,8 @@
 """Input files: regular files that fit into the free memory, which is known before they are opened.
 
 A FIFO or a device as input would let a program wait for ever.
+
+Decisions 0224, 0239.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""The JSON schema of scene files, for editors: the sections of the core and all installed kinds."""
+"""The JSON schema of scene files, for editors: the sections of the core and all installed kinds.
+
+Decisions 0223.
+"""
 
 from typing import Annotated, Any, Literal, Union
 

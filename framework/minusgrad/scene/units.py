@@ -8,6 +8,8 @@ in the run's system.
 
 Sources: SI Brochure, 9th edition (2019); IAU 2012 resolution B2 (AU); IAU 2015 resolutions B2 (parsec) and B3
 (nominal solar and planetary values: masses are the nominal GM over G); CODATA 2022 (G, u, bohr, hartree).
+
+Decisions 0225.
 """
 
 import math

@@ -6,6 +6,8 @@
 A function is called at each multiple of its number of steps, after the observers of the scene and before a
 checkpoint. It may read everything, and set fields, parameters and dt; what it changed is written into the
 journal of a run, and stands in its checkpoints.
+
+Decisions 0399.
 """
 
 import hashlib

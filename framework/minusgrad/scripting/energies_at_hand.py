@@ -2,6 +2,8 @@
 
 An energy object that an installed plugin registers is that plugin's; every other one is a plugin of its own,
 whose source is hashed and kept in run folders.
+
+Decisions 0398.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

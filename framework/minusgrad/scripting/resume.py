@@ -1,6 +1,8 @@
 """Continuation of runs: as the command line does it, and with the energies and callbacks of a run in Python.
 
 minusgrad.resume("runs/mine", energies=[bowl], callbacks=[look])
+
+Decisions 0398.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,6 +5,8 @@
     units, box, stepper           [units], [box], [stepper]
 
 Nothing is validated here that the scene validates; messages name the argument.
+
+Decisions 0397.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

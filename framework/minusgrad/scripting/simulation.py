@@ -4,7 +4,7 @@ sim = Simulation(fields={"x": x, "v": v, "m": m}, energies=[gravity(G=1.0)], ste
 sim.step(100)
 run = sim.run(steps=10_000, out="runs/mine")
 
-Decisions 0021.
+Decisions 0021, 0397, 0399.
 """
 
 import warnings

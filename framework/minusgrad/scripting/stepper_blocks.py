@@ -2,6 +2,8 @@
 
 There is a class for every kind of stepper of the core, made from the model of its block when it is first
 asked for: its keywords, their defaults and its docstring are those of the model.
+
+Decisions 0397.
 """
 
 from collections.abc import Mapping

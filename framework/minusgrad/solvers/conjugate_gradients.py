@@ -6,6 +6,8 @@
 matrix is not positive definite, which is reported. The block Jacobi preconditioner inverts the block of each
 node by itself. Multigrid is smoothed aggregation with the softest motions as candidates (Vanek, Mandel and
 Brezina 1996, Computing 56, 179), by pyamg.
+
+Decisions 0362.
 """
 
 from abc import ABC, abstractmethod

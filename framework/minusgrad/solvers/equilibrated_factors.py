@@ -1,6 +1,8 @@
 """Factors of matrices whose columns have different units, as those of positions and of multipliers.
 
 A D = L U, rows and columns permuted        D (N,): the largest entry of each column is 1, rows scaled first
+
+Decisions 0377.
 """
 
 from typing import TYPE_CHECKING

@@ -8,6 +8,8 @@
 
 Factors fill with the number of unknowns: those of 58,000 in space take 2 GB and ten times as long as
 multigrid, those of 7,000 as long.
+
+Decisions 0362.
 """
 
 from collections.abc import Callable

@@ -4,6 +4,8 @@
 
 Neither half waits for the other, so that a processor works on both at once, and the numbers of the rows
 before stay in registers. The loops are those of `kernel_factors` for this pattern, group by group.
+
+Decisions 0379.
 """
 
 import numpy as np

@@ -1,6 +1,8 @@
 """Some rows and columns of a sparse matrix, such as those of free components, by an index map that is kept.
 
 B = A[rows, rows]        B.data = A.data[places],  while the pattern of A stays the same
+
+Decisions 0361.
 """
 
 from typing import TYPE_CHECKING

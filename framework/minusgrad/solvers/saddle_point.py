@@ -10,6 +10,8 @@ every regular matrix and has about twice the work. Rows and columns are scaled t
 
 A is positive definite on the kernel of B if A + r B^T B is for a large r (Finsler 1937, Comment. Math. Helv.
 9, 188), whose pivots have the signs of its eigenvalues.
+
+Decisions 0349.
 """
 
 from typing import TYPE_CHECKING

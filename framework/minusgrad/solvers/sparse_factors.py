@@ -4,6 +4,8 @@
 
 SuperLU orders by minimum degree of A + A^T and takes its pivots from the diagonal ("symmetric mode", SuperLU
 Users' Guide, section 2.5).
+
+Decisions 0362.
 """
 
 from importlib.util import find_spec

@@ -1,6 +1,8 @@
 """Factors of matrices that are not symmetric: SuperLU of SciPy with row exchanges; LAPACK of dense ones.
 
 A = L U, rows and columns permuted        for systems such as the equations of variational steps
+
+Decisions 0375.
 """
 
 from typing import TYPE_CHECKING

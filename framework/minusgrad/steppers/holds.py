@@ -12,6 +12,8 @@ prescribed values (`place`).
 
 A free mask is a boolean array of the field's shape, true where the component may move. There is one for every
 field, all true where nothing is held; every argument and attribute named `free` follows this convention.
+
+Decisions 0358.
 """
 
 from collections.abc import Mapping, Sequence

@@ -35,7 +35,7 @@ uniform. The force does no work. The state is x and v: the canonical momentum m 
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 
-Decisions 0032, 0042.
+Decisions 0032, 0042, 0353, 0358.
 """
 
 from collections.abc import Callable

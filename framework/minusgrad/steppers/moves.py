@@ -1,6 +1,8 @@
 """Kernels that move the fields: a kick, a drift, friction, and many whole steps in one.
 
 The kernel of many steps is joined from the same pieces as single moves, in the sequence of the scheme.
+
+Decisions 0353, 0359.
 """
 
 from collections.abc import Mapping, Sequence

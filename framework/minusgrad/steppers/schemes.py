@@ -12,7 +12,7 @@ constraints and magnetic fields, which have symmetric ones, are refused with the
 after all of a step, by the explicit midpoint rule: with it every scheme is of order 2 at most. Within the
 leapfrogs it would have to act backwards in time, too, where it feeds energy in, and by a symmetric rule.
 
-Decisions 0042.
+Decisions 0042, 0353, 0383.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,8 @@ single launches (`single_moves`), one kernel for many steps (`moves`), the searc
 not finite (`nonfinite_diagnosis`), the adjoint and the tangents, each by launches and in one kernel
 (`adjoint`). A new move is a class here and a rule in each interpreter. An interpreter without a rule for a
 move refuses the steps that contain it (`rule`).
+
+Decisions 0359.
 """
 
 from collections.abc import Callable, Mapping, Sequence

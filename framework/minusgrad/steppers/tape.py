@@ -3,6 +3,8 @@
 positions    after every drift, and before the first step    (steps moves + 1, *shape of the field)
 velocities   before either half step of friction             (2 steps, *shape of the field), with friction
 turned       velocities before every drift                   (steps moves, *shape), in a magnetic field
+
+Decisions 0249.
 """
 
 from collections.abc import Mapping, Sequence

@@ -17,6 +17,8 @@ is that of the side taken. A Hessian product is the tangent of a gradient.
 
 The rules are the columns `derivative` and `branches` of the table of operations. Operations that are
 piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) have neither: their derivative is zero.
+
+Decisions 0251, 0254.
 """
 
 from collections.abc import Mapping, Sequence, Set

@@ -4,6 +4,8 @@
 
 Integers are exact, so their sums may be collected. The forms prove that a table is read within its bounds and
 count the cells of a window.
+
+Decisions 0259.
 """
 
 from dataclasses import dataclass, field

@@ -6,6 +6,8 @@ that a new smooth function of energies is one new row:
 
     Operation("cosh", python=math.cosh, numpy=np.cosh, text="{T}(0.5) * (ti.exp({0}) + ti.exp(-{0}))",
               derivative=lambda y, a: (y - _f("exp", -a),), function=True)
+
+Decisions 0255.
 """
 
 import math

@@ -7,7 +7,7 @@ argument goes through `assign`. Line numbers stay those of the file.
 Statements without a meaning for one element (`while`, `try`, ...), and those that Taichi and Python
 understand differently, are refused here, with file, line and cure.
 
-Decisions 0031.
+Decisions 0031, 0252.
 """
 
 import ast

@@ -17,6 +17,8 @@ tie: the switches that they depend on are settled first.
 
 A side on which the derivative is not finite at the tie (the root of max(y, 0)) does not count. A branch that
 an energy makes itself, by `if` or `select`, is no tie: its condition says to which side a point belongs.
+
+Decisions 0250.
 """
 
 from collections.abc import Iterator, Sequence

@@ -2,6 +2,8 @@
 
 On the CPU kernels read a tensor's own memory, and write gradients into the memory of new tensors; on a GPU
 they take the tensors. Only the values of parameters and data are copied.
+
+Decisions 0394.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,6 +2,8 @@
 
 Each has a node of its own in the tree of the page, by which it is shown and hidden. Colours come as values of
 its elements with their scale, or as None for its own colour.
+
+Decisions 0395.
 """
 
 from collections.abc import Iterable, Sequence

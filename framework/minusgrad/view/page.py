@@ -1,4 +1,7 @@
-"""A live page of a run: a server, controls, and one thread that draws the frame that they ask for."""
+"""A live page of a run: a server, controls, and one thread that draws the frame that they ask for.
+
+Decisions 0396.
+"""
 
 import threading
 import time

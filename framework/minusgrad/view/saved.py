@@ -1,4 +1,7 @@
-"""One HTML file of a run, which a browser opens without a network: scene, frames, legend and curves."""
+"""One HTML file of a run, which a browser opens without a network: scene, frames, legend and curves.
+
+Decisions 0396.
+"""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager

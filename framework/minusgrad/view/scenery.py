@@ -1,4 +1,7 @@
-"""A run as drawings on a page: which there are, by the rules of movies; and how they look in each frame."""
+"""A run as drawings on a page: which there are, by the rules of movies; and how they look in each frame.
+
+Decisions 0395.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The server of a page: viser as it is needed, on a port that is free.
 
-Decisions 0094.
+Decisions 0094, 0396.
 """
 
 import io

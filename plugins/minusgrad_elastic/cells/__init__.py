@@ -1,1 +1,4 @@
-"""Cells of meshes by themselves: nodes, shape functions and facets of every kind, and quadrature in them."""
+"""Cells of meshes by themselves: nodes, shape functions and facets of every kind, and quadrature in them.
+
+Decisions 0319.
+"""

@@ -4,6 +4,8 @@ Gauss's points along each axis of a cube; in triangles and tetrahedra the symmet
 Marlowe & Stroud 1956 (degree 2) and Strang & Fix 1973 (degree 4), and corners with centres of facets
 (degree 3; Stroud 1971, Approximate Calculation of Multiple Integrals, T3: 3-6). Weights are shares of the
 volume of a triangle or tetrahedron, and those of Gauss on a cube of side 2.
+
+Decisions 0320.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,8 @@ t is sought within a factor of 1,000 of a start: (det F)^(-lambda / (lambda + 2 
 solid, with the moduli at rest; of St Venant and Kirchhoff's at t itself. It is found for all stretches of 1/4
 to 4. A material of several blocks has one t in each: a laminate. Rubber of several Ogden terms in plane
 stress is taken as incompressible (`rubber`).
+
+Decisions 0327.
 """
 
 from typing import Any

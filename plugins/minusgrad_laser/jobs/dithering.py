@@ -4,6 +4,8 @@ In a move that speeds up or down the power passes through levels, rounded up by 
 with c = S / S_max (L - 1). The energy of move k, in levels times seconds, is the mean of these levels times
 T_k, and should be P_k L_k / F_k. S is the step whose energy is nearest to that plus what the moves before
 left over.
+
+Decisions 0228.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""Contour-parallel strokes: rings inside the target's outline, and lines in the middle of thin parts."""
+"""Contour-parallel strokes: rings inside the target's outline, and lines in the middle of thin parts.
+
+Decisions 0229.
+"""
 
 from typing import Literal
 

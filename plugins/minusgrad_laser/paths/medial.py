@@ -2,6 +2,8 @@
 
 A region is thinned to lines one cell wide (Zhang and Suen 1984, Commun. ACM 27, 236), which keeps what is
 connected; the lines are cut where they branch, and smoothed along their length.
+
+Decisions 0229.
 """
 
 from collections import Counter

@@ -5,6 +5,8 @@
 The opening leaves out parts narrower than 2 o, in which the two sides of a ring would nearly coincide. The
 outline is where the target, bilinear between the centres of cells, is 1/2. All lengths are in cells, and
 points (k, 2) are (column, row).
+
+Decisions 0229.
 """
 
 import numpy as np

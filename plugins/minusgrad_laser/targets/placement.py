@@ -2,6 +2,8 @@
 
 A drawing of width x height lies with its lower left corner on the corner of a cell. A canvas without a size
 gets as many cells as cover the drawing and a margin around it; on a larger canvas it lies in the middle.
+
+Decisions 0227.
 """
 
 from dataclasses import dataclass

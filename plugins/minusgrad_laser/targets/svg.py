@@ -1,4 +1,7 @@
-"""A drawing in SVG as a target."""
+"""A drawing in SVG as a target.
+
+Decisions 0227.
+"""
 
 from typing import Annotated, Literal
 

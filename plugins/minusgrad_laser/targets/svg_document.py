@@ -3,6 +3,8 @@
 Refused: XML that is not well-formed, entities, references to other files, pictures, text, and effects that
 are not drawn (clipping, masks, filters, gradients, opacity of groups, dashes, markers). Styles may select all
 elements, types and classes
+
+Decisions 0227.
 """
 
 import re

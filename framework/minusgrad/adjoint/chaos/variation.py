@@ -3,6 +3,8 @@
 Where the run has gone on from one stop to the next, these steps are taken once more, together with their
 tangent (the exact derivative of the discrete step, `tangents`); then the state of the run is restored, with
 every bit of the stepper. So the run itself does not know of the variation, and goes by its own kernels.
+
+Decisions 0388.
 """
 
 from collections.abc import Iterator, Mapping

@@ -3,6 +3,8 @@
 Drifts onto constraints and projections of velocities are those of `projection_adjoint`; kicks and friction
 are those of `backward`, friction with the two projections within it. Steps that were divided are followed
 substep by substep. The start is projected like a drift of h = 1 from rest, then its velocities.
+
+Decisions 0392.
 """
 
 from collections.abc import Callable, Mapping, Sequence

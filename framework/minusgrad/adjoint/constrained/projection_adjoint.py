@@ -22,6 +22,8 @@ and a projection of velocities
 All are gradients of C = sum lambda_e g_e and its products along x = z, or along x = v, t = 1. At held
 components G_1^T e / h and G^T e are derivatives by the places and velocities of supports, which their numbers
 take.
+
+Decisions 0392.
 """
 
 from collections.abc import Sequence

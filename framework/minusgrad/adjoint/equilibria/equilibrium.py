@@ -10,6 +10,8 @@ Under constraints p has their parameters and data, too, as the lengths of rods (
 The start of the search is none of them: an equilibrium does not depend on it.
 
 A search begins at the last equilibrium, and at the start of the scene where it fails from there.
+
+Decisions 0384.
 """
 
 import math

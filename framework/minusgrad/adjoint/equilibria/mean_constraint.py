@@ -3,6 +3,8 @@
     g = (sum over nodes of q) / n - limit
 
 q: a field of numbers, which may be the output of maps, such as the densities that a filter gives.
+
+Decisions 0386.
 """
 
 import numpy as np

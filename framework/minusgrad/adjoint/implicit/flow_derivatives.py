@@ -8,6 +8,8 @@
     tangent    K T. = -(now C / h + old d2U/dT_0^2) T_0. - before C T_-1. / h - dR/dp p.
 
 Held components have no adjoint, because a step overwrites them.
+
+Decisions 0350.
 """
 
 from collections.abc import Mapping, Sequence

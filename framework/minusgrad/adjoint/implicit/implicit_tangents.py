@@ -4,6 +4,8 @@
 
 at free components, with the letters of `implicit_adjoint`; then x'. = x. + reach u., v'. likewise. All
 directions share the run, its matrices and their factors: vectors here are (K, N), a row for each direction.
+
+Decisions 0391.
 """
 
 from collections.abc import Mapping, Sequence

@@ -2,6 +2,8 @@
 
 The adjoint of x after a step is that of y: the sweep through the maps reads it where it is. What the sweep
 finds is the adjoint of x before the step: both arrays are exchanged.
+
+Decisions 0356.
 """
 
 from collections.abc import Iterator, Mapping

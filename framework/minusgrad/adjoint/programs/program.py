@@ -6,6 +6,8 @@
 One sweep back through maps and slopes gives the first for all fields and parameters at once. The tape has the
 state before each step; a step is computed once more on its way back. Held components have no adjoint, because
 a step overwrites them.
+
+Decisions 0356.
 """
 
 from collections.abc import Mapping, Sequence

@@ -5,6 +5,8 @@
 Held components are overwritten with x(t) and v(t) at the end of every step or drift; all that depended on
 them until the next time is in their adjoints dL/dx and dL/dv, which the steps would drop. `support_path` has
 x(t) and v(t) as derivatives of one scalar.
+
+Decisions 0387.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,6 +6,8 @@
 with the letters of `steppers.holds`; r = r(t / T), v = dx/dt, and o is 1 where all happens at once, else 0.
 So x = dP/dxi and v = dP/deta; a loss with xi = dL/dx and eta = dL/dv has the derivatives dP/d(D, V, alpha,
 omega) by their numbers, and products of P give the tangents of x and v along them.
+
+Decisions 0387.
 """
 
 from ...energies.local_energy import local_energy

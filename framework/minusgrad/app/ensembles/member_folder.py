@@ -3,6 +3,8 @@
 Rows and states are copied from the files of the ensemble; nothing is computed. It can be resumed as a member
 that runs alone. Different from a run with `--member`: the journal, and of a member that failed the state at
 its end, which an ensemble does not keep; series of which only statistics were recorded are missing.
+
+Decisions 0390.
 """
 
 from collections.abc import Sequence

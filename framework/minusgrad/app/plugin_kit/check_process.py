@@ -7,7 +7,7 @@
 
 The child is started, not forked: a fork of a process with a running engine hangs.
 
-Decisions 0081.
+Decisions 0081, 0338.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""The devices that scenes can name on this machine, by architecture: number, name, memory."""
+"""The devices that scenes can name on this machine, by architecture: number, name, memory.
+
+Decisions 0206.
+"""
 
 import os
 import platform

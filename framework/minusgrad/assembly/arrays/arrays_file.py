@@ -9,6 +9,8 @@
 
 The attribute `unit` of a field or of data is the unit of its numbers, "km"; without it they are in the units
 of the scene.
+
+Decisions 0397.
 """
 
 from collections.abc import Mapping

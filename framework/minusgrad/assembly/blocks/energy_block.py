@@ -32,6 +32,8 @@ project_start = true                  of a constraint: a start that violates it 
 copies = 16                           of a map: equal blocks of nodes that share the values of elements
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
+
+Decisions 0223.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""The `[[slope]]` tables of a scene: derivatives of its energies, or the transpose of its maps."""
+"""The `[[slope]]` tables of a scene: derivatives of its energies, or the transpose of its maps.
+
+Decisions 0299.
+"""
 
 from collections.abc import Mapping
 

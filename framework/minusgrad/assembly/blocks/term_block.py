@@ -1,6 +1,6 @@
 """From the block of an energy or a map to a term's specification: names become arrays of the state.
 
-Decisions 0071.
+Decisions 0071, 0226.
 """
 
 from collections.abc import Callable, Mapping, Sequence

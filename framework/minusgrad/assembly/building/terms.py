@@ -1,6 +1,8 @@
 """The terms of a scene: its blocks of energies, maps, slopes and compounds, bound to the fields.
 
 Maps and slopes keep the order of the file, and are computed in it; U is the sum of the energies.
+
+Decisions 0247.
 """
 
 from collections.abc import Iterable

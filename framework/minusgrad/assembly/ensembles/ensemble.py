@@ -4,6 +4,8 @@
 
 At an observation every member is shown in the template, whose own observers look at it; their rows are
 stacked (`stacked_rows`). One member alone, `[ensemble] member`, has the layout of an ordinary run.
+
+Decisions 0390.
 """
 
 from collections.abc import Iterator, Sequence

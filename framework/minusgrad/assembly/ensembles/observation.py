@@ -3,6 +3,8 @@
 Observers of the scene are those of an ordinary run, with a memory for each member. At a step all that are due
 look at one member after the other, so that each member is shown once. A member whose observation finds a
 number that is not finite has failed there.
+
+Decisions 0390.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,6 +3,8 @@
     loss  member  time  node  component  measured  model  sigma  unit
 
 `member` counts experiments from 0; sigma is empty without one. Numbers are in the run's units.
+
+Decisions 0245.
 """
 
 from collections.abc import Callable, Iterator

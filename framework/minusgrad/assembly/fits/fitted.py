@@ -4,6 +4,8 @@
 
 The checkpoint is copied byte for byte, so a run can be resumed when the fit's folder is gone. A fit that
 itself started from fitted values passes on those that it did not vary.
+
+Decisions 0245.
 """
 
 from collections.abc import Callable, Mapping, Sequence

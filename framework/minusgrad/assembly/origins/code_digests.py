@@ -3,6 +3,8 @@
 A staged kernel, its `backward` and the methods of a stepper have no expression graph. Their digest follows
 closures, global constants and functions of the same distribution, wrappers of decorators among them; the
 engine, NumPy and the standard library count by name, and variables that a run may change do not count.
+
+Decisions 0242.
 """
 
 import hashlib

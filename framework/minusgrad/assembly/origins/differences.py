@@ -2,6 +2,8 @@
 
 A changed graph, changed values, or changed code that no graph covers prevents an exact continuation. Other
 changed files, and values that differ by rounding (another processor's), are only reported.
+
+Decisions 0242.
 """
 
 from collections.abc import Iterator, Mapping

@@ -6,6 +6,8 @@ the top-level package of the plugin (of editable installs RECORD has nothing els
 their own imports.
 
 Files are hashed once for each imported module: what is edited later is not what the process runs.
+
+Decisions 0242.
 """
 
 import ast

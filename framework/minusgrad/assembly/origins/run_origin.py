@@ -11,6 +11,8 @@
     minusgrad           one hash of our own files
 
 Nothing in it depends on the process, the number of threads, or the order of hashing.
+
+Decisions 0241.
 """
 
 import hashlib

@@ -5,7 +5,7 @@
 Frames of other programs are wrapped, and so are those of runs. A term of several nodes that changes reads
 images that do not follow them; of single nodes it is a warning, because a uniform field has no period.
 
-Decisions 0021.
+Decisions 0021, 0283.
 """
 
 from collections.abc import Iterator

@@ -7,6 +7,8 @@
 (Noether 1918.) Fields of vectors are shifted one by one, and rotated together, with the edges of a periodic
 box; nodes are permuted in all fields of the same length. A symmetry that U lacks is reported only if its
 energy declares it; a gradient that breaks a symmetry of U is wrong.
+
+Decisions 0280.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

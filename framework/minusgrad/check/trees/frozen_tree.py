@@ -2,6 +2,8 @@
 
 The tree is over a sample of the term's nodes, which is doubled until it has `ENOUGH` pairs of far cells: a
 check evaluates the function many times.
+
+Decisions 0311.
 """
 
 import numpy as np

@@ -5,6 +5,8 @@
 is the Taylor polynomial of order p in e: R is the distance of two centres, R + e that of two nodes, and
 g_k = (2 d/ds)^k K at s = |R|^2. (The series of K(s + 2 (u R.e + u^2 |e|^2 / 2)) in u, at u = 1.) It has
 none of the moments, shifts and tensors of `codegen.expansions`.
+
+Decisions 0311.
 """
 
 from collections.abc import Mapping, Sequence

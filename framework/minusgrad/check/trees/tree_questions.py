@@ -5,6 +5,8 @@ factors      u(i, j) of far pairs in plain Python is the sum of a(i) b(j) K
 translation  the forces sum to zero, as the tree's U depends on differences of positions alone
 mixed        each gradient changes along a step of all variables at once as its tangent says
 direct       the error of the forces of all nodes against direct sums: a figure, which is not zero
+
+Decisions 0311.
 """
 
 from collections.abc import Iterator, Sequence

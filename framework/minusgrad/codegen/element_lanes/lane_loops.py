@@ -10,6 +10,8 @@ those copies are never read. Where a loop is over targets, the lanes hold a bloc
 source is broadcast to all of them.
 
 Energies over single nodes need no blocks (`node_lane_loops`).
+
+Decisions 0261, 0263.
 """
 
 import re

@@ -4,6 +4,8 @@
 
 A part is one thread's work (`elements.parts`). Node fields are copied to the rows of all parts before, so one
 number leads to the positions of a node and to its sum.
+
+Decisions 0262.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,6 +12,8 @@ derivatives follow from T^k_0 = g_k and
 
 as D^a K = T^0_a (McMurchie & Davidson 1978, J. Comput. Phys. 26, 218). Several far cells share a vector, one
 to a lane. All numbers are f64: powers of lengths would leave the range of f32.
+
+Decisions 0305.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -6,6 +6,8 @@ is the force of all images beyond R, if they pulled one way. The sum converges i
 from each distance to twice as far, fall at least as `SLOWEST` at the end; K is evaluated from the traced
 function. Images beyond R are left out, where tail(R) is the error times the largest |K'| about the mean
 distance of nodes. 1 / r does not converge, nor does any power that falls more slowly than 1 / r^d.
+
+Decisions 0309.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,8 @@ u is compared at two nodes apart along some direction and, for the same distance
 the origin. Places and distances are those of nodes of the term, neighbours and others, because a function may
 vanish elsewhere; half of the trials have other fields and parameters of the declared scales, because those of
 the term may be zero, and half a time after 0, where a function may vanish.
+
+Decisions 0310.
 """
 
 from typing import Any

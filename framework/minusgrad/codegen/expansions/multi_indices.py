@@ -1,6 +1,8 @@
 """Multi-indices of Taylor expansions: alpha = (a_1, ..., a_d) with |alpha| = a_1 + ... + a_d up to an order.
 
 x^alpha / alpha! is a monomial, and D^alpha a partial derivative. The order of indices is that of |alpha|.
+
+Decisions 0305.
 """
 
 from collections.abc import Callable

@@ -7,6 +7,8 @@ tangent of du/da along the unit tangent of row j. Where u depends on the fields 
 the second derivatives in F (the tangent moduli) are written out, and loops over the nodes make H of them
 (`linear_forms`). Written out in full, the Hessian of a cell of eight nodes takes ten seconds to compile; this
 takes one. Where the moduli are projected, they are stored between the two.
+
+Decisions 0277, 0278.
 """
 
 from collections.abc import Mapping, Sequence

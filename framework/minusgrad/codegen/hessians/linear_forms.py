@@ -5,6 +5,8 @@
 Where u depends on fields through such F alone, only the moduli are written out: of a solid 9 rows, whatever
 the nodes of its cells. The contraction with the weights w is a loop over the nodes. Of a field with several
 F, such as one at a point and one at the centre of a cell, k and l run over the columns of all of them.
+
+Decisions 0276.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

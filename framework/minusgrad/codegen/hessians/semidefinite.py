@@ -17,6 +17,8 @@ as long, and loops over the vectors, which compilers unroll, take twice as long 
 
 Golub & Van Loan 2013, Matrix Computations, 4th ed., 8.3; Teran et al. 2005, Symp. Computer Animation, 181
 (why elements are projected).
+
+Decisions 0278.
 """
 
 import re

@@ -9,6 +9,8 @@ vector share the rest. Numbers that depend on one of the two nodes alone stay as
 
 Powers of such factors have a wider range than what they multiply: sigma^12 beside (sigma/r)^12. In f32
 what is scaled by them and used often, as sigma/r, stays whole.
+
+Decisions 0274.
 """
 
 from collections import Counter

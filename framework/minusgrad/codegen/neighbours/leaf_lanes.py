@@ -5,6 +5,8 @@
     for the block's own leaf  each lane leaves out its own
 
 Nodes of a leaf follow one another in the order of the tree, so lists have one entry for each leaf.
+
+Decisions 0306.
 """
 
 from collections.abc import Callable

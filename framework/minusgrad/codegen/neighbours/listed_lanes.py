@@ -8,6 +8,8 @@ that no lane loads anything of its own in the inner loop. Sources that are targe
 last, where each lane leaves out its own. So do sources that are excluded for some target, with a bit for
 each lane (`elements.neighbours.block_masks`). A sum over pairs counts each at the target whose order is the
 higher one.
+
+Decisions 0261, 0271, 0272.
 """
 
 from collections.abc import Callable, Mapping, Sequence

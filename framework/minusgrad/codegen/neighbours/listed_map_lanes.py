@@ -2,6 +2,8 @@
 
 forward   y_i += sum over j of f(i, j)           a block of targets at a time, stored target by target
 adjoint   the gradient of the local energy lambda_i f(i, j) + lambda_j f(j, i), as of any energy
+
+Decisions 0273.
 """
 
 from collections.abc import Sequence

@@ -8,6 +8,8 @@ sums have one order. A derivative is computed again for every cell that gathers 
 
 This holds in the inner part of the grid, whose stencils end before its edges. The cells near the edges are
 listed, and have the plain loops (`term_loops`).
+
+Decisions 0270.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

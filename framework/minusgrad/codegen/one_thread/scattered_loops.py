@@ -3,6 +3,8 @@
 The numbers of an element are added to the arrays of fields in the order of elements, without slots and a
 second loop that gathers them. Pairs of a loop over targets are taken once. For the kernels of many steps
 whose lanes are members of an ensemble (`engine.members.member_source`).
+
+Decisions 0389.
 """
 
 from collections.abc import Mapping, Sequence

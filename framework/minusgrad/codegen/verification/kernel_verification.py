@@ -14,6 +14,8 @@ NaN, and runs name the step.
 
 This holds for the state at the first launch. Later states may underflow unnoticed; an overflow becomes
 infinite or NaN, which runs notice.
+
+Decisions 0257, 0258.
 """
 
 from collections.abc import Callable, Sequence

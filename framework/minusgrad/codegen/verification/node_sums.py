@@ -1,4 +1,7 @@
-"""Sums over all elements at some nodes: the reference for kernels that store sums alone."""
+"""Sums over all elements at some nodes: the reference for kernels that store sums alone.
+
+Decisions 0262.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,6 +6,8 @@
 
 A cell's sum has the order of the elements, as on the CPU: without atomics, with the same bits in every run.
 The elements that a thread looks at are those near its tile, not all of them.
+
+Decisions 0266.
 """
 
 from collections.abc import Sequence

@@ -2,6 +2,8 @@
 
 Kernels set one number of a map where a window is not within the grid, if that is refused (`WindowLoops`);
 what the message says is computed afterwards, in Python.
+
+Decisions 0275.
 """
 
 import inspect

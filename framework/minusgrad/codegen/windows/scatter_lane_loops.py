@@ -8,6 +8,8 @@ that are not used; windows of whole vectors within the row have none, and a loop
 Numbers that do not depend on the cell are computed once and broadcast to all lanes.
 Arrays are read and written lane by lane (`lane_statements`). Functions like exp are no instructions: maps
 that need them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
+
+Decisions 0267.
 """
 
 import re

@@ -9,6 +9,8 @@ them. Each source is read once for all of its targets; those beyond the cutoff o
 
 Where pairs are excluded, the rows of a block that have one, and its own, are apart from the others and have a
 bit for each lane that leaves them out (`block_masks`).
+
+Decisions 0271.
 """
 
 import re

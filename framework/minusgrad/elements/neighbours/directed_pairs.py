@@ -6,6 +6,8 @@
 Slot 0 of an element is the number of its directed pair: fields over pairs have a value there. Their number
 follows the list of neighbours, so that these fields have room for the power of two above it; values behind
 the last pair are zero, and no element reads them.
+
+Decisions 0290.
 """
 
 from collections.abc import Hashable, Sequence

@@ -5,6 +5,8 @@
 
 Positions are not wrapped in memory; the images of a list contain how many boxes away each node was when the
 list was built. A pair is counted at the target whose row is the later one.
+
+Decisions 0284.
 """
 
 from collections.abc import Hashable, Mapping

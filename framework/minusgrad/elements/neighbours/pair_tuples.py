@@ -2,6 +2,8 @@
 
 They have the images of the pairs, and the order of their targets and rows. They are listed again from the
 pairs when these are. Tuples beyond the cutoff, but within the skin, have no energy.
+
+Decisions 0290.
 """
 
 from abc import abstractmethod

@@ -1,6 +1,8 @@
 """Triples of nodes within a cutoff: a centre with two arms, each unordered pair of arms once.
 
 (i; j, k)     for each centre i, and each two rows j < k of its list of neighbours, images included
+
+Decisions 0289.
 """
 
 from typing import ClassVar

@@ -4,6 +4,8 @@
 
 A pair of nodes at n is the one at -n from its other node. Positions are wrapped into the box first, so that
 two nodes are less than a box apart, and the images within a reach are known.
+
+Decisions 0309.
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ median instead, cells that reach from the core of a cluster to its outskirts wou
 are cuts at the median where all nodes are in one place, and below level `DEEP`.) The order follows from the
 positions alone: it is found from the order of the nodes each time, so a tree of saved positions is the same
 tree.
+
+Decisions 0306, 0307, 0312.
 """
 
 from typing import Any

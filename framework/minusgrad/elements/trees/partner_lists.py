@@ -2,6 +2,8 @@
 
 A pair is listed for both. The partners of a target are in the order of the pairs, counted and put by one
 thread, so that lists are the same for any number of threads.
+
+Decisions 0306.
 """
 
 import numpy as np

@@ -1,4 +1,7 @@
-"""All pairs of some nodes with all others: sums over every source for a sample of targets."""
+"""All pairs of some nodes with all others: sums over every source for a sample of targets.
+
+Decisions 0308.
+"""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -7,6 +7,8 @@
 S is twice continuously differentiable, and multiplies the energy of a pair; its derivatives are derived with
 those of the energy. (The switching function of OpenMM, User Guide, "NonbondedForce".) A sharp cutoff has no
 switch: u jumps to zero at r_c.
+
+Decisions 0281.
 """
 
 from collections.abc import Callable, Iterable, Sequence

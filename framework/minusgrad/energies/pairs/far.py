@@ -4,6 +4,8 @@
 
 Two cells are far if the sum of their radii is below the opening angle times the distance of their centres;
 that of cells with few nodes is wider (`elements.trees.cell_pairs`).
+
+Decisions 0305.
 """
 
 from dataclasses import dataclass

@@ -5,7 +5,7 @@
 The images of listed tuples follow from node to node (`elements.periodic.tuple_images`) at the start, and
 stay, because positions are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
 
-Decisions 0020, 0052.
+Decisions 0020, 0052, 0282.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,8 @@
 """Listed pairs of a pair energy that interact at any distance, with a factor: 1-4 pairs of molecules.
 
 They are terms of their own over lists of two nodes, and share the parameters of the term within the cutoff.
+
+Decisions 0288.
 """
 
 from dataclasses import replace

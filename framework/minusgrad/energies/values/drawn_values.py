@@ -1,6 +1,8 @@
 """Values of a parameter for each element, equal or drawn at random: the weights of a network at the start.
 
 value = each + deviation n,  n normal;      value = each + within u,  u uniform in [-1, 1)
+
+Decisions 0297.
 """
 
 from dataclasses import dataclass

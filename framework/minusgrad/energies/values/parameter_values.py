@@ -1,4 +1,7 @@
-"""Values of a parameter: one for all elements, one for each body, or one for each element, given or drawn."""
+"""Values of a parameter: one for all elements, one for each body, or one for each element, given or drawn.
+
+Decisions 0291.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -12,6 +12,8 @@ parallelograms and parallelepipeds; in distorted cells only the mean passes the 
 
 de Souza Neto, Peric, Dutko & Owen 1996, Int. J. Solids Struct. 33, 3277 (F-bar); Nagtegaal, Parks & Rice
 1974, Comput. Methods Appl. Mech. Eng. 4, 153 (mean dilatation).
+
+Decisions 0321.
 """
 
 from dataclasses import replace

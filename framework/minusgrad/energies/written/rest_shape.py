@@ -7,6 +7,8 @@ was made with, and V the volume there: both stay as they are. G is the deformati
 to X, the unit matrix at the start. So the derivatives by X are exact, of any order and for any cell, and the
 chain through volumes and gradients needs no rule of its own. (Pull-back to a fixed reference: Haslinger &
 Makinen 2003, Introduction to Shape Optimization, chapter 3.)
+
+Decisions 0385.
 """
 
 from dataclasses import replace

@@ -5,6 +5,8 @@ has, for an array of that one system, the numbers of all members. The last block
 member. All arithmetic is IEEE 754's in the order written, so that a member's bits depend neither on the
 others, nor on their number, nor on how many steps a launch takes. On a device a vector has one lane, and each
 member has a thread; numbers stay there until they are read.
+
+Decisions 0213.
 """
 
 from collections.abc import Iterable, Sequence

@@ -9,6 +9,8 @@ All others are shared, and what follows from them alone stays a single number. L
 are unrolled where that is short; numbers of own arrays at constant places are locals while steps are taken.
 Text that decides its way by a member's numbers in a loop cannot be rewritten (`NotWideError`); an `if` on
 them becomes `ti.select`.
+
+Decisions 0213, 0389.
 """
 
 import ast

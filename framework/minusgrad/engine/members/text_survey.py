@@ -2,6 +2,8 @@
 
 A name or number differs between members where it follows from an array that does. Loops over nodes and
 elements are unrolled where that is short; numbers of own arrays at constant places are then locals.
+
+Decisions 0389.
 """
 
 import ast

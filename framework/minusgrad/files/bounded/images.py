@@ -4,6 +4,8 @@ Pillow runs in a child process within limits.
 
 The light of colours is 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601); values are taken as they stand in the
 file, without a gamma.
+
+Decisions 0240.
 """
 
 import warnings

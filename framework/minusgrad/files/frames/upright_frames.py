@@ -8,7 +8,7 @@ A segment in which an edge does not stand so has these copies beside the frames 
 file shows the copies where such programs look. Our own readers never do. The third edge of a left-handed box
 is reversed in them, which leaves the lattice as it is.
 
-Decisions 0060.
+Decisions 0060, 0238.
 """
 
 from collections.abc import Iterable, Mapping

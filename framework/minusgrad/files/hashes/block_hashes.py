@@ -9,6 +9,8 @@ The digests of an array are the SHA-256 of each of its blocks of 1 MiB, joined. 
 (little endian); of a file without a table it is SHA-256 of its bytes. The table is hashed, too, so that what
 is hashed determines every byte of the file: whoever finds two files of one hash has found two texts of one
 SHA-256. A writer that has the digests of its arrays, for hashes of their content, need not hash them again.
+
+Decisions 0231.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Radial distribution function: its mean over the recorded steps, beside a published curve."""
+"""Radial distribution function: its mean over the recorded steps, beside a published curve.
+
+Decisions 0331.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -7,6 +7,8 @@
 
 `potential` is C, with the multipliers as data "NAME.multiplier": its gradient by a field is G^T lambda, that
 by a multiplier g, and its products are those of second derivatives. It has the parameters of constraints.
+
+Decisions 0300.
 """
 
 from collections.abc import Mapping, Sequence, Set

@@ -7,6 +7,8 @@
 E elements, N components of the fields, one field after another, node by node (as in `Potential.hessian`).
 |G_e| is the norm of row e, and X the largest coordinate of a node with constraints: a coordinate is rounded
 to eps X, so that a violation of a few eps is as good as none.
+
+Decisions 0300.
 """
 
 from collections.abc import Mapping, Sequence

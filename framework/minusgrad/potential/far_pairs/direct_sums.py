@@ -1,6 +1,8 @@
 """Gradients of an energy over pairs by direct sums in double precision: the reference of forces by a tree.
 
 In a periodic box the sum is over the images within `WIDER` times the reach of the tree's, in NumPy.
+
+Decisions 0308.
 """
 
 from dataclasses import replace

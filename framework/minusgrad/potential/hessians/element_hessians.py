@@ -6,7 +6,7 @@ Where an energy depends on the fields through linear forms F alone, H = W^T (d2u
 is projected in place of H: 9 rows of a solid, however many nodes its cells have. H is then semi-definite too,
 but not the nearest such matrix to the original.
 
-Decisions 0032.
+Decisions 0032, 0277.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,6 +3,8 @@
 The pattern of the fixed elements is computed once. A term whose tuples change has a small assembly of its
 own, over the nodes that its elements name; its numbers are added at their places, and blocks that the fixed
 part lacks are inserted.
+
+Decisions 0287.
 """
 
 from collections.abc import Sequence

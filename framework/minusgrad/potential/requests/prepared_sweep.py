@@ -2,6 +2,8 @@
 
 PreparedSweep     a plan, and the kernels that answer it
 LentTargets       U and gradients, into the caller's arrays, which may be others at every call
+
+Decisions 0209.
 """
 
 from collections.abc import Mapping

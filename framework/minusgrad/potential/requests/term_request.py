@@ -1,6 +1,8 @@
 """The part of a derivative request that concerns one term, by the term's own arguments.
 
 A request names fields "x", arguments "term.argument" and the time "t"; a term knows its arguments only.
+
+Decisions 0283.
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,6 +4,8 @@ Taichi reverses a kernel that changes an array it only reads, or that scales wha
 wrongly and without a message. So the kernel runs with the arrays that it writes at zero, and with each of
 them at other numbers, above and below: its results must be the same (it overwrites) or shift by these numbers
 (it adds).
+
+Decisions 0317.
 """
 
 from collections.abc import Callable, Mapping

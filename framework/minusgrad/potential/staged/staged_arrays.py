@@ -1,6 +1,8 @@
 """The engine's arrays of a staged term: types and shapes from the kernels' annotations, adjoints beside them.
 
 Values of fields and inputs are copied into them, so that their own memory may be anywhere.
+
+Decisions 0315.
 """
 
 import inspect

@@ -1,4 +1,7 @@
-"""The kernels of a staged map in a potential: they write its output fields, and propagate adjoints back."""
+"""The kernels of a staged map in a potential: they write its output fields, and propagate adjoints back.
+
+Decisions 0316.
+"""
 
 from collections.abc import Collection, Mapping
 from typing import Any

@@ -1,6 +1,8 @@
 """Staged terms: a staged energy or map bound to fields, run forward and in reverse.
 
 This is the one place that clears arrays, runs stages forward, clears adjoints, seeds and reverses.
+
+Decisions 0315.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

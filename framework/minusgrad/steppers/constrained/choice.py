@@ -2,6 +2,8 @@
 
 All classes have the methods `begin`, `positions`, `velocities` and `solve` of `Projections`; they differ in
 the kernels that compute them.
+
+Decisions 0378.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,6 +3,8 @@
 `multipliers` (4, projections of a step, E) are those of the last four steps, the newest first. Those that the
 next one begins with are their extrapolation by a polynomial; in a heat bath, which pushes at random, the last
 ones are taken as they are. They are state: from them and the fields, a resumed run computes the same bits.
+
+Decisions 0379, 0380.
 """
 
 from collections.abc import Callable

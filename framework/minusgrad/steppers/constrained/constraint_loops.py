@@ -6,6 +6,8 @@
 
 One thread executes them in order. They read the locals `h`, the length of the drift, and `t`, the time at its
 end. `failed[0]` stays -1, or says why g is not zero to rounding, or why the factors are of no use.
+
+Decisions 0379.
 """
 
 import re

@@ -8,6 +8,8 @@
 
 G (E, N) is the Jacobian over the free components. y is found by inverse iteration with G G^T + s, a small
 shift s. Masses and scales of unknowns play no part, so that motions and searches judge alike.
+
+Decisions 0381.
 """
 
 from collections.abc import Callable

@@ -8,6 +8,8 @@ and its impulse, A and r the system of an iteration (`codegen.one_thread.small_s
 
 until |g_i| / (|G0_i| X) is a few roundings, or no longer falls by half and is 64 of them (X: `extent`).
 Positions are rounded as the field is, before g is evaluated there. Groups end their iterations by themselves.
+
+Decisions 0378.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,6 +3,8 @@
 A launch projects all groups, and each ends its iterations by itself, so that the bits depend neither on other
 groups nor on the number of threads. On the first launches the kernels' rows and positions are compared with
 those of the constraints' own kernels (`Equations`).
+
+Decisions 0378.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,6 +3,8 @@
 The kernel of a projection of positions evaluates g, solves and moves nodes until g is zero to rounding,
 without a return to the host. Where an iteration leaves so much that the factors no longer fit, the host goes
 on from there, as `Projections` does.
+
+Decisions 0379.
 """
 
 from collections.abc import Callable, Mapping, Sequence

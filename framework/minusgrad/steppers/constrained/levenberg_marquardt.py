@@ -5,6 +5,8 @@
 mu falls after a step that does, and grows after one that does not, which is not taken: between Newton's step
 (mu = 0) and a short one along the steepest descent. Ends at g = 0, or where g^2 has a minimum that is not
 zero. (Marquardt 1963, J. Soc. Indust. Appl. Math. 11, 431, with his scaling by the diagonal.)
+
+Decisions 0382.
 """
 
 from typing import Protocol

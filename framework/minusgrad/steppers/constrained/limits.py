@@ -1,4 +1,7 @@
-"""Limits of projections onto constraints: where iterations end, and which matrices are singular."""
+"""Limits of projections onto constraints: where iterations end, and which matrices are singular.
+
+Decisions 0380.
+"""
 
 SOLVED, ROUNDED = 2.0, 64.0
 """A violation of so many eps ends iterations; and so does one of so many that no longer falls by half."""

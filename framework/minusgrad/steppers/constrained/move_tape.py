@@ -2,6 +2,8 @@
 
 A step has the moves of its scheme once, or 2, 4, ... times where it was divided into substeps. Positions (N,)
 and velocities (N,) are in double precision, one field after another; impulses (E,) belong to projections.
+
+Decisions 0392.
 """
 
 from collections.abc import Sequence

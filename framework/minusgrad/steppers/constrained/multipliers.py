@@ -5,6 +5,8 @@
 
 a_held is the prescribed acceleration of held components, zero at free ones. lambda is exact for the state: it
 does not depend on the step of an integrator. The force of constraints on the nodes is -G^T lambda.
+
+Decisions 0380.
 """
 
 import numpy as np

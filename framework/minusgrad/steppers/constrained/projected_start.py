@@ -4,6 +4,8 @@
 
 A start that fulfils constraints stays. So runs have derivatives by starts, and by parameters of constraints,
 that alone lead away from g = 0. W (N,) are inverse masses, L and M (E,) impulses.
+
+Decisions 0377.
 """
 
 import numpy as np

@@ -5,6 +5,8 @@
 as runs with derivatives begin (`projected_start`), so that both begin at the same bits. Where no L leads
 there, the start is far: it is moved by the method of Levenberg and Marquardt first, which has no derivative.
 A start may violate g by the rounding of numbers in a file; then it is projected without a word.
+
+Decisions 0382.
 """
 
 from typing import TYPE_CHECKING

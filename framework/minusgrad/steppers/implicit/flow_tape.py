@@ -1,4 +1,7 @@
-"""Tape of a gradient flow: the temperatures at both ends of each step, recorded for its derivatives."""
+"""Tape of a gradient flow: the temperatures at both ends of each step, recorded for its derivatives.
+
+Decisions 0350.
+"""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -9,6 +9,8 @@
 (Hairer & Wanner 1996, Solving Ordinary Differential Equations II.) Each step is solved by Newton's method;
 where U is quadratic its matrix is the same in every step, and so are its factors. Components that are held
 are at their prescribed values at the end of the step.
+
+Decisions 0350.
 """
 
 from collections.abc import Mapping

@@ -11,6 +11,8 @@ U and R are evaluated by their own kernels at fields x = x + u and v = V; held c
 prescribed positions and velocities at t_s. Phi is a function of displacements in double precision, also where
 the fields have single precision.
 (Radovitzky and Ortiz 1999, Comput. Methods Appl. Mech. Eng. 172, 203.)
+
+Decisions 0371.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

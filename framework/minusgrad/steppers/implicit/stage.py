@@ -23,6 +23,8 @@ a dissipation reads positions: they are predicted, with an error of order h^2.
 (Hairer, Norsett and Wanner, Solving Ordinary Differential Equations I, section III.5, BDF2 of variable steps;
 Newmark 1959, J. Eng. Mech. Div. ASCE 85, 67; Kane et al. 2000, Int. J. Numer. Meth. Eng. 49, 1295: Newmark's
 as an incremental potential.)
+
+Decisions 0373.
 """
 
 from collections.abc import Callable, Mapping

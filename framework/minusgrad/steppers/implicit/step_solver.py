@@ -10,6 +10,8 @@ A saddle that the search has reached, as that of a bar pressed without a flaw, s
 and is taken. Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. The
 search begins at numbers of the saved state alone and keeps nothing from step to step, so that resumed runs
 have the same bits.
+
+Decisions 0372.
 """
 
 from collections.abc import Sequence

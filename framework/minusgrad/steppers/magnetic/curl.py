@@ -3,6 +3,8 @@
     a . A(x, ...)  ->  A_j  ->  dA_j/dx_i  ->  B(x, ...)
 
 B is text again, so that it is traced, evaluated in plain Python and compiled like any function of a user.
+
+Decisions 0368.
 """
 
 from collections.abc import Mapping, Sequence

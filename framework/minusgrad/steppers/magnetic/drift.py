@@ -3,6 +3,8 @@
     (x, v) <- (-dW/dxi, -dW/deta)     at charged nodes        x <- x + h v     at the others
 
 W of a time h (`flow`); in a kernel of many steps the scalar `t` is the length h while these loops run.
+
+Decisions 0368.
 """
 
 from collections.abc import Mapping, Sequence

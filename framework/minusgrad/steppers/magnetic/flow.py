@@ -9,6 +9,8 @@ the length of the flow.
     uniform B    the helix, exact for every h (`rotation`)
     B(x)         half a drift, the rotation of v about B there, half a drift: symmetric, of order 2, volume
                  preserving, |v| unchanged (He, Sun, Liu & Qin 2015, J. Comput. Phys. 281, 135)
+
+Decisions 0368.
 """
 
 from math import inf

@@ -3,6 +3,8 @@
 The kernel is that of the integrator (`Moves.steps`), with loops that add to nodes at once
 (`codegen.one_thread.scattered_loops`), rewritten so that each lane is a member (`engine.members`). The
 integrator itself is the template: a member is captured from it, and revealed in it.
+
+Decisions 0369, 0389.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -6,6 +6,8 @@
 so that a change of the box strains the whole crystal. At fixed x it would act on the bonds across its faces
 alone, and the search would take more steps the larger the box is. x (n, d), h (d, d) rows of edge vectors,
 h_0 those of the start of the search, which a checkpoint holds.
+
+Decisions 0352.
 """
 
 from collections.abc import Mapping, Sequence

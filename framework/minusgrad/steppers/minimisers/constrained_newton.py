@@ -12,6 +12,8 @@ not help, d is the slope p_t. Near a minimum the number of correct digits double
 H + K is the second derivative of U along the surface g = 0.
 (Nocedal and Wright, Numerical Optimization, chapters 16 and 18; Waechter and Biegler 2006, Math. Program.
 106, 25, section 3.1: the multiples.)
+
+Decisions 0349.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -9,6 +9,8 @@ in scaled variables. Each trial point of a minimiser is moved onto the surface, 
 there is no penalty to choose, and a full step is never refused because a straight step leaves a curved
 surface (Maratos 1978). (Luenberger 1972, Manag. Sci. 18, 620; Absil, Mahony and Sepulchre 2008, Optimization
 Algorithms on Matrix Manifolds, chapters 4 and 6.)
+
+Decisions 0349.
 """
 
 from collections.abc import Mapping

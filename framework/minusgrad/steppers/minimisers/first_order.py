@@ -26,6 +26,8 @@ FIRE, version 2.0 (Bitzek et al. 2006, Phys. Rev. Lett. 97, 170201; Guénolé et
 
 with p the projected gradient, and norms weighted by the inertia. After some steps downhill, f.v > 0, h grows
 and a decreases. After a step too far, f.v < 0, h is halved, and one step goes back by h v / 2 to rest there.
+
+Decisions 0354.
 """
 
 import math

@@ -13,6 +13,8 @@ Denmark):
     else        mu <- mu nu,  nu <- 2 nu                and another s
 
 Bounds: components at a bound that L pushes beyond it are left out of the system.
+
+Decisions 0303.
 """
 
 from collections.abc import Sequence

@@ -5,6 +5,8 @@
 After many contacts the derivative of a run grows exponentially with its steps. It is then exact and says
 little about the loss at the distance of a step. The second condition leaves out gradients that vanish by
 rounding near a minimum and return.
+
+Decisions 0354.
 """
 
 from collections.abc import Callable

@@ -9,6 +9,8 @@ by the two-loop recursion (Nocedal 1980, Math. Comput. 35, 773); the step along 
 Bounds: components at a bound that U pushes beyond it are left out of H and follow their own slope, so that
 they stay there; trial points are projected (two-metric projection: Bertsekas 1982, SIAM J. Control Optim. 20,
 221).
+
+Decisions 0360.
 """
 
 from collections.abc import Sequence

@@ -16,6 +16,8 @@ Near a minimum the differences of U are below its rounding, while slopes still h
 is the same condition with the trapezoidal rule in place of the difference (Hager & Zhang 2005, SIAM J.
 Optim. 16, 170). Where the two disagree, the difference decides if it exceeds its rounding: eps sum |u|, or
 the scatter of U measured close to z(a). It may be far more: F - 1 - log F, when 1e-9, has the rounding of 1.
+
+Decisions 0360.
 """
 
 import math

@@ -11,7 +11,7 @@ halved to see whether the path between is continuous: at a limit point the struc
 said with the load (`path_jumps`). (Crisfield 1991, Non-linear Finite Element
 Analysis of Solids and Structures, vol. 1, chapter 9.)
 
-Decisions 0072.
+Decisions 0072, 0364.
 """
 
 import math

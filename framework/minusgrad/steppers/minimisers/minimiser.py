@@ -9,6 +9,8 @@ ends with a named outcome (`outcomes`).
 
 Under constraints g(z) = 0 a trial point is first moved onto them, and p is the part of dU/dz along them,
 which is the gradient of the Lagrangian U + lambda^T g (`constraint_manifold`). Unknowns then have no bounds.
+
+Decisions 0363.
 """
 
 import math

@@ -10,7 +10,7 @@ does not help, d is the slope. Near a minimum the number of correct digits doubl
 
 Bounds: components at a bound that U pushes beyond it are left out of the system.
 
-Decisions 0072.
+Decisions 0072, 0361.
 """
 
 import math

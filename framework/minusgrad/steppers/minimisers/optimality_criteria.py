@@ -9,6 +9,8 @@ which is found by bisection. Where even the smallest lambda leaves g below 0, th
 Optim. 43, 1.)
 
 It is for U that falls with every z, and g that rises: p > 0 counts as zero.
+
+Decisions 0386.
 """
 
 import math

@@ -1,4 +1,7 @@
-"""The Hessian of a minimiser's objective in scaled variables, as a system for linear solvers."""
+"""The Hessian of a minimiser's objective in scaled variables, as a system for linear solvers.
+
+Decisions 0361.
+"""
 
 from collections.abc import Sequence
 

@@ -5,6 +5,8 @@
 
 Translations of every field along each of its components; rotations of fields of vectors in the plane or in
 space, about their centre c. W is antisymmetric.
+
+Decisions 0361.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

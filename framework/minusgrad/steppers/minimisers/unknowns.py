@@ -4,6 +4,8 @@
 
 z (N,) holds the free components of all unknown fields, one field after another, in double precision.
 A field keeps its own precision: a point is the values that the fields hold after it was written into them.
+
+Decisions 0298, 0304.
 """
 
 import math

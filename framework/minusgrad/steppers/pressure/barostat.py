@@ -1,6 +1,8 @@
 """A barostat: pressure and temperature of a box that moves, its inertia, and the shapes that it may take.
 
 Source: Martyna, Tobias, Klein 1994, J. Chem. Phys. 101, 4177; the equations are those of `cell`.
+
+Decisions 0370.
 """
 
 import numpy as np

@@ -27,7 +27,7 @@ The energy is split into U + P V - kT ln V + J / V (a kick of v and p), the kine
 kick of p) and tr(p p) / 2W (a deformation). Each part is followed exactly, so a step is reversible and keeps
 the measure; compositions of leapfrog keep their order.
 
-Decisions 0060.
+Decisions 0060, 0370.
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,6 +19,8 @@ Lattices.
 x (n, d), h (d, d) rows [m]; sigma (d, d), A, B, C (d, d, d, d) [Pa], in the plane [N/m]. All is static:
 without the kinetic part of the stress, and without vibrations. U has the energy J / V of sharp cutoffs in it,
 where they are counted (`cutoff_jumps`).
+
+Decisions 0331.
 """
 
 from dataclasses import dataclass

@@ -4,6 +4,8 @@
 
 f sums to zero, because a translation of all atoms costs nothing. The method is that of Hestenes & Stiefel
 1952, J. Res. NBS 49, 409.
+
+Decisions 0331.
 """
 
 from collections.abc import Callable

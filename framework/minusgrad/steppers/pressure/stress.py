@@ -6,6 +6,8 @@
 
 The rows of h are the edges of the box. Sums run over fixed blocks of nodes in double precision, so that they
 do not depend on threads.
+
+Decisions 0370.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ state is the fields that are updated. A program has no energy balance.
 The derivative of a step is one sweep back through the maps and slopes, with the adjoints of the next state as
 seeds (`adjoint.programs`); its tangent is theirs.
 
-Decisions 0032.
+Decisions 0032, 0275, 0357.
 """
 
 from collections.abc import Mapping

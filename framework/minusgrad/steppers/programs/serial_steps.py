@@ -7,6 +7,8 @@ products and sums inside of one loop, they agree to rounding. The choice depends
 alone. On a device a step is a launch, and its loops are tasks of it (`engine.device_tasks`). The times of
 steps are computed on the host and read from an array: in a kernel t0 + step dt may be rounded once instead of
 twice.
+
+Decisions 0355.
 """
 
 from collections.abc import Iterable, Sequence

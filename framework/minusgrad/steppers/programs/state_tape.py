@@ -1,4 +1,7 @@
-"""State tape: the updated fields before each of some steps of a program, recorded for its adjoint."""
+"""State tape: the updated fields before each of some steps of a program, recorded for its adjoint.
+
+Decisions 0357.
+"""
 
 from typing import Any
 

@@ -11,6 +11,8 @@ definite and at whose upper end it is not, or there is no equilibrium. Both coun
 signs of factors (Sylvester), so that no factor below is missed. Under constraints K is that of the Lagrangian
 on the kernel of dg/dx (`constrained_body`). At a bifurcation the load does no work along
 phi, at a limit point (snap-through) it does.
+
+Decisions 0351.
 """
 
 from dataclasses import dataclass

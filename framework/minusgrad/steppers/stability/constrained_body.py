@@ -7,6 +7,8 @@
 
 Stable is what is positive definite along the constraints, on the kernel of G. Along the path of equilibria
 G dx = 0, since the constraints do not depend on the load.
+
+Decisions 0351.
 """
 
 from collections.abc import Collection, Sequence

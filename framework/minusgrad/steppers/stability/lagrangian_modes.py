@@ -6,6 +6,8 @@ over the free components, and along constraints g = 0, where C u = 0 with C = dg
 that balance d(U - L)/dq best, in the metric of M. Modes have u M u = 1. A term of L that couples q to v, as
 the Coriolis force does, is gyroscopic: its matrix d2L/dv dq less the transpose turns vibrations into each
 other, and no omega of K and M alone is one of the motion (Meirovitch 1974, AIAA J. 12, 1337).
+
+Decisions 0374.
 """
 
 from collections.abc import Iterator, Sequence

@@ -6,6 +6,8 @@ Both eigenvalues of the real 2 x 2 matrix A lie in the unit circle if and only i
 |trace A| <= 1 + det A (Jury 1962); without damping det A = 1, and this is |trace A| <= 2. A is the product of
 the matrices of the moves, so that a new row of coefficients needs nothing here, and a new move one rule.
 Leapfrog: omega dt = 2.
+
+Decisions 0366.
 """
 
 from collections.abc import Callable

@@ -5,6 +5,8 @@
 
 over the free components of all that moves. Newton's method finds equilibria that are not stable, too, and
 stays on the path it comes from where that path is unstable beyond a point, which a minimiser would leave.
+
+Decisions 0351.
 """
 
 from collections.abc import Collection, Sequence

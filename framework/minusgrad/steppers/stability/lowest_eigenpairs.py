@@ -4,6 +4,8 @@ Small matrices are diagonalised (LAPACK). Of large ones the Lanczos method (ARPA
 to a shift below all of them. Sylvester's law of inertia makes both ends certain: the signs of D in
 A - s = L D L^T count the eigenvalues below s, so that there are none below the shift, and none is missed
 between those that were found.
+
+Decisions 0374.
 """
 
 import numpy as np

@@ -8,6 +8,8 @@ over the free components of all that moves; held components are left out. Fricti
 (dU/dx = 0) the motion is a sum of these; elsewhere they belong to the quadratic part of U. (Wilson, Decius &
 Cross 1955, Molecular Vibrations.) Under constraints they are those of the motion along them
 (`constrained_modes`), and the gradient is its part along them.
+
+Decisions 0374.
 """
 
 from collections.abc import Sequence

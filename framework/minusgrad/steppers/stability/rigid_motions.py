@@ -1,4 +1,7 @@
-"""Rigid motions of nodes in space: translations and rotations, as directions of a mass-weighted vector."""
+"""Rigid motions of nodes in space: translations and rotations, as directions of a mass-weighted vector.
+
+Decisions 0374.
+"""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

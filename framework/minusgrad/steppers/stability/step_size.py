@@ -1,4 +1,7 @@
-"""A step size against the stability limit of its scheme, estimated at the present fields."""
+"""A step size against the stability limit of its scheme, estimated at the present fields.
+
+Decisions 0366.
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -5,6 +5,8 @@
 over the free components of all that moves. A few steps of Lanczos with full reorthogonalisation from a fixed
 vector give the outer eigenvalues from inside (Ritz values), the largest to some digits: it is at most the
 true omega_max^2, so that a step which it forbids is unstable indeed.
+
+Decisions 0366.
 """
 
 import time

@@ -4,6 +4,8 @@
     angle, rate               of its rotation [rad; rad / s]
 
 A hold has those that it was given; centre, axis and duration are fixed, because they shape the path itself.
+
+Decisions 0373, 0387.
 """
 
 from collections.abc import Mapping, Sequence

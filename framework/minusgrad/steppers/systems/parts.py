@@ -4,6 +4,8 @@ A consumer is whatever takes a system: a stepper, an observer, a derivative, an 
 declares the parts that it has a rule for, and those that have no effect on it. `Consumer.accept` refuses
 every other part by its name, so that no consumer can leave one out in silence. The table of parts and
 consumers in `docs/inside/systems.md` is made of these declarations.
+
+Decisions 0221.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -6,6 +6,8 @@ xi is normally distributed, a function of seed, field, step and component (`rand
 depend neither on where it was cut nor on the threads. Between two half drifts, in the middle of a leapfrog,
 it makes BAOAB (Leimkuhler and Matthews 2013, Appl. Math. Res. Express 2013, 34), whose positions are sampled
 to second order in h, in a harmonic potential exactly.
+
+Decisions 0369.
 """
 
 from dataclasses import dataclass, field

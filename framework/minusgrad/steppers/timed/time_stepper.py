@@ -3,7 +3,7 @@
 Time is t0 + (step - since) dt, never a running sum; `since` is 0 unless dt was changed between two steps, or
 steps are counted from a later one (`count_from_here`).
 
-Decisions 0040, 0041.
+Decisions 0040, 0041, 0365.
 """
 
 from collections.abc import Mapping

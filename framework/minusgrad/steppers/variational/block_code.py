@@ -7,6 +7,8 @@ their derivatives, r the left sides of the equations and A their matrix. The arr
     p (blocks, D)          momenta                 last (blocks, s D)    displacements of the last step
     length (blocks,)       of the last step        flows (blocks, 2)     work and dissipated energy
     failed (blocks,)       the step without a solution, or -1
+
+Decisions 0376.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,6 +3,8 @@
 Every block ends its iterations by its own corrections, and stores its state at every step, so that the bits
 depend neither on other blocks nor on how many steps a call takes. On its first launch the kernel's solution
 is put into the equations that the kernels of L, U and R give (`discrete_action`).
+
+Decisions 0376.
 """
 
 from collections.abc import Mapping, Sequence

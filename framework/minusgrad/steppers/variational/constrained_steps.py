@@ -12,6 +12,8 @@ so that the discrete action less sum_n L_n g(Q_n) is stationary. Order 2 is RATT
 nodes of order 4 are Lobatto's, beside the two Gauss points of the action, and the order is kept. (Marsden and
 West 2001, Acta Numerica 10, 357, section 3.5; Jay 2007, SIAM J. Numer. Anal. 45, 1814: Gauss-Lobatto SPARK
 methods; Wenger, Ober-Bloebaum and Leyendecker 2017, Adv. Comput. Math. 43, 1163.)
+
+Decisions 0377.
 """
 
 from collections.abc import Sequence

@@ -15,6 +15,8 @@ A step solves p + r_0 = 0 and r_1 = ... = r_s-1 = 0 at free components; then
 U: the potential energy of the scene; R(v, q, t): its dissipation, whose force -dR/dv is that of
 Lagrange-d'Alembert's principle. p' has no rounding of the rest where G vanishes: the momentum of a cyclic
 coordinate keeps its bits. (Marsden and West 2001, Acta Numerica 10, 357, sections 1.3 and 3.2.)
+
+Decisions 0375.
 """
 
 from collections.abc import Iterator, Sequence

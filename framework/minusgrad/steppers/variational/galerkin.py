@@ -7,6 +7,8 @@ The step (q_k, p_k) -> (q_k+1, p_k+1) by p_k = -dL_d/dQ_0, p_k+1 = dL_d/dQ_s is 
 it is collocation at the Gauss points. s = 1 is the midpoint rule.
 (Marsden and West 2001, Acta Numerica 10, 357, sections 2.2 and 2.6; Leok and Shingel 2012, IMA J. Numer.
 Anal. 32, 1194; Ober-Bloebaum and Saake 2015, Adv. Comput. Math. 41, 955.)
+
+Decisions 0375.
 """
 
 from dataclasses import dataclass

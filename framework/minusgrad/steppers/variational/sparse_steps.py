@@ -1,4 +1,7 @@
-"""Steps of all coordinates together: Newton's method with sparse second derivatives of the action."""
+"""Steps of all coordinates together: Newton's method with sparse second derivatives of the action.
+
+Decisions 0376.
+"""
 
 import numpy as np
 

@@ -11,6 +11,8 @@ its times stay t0 + step dt.
 
 E minus W plus D is conserved up to the error of the method; W contains the work of moving supports: the
 impulses that hold them, times their velocities.
+
+Decisions 0375.
 """
 
 from collections.abc import Mapping

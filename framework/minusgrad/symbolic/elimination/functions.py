@@ -7,6 +7,8 @@ sheet, a all other arguments, start the t at which the search begins. In energie
 the first three orders. Where psi has no minimum within a factor of 1,000 of the start, u is NaN.
 
 Here it is a function of Python numbers, by Brent's method on values alone; energies use `newton`.
+
+Decisions 0256.
 """
 
 import math

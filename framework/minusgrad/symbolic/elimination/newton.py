@@ -12,6 +12,8 @@ is of second order in a, and psi(t_1(a), a) - u(a) of fourth, since psi is stati
 derivatives of u are exact. u is NaN where the search has not come to a minimum.
 
 Griewank & Walther 2008, Evaluating Derivatives, 2nd ed., section 15.3.
+
+Decisions 0256.
 """
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 Functions with equal captured values have equal graphs. Values are compared by their contents, in snapshots,
 which do not change: of one snapshot they are found once.
 
-Decisions 0030.
+Decisions 0030, 0253.
 """
 
 from collections.abc import Callable, Hashable

@@ -12,6 +12,8 @@ rotation finds the other two in the plane across it. Of equal eigenvalues any or
 which make C diagonal to rounding. Conditions choose between formulas that agree where they meet.
 
 These expressions are never differentiated: functions of them have derivatives of their own (`isotropic`).
+
+Decisions 0255.
 """
 
 from collections.abc import Sequence

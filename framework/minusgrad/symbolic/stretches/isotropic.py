@@ -20,6 +20,8 @@ G_ab is a divided difference. With M = h_a + h_b and t = h_a - h_b it is, for g'
 
 by series in t^2 for small t, and by its definition beyond. y has derivatives of every order, the sums have
 two.
+
+Decisions 0255.
 """
 
 from collections.abc import Callable, Sequence

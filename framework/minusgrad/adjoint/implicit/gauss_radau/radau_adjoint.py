@@ -2,6 +2,8 @@
 
 Steps are taken once more from the tape, for their substeps, and each is transposed (`transposed_substep`): by
 one launch where a kernel has all substeps of the run, else by launches around the products of the potential.
+
+Decisions 0248.
 """
 
 from collections.abc import Sequence

@@ -22,6 +22,8 @@ contracts as the forward one does. h counts as given.
     finish     l_x, l_v before the substep
 
 Between `weigh` and `pull` the fields are placed (`PlacedSubstep.placed`), and products computed.
+
+Decisions 0248.
 """
 
 from collections.abc import Mapping, Sequence

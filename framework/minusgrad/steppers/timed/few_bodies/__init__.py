@@ -1,1 +1,4 @@
-"""Few bodies: drifts along Kepler orbits about a dominant mass, and symplectic correctors."""
+"""Few bodies: drifts along Kepler orbits about a dominant mass, and symplectic correctors.
+
+Decisions 0341.
+"""

@@ -4,6 +4,8 @@
 
 (Kahan 1965, Comm. ACM 8, 40.) Compilers with `fast_math` would find that rest is 0: products with a number
 that they do not know, 1, keep them from it.
+
+Decisions 0345.
 """
 
 ONE = "kepler_one[0]"

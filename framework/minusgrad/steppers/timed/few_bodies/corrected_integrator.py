@@ -4,6 +4,8 @@ Fields hold physical coordinates between calls of `advance`: observers, losses a
 Steps are taken in the corrector's coordinates, which are kept with their forces and saved; physical ones are
 computed from them after each call and are never their source, unless a field was written. So bits depend on
 neither outputs nor cuts of a run, and a step costs as much as without a corrector.
+
+Decisions 0342.
 """
 
 from collections.abc import Callable

@@ -12,6 +12,8 @@ with h w(z) B,
 The b_i solve 2 sum_i b_i sinh(a_i z) = w(z) up to z^(2n-1), for a_i = i / sqrt(10): the corrected error is
 e dt^(2n+1) + e^2 dt^2, and without a corrector e dt^2 (Wisdom, Holman & Touma 1996, Fields Inst. Comm. 10,
 217; theirs are for kicks in the middle). Orders 3, 5, 7, 11 and 17 are n = 1, 2, 3, 5 and 8, as there.
+
+Decisions 0342.
 """
 
 from fractions import Fraction

@@ -12,6 +12,8 @@ and correctors, which need that, are refused with it (`central_mass`).
 Local names as in `jacobi_coordinates`; `km0` is the dominant mass. Elements of its node are read and written
 in loops over all nodes (`_all`): in a kernel of many steps an element at an index that no loop changes had a
 stale value after a write through another index that was the same.
+
+Decisions 0343.
 """
 
 from collections.abc import Mapping

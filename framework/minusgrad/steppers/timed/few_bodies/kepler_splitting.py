@@ -6,6 +6,8 @@ Drifts follow kinetic energy and U_Kepler together, each body on its ellipse or 
 (`kepler_flow`); kicks take the rest: the gradient of all energies of the scene, less that of U_Kepler.
 So the sum is that of the scene, whatever its energies are, and errors are of the size of the rest times a
 power of dt (Wisdom & Holman 1991, AJ 102, 1528).
+
+Decisions 0341.
 """
 
 from collections.abc import Mapping

@@ -12,6 +12,8 @@ the slope r: Laguerre's method (Conway 1986, Celest. Mech. 39, 199) within a bra
 
 The derivative is that of the equation, dX = -(change of its left side at fixed X) / r, with
 dG_n/dX = G_{n-1} and dG_n/dbeta = (n G_{n+2} - X G_{n+1}) / 2 (Mikkola & Innanen 1999, Celest. Mech. 74, 59).
+
+Decisions 0344.
 """
 
 from math import factorial

@@ -6,6 +6,8 @@ Places are rounded to 1e-16 of their distance from the origin, and so is the dis
 which may be smaller by far. Energies that are invariant under translations (`translations`) have the same
 forces wherever the origin is: at the pair, places and their distance are rounded alike, and the error of the
 sums of x (`rx`) counts.
+
+Decisions 0348.
 """
 
 from typing import Any

@@ -11,6 +11,8 @@ again.
 A step is an interval of time `dt`, as of every stepper, so that t = t0 + step dt and observers, losses and
 measurements have states at exact times. Within it there are as many equal substeps as the estimate asks for;
 its last one ends at the end of the step. Forces may depend on velocity: dissipations are part of a.
+
+Decisions 0346.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,8 @@
 
 The same polynomial by powers, by divided differences (Everhart 1985, in Dynamics of Comets, 185), and by its
 values at the nodes, with Lagrange's l_j.
+
+Decisions 0346.
 """
 
 from math import comb

@@ -11,6 +11,8 @@ Between `place` and `correct` forces are computed at the fields. All pieces comm
 launches with the forces of a large scene in between compute the same formulas. `at` is the number of a node,
 `iteration` counts passes over the nodes. Compensated sums need exact arithmetic
 (`engine.kernels.BoundKernel`).
+
+Decisions 0347.
 """
 
 from collections.abc import Sequence

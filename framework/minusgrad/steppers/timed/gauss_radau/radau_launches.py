@@ -1,4 +1,7 @@
-"""Launches of Gauss-Radau substeps: many in one kernel, or pieces around the forces of a large scene."""
+"""Launches of Gauss-Radau substeps: many in one kernel, or pieces around the forces of a large scene.
+
+Decisions 0347.
+"""
 
 from ....engine import runtime
 from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zeroed

@@ -2,6 +2,8 @@
 
 Steps are taken once more from their recorded states, with the same bits, to get their substeps: so a tape has
 the same size whatever the number of substeps.
+
+Decisions 0248.
 """
 
 from collections.abc import Sequence

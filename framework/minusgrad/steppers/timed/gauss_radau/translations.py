@@ -3,6 +3,8 @@
 The tangent of x_i - x_j along the same shift of all nodes is 1 - 1, which graphs compute at once: an energy
 of differences of places has the tangent 0, whatever it makes of them. Values at some states would prove
 nothing: the energy of a floor is invariant where no node touches it.
+
+Decisions 0348.
 """
 
 from ....codegen.tracing import of_term
