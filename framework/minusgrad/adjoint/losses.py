@@ -1,8 +1,6 @@
 """Losses of a run: an energy summed over its states at some steps.
 
 L = sum over observed steps k of  l(fields at step k, data at step k)
-
-Decisions 0304.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

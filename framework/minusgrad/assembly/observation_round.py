@@ -3,7 +3,7 @@
 The state of the run is good then, because an observer never writes a field: it can be saved without the rows
 of this step, and the round is repeated when the run is resumed.
 
-Decisions 0244, 0312.
+Decisions 0244.
 """
 
 from collections.abc import Sequence

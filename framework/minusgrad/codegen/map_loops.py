@@ -11,7 +11,7 @@ their components, and one launch computes them all.
 
 Every sum has a fixed order, at any number of threads; there are no atomics.
 
-Decisions 0208, 0267.
+Decisions 0267.
 """
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

@@ -9,7 +9,7 @@ changes along tangents (`sweep`), so that they share work.
 No atomics anywhere, so the bits do not depend on the number of threads. Only this module knows the layout
 of arrays in memory (packed sources, element buffers).
 
-Decisions 0208, 0260, 0276.
+Decisions 0260, 0276.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

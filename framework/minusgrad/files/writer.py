@@ -2,8 +2,6 @@
 
 A new job waits for the previous one, so at most one copy of the state exists. Errors are raised by the next
 `wait`.
-
-Decisions 0234.
 """
 
 from collections.abc import Callable

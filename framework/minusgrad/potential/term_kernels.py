@@ -1,6 +1,6 @@
 """The kernels of one term of a potential, compiled at their first use.
 
-Decisions 0032, 0050.
+Decisions 0032, 0050, 0208.
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -7,6 +7,8 @@
     the last step is due for everybody
 
 An observer reads and never writes. The run ends with a named result.
+
+Decisions 0215.
 """
 
 import time

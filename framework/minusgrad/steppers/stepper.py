@@ -1,6 +1,6 @@
 """Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives.
 
-Decisions 0041, 0212.
+Decisions 0041, 0212, 0312.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,7 @@
-"""The losses of a fit, from `[[fit.loss]]`: measurements in the run's units, at the steps of their times."""
+"""The losses of a fit, from `[[fit.loss]]`: measurements in the run's units, at the steps of their times.
+
+Decisions 0304.
+"""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ source is broadcast to all of them.
 
 Energies over single nodes need no blocks (`node_lane_loops`).
 
-Decisions 0261, 0263.
+Decisions 0260, 0261, 0263.
 """
 
 import re

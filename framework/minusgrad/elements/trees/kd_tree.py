@@ -8,7 +8,7 @@ are cuts at the median where all nodes are in one place, and below level `DEEP`.
 positions alone: it is found from the order of the nodes each time, so a tree of saved positions is the same
 tree.
 
-Decisions 0306, 0307, 0312.
+Decisions 0306, 0307.
 """
 
 from typing import Any

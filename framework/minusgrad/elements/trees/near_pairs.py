@@ -5,6 +5,8 @@
 The tree is built for a reference of positions, as lists of neighbours are. While it stays, U is one smooth
 function of the positions. It serves until a node has moved from its reference by more than `skin` times the
 radius of its leaf; with skin = 0, the default, it is that of the present positions.
+
+Decisions 0312.
 """
 
 from collections.abc import Hashable, Mapping

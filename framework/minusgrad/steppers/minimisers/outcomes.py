@@ -6,6 +6,8 @@
               under constraints it is the gradient along them, and they hold to `Tolerances.constraint`
 "settled"     the last step changed no component of z by more than `Tolerances.change`
 "stuck"       no step lowers U; or every component is at a bound, and `Tolerances` has no `change`
+
+Decisions 0363.
 """
 
 import math
