@@ -15,7 +15,7 @@ Examples: the dose of a moving spot, particles on a grid, the electron density a
 function becomes a map and an energy of its output. The derivative of U with respect to the arguments of f is
 the gradient of the local energy lambda_p f with lambda = dU/dy.
 
-Decisions 0292, 0293, 0294.
+Decisions 0293, 0294.
 """
 
 import inspect

@@ -1,6 +1,6 @@
 """The node fields of a term: one field for each node argument, checked for length, shape, unit and bounds.
 
-Decisions 0291.
+Decisions 0291, 0292.
 """
 
 from collections.abc import Mapping, Set

@@ -33,7 +33,7 @@ copies = 16                           of a map: equal blocks of nodes that share
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 
-Decisions 0223.
+Decisions 0223, 0292.
 """
 
 from collections.abc import Callable
