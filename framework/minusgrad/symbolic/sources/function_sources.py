@@ -77,7 +77,11 @@ def parsed_lambda(function: Callable) -> tuple[ast.FunctionDef, str]:
     except (OSError, SyntaxError):
         tree = ast.Module([], [])
     found_at = code.co_positions()
-    places = [(b, c, e, d) for b, e, c, d in found_at if b and e and None not in (c, d) and (b, c) != (e, d)]
+    places = [
+        (line, column, end, last)
+        for line, end, column, last in found_at
+        if line and end and column is not None and last is not None and (line, column) != (end, last)
+    ]
     found = [
         node
         for node in ast.walk(tree)
