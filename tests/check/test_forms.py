@@ -106,6 +106,81 @@ for s in reversed(range(T // K)):
     for k in reversed(range(REVERSED)):
         step.grad(k)
 """
+LONG = """
+T = 60
+x = ti.field(ti.f64, T + 1, needs_grad=True)
+a = ti.field(ti.f64, (), needs_grad=True)
+loss = ti.field(ti.f64, (), needs_grad=True)
+x[0], a[None] = 0.7, 0.3
+
+@ti.kernel
+def step(t: ti.i32):
+    x[t + 1] = x[t] + 0.05 * ti.sin(a[None] * x[t])
+
+@ti.kernel
+def measure():
+    loss[None] = x[T] ** 2
+
+for epoch in range(2):
+    for t in range(T):
+        step(t)
+    measure()
+    x.grad.fill(0)
+    a.grad[None] = 0
+    loss.grad[None] = 1
+    measure.grad()
+    for t in reversed(range(REVERSED)):
+        step.grad(t)
+    a[None] -= 0.1 * a.grad[None]
+"""
+JACOBIAN = """
+x = ti.field(ti.f64, 4, needs_grad=True)
+y = ti.Vector.field(2, ti.f64, 4, needs_grad=True)
+for i in range(4):
+    x[i] = 0.3 * i + 0.2
+
+@ti.kernel
+def f():
+    for i in x:
+        y[i] = ti.Vector([ti.sin(x[i]), x[i] ** 2])
+
+f()
+for k in range(2):
+    x.grad.fill(0.0)
+    y.grad.fill(0.0)
+    for i in range(4):
+        y.grad[i][k] = 1.0
+    f.grad()
+"""
+DECAY = """
+x = ti.field(ti.f64, 4, needs_grad=True)
+mid = ti.field(ti.f64, 4, needs_grad=True)
+loss = ti.field(ti.f64, (), needs_grad=True)
+for i in range(4):
+    x[i] = 0.1 + 0.2 * i
+
+@ti.kernel
+def encode():
+    for i in x:
+        mid[i] = ti.tanh(2.0 * x[i])
+
+@ti.kernel
+def decode():
+    for i in mid:
+        loss[None] += (mid[i] - 0.3 * i) ** 2
+
+@ti.kernel
+def decay():
+    for i in mid:
+        mid.grad[i] += 0.02 * mid[i]
+
+encode()
+decode()
+loss.grad[None] = 1.0
+decode.grad()
+decay()
+encode.grad()
+"""
 BY_PYTHON = "g = x.grad[0]; x.grad.fill(0); x.grad[K] = g"
 EPOCHS = """
 x = ti.field(ti.f64, 4, needs_grad=True)
@@ -237,6 +312,10 @@ FORMS = {
     "checkpoints carried by Python, doubled": (checkpoints(BY_PYTHON.replace("= g", "= 2 * g")), WRONG, "a"),
     "checkpoints with a step left out": (checkpoints("carry()", "1, K"), NOT_ASKED, ""),
     "epochs": (EPOCHS, RIGHT, "x"),
+    "many steps by hand": (LONG.replace("REVERSED", "T"), RIGHT, "a"),
+    "many steps by hand, one left out": (LONG.replace("REVERSED", "1, T"), NOT_ASKED, ""),
+    "rows of a Jacobian": (JACOBIAN, RIGHT, "x"),
+    "an adjoint that a kernel changes between reverses": (DECAY, RIGHT, "loss"),
     "stop_grad, as intended": (STOPPED.replace("INTENDED", ', intended=["w"]'), RIGHT, "w"),
     "stop_grad": (STOPPED.replace("INTENDED", ""), WRONG, "w"),
     "tensors": (TENSORS.replace("VALUE", "ti.sin(x[i])"), RIGHT, "x"),

@@ -1,7 +1,7 @@
 """The command line: `minusgrad VERB ...`.
 
 Exit codes: 0 done, 1 findings, 2 a mistake of the user, 3 the run failed, 4 interrupted and resumable,
-5 the run diverged.
+5 the run diverged, 6 a check that was not asked.
 They do not depend on whether the output could be written, except for verbs whose output is their result.
 Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EPILOG = (
     "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable,"
-    " 5 the run diverged"
+    " 5 the run diverged, 6 a check that was not asked"
 )
 DESCRIPTION = (
     "Simulate, minimise, fit and differentiate scenes whose potential energy you write as one function."

@@ -47,6 +47,7 @@ from .questions import (
     TookLong,
     inside,
     is_of_one_side,
+    is_resolved,
     path,
     spread,
     taylor,
@@ -59,6 +60,10 @@ SLOW = 3.0
 """Seconds of the processor of one replay beyond which kernels are replayed at the start only."""
 LONG, LONGER = 20.0, 60.0
 """Seconds after which a path stays open, and after which no other state is asked."""
+LONG_RUN = 400
+"""Launches of a run that is asked at the program's own state only: it may be chaotic beside it."""
+LOOSE = 0.05
+"""The difference of two gradients of a long run in single precision that the order of its sums explains."""
 NEAR = 2
 """The number of random states besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
@@ -67,6 +72,7 @@ FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwr
 """Remarks that explain a wrong value."""
 UNSTEADY = ("race", "shared", "random")
 """Remarks that explain why a second gradient differs."""
+UNRESOLVED = "the gradient changes within the least step that rounding permits; compute in f64"
 UNFOLLOWED = "not compared with plain Python"
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -252,7 +258,7 @@ def _of_input(
         progress(f"the exact derivative {asked.where}")
         answer = _reverse(asked, state, followed, handle, found)
         if not answer.passed and handle.places in launches.case.changed:
-            text = "the file sets its adjoint to other numbers between its reverses"
+            text = "the file changes adjoints between its reverses, and they differ from those of its kernels"
             yield not_asked(launches.case.name, name, "reverse", text)
             return
         wrong = not answer.passed
@@ -274,9 +280,13 @@ def _of_input(
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
     elif followed is not None and not (wrong or order.passed) and is_of_one_side(asked, variable, direction):
         order = asked.finding(name, "taylor", True, None, ONE_SIDE)
-    if followed is None and not wrong:
+    if followed is None:
         progress(f"entries of {name} {asked.where}")
-        yield with_lines(entry_steps(asked, variable, found, rng), launches, state.ran, seen, followed)
+        entries = entry_steps(asked, variable, found, rng)
+        if not (order.passed and entries.passed) and not is_resolved(asked, variable, direction):
+            yield not_asked(launches.case.name, name, "taylor", UNRESOLVED)
+            return
+        yield with_lines(entries, launches, state.ran, seen, followed)
     elsewhere = launches.case.only_here
     if asked.cost > COSTLY or elsewhere:
         yield with_lines(order, launches, state.ran, seen, followed)
@@ -355,7 +365,9 @@ def _repeat(
 ) -> Finding:
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
     error, worst = float(apart.max()) / scale, int(np.argmax(apart))
-    passed = not error > WRONG[coarsest(asked.launches)]
+    precision = coarsest(asked.launches)
+    loose = len(state.ran) > LONG_RUN and precision != "float64"
+    passed = not error > (LOOSE if loose else WRONG[precision])
     text = f"the same inputs give {found.ravel()[worst]:.6g}, and then {second.ravel()[worst]:.6g}"
     if passed:
         return asked.finding(handle.name, "repeat", True, error, f"off by {error:.1e}")

@@ -32,6 +32,7 @@ from .kernels.reverses_by_hand import WatchedReverses, watched_reverses
 from .outcomes import not_asked, of_exception
 from .programs.modules_beside import let_import_beside
 from .programs.program_run import ProgramRun, body_of, loss_of, names_missing, owner_of
+from .programs.windows import close_opencv
 from .questions import Finding
 
 Subject = Case | ForwardRun | LocalEnergy
@@ -67,9 +68,10 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
     beside_it = let_import_beside(path)
     if path.stem not in beside_it.kept:
         sys.modules[path.stem] = module
-    run = ProgramRun(path, reverses)
+    run, text = ProgramRun(path, reverses), path.read_text(errors="replace")
+    close_opencv(text)
     with (
-        watched_reverses(module, path.read_text(errors="replace")) as watched,
+        watched_reverses(module, text) as watched,
         watched_forward_mode(module, path) as forward,
         _blamed_on(run, watched, beside_it.hidden()),
         run.running(),
@@ -137,6 +139,8 @@ def subjects(file: CheckedFile) -> list[Subject]:
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
             f" reach a loss; declare a case with @checked(...), or in {path.with_suffix('.check.toml').name}"
         )
+        if "autograd.Function" in path.read_text(errors="replace"):
+            nothing += "; a `backward` that reverses no kernel is asked by torch.autograd.gradcheck"
         if not any(_is_kernel(node) for node in ast.walk(file.run.tree)):
             raise UserError(nothing)
         found.append(Case("its kernels", CaseTable(), unasked=nothing))

@@ -112,7 +112,7 @@ class KernelSubject:
             worst = max(
                 worst, sorted(remainders)[min(1, len(remainders) - 1)]
             )  # a jump at this point shows in some draws, rounding in all
-        return min(30.0 * worst, 1e-6 * self.usual)
+        return min(30.0 * worst, max(1e-6, 1e4 * self.eps) * self.usual)
 
     def finding(
         self,

@@ -9,7 +9,7 @@
 
 Finite differences only test gradients here; no gradient is computed from them.
 
-Decisions 0081, 0336.
+Decisions 0081, 0084, 0336.
 """
 
 from collections.abc import Callable, Iterator
@@ -291,6 +291,27 @@ def is_of_one_side(subject: Subject, variable: Variable, direction: np.ndarray) 
     ways = (direction, -direction, np.abs(direction), -np.abs(direction))
     orders = (_of_value(subject, variable, way) for way in ways)
     return any(order is None or order > 1.8 for order in orders)
+
+
+def is_resolved(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
+    """True if steps that rounding permits tell a wrong gradient from one that changes within them.
+
+    The slope at the end of the least step with a remainder above rounding differs from that at its start by
+    less than half of the mismatch. Over many chaotic steps in single precision it does not.
+    """
+    start, floor = subject.value(), subject.rounding()
+    slope = ordered_sum(variable.gradient() * direction)
+    least, mismatch = 1.0, 0.0
+    for h in 0.5 ** np.arange(30):
+        variable.put(variable.values + h * direction)
+        remainder = abs(subject.value() - start - h * slope)
+        if not remainder > floor:
+            break
+        least, mismatch = h, remainder / h
+    variable.put(variable.values + least * direction)
+    there = ordered_sum(variable.gradient() * direction)
+    variable.put(variable.values)
+    return bool(abs(there - slope) < 0.5 * mismatch)
 
 
 def _order(remainders: list[float], floor: float) -> float | None:

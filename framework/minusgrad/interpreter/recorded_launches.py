@@ -6,6 +6,8 @@
 
 Arrays are all fields and `ti.ndarray`s that are alive once the file is loaded and `before` has run, or when
 its tape was entered (`program_arrays`), and the NumPy arrays and tensors that its kernels are given.
+
+Decisions 0084.
 """
 
 import inspect

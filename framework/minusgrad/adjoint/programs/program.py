@@ -137,7 +137,7 @@ class ProgramAdjoint(RunAdjoint):
         taken = [added(self.parameters[n], array) for n, array in sums.items()]
         cleared = [zeroed("sums", array) for array in sums.values()]
         loops = [*self.tape.recalled(), *self._arrivals(), *cleared, *swept, *taken, *self._departures()]
-        return SerialSteps(loops, back=True)
+        return SerialSteps(loops, code.statements, back=True)
 
     # Pieces
 

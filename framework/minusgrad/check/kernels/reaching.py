@@ -21,7 +21,7 @@ from ..questions import spread
 
 LITTLE = 2.0**-12
 """How far numbers are moved, in parts of their spread."""
-FEW, RUNS, SECONDS = 8, 48, 5.0
+FEW, RUNS, SECONDS = 26, 48, 5.0
 """The runs for one array: at most `RUNS`, and so many as take `SECONDS`, but at least `FEW`."""
 
 
@@ -73,14 +73,27 @@ def _by_replay(
 
 
 def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[ProgramArray]:
-    """The candidates that change the loss, by runs with some numbers moved a little."""
+    """The candidates that change the loss, by runs with some numbers moved a little.
+
+    Arrays of zeros that a run fills are its work space; they are inputs only if nothing else is.
+    """
     begun = monotonic()
     values = [launches.value() for _ in range(3)]
     runs = int(np.clip(SECONDS * 3.0 / (monotonic() - begun), FEW, RUNS))
-    noise, rng = 4.0 * (max(values) - min(values)), np.random.default_rng(0)
-    found = []
+    noise = 4.0 * (max(values) - min(values))
+    work = [h for h in candidates if not h.start.any() and h.values.any()]
+    inputs = [h for h in candidates if all(h is not one for one in work)]
+    found = _moving(launches, inputs, values[0], noise, runs)
+    return found or _moving(launches, work, values[0], noise, runs)
+
+
+def _moving(
+    launches: Recording, candidates: Sequence[ProgramArray], value: float, noise: float, runs: int
+) -> list[ProgramArray]:
+    """The candidates that change the loss, each with the rows that do."""
+    found, rng = [], np.random.default_rng(0)
     for handle in candidates:
-        moved = _Moved(launches, handle, values[0], noise, rng, runs)
+        moved = _Moved(launches, handle, value, noise, rng, runs)
         if moved.changes(np.ones(handle.start.shape, bool)):
             found.append(handle)
             rows = moved.rows()
@@ -113,7 +126,10 @@ class _Moved:
         return not abs(value - self.value) <= self.noise
 
     def rows(self) -> np.ndarray:
-        """The rows along the first axis that change the loss, by halves; true where runs are used up."""
+        """The rows along the first axis that change the loss, by halves, from the first one on.
+
+        False where runs are used up, unless no row was found.
+        """
         if self.start.ndim == 0:
             return np.ones(1, bool)
         found = np.zeros(len(self.start), bool)
@@ -123,10 +139,10 @@ class _Moved:
             part = np.zeros(self.start.shape, bool)
             part[begin:end] = True
             if self.left <= 0:
-                found[begin:end] = True
+                found[begin:end] = not found.any()
             elif self.changes(part):
                 middle = (begin + end) // 2
-                waiting += [(begin, middle), (middle, end)] if end - begin > 1 else []
+                waiting += [(middle, end), (begin, middle)] if end - begin > 1 else []
                 found[begin:end] = end - begin == 1
         return found
 

@@ -12,6 +12,8 @@ A file may run kernels forward again before it reverses them (checkpoints): whil
 often than it first ran forward, these reverses belong together. What Python writes between them cannot be
 run again at other values, so the gradient is the one that the file found, at its own values. Reverses that
 follow otherwise (the next iteration) are not asked.
+
+Decisions 0084.
 """
 
 import inspect
@@ -33,8 +35,8 @@ from ...interpreter.weighted_sums import weighted_sum
 from .tensor_reverses import TensorReverses
 
 NAME = "the reverses by hand"
-LONGEST = 32
-"""The most launches before the first reverse whose arrays are kept, beside the first of each kernel."""
+MOST_KEPT = 3e7
+"""Numbers of arrays before launches that are kept, beside those before the first launch of each kernel."""
 MANY = 4096
 """The most launches before the first reverse that are kept."""
 MOST_READ = 3e8
@@ -71,6 +73,9 @@ class WatchedReverses:
     done: bool = False
     tensors: TensorReverses = field(init=False)
     """The reverses of kernels with tensors, asked one by one."""
+    _first: dict[Callable, int] = field(default_factory=dict)
+    """The number of the first launch of each function."""
+    _numbers: float = 0.0
     _owners: list[ProgramArray] = field(default_factory=list)
     _read: float = 0.0
 
@@ -92,31 +97,31 @@ class WatchedReverses:
         return run()
 
     def _forward(self, launch: Launch) -> None:
+        function = function_of(launch)
         if self.back:
-            if self.before_again[-1:] != [len(self.back)]:
+            if self.ran[function] and self.before_again[-1:] != [len(self.back)]:
                 self.before_again.append(len(self.back))
             return
-        number, function = sum(self.ran.values()), function_of(launch)
+        number = sum(self.ran.values())
         self.forward[number], self.states[number] = launch, self._here()
+        self._first.setdefault(function, number)
         self.ran[function] += 1
         self.forward.pop(number - MANY, None)
-        old = number - LONGEST
-        if old in self.forward and any(
-            function_of(self.forward[old]) is function_of(self.forward[k])
-            for k in range(max(0, old - MANY), old)
-            if k in self.forward
-        ):
-            del self.states[old]
+        self._numbers += sum(one.start.size for one in self.states[number].owners)
+        firsts = set(self._first.values())
+        for old in [k for k in self.states if k not in firsts and k != number]:
+            if self._numbers <= MOST_KEPT:
+                break
+            self._numbers -= sum(one.start.size for one in self.states.pop(old).owners)
 
     def _takes(self, launch: Launch) -> bool:
         """Note a reverse; False if it does not belong to those before."""
         function = function_of(launch)
         if not self.back:
             self._owners = self._here().owners
-            self.seeds = [
-                (one, seeds) for one in self._owners if (seeds := one.gradient) is not None and seeds.any()
-            ]
-        elif self.done or (self.before_again and not self._belongs(function)):
+            given = [(one, one.gradient) for one in self._owners]
+            self.seeds = [(one, seeds) for one, seeds in given if seeds is not None and seeds.any()]
+        elif self.done or not self._belongs(function):
             self.done = True
             if not self.reversed[function]:
                 self.later = (
@@ -132,8 +137,10 @@ class WatchedReverses:
         return True
 
     def _belongs(self, function: Callable) -> bool:
-        """True if it ran forward more often before the first reverse than it was reversed."""
-        return self.found is not None and self.ran[function] > self.reversed[function]
+        """True if it ran forward more often before the first reverse than it was reversed, or never."""
+        if self.before_again and self.found is None:
+            return False
+        return self.ran[function] > self.reversed[function] or not self.ran[function]
 
     def _line(self) -> str:
         """The line of the file that runs."""
@@ -165,8 +172,9 @@ class WatchedReverses:
         yield from self.tensors.cases()
         if self.before_again[-1:] == [len(self.back)]:
             self.before_again.pop()  # it ran forward, and reversed nothing more
-        if self.before_again and (apart := self._incomplete()):
-            self.later = self.later or apart
+        apart = self._incomplete()
+        self.later = self.later or apart
+        if self.before_again and apart:
             count = self.before_again[0]
             self.back, self.places, self.before_again = self.back[:count], self.places[:count], []
         if self.later:
@@ -174,6 +182,10 @@ class WatchedReverses:
             yield Case("later reverses by hand", CaseTable(), unasked=f"{self.later}; {cure}")
         begin = self._begin()
         if begin is None or not self.seeds:
+            if self.back and self.seeds:
+                yield Case(
+                    NAME, CaseTable(), unasked="the launches that they reverse were not seen, or not kept"
+                )
             return
         found, calls = self.states[begin], [one for number, one in self.forward.items() if number >= begin]
         outputs = _of_numbers(found, self.seeds)
@@ -190,26 +202,28 @@ class WatchedReverses:
                 kernel(*arguments)
             add()
 
-        known = self.found if self.before_again else None
+        known = self.found if self.before_again or self.changed else None
         own = ReversesByHand(found, calls, self.seeds, self.back, self.places, known)
         case = Case(NAME, CaseTable(), forward, guessed=True, loss=new[0], found=found, own=own)
         here = "its gradient is known at the file's own values only"
-        yield case if known is None else replace(case, only_here=here, changed=frozenset(self.changed))
+        changed = self.changed if self.before_again else {one.places for one in found.owners}
+        yield case if known is None else replace(case, only_here=here, changed=frozenset(changed))
 
     def _incomplete(self) -> str:
-        """A kernel that is not reversed as often as it first ran; "" if there is none."""
+        """A kernel that is not reversed as often as it first ran; "" if there is none.
+
+        Without checkpoints, a program may run forward several times before it reverses the last run.
+        """
         for function, back in self.reversed.items():
-            if self.ran[function] != back:
-                ran = self.ran[function]
+            ran = self.ran[function]
+            if ran != back and (self.before_again or back < ran < 2 * back):
                 return f"'{function.__name__}' ran forward {ran} times, and is reversed {back} times"
         return ""
 
     def _begin(self) -> int | None:
         """The number of the first launch of the case; None if its arrays were not kept."""
         functions = [function_of(one) for one in self.back]
-        last = sum(self.ran.values())
-        kept = [k for k in self.forward if self.before_again or k >= last - LONGEST]
-        begins = [k for k in kept if function_of(self.forward[k]) in functions]
+        begins = [k for k, one in self.forward.items() if function_of(one) in functions]
         if not begins:
             return None
         first = begins[-len(functions)] if len(begins) >= len(functions) else begins[0]

@@ -5,6 +5,8 @@
 
 Each kernel is asked by itself, on copies of its tensors: the loss is the sum of seed x value of the tensors
 that had an adjoint. What PyTorch computes between kernels is not asked.
+
+Decisions 0084.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Stand-ins for windows (`ti.GUI`, `ti.ui.Window`), for programs that run without a screen.
+"""Stand-ins for windows (`ti.GUI`, `ti.ui.Window`, those of OpenCV), for programs that run without a screen.
 
 A window draws nothing, has no events, and closes itself after `STEPS` frames, so that `while gui.running`
 ends. A program that goes on all the same is ended (`ProgramEnd`).
@@ -8,6 +8,8 @@ Decisions 0083.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -150,6 +152,24 @@ def without_windows(engine: ModuleType) -> Iterator[None]:
         ClosingWindow.ending = False
         for owner, name, value in reversed(changed):
             setattr(owner, name, value)
+
+
+def close_opencv(text: str) -> None:
+    """Let the windows of OpenCV show nothing, and wait for no key, if a program's text names it.
+
+    For good: the statements under a tape show pictures whenever they run.
+    """
+    if "cv2" not in text or find_spec("cv2") is None:
+        return
+    opencv = import_module("cv2")
+    for name in ("imshow", "namedWindow", "moveWindow", "resizeWindow", "destroyWindow", "destroyAllWindows"):
+        setattr(opencv, name, _false)
+    for name in ("waitKey", "waitKeyEx", "pollKey"):
+        setattr(opencv, name, _no_key)
+
+
+def _no_key(*_: Any, **__: Any) -> int:
+    return -1
 
 
 def _constants(kind: Any) -> dict[str, Any]:

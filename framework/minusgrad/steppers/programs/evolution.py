@@ -68,7 +68,7 @@ class Evolution(TimeStepper):
         self._clock_changed()
         self.gradient: dict[str, Any] = {}
         self._refuse_unlike()
-        self.tape, self._rows = tape, tape or StateTape(self.moving, 1)
+        self.tape = tape
         self._copy = BoundKernel(self._copies())
         self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
@@ -121,12 +121,13 @@ class Evolution(TimeStepper):
         return Code.merged([*saved, *(copied(fields[x].array, source) for x, source in sources.items())])
 
     def _kernel_of_steps(self) -> SerialSteps | None:
-        """Many steps in one kernel, which also records them on the tape; None for a large program."""
+        """Many steps in one kernel, which also records them on a tape; None for a large program."""
         code = FusedSweep(self.potential)
         computed = code.refresh() if code.possible else []
         if not SerialSteps.serve(code.statements):
             return None
-        return SerialSteps([*self._rows.recorded(), *computed, self._copies()], self.holds.code())
+        recorded = self.tape.recorded() if self.tape else []
+        return SerialSteps([*recorded, *computed, self._copies()], code.statements, self.holds.code())
 
     @property
     def fused(self) -> bool:

@@ -19,10 +19,12 @@ from ...engine import runtime, storage
 from ...engine.device_tasks import LEAST_WORK, tasks
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 
-SMALL = 1_000_000
-"""Up to this many statements a step (a fraction of a millisecond), steps are taken inside one kernel."""
-LONGEST = 256
-"""The most steps of a launch; between two of them Ctrl-C is heard."""
+SMALL = 10_000_000
+"""Up to this many statements a step (a few milliseconds), steps are taken inside one kernel."""
+LONGEST = 4096
+"""The most steps of a launch, of a program of few statements."""
+BETWEEN = 500_000_000
+"""The most statements of a launch: between two launches, a fraction of a second, Ctrl-C is heard."""
 # the names of these locals are no others' in the loops of a step
 HEADER = "ti.loop_config(serialize=True)\nfor serial_turn in range(steps):"
 
@@ -31,20 +33,25 @@ class SerialSteps:
     """A kernel that takes steps in their order, or `back` from the last one to the first.
 
     `loops`: those of a step. They may read the scalars `t`, the time at its start, and `tape_row`, its number
-    on a tape. `ending`: loops after them, for which `t` is the time at its end. Loops with more arrays than a
-    kernel may have are divided among several kernels, which are launched for every step.
+    on a tape. `ending`: loops after them, for which `t` is the time at its end. statements: of a step. Loops
+    with more arrays than a kernel may have are divided among several kernels, which are launched for every
+    step.
     """
 
-    def __init__(self, loops: Iterable[Code], ending: Code | None = None, back: bool = False):
+    def __init__(
+        self, loops: Iterable[Code], statements: float, ending: Code | None = None, back: bool = False
+    ):
         self._back = back
-        self._times = storage.allocate(np.zeros(LONGEST + 1))
+        self._longest = max(1, min(LONGEST, int(BETWEEN / max(statements, 1.0))))
+        self._times = storage.allocate(np.zeros(self._longest + 1))
         if ending and ending.text:
             end = Code("t = ended\n") if runtime.arch() != "cpu" else self._at("serial_step + 1")
             loops = [*loops, Code.joined([end, ending])]
         if runtime.arch() != "cpu":
             loops = [tasks(Code.joined([Code("tape_row = at\nt = begun\n"), piece])) for piece in loops]
         self._groups = _groups(loops)
-        self._longest = LONGEST if len(self._groups) == 1 else 1
+        if len(self._groups) > 1:
+            self._longest = 1
         self._kernels: list[BoundKernel] = []
 
     @staticmethod
@@ -68,7 +75,7 @@ class SerialSteps:
         begins = range(0, count, self._longest)
         for begin in reversed(begins) if self._back else begins:
             steps = min(self._longest, count - begin)
-            some = np.full(LONGEST + 1, times[begin + steps])
+            some = np.full(tuple(self._times.shape), times[begin + steps])
             some[:steps] = times[begin : begin + steps]
             storage.store(self._times, some)
             for kernel in self._kernels:
