@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import TraceError
 from ...interpreter.array_memory import OutsideError
 from ...interpreter.program_arrays import ProgramArray
-from ...interpreter.recorded_launches import RecordedLaunch, Recording
+from ...interpreter.recorded_launches import RecordedLaunch, Recording, around_kernels
 from ...interpreter.replay import Replay, replay
 from ..questions import spread
 
@@ -32,7 +32,7 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
 
     Raises `TraceError`, so that the case is not asked, if none reaches the loss.
     """
-    candidates = [h for h in launches.inputs if h.real]
+    candidates = _left_alone(launches, [h for h in launches.inputs if h.real])
     try:
         followed = replay(launches, ran, candidates)
     except OutsideError:
@@ -43,6 +43,35 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
     reach = _by_runs(launches, candidates) if followed is None else _by_replay(launches, followed, candidates)
     _keep(launches, reach)
     return followed
+
+
+class _First(BaseException):
+    """The first launch of a run: the end of a search for what Python writes before it."""
+
+
+def _left_alone(launches: Recording, candidates: Sequence[ProgramArray]) -> list[ProgramArray]:
+    """The candidates that Python does not overwrite before the first launch; of some, the numbers."""
+    starts = [handle.start for handle in candidates]
+    for handle, start in zip(candidates, starts, strict=True):
+        handle.start = (start + LITTLE * spread(start)).astype(start.dtype)
+
+    def stop(*_: object) -> None:
+        raise _First
+
+    try:
+        with around_kernels(stop):
+            launches.begin()
+            launches.run()
+    except _First:
+        pass
+    found = []
+    for handle, start in zip(candidates, starts, strict=True):
+        kept, handle.start = handle.values == handle.start, start
+        if not kept.all():
+            handle.read = kept
+        if kept.any() or launches.table.inputs:
+            found.append(handle)
+    return found
 
 
 def _keep(launches: Recording, reach: Sequence[ProgramArray]) -> None:
@@ -64,8 +93,9 @@ def _by_replay(
     found = []
     for handle in candidates:
         first = followed.first(handle)
-        if (first == "write").any() and (first != "write").any():
-            handle.read = first != "write"
+        read = first != "write"
+        if not read.all() and read.any():
+            handle.read = read if handle.read is None else handle.read & read
         leaves = followed.leaves[handle.name]
         if any(leaf.serial in reached for leaf in leaves):
             found.append(handle)
@@ -84,7 +114,13 @@ def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[Pr
     work = [h for h in candidates if not h.start.any() and h.values.any()]
     inputs = [h for h in candidates if all(h is not one for one in work)]
     found = _moving(launches, inputs, values[0], noise, runs)
-    return found or _moving(launches, work, values[0], noise, runs)
+    found = found or _moving(launches, work, values[0], noise, runs)
+    if noise > 0.0 and not found:
+        raise TraceError(
+            f"{launches.case.name}: the same inputs give losses from {min(values):.6g} to {max(values):.6g}:"
+            " random numbers are drawn, or iterations race; draw them once, into an array"
+        )
+    return found
 
 
 def _moving(
@@ -97,7 +133,9 @@ def _moving(
         if moved.changes(np.ones(handle.start.shape, bool)):
             found.append(handle)
             rows = moved.rows()
-            handle.read = _of_rows(rows, handle.start) if rows.any() and not rows.all() else None
+            if rows.any() and not rows.all():
+                mask = _of_rows(rows, handle.start)
+                handle.read = mask if handle.read is None else handle.read & mask
     return found
 
 
