@@ -23,6 +23,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError, bounded_read, node_numbers, pip_line, printable
 
+from .file_ends import opening_ends
 from .mesh import Mesh
 
 SPACE = ("tetra", "tetra10", "pyramid", "wedge", "hexahedron", "hexahedron20", "hexahedron27")
@@ -52,6 +53,8 @@ FORMATS = {
     "wkt": (".wkt",),
 }
 """meshio's formats of one file, with the endings of their names."""
+OPENING = ("meshio._files", "meshio.gmsh.main", "meshio.vtk._main", "meshio.vtu._vtu")
+"""Modules of meshio that open files."""
 KEPT = ("points", "cells", "bodies", "cell_bodies", "facet_bodies")
 """Arrays of a mesh that come from the child."""
 
@@ -80,12 +83,13 @@ def parsed(file: str, data: bytes) -> tuple[Mesh, str]:
     """The mesh in a file's bytes and the warnings of meshio, without limits."""
     import meshio
 
+    opening = [sys.modules[name] for name in OPENING if name in sys.modules]
     _refuse_others(file, data, meshio.extension_to_filetypes)
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
         path.write_bytes(data)
         try:
-            with redirect_stdout(said), redirect_stderr(said):
+            with redirect_stdout(said), redirect_stderr(said), opening_ends(*opening):
                 found = meshio.read(path)
         except MemoryError:
             raise

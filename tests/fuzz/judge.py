@@ -1,6 +1,9 @@
 """Judging of mutants in a process with limits: each is read, refused by one message, or a fault.
 
 fault       a traceback, a process that ended, more than `SECONDS` of computing, more than `MEMORY`
+
+Computing is that of the process, of its children that ended, and of the server of bounded reading with all
+that it forked.
 """
 
 import os
@@ -17,12 +20,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from minusgrad.errors import MinusgradError
+from minusgrad.files.bounded import door
 
 from .mutations import mutant
 from .targets import CORPUS, ROOT, TARGETS
 
 SECONDS, PATIENCE, MEMORY = 5.0, 60.0, 2 << 30
-"""Computing time of a mutant in the process itself; time on the clock; address space beyond the start's."""
+"""Computing time of a mutant, children included; time on the clock; address space beyond the start's."""
 LINE = "\N{INFORMATION SEPARATOR ONE}"
 """Between the parts of a line."""
 
@@ -113,7 +117,7 @@ def outcomes(reader: str, numbers: range) -> Iterator[tuple[int, str, float, str
     """Number, outcome, seconds of computing and words of each."""
     target = TARGETS[reader]
     for number in numbers:
-        data, begun = contents(reader, number), time.process_time()
+        data, begun = contents(reader, number), computed()
         outcome, words = "read", ""
         with tempfile.TemporaryDirectory() as folder:
             try:
@@ -126,7 +130,20 @@ def outcomes(reader: str, numbers: range) -> Iterator[tuple[int, str, float, str
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 outcome = "fault"
                 words = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-        yield number, outcome, time.process_time() - begun, " ".join(words.split())[:300]
+        yield number, outcome, computed() - begun, " ".join(words.split())[:300]
+
+
+def computed() -> float:
+    """Seconds of computing of this process and its children so far.
+
+    A server counts with what it forked and waited for. Source: numbers 14 to 17 of /proc/PID/stat, in ticks.
+    """
+    total = sum(os.times()[:4])
+    server = door._server
+    if server is not None and server.serves():
+        fields = Path(f"/proc/{server.child.pid}/stat").read_text().rpartition(")")[2].split()
+        total += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def main(reader: str, first: str, last: str) -> None:

@@ -7,7 +7,7 @@ import io
 import json
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from minusgrad.errors import UserError
 from minusgrad.scene.units import UnitSystem
 
 ROOT = Path(__file__).parents[2]
@@ -217,14 +218,29 @@ M5
 """
 
 
+SMALL_JOB = """G21
+M4 S500
+G0 X0.03 Y0.02
+G1 X0.3 F15
+Y0.2
+G2 X0.1 Y0.2 I-0.1 J0
+G4 P0.05
+G1 X0.11 S900 F90
+M5
+"""
+"""For a stage with a field of 0.3 mm."""
+
+
 def _gcode(data: bytes, folder: Path) -> Any:
     from minusgrad_laser.machine.profile import Profile
     from minusgrad_laser.virtual_machine.program import parse
     from minusgrad_laser.virtual_machine.survey import survey
 
-    profile = Profile.load("grbl_diode")
-    program = parse(data.decode(errors="replace"), profile)
-    return survey(program, profile, 1e-4, profile.waist, 2e5, lambda dose: dose, 2.0)
+    for name in ("two_photon", "grbl_diode"):
+        profile = Profile.load(name)
+        program = parse(data.decode(errors="replace"), profile)
+        with suppress(UserError) if name == "two_photon" else nullcontext():
+            survey(program, profile, 2.0 * profile.waist, profile.waist, 2e5, lambda dose: dose, 2.0)
 
 
 def _profile(data: bytes, folder: Path) -> Any:
@@ -369,7 +385,7 @@ TARGETS: dict[str, Target] = {
     ),
     "arrays": Target(_arrays, _read_arrays),
     "grid_array": Target(lambda: _fields()[:1], _grid),
-    "gcode": Target(lambda: [JOB.encode()], _gcode),
+    "gcode": Target(lambda: [JOB.encode(), SMALL_JOB.encode()], _gcode),
     "profile": Target(_profiles, _profile),
     "scene": Target(
         _texts("two_body.toml", "stretch.toml", "laser_butterfly.toml", "argon_npt.toml"), _scene

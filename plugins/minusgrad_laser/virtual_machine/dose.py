@@ -21,6 +21,8 @@ STEP = 0.5
 LONG = 3.0
 """A steady piece along an axis has the closed form from this length on, in units of w."""
 NODES = 0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0)
+SETTLED = 100.0
+"""Steady pieces that last so many times as long as the power needs to arrive are finely sampled before that."""
 MANY = 1_000_000
 """Samples at a time, on a canvas of tiles."""
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -60,8 +62,10 @@ class Deposition:
         slew = self.motion.profile.power_slew
         if not np.isfinite(slew):
             return None
-        longest = self.motion.profile.power[1] / slew / 16.0
-        t, x, y, seconds, power = samples(self.motion, np.arange(len(self.motion.t)), self.waist, longest)
+        arrival = self.motion.profile.power[1] / slew
+        motion, is_arrived = self.motion.cut_after(1.25 * arrival, SETTLED * arrival)
+        longest = np.where(is_arrived, np.inf, arrival / 16.0)
+        t, x, y, seconds, power = samples(motion, np.arange(len(motion.t)), self.waist, longest)
         return t, x, y, seconds, slewed(seconds, power, slew)
 
     @cached_property
@@ -92,8 +96,13 @@ def groups(numbers: np.ndarray, counts: np.ndarray) -> list[np.ndarray]:
     return np.split(numbers, np.flatnonzero(np.diff(group)) + 1)
 
 
-def samples(motion: Motion, pieces: np.ndarray, waist: float, longest: float = np.inf) -> Samples:
-    """Times [s], places x, y [m], seconds and powers [W] that stand for pieces of the motion."""
+def samples(
+    motion: Motion, pieces: np.ndarray, waist: float, longest: float | np.ndarray = np.inf
+) -> Samples:
+    """Times [s], places x, y [m], seconds and powers [W] that stand for pieces of the motion.
+
+    longest: the stretch of time [s] for two of them, at most; of all pieces or of each.
+    """
     fastest = np.maximum(motion.v[pieces], motion.v[pieces] + motion.a[pieces] * motion.duration[pieces])
     steps = np.maximum(fastest / (STEP * waist), 1.0 / longest) * motion.duration[pieces]
     which, part, share = _cut(np.ceil(steps).astype(int).clip(1))

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from minusgrad.plugin import UserError
+
 from ..machine.profile import Profile
 from .motion import quantised
 from .planner import Plan, limit
@@ -21,6 +23,8 @@ MOST = 20
 """Violations of one kind that are listed one by one."""
 PLACES = 2.0**0.5 * 1e-6
 """By which places of 1 um may change the length of a move [m]."""
+FIELDS, LARGEST = 4.0, 10.0
+"""How many fields of a machine the lit moves of a job reach over at most; without a field, how far [m]."""
 
 
 def violations(program: Program, plan: Plan, profile: Profile, name: str = "job") -> tuple[str, ...]:
@@ -52,6 +56,20 @@ def outside(program: Program, profile: Profile, name: str = "job") -> str:
     line, text = found[0]
     more = f" (and {len(found) - 1} places more)" if len(found) > 1 else ""
     return f"{name}:{line}: {text}{more}"
+
+
+def refuse_far(program: Program, profile: Profile, name: str = "job") -> None:
+    """Raise `UserError` for lit moves that reach over many fields: they are for another machine, or unit."""
+    lit = np.flatnonzero(program.power > 0.0)
+    ends = np.concatenate([lit, lit + 1])
+    for letter, places, size in zip("XY", (program.x, program.y), profile.field, strict=True):
+        most = FIELDS * size if np.isfinite(size) else LARGEST
+        if len(ends) and (reach := float(np.ptp(places[ends]))) > most:
+            bed = f"{FIELDS:g} times the field" if np.isfinite(size) else "the largest machines"
+            raise UserError(
+                f"{name}: lit moves must reach over {most * 1e3:g} mm along {letter} at most, {bed}, got"
+                f" {reach * 1e3:.6g} mm; correct the coordinates, or their unit (G20 inches, G21 mm)"
+            )
 
 
 def _field(program: Program, profile: Profile) -> Iterator[tuple[int, str]]:

@@ -102,6 +102,26 @@ class Motion:
             source_v=self.source_v[piece] + self.source_a[piece] * since, source_a=self.source_a[piece],
         )  # fmt: skip
 
+    def cut_after(self, seconds: float, least: float) -> tuple["Motion", np.ndarray]:
+        """The same motion with pieces of a steady speed and power that last `least` [s] cut after `seconds`.
+
+        And which pieces (m,) are the second part of one. Dwells are steady, and so are slow moves.
+        """
+        dynamic = self.program.dynamic[np.maximum(self.source, 0)]
+        steady = (self.a == 0.0) & ((self.source_a == 0.0) | ~dynamic)
+        long = np.flatnonzero(steady & (self.duration >= max(least, seconds)))
+        piece = np.insert(np.arange(len(self.t)), long + 1, long)
+        is_second = np.append(False, piece[1:] == piece[:-1])
+        is_first = np.append(is_second[1:], False)
+        since = np.where(is_second, seconds, 0.0)
+        until = np.where(is_first, seconds, self.duration[piece])
+        return replace(
+            self, t=self.t[piece] + since, duration=until - since, block=self.block[piece],
+            s=self.s[piece] + since * self.v[piece], v=self.v[piece], a=self.a[piece],
+            source=self.source[piece], source_v=self.source_v[piece] + self.source_a[piece] * since,
+            source_a=self.source_a[piece],
+        ), is_second  # fmt: skip
+
     def table(self) -> np.ndarray:
         """Rows (m + 1, 5) of t [s], x, y [m], v [m/s], P [W] at the start of each piece, and at the end."""
         pieces, zero = np.arange(len(self.t)), np.zeros(len(self.t))

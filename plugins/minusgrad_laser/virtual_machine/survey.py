@@ -25,7 +25,7 @@ from minusgrad.plugin import UserError
 from ..machine.profile import Profile
 from .canvas import Canvas
 from .dose import STEP, Deposition, groups, lines
-from .limits import violations
+from .limits import refuse_far, violations
 from .motion import Motion, motion
 from .overburn import meant_lines, over_meant
 from .planner import Plan, plan
@@ -93,8 +93,10 @@ def survey(
 ) -> Survey:
     """The survey of a parsed job file. develop: the developed part of a dose.
 
-    Raises `UserError` where the laser is never on, and for a lit path that is longer than any job.
+    Raises `UserError` where the laser is never on, for lit moves that reach over many fields of the machine,
+    and for a lit path that is longer than any job.
     """
+    refuse_far(program, profile, name)
     shape, origin = around(program, pixel, waist, name)
     length = np.hypot(np.diff(program.x), np.diff(program.y))[program.power > 0.0].sum()
     if 2.0 * length / (STEP * waist) > MOST_SAMPLES:

@@ -14,7 +14,7 @@ from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.search.recipe import USUAL
 from minusgrad_laser.tool import outcome
 from minusgrad_laser.tool.evidence import OVERBURN, Evidence
-from minusgrad_laser.virtual_machine import replay, survey, tiles
+from minusgrad_laser.virtual_machine import dose, replay, survey, tiles
 from minusgrad_laser.virtual_machine.limits import outside
 from minusgrad_laser.virtual_machine.program import parse
 from tests.support.command import minusgrad
@@ -155,7 +155,11 @@ REFUSED = {
     "a feed of nearly nothing": (
         "G1 X1 F0." + 300 * "0" + "1", r":2: F: a feed is 0.001 a minute at least, got 1e-301; correct it$"),
     "a path to the moon": (
-        "G1 M3 S500 F600 X999999999", r": a lit path is \d.*km long at most, got 1e\+03 km; split the job$"),
+        "G1 M3 S500 F600 X999999999", r": lit moves must reach over 1200 mm along X at most, 4 times the field,"
+        r" got 1e\+09 mm; correct the coordinates, or their unit \(G20 inches, G21 mm\)$"),
+    "a path as long as to the moon": (
+        "G1 M3 S500 F600\n" + 11_000 * "X300\nX0\n",
+        r": a lit path is 6.25 km long at most, got 6.6 km; split the job$"),
 }  # fmt: skip
 
 
@@ -164,6 +168,30 @@ def test_numbers_that_no_job_has_are_refused(case: str, monkeypatch) -> None:
     text, said = REFUSED[case]
     with pytest.raises(UserError, match=said):
         surveyed(f"G21\n{text}\nM5", GRBL)
+
+
+def test_a_machine_without_a_field_has_the_size_of_the_largest() -> None:
+    endless = replace(GRBL, field=(np.inf, np.inf))
+    with pytest.raises(UserError, match=r": lit moves must reach over 10000 mm along Y at most, the largest"):
+        surveyed("G21\nM3 S500\nG1 Y10001 F600\nM5", endless)
+    with pytest.raises(UserError, match="the laser is never on"):
+        surveyed("G21\nG0 X0 Y1000000\nG1 X0 F600\nM5", endless)
+
+
+def test_a_pause_of_days_is_no_work_where_the_power_follows_slowly() -> None:
+    """A laser that has arrived at its power is sampled no finer than one that follows at once."""
+    slow = replace(GRBL, power_slew=200.0)
+    done = surveyed("G21\nM3 S500\nG1 X1 F600\nG4 P1000000\nX0\nM5", slow)
+    assert done.seconds == pytest.approx(1e6, rel=1e-3)
+
+
+def test_pieces_that_are_cut_where_the_power_has_arrived_leave_the_dose(monkeypatch) -> None:
+    slow = replace(GRBL, power_slew=200.0)
+    text = "G21\nM3 S500\nG1 X1 F60\nG4 P1.5\nY1 S900\nG1 X0 F2000 S100\nG4 P2\nM5"
+    found = surveyed(text, slow)
+    monkeypatch.setattr(dose, "SETTLED", np.inf)
+    whole = surveyed(text, slow)
+    np.testing.assert_allclose(found.dose, whole.dose, rtol=0.0, atol=2e-4 * whole.peak)
 
 
 def test_many_large_arcs_are_refused_before_they_are_made() -> None:
