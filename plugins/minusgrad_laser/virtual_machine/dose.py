@@ -66,7 +66,7 @@ class Deposition:
         motion, is_arrived = self.motion.cut_after(1.25 * arrival, SETTLED * arrival)
         longest = np.where(is_arrived, np.inf, arrival / 16.0)
         t, x, y, seconds, power = samples(motion, np.arange(len(motion.t)), self.waist, longest)
-        return t, x, y, seconds, slewed(seconds, power, slew)
+        return t, x, y, seconds, slewed(np.minimum(seconds, arrival / 16.0), power, slew)
 
     @cached_property
     def counts(self) -> np.ndarray:
