@@ -3,15 +3,19 @@
     python -m minusgrad_molecular.convert peptide.pdb amber14-all.xml amber14/tip3pfb.xml
 
 writes peptide.xml, which the state `molecule` reads; a run needs no OpenMM. Waters are flexible and no bond
-is constrained. A PDB file with a periodic box (CRYST1) gives a periodic System.
+is constrained. A PDB file with a periodic box (CRYST1) gives a periodic System. OpenMM reads the PDB file in a
+child process within limits of time and memory; force-field files may have scripts, which it executes.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
-from minusgrad.plugin import MinusgradError, UserError, pip_line
+from minusgrad.plugin import MinusgradError, UserError, bounded_read, input_files, pip_line
+
+from . import force_field
 
 
 def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> Path:
@@ -21,31 +25,32 @@ def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> 
     out: default the PDB file's name with the ending .xml. Raises `UserError` without OpenMM, for files that
     it cannot read, and for residues that no force field knows.
     """
-    try:
-        import openmm
-        from openmm import app
-    except ImportError:
-        raise UserError(
-            f"'{pdb}': needs OpenMM to apply a force field, got none; {pip_line('openmm')}"
-        ) from None
+    if find_spec("openmm") is None:
+        raise UserError(f"'{pdb}': needs OpenMM to apply a force field, got none; {pip_line('openmm')}")
     out = pdb.with_suffix(".xml") if out is None else out
     if out.resolve() == pdb.resolve():
         raise UserError(f"'{pdb}': the System needs a file of its own, got the same; name another one")
     try:
-        found = app.PDBFile(str(pdb))
-        periodic = found.topology.getPeriodicBoxVectors() is not None
-        method = app.CutoffPeriodic if periodic else app.NoCutoff
-        system = app.ForceField(*force_fields).createSystem(
-            found.topology, nonbondedMethod=method, constraints=None, rigidWater=False, removeCMMotion=False
-        )
-    except Exception as error:  # OpenMM raises ValueError, KeyError, OSError, its own and others
-        reason = " ".join(str(error).split()) or type(error).__name__
+        data = input_files.read(pdb)
+    except (OSError, ValueError) as error:
         raise UserError(
-            f"'{pdb}': OpenMM cannot make a System with {', '.join(force_fields)} ({reason});"
-            " correct the file, or name force fields that have its residues"
-        ) from error
-    out.write_text(openmm.XmlSerializer.serialize(system))
+            f"'{pdb}': cannot be read, got {getattr(error, 'strerror', None) or error}; name a PDB file"
+        ) from None
+    out.write_text(from_bytes(str(pdb), data, force_fields))
     return out
+
+
+def from_bytes(file: str, data: bytes, force_fields: Sequence[str]) -> str:
+    """The XML of the System of the atoms in the bytes of a PDB file, by OpenMM in a child within limits.
+
+    Raises `UserError` that begins with the file for one that OpenMM cannot read, or not within the limits,
+    and for residues that no force field knows.
+    """
+    named = [str(Path(one).resolve()) if Path(one).is_file() else one for one in force_fields]
+    return bounded_read(
+        force_field.system, file, data, force_field.LOADS, seconds=force_field.SECONDS,
+        space=force_field.SPACE, force_fields=named,
+    )  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 python -m tests.fuzz svg --seconds 60           python -m tests.fuzz all --mutants 5000
 python -m tests.fuzz svg --show 1234            one mutant again: its bytes and what happens
+python -m tests.fuzz ply --mutants 5000 --direct    without a child for each file: 30 times as fast
 python -m tests.fuzz svg --mutants 500 --keep   small files that fail go into tests/fuzz/corpus/svg
 """
 
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--show", type=int, help="number of one mutant")
     parser.add_argument("--keep", action="store_true", help="write what fails into the corpus")
+    parser.add_argument("--direct", action="store_true", help="libraries read in the judge where they can")
     asked = parser.parse_args()
     if asked.show is not None:
         print(contents(asked.reader, asked.show))
@@ -30,7 +32,7 @@ def main() -> int:
         return 0
     faults = 0
     for reader in TARGETS if asked.reader == "all" else [asked.reader]:
-        verdict = judged(reader, range(asked.first, asked.first + asked.mutants), asked.seconds)
+        verdict = judged(reader, range(asked.first, asked.first + asked.mutants), asked.seconds, asked.direct)
         print(verdict, flush=True)
         faults += len(verdict.faults)
         for number, _ in verdict.faults if asked.keep else ():

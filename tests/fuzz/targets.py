@@ -146,6 +146,12 @@ def _pdb(data: bytes, folder: Path) -> Any:
     return pdb.parse("a.pdb", data)
 
 
+def _openmm_pdb(data: bytes, folder: Path) -> Any:
+    from minusgrad_molecular import convert
+
+    return convert.from_bytes("a.pdb", data, [str(ROOT / "tests" / "fuzz" / "dipeptide_field.xml")])
+
+
 X = np.arange(6.0).reshape(3, 2)
 
 
@@ -374,6 +380,7 @@ TARGETS: dict[str, Target] = {
     "image": Target(_images, _image),
     "svg": Target(_svgs, _svg),
     "openmm": Target(_texts("data/dipeptide.xml"), _openmm),
+    "openmm_pdb": Target(_texts("data/dipeptide.pdb"), _openmm_pdb),
     "pdb": Target(_texts("data/dipeptide.pdb"), _pdb),
     "field": Target(_fields, _field),
     "measurements": Target(
