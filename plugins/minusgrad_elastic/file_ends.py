@@ -46,7 +46,7 @@ def _more(file: Any, found: Any, size: int | None) -> Any:
 
 
 def opened(path: str | PathLike[str], mode: str = "r") -> _Bytes | _Text:
-    """As `open(path, mode)` of Python for the modes `r` and `rb`; the file raises `EOFError` when it ended."""
+    """As `open(path, mode)` of Python, `r` or `rb`; reads of the file raise `EOFError` when it has ended."""
     if mode not in ("r", "rb"):
         raise ValueError(f"opened: mode must be 'r' or 'rb', got {mode!r}; write with open")
     raw = _Bytes(io.FileIO(path))
@@ -62,4 +62,4 @@ def opening_ends(*modules: ModuleType) -> Iterator[None]:
         yield
     finally:
         for one in modules:
-            del one.open  # type: ignore[attr-defined]
+            del one.open

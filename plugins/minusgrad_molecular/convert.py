@@ -3,8 +3,8 @@
     python -m minusgrad_molecular.convert peptide.pdb amber14-all.xml amber14/tip3pfb.xml
 
 writes peptide.xml, which the state `molecule` reads; a run needs no OpenMM. Waters are flexible and no bond
-is constrained. A PDB file with a periodic box (CRYST1) gives a periodic System. OpenMM reads the PDB file in a
-child process within limits of time and memory; force-field files may have scripts, which it executes.
+is constrained. A PDB file with a periodic box (CRYST1) gives a periodic System. OpenMM reads the PDB file in
+a child process within limits of time and memory; force-field files may have scripts, which it executes.
 """
 
 import argparse

@@ -29,6 +29,8 @@ from .targets import CORPUS, ROOT, TARGETS
 
 SECONDS, PATIENCE, MEMORY = 5.0, 60.0, 2 << 30
 """Computing time of a mutant, children included; time on the clock; address space beyond the start's."""
+PROGRAM = "tests.fuzz.judge"
+"""The module whose `main` judges in a process of its own."""
 LINE = "\N{INFORMATION SEPARATOR ONE}"
 """Between the parts of a line."""
 
@@ -85,7 +87,7 @@ def _in_a_process(verdict: Verdict, pending: list[int], until: float, is_direct:
     given = pending[:5000]
     words = verdict.reader, *map(str, (given[0], given[-1], int(is_direct)))
     child = subprocess.Popen(
-        [sys.executable, "-m", "tests.fuzz.judge", *words],
+        [sys.executable, "-m", PROGRAM, *words],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

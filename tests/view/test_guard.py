@@ -13,7 +13,7 @@ from html import unescape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from minusgrad.app.results import notebook_progress
 from minusgrad.app.results.run import Run
 from minusgrad.errors import UserError
 from minusgrad.view import guard
+from minusgrad.view.behind import parsed
 from minusgrad.view.guard import Guard
 from tests.support.recorded_runs import T, recorded_run
 from tests.view import browser
@@ -121,6 +122,90 @@ def test_a_tunnel_with_another_port_is_answered(host: str) -> None:
     judge = Guard("127.0.0.1")
     assert judge.refusal(f"/{judge.token}/", host, f"http://{host}") == ""
     assert judge.refusal(f"/{judge.token}/", host, "http://localhost:1") != ""
+
+
+# Behind a proxy ----------------------------------------------------------------------------------------
+
+HUB = "https://hub.example.org/user/me/proxy/{port}/"
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with minusgrad.view.show(moving(tmp_path_factory.mktemp("view") / "run"), behind=HUB) as made:
+        yield made
+
+
+@pytest.mark.parametrize("more", [{}, SOCKET], ids=["http", "websocket"])
+def test_the_named_proxy_is_answered_with_the_token_and_no_other(
+    proxied: Any, page: Any, more: dict[str, str]
+) -> None:
+    port = proxied._server.get_port()
+    token = proxied.address.split("/")[-2]
+    assert proxied.address == f"https://hub.example.org/user/me/proxy/{port}/{token}/"
+    here = type("Here", (), {"address": f"http://127.0.0.1:{port}/{token}/"})
+    right, hub, local = 101 if more else 200, "hub.example.org", f"localhost:{port}"
+    ours: list[dict[str, str]] = [
+        {"Host": hub}, {"Host": f"{hub}:443"}, {"Host": hub, "Origin": f"https://{hub}"},  # of notebooks
+        {"Host": local, "Origin": f"https://{hub}"},  # forwarded ports
+        {"Host": local}, {"Host": local, "Origin": f"http://{local}"},  # without the proxy
+    ]  # fmt: skip
+    others: list[dict[str, str]] = [
+        {"Host": hub, "Origin": f"http://{hub}"}, {"Host": hub, "Origin": f"https://{hub}:444"},
+        {"Host": hub, "Origin": f"https://evil.{hub}"}, {"Host": hub, "Origin": "null"},
+        {"Host": hub, "Origin": f"http://{local}"}, {"Host": f"evil.{hub}"}, {"Host": f"{hub}.evil.example"},
+        {"Host": f"{hub}:444"}, {"Host": local, "Origin": f"https://{hub}.evil.example"},
+        {"Host": "evil.example", "Origin": f"https://{hub}"}, {"Host": "", "Origin": f"https://{hub}"},
+    ]  # fmt: skip
+    for headers in ours:
+        assert answer(here, **more, **headers)[0] == right, headers
+        for path in ("/", f"/{token[:-1]}/", f"/user/me/proxy/{port}/{token}/"):
+            assert answer(here, path, **more, **headers)[0] == 403, headers
+    for headers in others:
+        assert answer(here, **more, **headers)[0] == 403, headers
+    for headers in ours[:3]:  # a page that names no proxy
+        assert answer(page, **more, **headers)[0] == 403, headers
+    assert answer(page, **more, Origin=f"https://{hub}")[0] == 403
+
+
+def test_an_address_without_its_slash_leads_to_the_page_wherever_it_is(proxied: Any) -> None:
+    port, token = proxied._server.get_port(), proxied.address.split("/")[-2]
+    caller = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    caller.request("GET", f"/{token}", headers={"Host": "hub.example.org"})
+    got = caller.getresponse()
+    assert got.status == 302
+    assert urljoin(f"https://hub.example.org/user/me/proxy/{port}/{token}", got.headers["Location"]) == (
+        proxied.address
+    )
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["hub.example.org", "ftp://hub.example.org/", "https://", "https://a:b@hub.example.org/", "https://h/?x=1",
+     "https://h:99999/", "https://h:x/", "https://h/#x", "https://*.example.org/", "https://h\r\nx/",
+     "javascript:alert(1)", "https://[::1/", "https://h/{x}/", "https://\u00fc.example/"],
+)  # fmt: skip
+def test_what_is_no_address_of_a_proxy_is_refused(address: str) -> None:
+    said = (
+        r"^view: --behind must be the address at which a proxy shows the port, such as https://HUB/user/NAME"
+    )
+    with pytest.raises(UserError, match=said) as refused:
+        parsed(address, 8080)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("address", "origin", "host"),
+    [
+        ("HTTPS://Hub.Example.org:443/x", "https://hub.example.org", "HUB.example.org"),
+        ("https://hub.example.org:8443/{port}", "https://hub.example.org:8443", "hub.example.org:8443"),
+        ("http://n-{port}.example.dev", "http://n-8081.example.dev", "n-8081.example.dev:80"),
+        ("http://[::1]:9000/", "http://[::1]:9000", "[::1]:9000"),
+    ],
+)
+def test_a_proxy_is_known_as_browsers_write_it(address: str, origin: str, host: str) -> None:
+    behind = parsed(address, 8081)
+    assert behind.origin == origin
+    assert behind.is_host(host)
 
 
 def test_a_page_for_other_machines_warns_and_needs_the_token_too(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
     request -> Host is this machine -> Origin, if any, is the same -> the token -> the page
 
+Behind a proxy that the user names, its Host and its Origin are answered as well, with the token as before.
+
 viser itself answers every caller, also the scripts of other pages that are open in the same browser.
 
 Decisions 0094.
@@ -26,6 +28,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..errors import UserError
+from .behind import Behind
 from .html_head import POLICY, with_head
 
 QUIET = logging.Logger("minusgrad.view.connections", logging.CRITICAL + 1)
@@ -36,10 +39,13 @@ _PATCH = Lock()
 
 
 class Guard:
-    """Judges the requests to a server that listens at `host`; `token` is the first part of each path."""
+    """Judges the requests to a server that listens at `host`; `token` is the first part of each path.
 
-    def __init__(self, host: str):
-        self.host, self.token = host, token_urlsafe(16)
+    behind: a proxy whose requests are answered as well.
+    """
+
+    def __init__(self, host: str, behind: Behind | None = None):
+        self.host, self.behind, self.token = host, behind, token_urlsafe(16)
         self.serves = False
 
     @property
@@ -49,18 +55,27 @@ class Guard:
 
     def address(self, port: int) -> str:
         """What to open in a browser."""
+        if self.behind is not None:
+            return f"{self.behind.origin}{self.behind.path}/{self.token}/"
         host = _outward() if self.host in _EVERYBODY else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/{self.token}/"
 
     def refusal(self, path: str, host: str, origin: str | None) -> str:
         """Why a request is refused, with the cure; empty if it is answered."""
-        if not self._is_named(host):
-            return "this Host is not served; open the address that was printed"
-        if origin is not None and urlsplit(origin).netloc != host:
-            return "pages of another origin are refused"
+        proxied = self.behind is not None and self.behind.is_host(host)
+        if not proxied and not self._is_named(host):
+            return "this Host is not served; open the address that was printed, or see --behind"
+        if origin is not None and not self._is_own(origin, host, proxied):
+            return "pages of another origin are refused; see --behind"
         if not compare_digest([*path.split("?")[0].split("/"), ""][1].encode(), self.token.encode()):
             return "open the whole address that was printed: it ends with a token"
         return ""
+
+    def _is_own(self, origin: str, host: str, proxied: bool) -> bool:
+        """True for the origin of the proxy, and for that of the Host if the Host is not the proxy's."""
+        if self.behind is not None and origin == self.behind.origin:
+            return True
+        return not proxied and urlsplit(origin).netloc == host
 
     def _is_named(self, host: str) -> bool:
         """True for a Host that is a number or a name of this machine: no name that others can point here."""
@@ -95,7 +110,7 @@ class Guard:
             if rest in ("/", "/index.html"):
                 return self._page("gzip" in headers.get("Accept-Encoding", ""))
             if not rest:
-                return self._response(http.HTTPStatus.FOUND, b"", Location=f"/{self.token}/")
+                return self._response(http.HTTPStatus.FOUND, b"", Location=f"{self.token}/")
             request.path = rest
             return answer(connection, request)
 

@@ -17,6 +17,7 @@ from ..files.run_folder import RunDir
 from ..plot import style
 from ..plot.movies.reel import rate
 from . import server
+from .behind import parsed
 from .guard import Guard
 from .notebook_frame import frame
 from .observables import Chart, charts
@@ -46,8 +47,10 @@ class Page:
         host: str,
         port: int | None,
         shown: tuple[Path, str, Sequence[str], int | None],
+        behind: str = "",
     ):
-        guard, self._shown = Guard(host), shown
+        port = server.free(host, port)
+        guard, self._shown = Guard(host, parsed(behind, port) if behind else None), shown
         self._server, self._scenery = server.started(guard, port), scenery
         self.address = guard.address(self._server.get_port())
         self.remarks = [OPEN.format(host=host)] if guard.is_open else []
@@ -197,16 +200,19 @@ def show(
     field: str = "",
     bodies: Sequence[str] = (),
     every: int | None = None,
+    behind: str = "",
 ) -> Page:
     """Serve an interactive page of a run, which may be going on: its new frames appear.
 
     host: the address to listen at; others than this machine's own see the page only if it is asked for, and
     `remarks` of the page say so. port: default the first free one from 8080 on. field: "speed", or the name
     of a recorded field, "none" for no colours, "" for the usual one. bodies: names of those that are shown
-    alone. every: which of the recorded frames (default: at most 240). Returns the page, which is served until
-    it is closed.
+    alone. every: which of the recorded frames (default: at most 240). behind: the address at which a proxy
+    shows the port, whose requests are answered as well, with "{port}" for its number. Returns the page, which
+    is served until it is closed.
 
-    Raises `MissingPackageError` without viser, `UserError` if nothing can be shown or the port is in use,
+    Raises `MissingPackageError` without viser, `UserError` if nothing can be shown, the port is in use, or
+    `behind` is no address,
     `RunFolderError` if `folder` is not a run, `CheckpointError` if a segment is damaged.
     """
     run = Path(folder)
@@ -214,7 +220,7 @@ def show(
         raise UserError(f"view: every so many frames must be at least 1, got {every}; see --every")
     RunDir.open(run, read_only=True)
     server.viser()
-    return Page(Scenery(run, field, bodies, every), host, port, (run, field, bodies, every))
+    return Page(Scenery(run, field, bodies, every), host, port, (run, field, bodies, every), behind)
 
 
 def _curves(chart: Chart, at: float) -> tuple[np.ndarray, ...]:

@@ -37,12 +37,9 @@ def viser() -> Any:
     return viser
 
 
-def started(guard: Guard, port: int | None = None) -> "ViserServer":
-    """A server behind a guard on a port, by default the first free one from `PORT` on.
-
-    Raises `MissingPackageError` without viser, `UserError` if the port is in use.
-    """
-    return _made(guard, guard.host, _free(guard.host, port))
+def started(guard: Guard, port: int) -> "ViserServer":
+    """A server behind a guard on a port that is free. Raises `MissingPackageError` without viser."""
+    return _made(guard, guard.host, port)
 
 
 def _made(by: Guard | NoPort, host: str, port: int) -> "ViserServer":
@@ -85,8 +82,8 @@ def _light(server: "ViserServer", view: np.ndarray) -> None:
     scene.add_light_directional("/lights/behind", intensity=0.5, position=tuple(-place))
 
 
-def _free(host: str, port: int | None) -> int:
-    """The port, or a free one. Raises `UserError` if there is none."""
+def free(host: str, port: int | None) -> int:
+    """The port, or the first free one from `PORT` on. Raises `UserError` if there is none."""
     if port is not None and not 0 < port < 65536:
         raise UserError(f"view: a port is a number from 1 to 65535, got {port}; see --port")
     failure = ""

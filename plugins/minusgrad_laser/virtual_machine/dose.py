@@ -22,7 +22,7 @@ LONG = 3.0
 """A steady piece along an axis has the closed form from this length on, in units of w."""
 NODES = 0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0)
 SETTLED = 100.0
-"""Steady pieces that last so many times as long as the power needs to arrive are finely sampled before that."""
+"""Steady pieces are sampled finely until the power has arrived, if they last so many times as long."""
 MANY = 1_000_000
 """Samples at a time, on a canvas of tiles."""
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]

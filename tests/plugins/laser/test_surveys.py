@@ -155,8 +155,8 @@ REFUSED = {
     "a feed of nearly nothing": (
         "G1 X1 F0." + 300 * "0" + "1", r":2: F: a feed is 0.001 a minute at least, got 1e-301; correct it$"),
     "a path to the moon": (
-        "G1 M3 S500 F600 X999999999", r": lit moves must reach over 1200 mm along X at most, 4 times the field,"
-        r" got 1e\+09 mm; correct the coordinates, or their unit \(G20 inches, G21 mm\)$"),
+        "G1 M3 S500 F600 X999999999", r": lit moves must reach over 1200 mm along X at most, 4 times the"
+        r" field, got 1e\+09 mm; correct the coordinates, or their unit \(G20 inches, G21 mm\)$"),
     "a path as long as to the moon": (
         "G1 M3 S500 F600\n" + 11_000 * "X300\nX0\n",
         r": a lit path is 6.25 km long at most, got 6.6 km; split the job$"),

@@ -218,9 +218,9 @@ class Run:
     def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved | Frame":
         """An interactive page of the recorded frames, in a browser or in the cell of a notebook.
 
-        In a notebook it is a frame of the cell, which needs no port, unless host or port is given. save: an
-        HTML file that needs no network, in place of a page that follows the run until it is closed. options:
-        those of `view.show`, such as field, bodies, every, port, or of `view.save`. Raises
+        In a notebook it is a frame of the cell, which needs no port, unless host, port or behind is given.
+        save: an HTML file that needs no network, in place of a page that follows the run until it is closed.
+        options: those of `view.show`, such as field, bodies, every, port, or of `view.save`. Raises
         `MissingPackageError` without the extra `view`, `UserError` if nothing can be shown.
         """
         from ... import view
@@ -228,6 +228,6 @@ class Run:
 
         if save is not None:
             return view.save(self.folder, save, **options)
-        if in_notebook() and not {"host", "port"} & options.keys():
+        if in_notebook() and not {"host", "port", "behind"} & options.keys():
             return view.frame(self.folder, **options)
         return view.show(self.folder, **options)

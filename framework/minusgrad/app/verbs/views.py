@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from ...errors import UserError
+from ...errors import UserError, printable
 from .folders import body_option
 from .shared_options import complain, path
 
@@ -22,6 +22,8 @@ def view_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, metavar="N", help=text)
     text = "address to listen at (default: 127.0.0.1, which only this machine reaches)"
     parser.add_argument("--host", metavar="H", help=text)
+    text = "address at which a proxy shows the port, such as https://HUB/user/NAME/proxy/{port}/"
+    parser.add_argument("--behind", default="", metavar="URL", help=text)
     text = "field that gives the colour: speed, the name of a recorded series, or none"
     parser.add_argument("--field", default="", metavar="NAME", help=text)
     body_option(parser)
@@ -40,7 +42,7 @@ def view(a: argparse.Namespace) -> int:
     from ...view.page import show
     from ...view.server import HOST
 
-    with show(a.folder, host=a.host or HOST, port=a.port, **shown) as page:
+    with show(a.folder, host=a.host or HOST, port=a.port, behind=a.behind, **shown) as page:
         complain(*page.remarks)
         try:
             print(f"{page.address} shows {a.folder}; Ctrl-C ends it", flush=True)
@@ -54,9 +56,10 @@ def _saved(a: argparse.Namespace, shown: dict[str, Any]) -> int:
     from ...view.saved import MEGABYTES, save
     from ..progress import progress
 
-    if a.port is not None or a.host is not None:
+    if a.port is not None or a.host is not None or a.behind:
         raise UserError(
-            f"view: a saved page has no server, got --host {a.host} and --port {a.port}; leave them out"
+            f"view: a saved page has no server, got --host {a.host}, --port {a.port} and --behind"
+            f" '{printable(a.behind, 200)}'; leave them out"
         )
     counted = partial(progress, counted="frame")
     saved = save(
