@@ -235,11 +235,14 @@ def test_plugins_read_files_through_their_context() -> None:
 
 READ_FROM_BYTES = (
     "foreign.py: meshio.read(path)",
+    "file_ends.py: super().read(size)",
     "states.py: gmsh.read(self.file, data)",
     "targets/image.py: images.read(self.file, data)",
     "stencils.py: images.read(self.file, data)",
     "initial_fields.py: images.read(self.file, context.read(self.file))",
     "solar_system.py: TABLE.read_bytes()",
+    "convert.py: input_files.read(pdb)",
 )
-"""Calls with bytes that came from the context; the first, with a copy of them in a folder of its own. The
-last one reads a table that is part of the plugin."""
+"""Calls with bytes that came from the context; the first, with a copy of them in a folder of its own, which
+it opens by the second. The last two read a table that is part of the plugin, and the file that a user names
+to a command."""

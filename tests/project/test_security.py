@@ -11,6 +11,7 @@ pytestmark = pytest.mark.unit
 
 HELD, FOLDERS = "files/test_held_folders", "app/test_strangers_folders"
 BOUNDED, ARRAYS = "files/test_bounded_reading", "assembly/initial/test_initial_values"
+REACH, GUARD, NAMES = "sweeps/test_who_reaches_a_sweep", "view/test_guard", "seams/test_nasty_names"
 TESTS: dict[str, list[str]] = {
     "A scene is data: TOML, read with limits.": ["scene/test_mutated_scenes", "scene/test_input_files"],
     "It names files in its own folder only.": [f"{ARRAYS}::test_a_mistake_has_one_message"],
@@ -49,7 +50,8 @@ TESTS: dict[str, list[str]] = {
     "A file larger than the free memory is refused before it is read.": [
         f"{HELD}::test_a_file_larger_than_the_memory_is_refused_before_it_is_read"
     ],
-    "A mesh, a picture, a drawing and a system of OpenMM are read in a child process": [
+    "A mesh, a picture, a drawing, a system of OpenMM and a PDB file that OpenMM converts": [
+        "plugins/molecular/test_convert::test_openmm_reads_a_pdb_file_in_the_child",
         f"{BOUNDED}::test_whatever_a_reader_does_is_one_message",
         f"{BOUNDED}::test_an_answer_is_no_array_of_objects",
         f"{BOUNDED}::test_the_limits_grow_with_the_file",
@@ -80,16 +82,58 @@ TESTS: dict[str, list[str]] = {
         f"{HELD}::test_deep_json_is_one_error",
         f"{FOLDERS}::test_deep_json_of_a_stranger_is_one_message",
     ],
+    "`minusgrad sweep --workers N` listens at 127.0.0.1 and speaks TLS in both directions": [
+        f"{REACH}::test_a_client_without_the_key_is_refused",
+        f"{REACH}::test_only_two_ports_of_this_machine_are_open_and_neither_answers_http",
+        f"{REACH}::test_the_key_is_in_no_argument_and_the_folder_of_workers_is_private",
+    ],
+    "HTTP is served with `--dashboard` alone, read-only, to all users of the machine.": [
+        f"{REACH}::test_only_two_ports_of_this_machine_are_open_and_neither_answers_http",
+        f"{REACH}::test_what_a_dashboard_serves_can_only_be_read",
+    ],
+    "A cluster that is brought with `--cluster` is [as safe as it was made]": [
+        "sweeps/test_workers::test_nothing_listens_here_beside_a_cluster_that_is_brought"
+    ],
+    "Array jobs listen nowhere.": [
+        "project/test_what_listens::test_runs_commands_and_tasks_of_an_array_job_bind_no_socket"
+    ],
+    "`minusgrad view` listens at 127.0.0.1 unless `--host` says otherwise": [
+        f"{GUARD}::test_a_page_listens_at_this_machine_alone",
+        f"{GUARD}::test_only_a_page_of_this_server_with_the_token_is_answered",
+    ],
+    "With `--behind URL` the Host and the Origin of one proxy are answered as well, with the token.": [
+        f"{GUARD}::test_the_named_proxy_is_answered_with_the_token_and_no_other"
+    ],
+    "With another `--host` nothing is encrypted, and a warning says so.": [
+        f"{GUARD}::test_a_page_for_other_machines_warns_and_needs_the_token_too"
+    ],
+    "Saved pages and frames in notebooks open no port.": [
+        f"{GUARD}::test_a_saved_page_opens_no_port",
+        f"{GUARD}::test_a_notebook_has_the_page_without_a_port",
+    ],
+    "Nothing else listens.": [
+        "project/test_what_listens::test_no_other_module_can_open_a_port",
+        "project/test_what_listens::test_runs_commands_and_tasks_of_an_array_job_bind_no_socket",
+    ],
+    "Titles, names of bodies, files and machines, whoever wrote them, are text wherever they appear": [
+        f"{NAMES}::test_names_are_text_in_all_that_is_made_of_a_run",
+        f"{NAMES}::test_a_report_of_a_laser_job_has_names_as_text",
+        f"{NAMES}::test_all_pictures_go_through_one_door",
+    ],
+    "In a comment of a job file only letters stay that no controller obeys.": [
+        f"{NAMES}::test_a_comment_of_a_job_file_is_one_line_that_no_controller_obeys"
+    ],
 }
 """The beginning of each sentence, and its tests: modules below `tests/`, or functions in them."""
 
 
 def promises() -> list[str]:
-    """The sentences of the list."""
+    """The sentences of the lists, and of the paragraph on names."""
     text = (ROOT / "SECURITY.md").read_text()
-    promised = text.split("## What is promised\n")[1].split("\n## ")[0]
-    points = re.findall(r"^- (.*(?:\n  .*)*)", promised, re.MULTILINE)
-    return [one for point in points for one in re.split(r"(?<=\.) (?=[A-Z])", " ".join(point.split()))]
+    sections = {name: body for name, _, body in (s.partition("\n") for s in text.split("\n## "))}
+    promised = sections["What is promised"] + sections["What listens"]
+    points = [*re.findall(r"^- (.*(?:\n  .*)*)", promised, re.MULTILINE), sections["What names can do"]]
+    return [one for point in points for one in re.split(r"(?<=\.) (?=[A-Z`])", " ".join(point.split()))]
 
 
 @pytest.mark.parametrize("sentence", promises())

@@ -110,6 +110,21 @@ def test_without_cryptography_no_worker_is_started(monkeypatch: pytest.MonkeyPat
     assert "--workers 0" in str(error.value)
 
 
+def test_what_a_dashboard_serves_can_only_be_read() -> None:
+    """The routes of Dask's scheduler, beside the pages of bokeh: none answers more than a question."""
+    from importlib import import_module
+    from inspect import isclass
+
+    import dask.config
+    from tornado.web import RequestHandler
+
+    routes = dask.config.get("distributed.scheduler.http.routes")
+    handlers = [route[1] for name in routes for route in import_module(name).routes if isclass(route[1])]
+    assert len(handlers) > 10
+    ways = [(one, way) for one in handlers for way in ("post", "put", "delete", "patch")]
+    assert [(one, way) for one, way in ways if getattr(one, way) is not getattr(RequestHandler, way)] == []
+
+
 def test_a_dashboard_without_bokeh_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     present = workers.find_spec
     monkeypatch.setattr(workers, "find_spec", lambda name: None if name == "bokeh" else present(name))

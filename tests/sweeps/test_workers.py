@@ -264,6 +264,19 @@ def test_the_workers_of_a_cluster(cluster: str, undisturbed: Path, tmp_path: Pat
     assert not any(f'"pid": {os.getpid()}' in line for line in pids)
 
 
+def test_nothing_listens_here_beside_a_cluster_that_is_brought(cluster: str) -> None:
+    psutil = pytest.importorskip("psutil")
+
+    def listening() -> set[tuple[str, int]]:
+        found = psutil.Process().net_connections("inet")
+        return {(c.laddr.ip, c.laddr.port) for c in found if c.status == psutil.CONN_LISTEN}
+
+    before = listening()
+    with workers.cluster_workers(cluster, 0, None) as found:
+        assert found.processes is None
+        assert listening() == before
+
+
 def test_workers_of_other_versions_are_refused(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -273,18 +273,35 @@ def test_other_servers_of_viser_are_left_alone(page: Any) -> None:
     assert theirs.websockets is websockets  # type: ignore[attr-defined]
 
 
+def test_a_page_listens_at_this_machine_alone(page: Any, proxied: Any) -> None:
+    psutil = pytest.importorskip("psutil")
+    open_ports = {
+        c.laddr.port: c.laddr.ip for c in psutil.Process().net_connections("inet") if c.status == "LISTEN"
+    }
+    for one in (page, proxied):
+        assert open_ports[one._server.get_port()] == "127.0.0.1"
+
+
+def test_a_saved_page_opens_no_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = moving(tmp_path / "run")
+    monkeypatch.setattr(socket.socket, "bind", refused_port)
+    monkeypatch.setattr(socket.socket, "listen", refused_port)
+    assert minusgrad.view.save(run, tmp_path / "page.html").path.is_file()
+
+
 # Notebooks ---------------------------------------------------------------------------------------------
+
+
+def refused_port(self: socket.socket, *given: object) -> None:
+    raise AssertionError("a port was opened")
 
 
 def notebook(run: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What `run.view()` gives in a notebook, where no port may be opened."""
 
-    def refused(self: socket.socket, *given: object) -> None:
-        raise AssertionError("a port was opened")
-
     monkeypatch.setattr(notebook_progress, "in_notebook", lambda: True)
-    monkeypatch.setattr(socket.socket, "bind", refused)
-    monkeypatch.setattr(socket.socket, "listen", refused)
+    monkeypatch.setattr(socket.socket, "bind", refused_port)
+    monkeypatch.setattr(socket.socket, "listen", refused_port)
     return Run(run).view()
 
 
