@@ -2,6 +2,8 @@
 
 meshio reads lines until one is as it should be. In a file that was cut that line never comes: at its end
 `readline` returns an empty one, for ever. Files that are opened here raise `EOFError` after `LOOKS` of them.
+
+Decisions 0104.
 """
 
 import io

@@ -2,6 +2,8 @@
 
 OpenMM's readers and its matching of residues run here, never in the process of a user. Force-field files
 are the user's own: OpenMM executes the scripts in them.
+
+Decisions 0105.
 """
 
 from collections.abc import Sequence

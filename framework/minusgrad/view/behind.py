@@ -2,6 +2,8 @@
 
 https://hub.example.org/user/me/proxy/8080/      jupyter-server-proxy, which takes its path away
 https://name-{port}.app.example.dev/             a forwarded port; {port} is that of the page
+
+Decisions 0106.
 """
 
 from dataclasses import dataclass

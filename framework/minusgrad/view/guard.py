@@ -6,7 +6,7 @@ Behind a proxy that the user names, its Host and its Origin are answered as well
 
 viser itself answers every caller, also the scripts of other pages that are open in the same browser.
 
-Decisions 0094.
+Decisions 0094, 0106.
 """
 
 import gzip

@@ -6,6 +6,8 @@ Each piece, cut where the level of the power changes, is cut into equal times in
 most w / 2, with Gauss's two points in each: the integrand is a Gaussian in time, so the error is under 1e-4
 of the peak. Steady pieces along an axis, such as lines of a raster, have a closed form: the integral along
 the axis is a difference of two erf. k is cut off at 3.3 w (4e-10).
+
+Decisions 0104.
 """
 
 from functools import cached_property

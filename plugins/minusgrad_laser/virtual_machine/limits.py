@@ -3,6 +3,8 @@
 The slew is that of the programmed power, the power at the programmed speed: between lit blocks that follow
 each other it changes by at most slew (t_k + t_{k+1}) / 2, t the planned durations. In M4 the power follows
 the speed as well, and is 0 at rest whatever the file says: that change is the machine's, and is not checked.
+
+Decisions 0104.
 """
 
 from collections.abc import Iterator
