@@ -68,10 +68,13 @@ def times(name: str, run: Path, verbs: tuple[str, ...] = VERBS) -> None:
 
 
 def long_run(folder: Path, steps: int) -> None:
-    """As many observer rows as steps. Frames are few; the energies of each step are recorded."""
+    """As many observer rows as steps. Frames are few; the energies of each step are recorded.
+
+    Rows stay in memory until a save, of which there are 50: a slope is what remains after them.
+    """
     rows = grown(
         "run", SCENE, f"run.steps={steps}", "observe.0.every=1", "observe.2.every=100000",
-        "checkpoint.every=100000", "--out", folder,
+        f"checkpoint.every={max(1, steps // 50)}", "--out", folder,
     )  # fmt: skip
     late = rows[len(rows) // 4 :]
     slope = np.polyfit([t for t, _, _ in late], [mb for _, mb, _ in late], 1)[0]
