@@ -1,6 +1,5 @@
 """The kinds of jobs: what begins each, what goes on, and the files that it makes."""
 
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -112,6 +111,7 @@ JOBS: dict[str, Callable[[], Job]] = {
     "program": lambda: _scene("billiards", {"run.steps": 200, "checkpoint.every": 50}),
     "smoke": lambda: _scene("smoke", short.PROGRAMS["smoke"]),
     "leapfrog": lambda: _scene("two_body", TWO),
+    "clock": lambda: _scene("two_body", TWO | {"run.steps": 3000, "checkpoint.wall_time": "20 ms"}),
     "gauss_newton": lambda: _scene(
         "spring_stiffness", short.fitted("spring_stiffness", "gauss_newton"), "fit"
     ),
@@ -141,31 +141,3 @@ JOBS: dict[str, Callable[[], Job]] = {
     "export vtu": lambda: _output("export", "recorded", "--format", "vtu", "--out", OUT),
 }
 """By name; made in the process that runs it."""
-
-
-def acknowledged(folder: Path) -> int:
-    """The last step that the journal calls saved; -1 if none."""
-    journal, last = folder / "journal.jsonl", -1
-    for line in journal.read_bytes().splitlines() if journal.is_file() else ():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if event.get("event") == "started":
-            last = -1
-        elif event.get("event") == "saved":
-            last = max(last, event["step"])
-    return last
-
-
-def went_on(folder: Path) -> int:
-    """The step at which the last attempt went on; -1 if it began."""
-    journal, last = folder / "journal.jsonl", -1
-    for line in journal.read_bytes().splitlines() if journal.is_file() else ():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if event.get("event") in ("started", "restored"):
-            last = event.get("step", -1)
-    return last

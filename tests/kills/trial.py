@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from .jobs import JOBS, OUT, acknowledged, went_on
+from . import spoiled
+from .jobs import JOBS, OUT
+from .promises import REWRITTEN, broken, journals, lost
 
 CALLS = ("fsync", "rename", "unlink", "write")
 _SECONDS = re.compile(rb'"seconds": [^,\n]*')
@@ -52,7 +54,8 @@ def whole(kind: str, folder: Path) -> Whole:
 
 def trial(kind: str, folder: Path, right: Whole, chance: random.Random) -> str:
     """Kill a job once or twice and let it end; what is wrong then, empty if nothing is."""
-    said, at = -1, []
+    before: dict[str, bytes] = {}
+    at: list[str] = []
     for attempt in range(chance.choice((1, 1, 2))):
         how = chance.choice((*CALLS, *CALLS, "time"))
         if how == "time" or not right.counts[how]:
@@ -60,25 +63,23 @@ def trial(kind: str, folder: Path, right: Whole, chance: random.Random) -> str:
         else:
             how = f"{how} {chance.randint(1, right.counts[how])}"
         at.append(how)
-        _forked(kind, folder, attempt > 0, how)
-        said = acknowledged(folder / OUT)
-    if "KILLS_SPOILED" in os.environ:  # so that a test sees this program see it
-        _spoil(folder / OUT)
-        said = acknowledged(folder / OUT)
+        code, _ = _forked(kind, folder, attempt > 0, how)
+        if code not in (-signal.SIGKILL, right.code):
+            return f"{at}: exit code {code}; {(folder / 'log').read_text()[-600:]}"
+        after = journals(folder / OUT)
+        if wrong := lost(before, after, False) or broken(folder / OUT, right.files, contents(folder / OUT)):
+            return f"{at}: {wrong}"
+        before = after
     code, _ = _forked(kind, folder, True, None)
     if code != right.code:
         return f"{at}: exit code {code}; {(folder / 'log').read_text()[-600:]}"
-    if (begun := went_on(folder / OUT)) < said:
-        return f"{at}: step {said} was called saved, it went on from {begun}"
+    if wrong := lost(before, journals(folder / OUT), True):
+        return f"{at}: {wrong}"
     found = contents(folder / OUT)
-    wrong = sorted(n for n in found.keys() | right.files.keys() if found.get(n) != right.files.get(n))
-    return f"{at}: other files: {', '.join(wrong)}" if wrong else ""
-
-
-def _spoil(run: Path) -> None:
-    """Write that a later step was saved than any was, as by a save whose checkpoint is lost."""
-    with (run / "journal.jsonl").open("a") as file:
-        file.write('{"event": "saved", "step": 79}\n')
+    wrong = ", ".join(
+        sorted(n for n in found.keys() | right.files.keys() if found.get(n) != right.files.get(n))
+    )
+    return f"{at}: other files: {wrong}" if wrong else ""
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -90,7 +91,7 @@ def contents(folder: Path) -> dict[str, str]:
         name, data = str(path.relative_to(folder)), path.read_bytes()
         if path.parent.name == "points":
             data = _SECONDS.sub(b"", data)
-        if path.name in ("table.h5", "table.csv"):  # with seconds, too
+        if path.name in REWRITTEN[1:]:  # with seconds, too
             data = b""
         found[name] = hashlib.sha256(data).hexdigest()
     return found
@@ -127,6 +128,8 @@ def _child(kind: str, folder: Path, again: bool, how: str | None, write: int) ->
         counter.kills_reset()
         if how and not how.startswith("time"):
             os.environ["KILLS_AT"] = how
+        if "KILLS_SPOILED" in os.environ:
+            spoiled.WAYS[os.environ["KILLS_SPOILED"]]()
         code = job.run(again)
         os.write(write, " ".join(str(counter.kills_count(k)) for k in range(len(CALLS))).encode())
     except BaseException:
