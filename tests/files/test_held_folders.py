@@ -13,7 +13,7 @@ import pytest
 
 from minusgrad.errors import FolderGoneError, RunFolderError, UserError
 from minusgrad.files import checkpoint, durable, trajectory
-from minusgrad.files.held import held_folders, journals
+from minusgrad.files.held import entered_folder, held_folders, journals
 from minusgrad.files.held.json_text import DEEPEST, TooDeepError, parsed
 from minusgrad.files.run_folder import RunDir
 from tests.support import long_runs
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.unit
 def system(request, monkeypatch) -> str:
     """A system with calls relative to descriptors, and one without."""
     if request.param == "paths":
-        monkeypatch.setattr(held_folders, "RELATIVE", False)
+        monkeypatch.setattr(entered_folder, "RELATIVE", False)
     return request.param
 
 
@@ -151,7 +151,7 @@ def test_a_name_with_control_characters_is_escaped_in_the_message(run):
 def test_a_file_exchanged_for_a_link_after_the_look_is_not_followed(run, monkeypatch):
     """The race: between a look and the opening; each system has its own way to see it."""
     for relative in (True, False):
-        monkeypatch.setattr(held_folders, "RELATIVE", relative)
+        monkeypatch.setattr(entered_folder, "RELATIVE", relative)
         real = os.open
 
         def exchanged(name, flags, *rest, real=real, **options):
@@ -163,7 +163,7 @@ def test_a_file_exchanged_for_a_link_after_the_look_is_not_followed(run, monkeyp
         with monkeypatch.context() as patch:
             patch.setattr(os, "open", exchanged)
             if not relative:
-                patch.setattr(held_folders, "_NOFOLLOW", 0)
+                patch.setattr(entered_folder, "_NOFOLLOW", 0)
             with pytest.raises(RunFolderError, match="'plain' must be a regular file or folder, got a link"):
                 held_folders.read(run / "plain")
         (run / "plain").unlink()

@@ -111,7 +111,9 @@ JOBS: dict[str, Callable[[], Job]] = {
     "program": lambda: _scene("billiards", {"run.steps": 200, "checkpoint.every": 50}),
     "smoke": lambda: _scene("smoke", short.PROGRAMS["smoke"]),
     "leapfrog": lambda: _scene("two_body", TWO),
-    "clock": lambda: _scene("two_body", TWO | {"run.steps": 3000, "checkpoint.wall_time": "20 ms"}),
+    "clock": lambda: _scene(
+        "two_body", TWO | {"run.steps": 400, "checkpoint.every": 200, "checkpoint.wall_time": "50 ms"}
+    ),
     "gauss_newton": lambda: _scene(
         "spring_stiffness", short.fitted("spring_stiffness", "gauss_newton"), "fit"
     ),

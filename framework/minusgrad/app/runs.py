@@ -44,7 +44,7 @@ from ..errors import (
 from ..files import durable
 from ..files.checkpoint import Snapshot
 from ..files.held import held_folders
-from ..files.run_folder import RunDir
+from ..files.run_folder import INPUTS, RunDir
 from ..files.writer import Writer
 from ..scene.document import Document, SceneSource, of_file
 from ..solvers.linear_solver import BITS
@@ -58,8 +58,6 @@ from .run_options import Overrides, Plugins, ResumedCalls, RunOptions, Say, Show
 from .saver import UNOBSERVED, Saver, telling
 from .signals import StepAbandonedError, stop_requests
 
-INPUTS = "inputs"
-"""The folder in a run folder for the files that its scene reads."""
 SOURCE = "source"
 """The folder in a run folder with the energies of Python, to be read; nothing is executed from there."""
 STARTS = "starts.csv"

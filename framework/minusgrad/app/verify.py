@@ -16,7 +16,7 @@ from ..files import checkpoint, durable, hdf5_trust, master_file, trajectory
 from ..files.checkpoint import Snapshot
 from ..files.hashes import vouched_files
 from ..files.held import held_folders
-from ..files.run_folder import RunDir
+from ..files.run_folder import INPUTS, RunDir
 from ..scene.document import of_file
 
 
@@ -96,7 +96,7 @@ def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     files = newest.meta.get("files")
     for name, expected in (files if isinstance(files, Mapping) else {}).items():
         try:
-            data = held_folders.read(run.path / "inputs" / name)
+            data = held_folders.read(run.path / INPUTS / name)
         except OSError as error:
             yield Answer(f"inputs/{name}", False, f"cannot be read: {error.strerror}")
             continue

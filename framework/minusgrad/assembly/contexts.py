@@ -16,6 +16,7 @@ from ..energies.term import Term
 from ..errors import UserError, printable
 from ..files.held import held_folders
 from ..files.held.json_text import parsed
+from ..files.run_folder import INPUTS
 from ..files.trajectory import Recorder
 from ..potential.potential import Potential
 from ..potential.staged.staged_term import StagedTerm
@@ -66,7 +67,7 @@ class StateContext:
                 return self.files[name]
             path = (self.folder / name).resolve()
             if not path.exists() and self._is_of_run_as_written():
-                path = (self.folder / "inputs" / name).resolve()
+                path = (self.folder / INPUTS / name).resolve()
             if not path.is_relative_to(self.folder.resolve()):
                 raise UserError(outside)
             self.files[name] = input_files.read(path, f"'{name}'")

@@ -31,6 +31,9 @@ from .held import held_folders
 
 TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
+_STRAY = re.compile(re.escape(TEMPORARY) + r"[0-9a-f]{8}-(?P<name>.+)", re.DOTALL)
+_left: dict[str, dict[str, list[str]]] = {}
+"""Temporary files that were in a folder when this process first wrote there, by folder and by their file."""
 _NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 _LARGE = 1 << 20
 """Bytes: files of at least this size are hashed in a second thread while they are written."""
@@ -214,16 +217,33 @@ def sweep(folder: Path) -> list[str]:
 
 
 def _sweep_killed(path: Path) -> None:
-    """Delete temporary files of this one that killed processes left; no process holds their locks."""
-    own = re.compile(re.escape(TEMPORARY) + "[0-9a-f]{8}-" + re.escape(path.name))
-    for name in filter(own.fullmatch, held_folders.names(path.parent)):
-        with suppress(OSError, RunFolderError):
-            descriptor = held_folders.opened(stray := path.with_name(name))
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                held_folders.unlink(stray)
-            finally:
-                os.close(descriptor)
+    """Delete temporary files of this one that killed processes left; no process holds their locks.
+
+    The folder is listed at the first small file that this process writes there, and never again.
+    """
+    folder = str(path.parent.absolute())
+    if folder not in _left:
+        _left[folder] = {}
+        for name in held_folders.names(path.parent):
+            if stray := _STRAY.fullmatch(name):
+                _left[folder].setdefault(stray["name"], []).append(name)
+    if strays := _left[folder].pop(path.name, None):
+        living = [name for name in strays if not _deleted(path.with_name(name))]
+        _left[folder] |= {path.name: living} if living else {}
+
+
+def _deleted(stray: Path) -> bool:
+    """Delete a temporary file, unless the process that writes it lives; False if it does."""
+    with suppress(FileNotFoundError, RunFolderError):
+        descriptor = held_folders.opened(stray)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held_folders.unlink(stray)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
 
 
 def _size(data: bytes | Image) -> int:

@@ -33,11 +33,14 @@ from ..errors import CheckpointError, MinusgradError, RunFolderError, printable
 from . import checkpoint, compaction, durable, master_file, trajectory, wall_clock
 from .checkpoint import Snapshot
 from .held import held_folders, journals
+from .held.given_folder import GivenFolder
 from .held.held_folders import Hold
 from .held.json_text import TooDeepError, parsed
 from .trajectory import Recorder
 
 _JOURNAL = "journal.jsonl"
+INPUTS = "inputs"
+"""The folder in a run folder for the files that its scene reads."""
 RECORDER = "recorder"  # the folder of the unsealed rows among a checkpoint's arrays
 RENEWAL = 5.0
 """Seconds from one rewriting of the master file to the next, if saves are more frequent."""
@@ -47,13 +50,18 @@ class RunDir:
     """The folder of one run, from `create` or `open`; closed by `close` or at the end of a `with` block."""
 
     def __init__(self, path: Path, lock: int | None, hold: Hold | None = None):
-        self.path = path
+        self._folder = GivenFolder(path)
         self._lock, self._hold = lock, hold
         self._sealed = -1  # step of the last scheduled checkpoint of this run
         self._interims: list[Path] = []  # interim segments since then
         self._strays: list[Path] = []  # segments of a killed attempt, beyond its checkpoint
         self._renewed = -inf  # when the master was last rewritten
         self._due: tuple[int, int] | None = None  # keep and keep_every, if it is to be rewritten
+
+    @property
+    def path(self) -> Path:
+        """The folder, as it was given; its absolute path once the working folder is another one."""
+        return self._folder.path
 
     @classmethod
     def create(cls, path: Path, scene: bytes, overrides: Sequence[str], force: bool = False) -> Self:
@@ -387,7 +395,8 @@ def _refuse_occupied(path: Path, force: bool) -> None:
     try:
         if not entries or (entries == [_JOURNAL] and not held_folders.read(journal)):
             return
-        is_run = next(journals.events(journal), {}).get("event") == "started"
+        begun = next(journals.events(journal), {}).get("event")
+        is_run = begun == "started" or (_JOURNAL in entries and not held_folders.read(journal))
     except OSError as error:
         raise RunFolderError(f"{journal}: cannot be written: {error.strerror}; use another --out") from error
     if not is_run:

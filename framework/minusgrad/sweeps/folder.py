@@ -20,6 +20,7 @@ from ..app.run_options import writable
 from ..errors import RunFolderError
 from ..files import durable
 from ..files.held import held_folders, journals
+from ..files.held.given_folder import GivenFolder
 from ..files.held.json_text import parsed
 from .plan import Plan
 from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of
@@ -36,9 +37,14 @@ class SweepFolder:
     """The folder of a sweep of `plan`; `hold` or `join` it before anything is written."""
 
     def __init__(self, path: Path, plan: Plan):
-        self.path, self.plan = path, plan
+        self._folder, self.plan = GivenFolder(path), plan
         held_folders.own(path)
         self._digits = max(4, len(str(len(plan) - 1)))
+
+    @property
+    def path(self) -> Path:
+        """The folder, as it was given; its absolute path once the working folder is another one."""
+        return self._folder.path
 
     def run(self, point: int) -> Path:
         """The run folder of a point."""
@@ -131,8 +137,9 @@ class SweepFolder:
 
     def _locked(self, force: bool) -> int:
         """Lock the journal, in a folder that holds a sweep or nothing."""
-        there = [name for name in held_folders.names(self.path) if not name.startswith(".")]
-        if there and IDENTITY not in there and there != [JOURNAL]:
+        there = {name for name in held_folders.names(self.path) if not name.startswith(".")}
+        begins = {JOURNAL} <= there <= {JOURNAL, POINTS} and not held_folders.names(self.path / POINTS)
+        if there and IDENTITY not in there and not begins:  # one killed at its beginning is ours, too
             raise RunFolderError(f"{self.path}: not empty, and not a sweep; use another --out")
         return journals.locked(self.path / JOURNAL)
 

@@ -35,8 +35,7 @@ def make(a: argparse.Namespace) -> int:
     if a.resume:
         run = runs.resumed(wanted, its_scene, a.max_hours)
     else:
-        runs.clear(wanted)
-        run = runs.begun(wanted, its_scene, a.max_hours)
+        run = runs.begun(wanted, its_scene, a.max_hours, a.force)
     try:
         return _finish(wanted, picture, run, outputs, a)
     except KeyboardInterrupt:

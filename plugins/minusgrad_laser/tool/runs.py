@@ -1,6 +1,6 @@
 """The search of a job as an ordinary run: begun in a new folder, or continued from its checkpoint."""
 
-import shutil
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -35,29 +35,28 @@ class Scene:
         return file
 
 
-def begun(request: Request, scene: Scene, max_hours: float | None) -> Any:
-    """The finished run of a scene, in the request's run folder.
+def begun(request: Request, scene: Scene, max_hours: float | None, force: bool) -> Any:
+    """The finished run of a scene, in the request's run folder; with `force` in place of an earlier run.
 
     Raises as `minusgrad.run` does; an interruption names the command that continues the job.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = scene.write(Path(folder) / "scene.toml")
-        options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
+        options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say, "force": force}
         return _told(request, lambda: minusgrad.run(file, out=request.run, **options))
 
 
 def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
     """The run, continued to its end. Raises `UserError` if the folder is that of another request."""
-    if not (request.run / "scene.toml").is_file():
+    if not os.path.lexists(request.run / "scene.toml"):
         raise UserError(f"--resume: {request.run} is no run to continue; leave --resume out")
-    minusgrad.open(request.run)  # refuses a folder with links
-    same = (request.run / "scene.toml").read_bytes() == scene.text.encode()
-    kept = request.run / "inputs" / scene.image
-    if same and not (kept.is_file() and any((request.run / "ckpt").glob("*.h5"))):
+    run = minusgrad.open(request.run)
+    same, kept = run.scene == scene.text, run.read_input(scene.image)
+    if same and (kept is None or not run.info()["checkpoints"]):
         raise UserError(
             f"--resume: {request.run} was stopped before its first save; begin again with --force"
         )
-    if not same or kept.read_bytes() != scene.data:
+    if not same or kept != scene.data:
         what = "with other options" if not same else "from another image"
         raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or restart with --force")
     options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
@@ -79,13 +78,6 @@ def _told(request: Request, run: Callable[[], Any]) -> Any:
 def say(text: str) -> None:
     """A remark of the run, for the terminal; those about a time step have no meaning in a search."""
     print(f"minusgrad: {text}", file=sys.stderr)
-
-
-def clear(request: Request) -> None:
-    """Delete an earlier run of the job, and nothing that is no run."""
-    if (request.run / "journal.jsonl").is_file():
-        for path in sorted(request.run.iterdir(), key=lambda path: path.name == "journal.jsonl"):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def toolpath(run: Any) -> Toolpath:

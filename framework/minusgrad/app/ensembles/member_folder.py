@@ -18,11 +18,9 @@ from ...files.frames import upright_frames
 from ...files.h5md import CONNECTIVITY, Raster
 from ...files.hdf5_layout import laid_out
 from ...files.held import held_folders
-from ...files.run_folder import RunDir
+from ...files.run_folder import INPUTS, RunDir
 from ...files.trajectory import Column
 from .saved_ensemble import SavedEnsemble
-
-INPUTS = "inputs"
 
 
 def write_member(run: Path, number: int, out: Path) -> Path:

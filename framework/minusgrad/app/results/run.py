@@ -16,7 +16,8 @@ import numpy as np
 from ...errors import RunFolderError, UserError
 from ...files import h5md, trajectory
 from ...files.frames import series_names
-from ...files.run_folder import RunDir
+from ...files.held import held_folders
+from ...files.run_folder import INPUTS, RunDir
 from ...scene import units
 
 if TYPE_CHECKING:
@@ -100,6 +101,14 @@ class Run:
     def overrides(self) -> list[str]:
         """The overrides of the scene that it was started with, as `key=value`."""
         return list(RunDir.open(self.folder, read_only=True).overrides)
+
+    def read_input(self, name: str) -> bytes | None:
+        """The bytes of a file that its scene reads, such as an image, at the start; None if there is none.
+
+        Raises `RunFolderError` for a name that leads out of the folder, or through a link.
+        """
+        file = RunDir.open(self.folder, read_only=True).path / INPUTS / name
+        return held_folders.read(file) if held_folders.is_file(file) else None
 
     def info(self) -> dict[str, Any]:
         """Title, state, step, versions, plugins, series, checkpoints and sizes: `minusgrad info --json`."""

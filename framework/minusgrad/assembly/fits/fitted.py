@@ -20,7 +20,7 @@ from ...energies.fields import Fields
 from ...errors import CheckpointError, EnergyError, RunFolderError, UserError, unknown
 from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
-from ...files.run_folder import RunDir
+from ...files.run_folder import INPUTS, RunDir
 from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...scene.document import Scene
@@ -117,7 +117,7 @@ class Fitted:
         last = FittedCheckpoint.read(newest)
         if last.snapshot.meta.get("fit") is not True:
             raise RunFolderError(f"{folder}: contains a run; give the folder of a fit (`minusgrad fit`)")
-        earlier = cls.of_run(folder / "inputs", last.snapshot.meta)
+        earlier = cls.of_run(folder / INPUTS, last.snapshot.meta)
         before = earlier.checkpoints if earlier else ()
         kept = [one for k, one in enumerate(before) if one.values.keys() - _names([*before[k + 1 :], last])]
         return cls((*kept, last), folder)
