@@ -181,3 +181,26 @@ def test_what_a_killed_writer_left_of_a_file_is_deleted_when_it_is_written_again
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         *(".tmp-0123abcd-b.csv", ".tmp-aaaaaaaa-a.csv", ".tmp-mine-a.csv", "a.csv")
     ]
+
+
+def test_a_folder_of_many_files_is_listed_once(tmp_path, monkeypatch):
+    """What killed writers left is looked for at the first file, not before each of n."""
+    listed, real = [], os.listdir
+    monkeypatch.setattr(os, "listdir", lambda path: listed.append(path) or real(path))
+    for folder in ("a", "b"):
+        durable.make_folder(tmp_path / folder)
+        for k in range(20):
+            durable.replace(tmp_path / folder / f"{k}.json", b"{}")
+            with durable.rewritten(tmp_path / folder / f"{k}.csv") as file:
+                file.write("x")
+    assert len(listed) == 2
+
+
+def test_a_temporary_file_whose_writer_dies_later_is_deleted_at_the_next_writing(tmp_path):
+    stray = tmp_path / ".tmp-0123abcd-a.csv"
+    with stray.open("wb") as living:
+        fcntl.flock(living, fcntl.LOCK_EX)
+        durable.replace(tmp_path / "a.csv", b"1")
+        assert stray.exists()
+    durable.replace(tmp_path / "a.csv", b"2")
+    assert not stray.exists()

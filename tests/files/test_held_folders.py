@@ -182,6 +182,58 @@ def test_a_folder_that_is_held_stays_the_same_when_another_takes_its_place(tmp_p
     assert [checkpoint.step_of(p) for p in checkpoint.listed(tmp_path / "moved" / "ckpt")] == [5]
 
 
+def _exchanged(run: Path) -> Path:
+    """Another folder takes the place of one; returns where it is now."""
+    run.rename(run.with_name("moved"))
+    run.mkdir()
+    return run.with_name("moved")
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("way", ["run", "link"])
+def test_a_folder_is_held_until_the_last_of_its_holds_is_closed(tmp_path, first, way):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "link").symlink_to("run")
+    holds = [held_folders.Hold(tmp_path / "run"), held_folders.Hold(tmp_path / way)]
+    holds[not first].close()
+    moved = _exchanged(tmp_path / "run")
+    durable.replace(tmp_path / (way if first else "run") / "plain", b"mine")
+    assert (os.listdir(moved), os.listdir(tmp_path / "run")) == (["plain"], [])
+    holds[first].close()
+    durable.replace(tmp_path / "run" / "plain", b"mine")
+    assert os.listdir(tmp_path / "run") == ["plain"]
+
+
+def test_a_second_writer_that_is_refused_does_not_let_the_folder_of_the_first_go(tmp_path):
+    with long_runs.started(tmp_path / "run") as folder:
+        with pytest.raises(RunFolderError, match="in use"):
+            RunDir.open(tmp_path / "run")
+        moved = _exchanged(tmp_path / "run")
+        folder.save(long_runs.moment(5), None, 1)
+    assert [checkpoint.step_of(p) for p in checkpoint.listed(moved / "ckpt")] == [5]
+    assert os.listdir(tmp_path / "run") == []
+
+
+def test_a_run_whose_process_changes_its_working_folder_stays_where_it_is(tmp_path, monkeypatch):
+    """Also where the new working folder has a run of that name."""
+    _whole(tmp_path / "elsewhere" / "run")
+    before = long_runs.files(tmp_path / "elsewhere" / "run")
+    monkeypatch.chdir(tmp_path)
+    with long_runs.started(Path("run")) as folder:
+        assert folder.path == Path("run")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        folder.save(long_runs.moment(5), None, 1)
+        assert folder.path == tmp_path / "run"
+        durable.replace(folder.path / "fit.json", b"{}")
+        shutil.rmtree(tmp_path / "run" / "ckpt")
+        with pytest.raises(FolderGoneError, match=f"^{tmp_path}/run/ckpt: was deleted while"):
+            folder.save(long_runs.moment(6), None, 1)
+        monkeypatch.chdir(tmp_path)
+        assert folder.path == Path("run")
+    assert long_runs.files(tmp_path / "elsewhere" / "run") == before
+    assert (tmp_path / "run" / "fit.json").is_file()
+
+
 @pytest.mark.parametrize("below", ["", "ckpt"])
 def test_a_deleted_folder_is_said_as_that(tmp_path, below):
     run = tmp_path / "run"

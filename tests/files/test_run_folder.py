@@ -295,6 +295,22 @@ def test_force_starts_anew_and_leaves_foreign_files(tmp_path, unbroken):
     assert saved_runs.files(path) == unbroken
 
 
+def test_a_run_killed_while_it_took_the_place_of_another_is_begun_again(tmp_path, monkeypatch):
+    """Its journal is empty, and files of the other run may be there that only the caller knows."""
+    path = tmp_path / "run"
+    saved_runs.start(path).close()
+    (path / "inputs").mkdir()
+    (path / "inputs" / "data.csv").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDir, "journal", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            RunDir.create(path, saved_runs.SCENE, [], force=True)
+    assert (path / "journal.jsonl").read_bytes() == b""
+    with pytest.raises(RunFolderError, match="or --force to overwrite it"):
+        RunDir.create(path, saved_runs.SCENE, [])
+    RunDir.create(path, saved_runs.SCENE, [], force=True).close()
+
+
 def test_what_is_no_run_or_has_no_checkpoint_says_so(tmp_path):
     with pytest.raises(RunFolderError, match="not a run"):
         RunDir.open(tmp_path)

@@ -116,6 +116,18 @@ def test_the_folder_of_another_sweep_is_refused(
     )
 
 
+@pytest.mark.parametrize("begun", ["", '{"event": "started"}\n'])
+def test_a_sweep_killed_before_it_had_its_plan_begins_again(tmp_path: Path, begun: str) -> None:
+    out = tmp_path / "sweep"
+    (out / "points").mkdir(parents=True)
+    (out / "journal.jsonl").write_text(begun)
+    assert again(out).counts == {"finished": 3}
+    (other := tmp_path / "other").mkdir()
+    (other / "points").mkdir()
+    with pytest.raises(RunFolderError, match="not empty, and not a sweep; use another --out"):
+        again(other)
+
+
 def test_force_deletes_another_sweep_and_nothing_else(copy: Path, tmp_path: Path) -> None:
     other = {"vary": {"gravity.softening": {"grid": [0.05]}}}
     assert again(copy, other, force=True).counts == {"finished": 1}

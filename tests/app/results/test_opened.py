@@ -202,3 +202,17 @@ def test_a_run_that_ran_here_is_of_the_same_class():
     from minusgrad.app import runs
 
     assert Run is runs.Run
+
+
+def test_the_files_that_a_scene_read_are_given_as_they_were(tmp_path):
+    saved_runs.start(tmp_path / "run").close()
+    (tmp_path / "run" / "inputs").mkdir()
+    (tmp_path / "run" / "inputs" / "data.csv").write_bytes(b"1,2")
+    run = minusgrad.open(tmp_path / "run")
+    assert run.read_input("data.csv") == b"1,2"
+    assert run.read_input("none.csv") is None
+    with pytest.raises(RunFolderError, match=r"leads out of its folder by '\.\.'"):
+        run.read_input("../../../secret")
+    (tmp_path / "run" / "inputs" / "link.csv").symlink_to("data.csv")
+    with pytest.raises(RunFolderError, match=r"'inputs/link.csv' must be a regular file"):
+        run.read_input("link.csv")

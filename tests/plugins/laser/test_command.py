@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+import minusgrad as package
 from tests.support.command import files, last_saved, minusgrad, start, wait_until_saved
 
 Invoke = Callable[..., tuple[int, str, str]]
@@ -256,6 +257,34 @@ def test_a_job_that_was_killed_before_its_first_save(invoke: Invoke, here: Path)
     shutil.move("ring.toml", "ring.run/scene.toml")
     text = refused(invoke, here, "ring.png", "--resume")
     assert text == "--resume: ring.run was stopped before its first save; begin again with --force"
+
+
+@pytest.mark.parametrize("place", ["inputs/ring.png", "inputs", "scene.toml", "ckpt"])
+def test_a_link_put_into_the_run_after_a_look_is_not_followed(
+    invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """The text of the scene and the image are read through the folder that is held, as by every verb."""
+    assert invoke("laser", "ring.png", "--scene-only")[0] == 0
+    for folder in ("ckpt", "inputs"):
+        (here / "ring.run" / folder).mkdir(parents=True)
+    (here / "ring.run" / "journal.jsonl").write_text('{"event": "started"}\n')
+    (here / "ring.run" / "overrides.json").write_text("[]")
+    shutil.move("ring.toml", "ring.run/scene.toml")
+    shutil.copy("ring.png", "ring.run/inputs/ring.png")
+    shutil.copytree("ring.run", "theirs")
+    (here / "theirs" / "ckpt" / "0.h5").touch()
+    (here / "theirs" / "scene.toml").write_text("theirs")
+    real = package.open
+
+    def exchanged(folder: Path) -> object:
+        run, target = real(folder), here / "ring.run" / place
+        target.rename(here / "theirs" / "away")
+        target.symlink_to(here / "theirs" / place)
+        return run
+
+    monkeypatch.setattr(package, "open", exchanged)
+    text = refused(invoke, here, "ring.png", "--resume")
+    assert text.startswith(f"ring.run: '{place}' must be a regular file or folder, got a link; copy the run")
 
 
 @pytest.mark.parametrize(
