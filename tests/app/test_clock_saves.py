@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import MDAnalysis
 import pytest
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -27,6 +26,7 @@ from minusgrad.files import compaction, trajectory, wall_clock
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.writer import Writer
 from tests.support.command import SCENES, files
+from tests.support.documented import imported
 from tests.support.tiers import sampled
 
 JOBS = {
@@ -182,7 +182,7 @@ def test_what_is_seen_of_a_killed_run_is_its_newest_save_by_the_clock(killed: Pa
     assert compare(killed, killed).differences == []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        universe = MDAnalysis.Universe.empty(2, trajectory=False)
+        universe = imported("MDAnalysis").Universe.empty(2, trajectory=False)
         universe.load_new(str(killed / "trajectory.h5"), format="H5MD", convert_units=False)
     assert [int(frame.data["step"]) for frame in universe.trajectory] == list(range(0, last + 1, 2))
     reader = vtkHDFReader()

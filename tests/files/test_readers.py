@@ -1,18 +1,11 @@
 """One file, read by the field's tools: what MDAnalysis and VTK see in trajectory.h5 is what was recorded."""
 
-import sys
 import warnings
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
-
-if sys.flags.optimize > 1:
-    pytest.skip("MDAnalysis reads its own docstrings as it is imported", allow_module_level=True)
-
-import MDAnalysis
-from MDAnalysis.lib.mdamath import triclinic_box
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -20,7 +13,11 @@ from minusgrad.files import trajectory
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
+from tests.support.documented import imported
 from tests.support.long_runs import moment
+
+MDAnalysis = imported("MDAnalysis")
+triclinic_box = imported("MDAnalysis.lib.mdamath").triclinic_box
 
 pytestmark = pytest.mark.unit
 

@@ -8,6 +8,7 @@ import pytest
 
 import minusgrad as mg
 from minusgrad import ti
+from tests.support.documented import imported
 
 RNG = np.random.default_rng(3)
 SKEWED = np.array([[12.0, 0.0, 0.0], [4.0, 11.0, 0.0], [-3.0, 2.0, 10.0]])
@@ -147,13 +148,13 @@ def nearest(x: np.ndarray, box: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", BOXES)
 def test_mdanalysis_reads_every_box(kind, tmp_path):
-    import MDAnalysis
-    from MDAnalysis.lib.distances import self_distance_array
+    universe_of = imported("MDAnalysis").Universe
+    self_distance_array = imported("MDAnalysis.lib.distances").self_distance_array
 
     box, out = BOXES[kind], tmp_path / "run"
     sim = drifting(box, out)
     run = mg.open(out)
-    universe = MDAnalysis.Universe.empty(len(sim.fields["x"].values), trajectory=False)
+    universe = universe_of.empty(len(sim.fields["x"].values), trajectory=False)
     universe.load_new(str(out / "trajectory.h5"), format="H5MD", convert_units=False)
     assert len(universe.trajectory) == len(run["position"])
     for k, frame in enumerate(universe.trajectory):

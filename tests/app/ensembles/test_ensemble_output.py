@@ -5,7 +5,6 @@ import io
 import json
 from pathlib import Path
 
-import MDAnalysis
 import numpy as np
 import pytest
 from vtkmodules.vtkIOHDF import vtkHDFReader
@@ -17,6 +16,7 @@ from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import trajectory
 from minusgrad.plot.curves import fans
 from minusgrad.plot.pictures import plot
+from tests.support.documented import imported
 from tests.support.ensembles import TWO_BODIES, ensemble, written
 
 STATISTICS = TWO_BODIES + '\n[ensemble.statistics]\nof = ["total"]\nquantiles = [0.5]\n'
@@ -86,7 +86,7 @@ def test_xarray_has_named_axes(done: EnsembleRun) -> None:
 def test_other_programs_read_the_file(done: EnsembleRun) -> None:
     """MDAnalysis has the nodes of all members, VTK, too."""
     file = str(done.folder / "trajectory.h5")
-    universe = MDAnalysis.Universe.empty(10, trajectory=True)
+    universe = imported("MDAnalysis").Universe.empty(10, trajectory=True)
     universe.load_new(file, format="H5MD", convert_units=False)
     assert len(universe.trajectory) == 7
     universe.trajectory[-1]
