@@ -6,7 +6,7 @@ HDF5 does not write to disk here: files that it appends to or keeps open are los
 and a full disk under HDF5 ends the process. Immutable files have their hash (SHA-256, of large arrays by
 blocks: `block_hashes`) in their name, so that a flipped bit is detected before HDF5 opens the file.
 
-Decisions 0090, 0092, 0230, 0232.
+Decisions 0090, 0092, 0100, 0230, 0232.
 """
 
 import errno

@@ -16,7 +16,7 @@ save before, then an unscheduled checkpoint. The next scheduled save copies all 
 segment and deletes the interim files. So the folders of a resumed and an uninterrupted run end equal, file
 for file, except for the journal, whatever the clock did.
 
-Decisions 0234, 0235, 0239.
+Decisions 0099, 0234, 0235, 0239.
 """
 
 import json

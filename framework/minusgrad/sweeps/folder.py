@@ -6,6 +6,8 @@ points/0017/            the run of point 17, with a lock of its own
 points/0017.json        its row, once it is over
 table.h5  table.csv     the rows of all points, replaced as a whole at every change
 sensitivity.json        the indices, if they are asked for
+
+Decisions 0099.
 """
 
 import json

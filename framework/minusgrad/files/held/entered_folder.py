@@ -2,6 +2,8 @@
 
 Each part below the folder of a run is opened by the descriptor of the one above, with O_NOFOLLOW. Without
 descriptors a file is looked at before it is opened, and compared after.
+
+Decisions 0090, 0100.
 """
 
 import errno

@@ -1,4 +1,7 @@
-"""A folder as it was given, which stays the same folder when the process changes its working folder."""
+"""A folder as it was given, which stays the same folder when the process changes its working folder.
+
+Decisions 0100.
+"""
 
 from pathlib import Path
 

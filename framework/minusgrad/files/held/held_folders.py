@@ -7,7 +7,7 @@ A path below such a folder is refused with its name where a part of it is a link
 device. `Hold` keeps the descriptor, so that a folder that is moved or exchanged during a run stays the same.
 Paths elsewhere are the user's own, and may be links.
 
-Decisions 0090.
+Decisions 0090, 0100.
 """
 
 import errno

@@ -2,6 +2,8 @@
 
 Both tables are state of the process, by absolute path: a path leads into a folder of a run wherever in the
 program it is used, and no caller must hand on that it does.
+
+Decisions 0090, 0100.
 """
 
 import os
