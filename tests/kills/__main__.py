@@ -30,9 +30,19 @@ def main() -> int:
     if LOADED not in os.environ:  # the loader takes the library at the start of a process alone
         line = [sys.executable, "-m", "tests.kills", *sys.argv[1:]]
         os.execve(sys.executable, line, os.environ | {"LD_PRELOAD": str(library()), LOADED: "1"})
-    import minusgrad.app.runs  # noqa: F401 - before the forks, which need not import it again
-
+    _import_all()
     return report(kinds, a.kills, a.seed, a.seconds)
+
+
+def _import_all() -> None:
+    """What jobs import, before the forks: it takes longer than most of them."""
+    import scipy.optimize
+    import scipy.sparse.linalg  # noqa: F401
+
+    import minusgrad.app.verbs.runs  # noqa: F401
+    from minusgrad.assembly.registry import Registry
+
+    Registry.load()
 
 
 def report(kinds: list[str], kills: int, seed: int, seconds: float) -> int:
