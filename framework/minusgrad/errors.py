@@ -202,13 +202,17 @@ class InterruptedRunError(MinusgradError):
     exit_code = 4
 
 
+_JOINERS = "\u200c\u200d"
+
+
 def printable(text: str, most: int = 200) -> str:
     """Text from elsewhere, in one line of so many characters at most that a terminal can show.
 
-    Control characters and line breaks are escaped; longer texts end with three dots.
+    Control characters and line breaks are escaped, the joiners of letters that Persian, Hindi and emoji are
+    written with are not; longer texts end with three dots.
     """
     text = text if len(text) <= most else f"{text[: most - 3]}..."
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    return "".join(one if one.isprintable() or one in _JOINERS else repr(one)[1:-1] for one in text)
 
 
 def pip_line(extra: str) -> str:

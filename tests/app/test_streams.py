@@ -15,6 +15,7 @@ from minusgrad.app.runs import run
 from minusgrad.app.streams import SafeStream
 from minusgrad.app.verify import verify
 from minusgrad.engine import runtime
+from minusgrad.errors import printable
 from tests.support.command import MINUSGRAD, SCENES, files, minusgrad
 from tests.support.tiers import sampled
 
@@ -228,3 +229,77 @@ def test_control_characters_are_escaped_but_for_our_own() -> None:
         stream.write("\x1b[1mours\x1b[0m")
     stream.write("\r")
     assert out.getvalue() == "a\tb\\x1b[31m\\x9b\\u202e\\x07é\n\x1b[1mours\x1b[0m\\r"
+
+
+def test_joiners_of_letters_are_no_control_characters() -> None:
+    """Persian, Hindi and emoji are written with them; a space without width hides a difference."""
+    out = io.StringIO()
+    SafeStream(out).write("\u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f680 a\u200bb")
+    assert out.getvalue() == "\u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f680 a\\u200bb"
+    assert (
+        printable("\u0645\u06cc\u200c\u062e \U0001f469\u200d\U0001f680 a\u200bb\n") == out.getvalue() + "\\n"
+    )
+
+
+BAR = """
+import sys
+from rich.console import Console
+from minusgrad.plugin import Record, hookimpl
+
+class Bars(Record):
+    def make(self, context):
+        print("\\r\\x1b[32m50 %\\x1b[0m", end="")
+        sys.stderr.write("\\x1b[2K")
+        Console(force_terminal=True, color_system="standard").print("[red]rich[/red]")
+        raise ValueError("\\x1b[31merror")
+
+@hookimpl
+def register_states():
+    return {"bars": Bars}
+"""
+BARS = """
+[state]
+kind = "bars"
+[[energy]]
+kind = "gravity"
+G = 1.0
+[stepper]
+kind = "leapfrog"
+dt = 0.1
+[run]
+steps = 1
+"""
+
+
+def test_a_progress_bar_of_a_plugin_reaches_the_terminal_and_what_we_print_of_it_is_escaped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever library draws it; an error of the plugin is printed by us."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "bars.py").write_text(BAR)
+    (tmp_path / "scene.toml").write_text(BARS)
+    code = cli.main(["run", "scene.toml", "--plugin", "bars.py"])
+    out, err = capsys.readouterr()
+    assert code != 0
+    assert out == "\r\x1b[32m50 %\x1b[0m\x1b[31mrich\x1b[0m\n"
+    assert err.startswith("\x1b[2Kscene.toml:2:2: ")
+    assert "\\x1b[31merror" in err
+    assert "\x1b[31merror" not in err
+
+
+def test_what_our_own_code_prints_for_a_plugin_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The innermost of our frames and those of plugins decides, not who asked first."""
+    out = io.StringIO()
+    stream = SafeStream(out)
+    monkeypatch.setattr("minusgrad.assembly.registry.packages_of_others", {"theirs"})
+    theirs = {"__name__": "theirs.bars", "stream": stream}
+    exec("def say(text): stream.write(text)\ndef ask(do): do('\\x07')", theirs)
+    ours = {"__name__": "minusgrad.app.made_up", "say": theirs["say"], "stream": stream}
+    exec("def show(text): stream.write(text)\ndef call(): say('\\x1b')", ours)
+    library = {"__name__": "meshio.made_up", "stream": stream}
+    exec("def warn(text): stream.write(text)", library)
+    for begin in (ours["call"], lambda: theirs["ask"](ours["show"]), lambda: theirs["ask"](library["warn"])):
+        begin()
+    library["warn"]("\x1b")
+    assert out.getvalue() == "\x1b" + "\\x07" + "\x07" + "\\x1b"

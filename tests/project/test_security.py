@@ -72,6 +72,10 @@ TESTS: dict[str, list[str]] = {
         f"{FOLDERS}::test_a_failure_of_a_stranger_shows_no_control_characters",
         "app/test_streams::test_control_characters_are_escaped_but_for_our_own",
     ],
+    "What a plugin of yours prints itself, such as a progress bar": [
+        "app/test_streams::test_a_progress_bar_of_a_plugin_reaches_the_terminal_and_what_we_print_of_it_is_escaped",
+        "app/test_streams::test_what_our_own_code_prints_for_a_plugin_is_escaped",
+    ],
     "`minusgrad info` shows names and titles in one line of 200 characters": [
         f"{FOLDERS}::test_a_title_is_one_line_of_two_hundred_characters"
     ],

@@ -3,7 +3,7 @@
 A closed stream becomes the null device. An error of a write is kept in `failure`, and later writes are
 dropped, so that a verb computes, saves and returns the exit code that it has with a reader.
 
-Decisions 0091, 0339.
+Decisions 0091, 0101, 0339.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ TYPE_CHECKING = False  # `typing` takes long to import
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from types import FrameType
     from typing import Any
 
 
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""Control characters and those that change the direction of text, but for tabs and line breaks."""
+"""Control characters and those that change the direction of text, but for tabs and line breaks.
+
+The two joiners of letters (U+200C, U+200D) are no such characters: Persian, Hindi and emoji are written with
+them.
+"""
+_OURS = "minusgrad"
+verbs_of_others: set[str] = set()
+"""Packages with verbs of other distributions that are run."""
 
 
 def escaped(text: str) -> str:
@@ -31,11 +39,30 @@ def escaped(text: str) -> str:
     return _HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def _plugin_writes(frame: FrameType | None) -> bool:
+    """True if the innermost code that is ours or a plugin's is that of a plugin of another distribution.
+
+    So the progress bar of a plugin is its own, whichever library draws it; what our code prints of a file is
+    not, whoever asked for it.
+    """
+    registry = sys.modules.get("minusgrad.assembly.registry")
+    others = verbs_of_others | (registry.packages_of_others if registry else set())
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package == _OURS:
+            return False
+        if package in others or package.startswith("minusgrad_"):  # others may have such names, too
+            return package in others
+        frame = frame.f_back
+    return False
+
+
 class SafeStream:
     """A text stream whose writes raise no `OSError`, and send a terminal no sequence from a stranger's file.
 
     `stream` is the original one, `failure` the first error of a write. Characters that the stream's encoding
-    lacks, and control characters, are written as escapes; with `drawing` only the former.
+    lacks, and control characters, are written as escapes; with `drawing`, and where a plugin of another
+    distribution prints on its own, only the former.
     """
 
     def __init__(self, stream: Any, drawing: bool = False):
@@ -50,7 +77,9 @@ class SafeStream:
 
     def write(self, text: str) -> int:
         if self.failure is None:
-            self._tried(self.stream.write, self._shown(text))
+            hidden = self._shown is escaped and _HIDDEN.search(text) is not None
+            own = hidden and _plugin_writes(sys._getframe(1))
+            self._tried(self.stream.write, text if own else self._shown(text))
         return len(text)
 
     @contextmanager

@@ -4,7 +4,7 @@ Plugins are listed from the metadata of installed distributions, without importi
 scene names are imported (all, if it names none), one by one: an error is kept with its reason and
 stops only scenes that need the plugin. Hooks are called one implementation at a time.
 
-Decisions 0222.
+Decisions 0101, 0222.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
 from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
-from .installed_plugins import Plugin, described, installed, only
+from .installed_plugins import OURS, Plugin, described, installed, only
 from .origins.source_text import TEXT, source_text
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
@@ -46,6 +46,9 @@ ENERGIES = ("map", "energy", "lagrangian", "dissipation", "magnetic", "constrain
 
 PluginSource = Path | str | ModuleType | LocalEnergy | Staged
 """A plugin that is no installed one: a file, a module at hand, or an energy."""
+
+packages_of_others: set[str] = set()
+"""Top-level packages of the plugins of other distributions, and of files, that this process has imported."""
 
 KINDS: dict[str, Any] = {
     "map": (LocalMap, StagedMap),
@@ -171,6 +174,8 @@ class Registry:
             raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
         with blamed(plugin, "cannot be imported"):
             module = importer()
+        if plugin.distribution != OURS:
+            packages_of_others.add(module.__name__.partition(".")[0])
         _check(plugin, module)
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):

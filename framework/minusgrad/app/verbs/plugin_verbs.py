@@ -7,6 +7,8 @@ The first line of the module's docstring is the help of the verb. `options(parse
 `run(arguments)` returns the exit code; `SAVES = True` says that its results are files, whatever becomes of
 what it prints. The metadata are read as text along the module path: `importlib.metadata` would take longer to
 import than the whole of `--help`.
+
+Decisions 0101.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 from collections import namedtuple
 
 from ...errors import MinusgradError, PluginError
+from ..streams import verbs_of_others
 from .shared_options import complain
 
 GROUP = "minusgrad.commands"
@@ -49,6 +52,8 @@ class PluginVerb(namedtuple("PluginVerb", ("name", "distribution", "version", "t
         """
         from importlib import import_module
 
+        if self.distribution != OURS:
+            verbs_of_others.add(self.target.partition(".")[0])
         try:
             module = import_module(self.target)
             options, run = module.options, module.run
