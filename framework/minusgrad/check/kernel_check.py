@@ -72,7 +72,7 @@ FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwr
 """Remarks that explain a wrong value."""
 UNSTEADY = ("race", "shared", "random")
 """Remarks that explain why a second gradient differs."""
-UNRESOLVED = "the gradient changes within the least step that rounding permits; compute in f64"
+UNRESOLVED = "the gradient changes within the least step that rounding permits"
 UNFOLLOWED = "not compared with plain Python"
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -120,12 +120,8 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
-        if k and (asked.cost > COSTLY or process_time() - begin > LONGER):
-            took = (
-                f"one gradient takes {asked.cost:.1f} s"
-                if asked.cost > COSTLY
-                else f"this one took {LONGER:g} s"
-            )
+        if k and (asked.cost > COSTLY or process_time() - begin > LONGER or len(ran) > LONG_RUN):
+            took = f"a gradient of {len(ran):,} launches takes {asked.cost:.1f} s"
             yield not_asked(name, "", "taylor", f"other states: {took}")
             break
         if k and asked.limits:
@@ -228,6 +224,7 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
             found = dict.fromkeys(remark for function in functions for remark in casts(function))
             yield from (_warning(launches.case.name, remark) for remark in found)
         return
+    launches.narrow = followed.interpreter.narrow
     seen = list(followed.interpreter.remarks.values())
     if first:
         yield from (_warning(launches.case.name, remark) for remark in seen)
@@ -284,7 +281,8 @@ def _of_input(
         progress(f"entries of {name} {asked.where}")
         entries = entry_steps(asked, variable, found, rng)
         if not (order.passed and entries.passed) and not is_resolved(asked, variable, direction):
-            yield not_asked(launches.case.name, name, "taylor", UNRESOLVED)
+            cure = "" if coarsest(launches) == "float64" else "; compute in f64"
+            yield not_asked(launches.case.name, name, "taylor", UNRESOLVED + cure)
             return
         yield with_lines(entries, launches, state.ran, seen, followed)
     elsewhere = launches.case.only_here

@@ -134,6 +134,6 @@ def put(launches: Recording, state: Mapping[str, np.ndarray]) -> None:
 
 
 def coarsest(launches: Recording) -> str:
-    """The least precise type among the arrays that the loss depends on."""
-    real = [h.start.dtype for h in (launches.loss, *launches.inputs)]
+    """The least precise type among the arrays that the loss depends on, and the casts of its kernels."""
+    real = [h.start.dtype for h in (launches.loss, *launches.inputs)] + [np.dtype(launches.narrow)]
     return min(real, key=lambda dtype: dtype.itemsize).name

@@ -59,6 +59,8 @@ MOST_NODES = 200_000
 MOST_TURNS = 2_000_000
 LARGE = 2**31
 LOST = "which has no gradient,"
+NARROW = {"f16": "float16", "float16": "float16", "f32": "float32", "float32": "float32"}
+"""Types of fewer digits than the replay computes with."""
 
 
 class _Recorded(Graph):
@@ -106,6 +108,8 @@ class Interpreter:
         self.large: dict[str, Remark] = {}
         """Integers outside of 32 bits, by their lines; 64 bits may have been requested."""
         self.elsewhere = False
+        self.narrow = "float64"
+        """The type of fewest digits that a kernel cast a number to."""
         """True if global numbers of the file have changed since the last launch."""
         self.store: list[Any] = []
         """The cells of all arrays, by address."""
@@ -499,6 +503,10 @@ class _Zeros:
         return float(self._table[tuple(self._interpreter.count(p, "indexes a table") for p in places)])
 
 
+def _itemsize(dtype: str) -> int:
+    return np.dtype(dtype).itemsize
+
+
 class _Kernels(Symbolic):
     """The stand-in for `ti` while kernels are interpreted."""
 
@@ -510,6 +518,9 @@ class _Kernels(Symbolic):
         self.stop_grad = interpreter.stop_grad
         self.types.ndarray = lambda *_, **__: _same
         self.raw_mod, self.raw_div = _remainder, _quotient
+        for dtype in NARROW:
+            setattr(self, dtype, partial(self._narrowed, dtype))
+            setattr(self.types, dtype, getattr(self, dtype))
         self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing
         self.builtins |= {"range": self._range, "print": _nothing, "abs": partial(self._apply, "abs")}
         self.statements: Mapping[str, Callable] = {
@@ -520,6 +531,11 @@ class _Kernels(Symbolic):
             "__update__": self._update,
             "__update_part__": self._update_part,
         }
+
+    def _narrowed(self, dtype: str, value: Any) -> Any:
+        """A cast to a type of fewer digits: the replay keeps all, and its tolerance is that of the type."""
+        self.interpreter.narrow = min(self.interpreter.narrow, NARROW[dtype], key=_itemsize)
+        return self._number("to_real", value)
 
     def held(self, value: Any) -> Any:
         """The stand-in for an array, an object or a module of the program; None: the value itself."""

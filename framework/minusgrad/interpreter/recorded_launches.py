@@ -159,6 +159,8 @@ class Recording(Arrays):
         self.arguments: dict[str, Any] = {}
         self.reversing: Any = None
         """The kernel whose reverse is being run."""
+        self.narrow = "float64"
+        """The type of fewest digits that a kernel casts a number to."""
         self.unfollowed: Exception | None = None
         """Why the run cannot be replayed, once that is known."""
         here = alive(vars(module)) if case.found is None else case.found

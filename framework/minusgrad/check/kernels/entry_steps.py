@@ -21,6 +21,8 @@ SECONDS = 10.0
 """No further entry is asked after so long."""
 STEP = 1e-2
 """The step of an entry, in parts of the step of physical size; larger in low precision."""
+NARROWER = (1 / 8, 1 / 64, 1 / 512)
+"""Further steps, in parts of that one, where the slope differs: at a kink the difference shrinks."""
 CERTAINTY = 0.95
 SURE = 10.0
 """An entry is wrong that is off by so many uncertainties of the difference."""
@@ -37,6 +39,13 @@ def entry_steps(
             break
         slope, uncertain = _slope(asked, variable, place)
         off = abs(slope - float(found[place]))
+        for part in NARROWER:
+            if off <= SURE * uncertain + 1e-6 * largest:
+                break
+            slope, uncertain = _slope(asked, variable, place, part)
+            before, off = off, abs(slope - float(found[place]))
+            if off > 0.5 * before and uncertain < 0.1 * off:
+                break  # it stays
         count, at_random = count + 1, at_random + drawn
         worst = max(worst, off / largest)
         if off > SURE * uncertain + 1e-6 * largest:
@@ -68,14 +77,16 @@ def _places(
             yield place, at_random
 
 
-def _slope(asked: KernelSubject, variable: Variable, place: tuple[int, ...]) -> tuple[float, float]:
+def _slope(
+    asked: KernelSubject, variable: Variable, place: tuple[int, ...], part: float = 1.0
+) -> tuple[float, float]:
     """The derivative by one entry, and its uncertainty: of the extrapolation, and of rounding."""
     low, high = variable.bounds
     value = float(variable.values[place])
-    h = variable.size * max(STEP, 3.0 * asked.eps**0.25)
+    h = part * variable.size * max(STEP, 3.0 * asked.eps**0.25)
     room = max(min(high - value, value - low), 0.0)
     h = min(h, room) if room > 0.1 * h else h
-    wide, narrow = (_difference(asked, variable, place, h * part) for part in (1.0, 0.5))
+    wide, narrow = (_difference(asked, variable, place, h * half) for half in (1.0, 0.5))
     variable.put(variable.values)
     slope = (4.0 * narrow - wide) / 3.0
     return slope, abs(narrow - wide) + asked.rounding() / h
