@@ -174,3 +174,15 @@ def test_small_systems_stay_on_one_thread_and_keep_their_bits() -> None:
         runtime.start(before)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
+
+
+def test_a_product_is_verified_along_the_tangent_of_its_own_call() -> None:
+    """A kernel is verified again in another range of a parameter: along the tangents of now, not of then."""
+    potential = potential_of(positions(0))
+    first = potential.product({"trap.w": 1.0}, "trap.w", 0.7)
+    assert potential.product({"trap.w": -0.3}, "trap.w", 0.7) == pytest.approx(-0.3 * first)
+    potential.set_parameter("trap.w", 1000.0)
+    new = potential_of(positions(0))
+    new.set_parameter("trap.w", 1000.0)
+    expected = new.product({"trap.w": 2.0}, "trap.w", 0.7)
+    assert potential.product({"trap.w": 2.0}, "trap.w", 0.7) == pytest.approx(expected)

@@ -114,7 +114,9 @@ class TermKernels:
             code = self._with_short_loops(code)
             # the request keeps the arrays that the key names
             self._sweeps[key] = TermSweep(self, self._kernel(code), buffers, code, wanted)
-        return self._sweeps[key]
+        found = self._sweeps[key]
+        found.wanted = wanted  # of the same arrays; in another range it is verified along these tangents
+        return found
 
     def _with_short_loops(self, code: Code) -> Code:
         """The code with its short loops on one thread; of changing elements the number decides nothing."""
@@ -232,7 +234,7 @@ class TermKernels:
 class TermSweep:
     """The kernel of one request to a term, and its buffers; a call returns the derivatives at time t."""
 
-    __slots__ = ("_buffers", "_kernels", "_total", "_wanted", "code", "launch")
+    __slots__ = ("_buffers", "_kernels", "_total", "code", "launch", "wanted")
 
     def __init__(
         self,
@@ -243,7 +245,7 @@ class TermSweep:
         wanted: DerivativeRequest,
     ):
         self._kernels, self.launch, self._buffers = kernels, launch, buffers
-        self.code, self._wanted = code, wanted
+        self.code, self.wanted = code, wanted
         self._total = self._view() if wanted.value and len(buffers) == 1 else None
 
     def _view(self) -> np.ndarray | None:
@@ -254,7 +256,7 @@ class TermSweep:
         return numbers if np.shares_memory(numbers, self._buffers["total"]) else None
 
     def __call__(self, t: float) -> Derivatives:
-        kernels, wanted = self._kernels, self._wanted
+        kernels, wanted = self._kernels, self.wanted
         if kernels.undefined(wanted.value):
             return kernels.not_a_number(wanted)
         kernels._launched(self.launch, wanted, self.code, t)
