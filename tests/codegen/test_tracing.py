@@ -18,7 +18,7 @@ from minusgrad.errors import TraceError
 from minusgrad.exam import references
 from minusgrad.symbolic.error_explanations import CURE
 from minusgrad.symbolic.graph import Graph
-from minusgrad.symbolic.rewriting import CURES, LENT
+from minusgrad.symbolic.rewriting import CURES, LENT, METHODS
 from minusgrad.symbolic.taichi_standin import Symbolic
 from minusgrad.symbolic.tensors import Tensor
 
@@ -1234,6 +1234,7 @@ def sayings() -> Iterator[str]:
         ("x[0]", taichi.Matrix, Tensor),
     ):
         provided = {*dir(stand_in), *(LENT if stand_in is known else ())}
+        provided |= METHODS if stand_in is known.Matrix else set()
         yield from (f"{text}.{n}" for n in names_of(owner) if n not in provided)
 
 
@@ -1268,6 +1269,15 @@ def test_every_other_name_of_taichi_is_refused_with_file_line_and_cure(text: str
     assert message.endswith(tuple(f"; {cure}" for cure in cures)) or re.search(
         "; did you mean '.+'[?]$", message
     )
+
+
+@pytest.mark.parametrize("name", ["normalized", "norm_sqr", "sum"])
+def test_a_method_of_vectors_may_be_called_as_a_function(name: str, saying: Callable) -> None:
+    after = ".sum()" if name == "normalized" else ""
+    values = []
+    for text in (f"ti.Vector.{name}(x[0]){after}", f"x[0].{name}(){after}"):
+        values.append(str(trace(energy_of(saying(text)), None, 2).value))
+    assert values[0] == values[1]
 
 
 only_taichi = pytest.mark.skipif(runtime.engine_name() != "taichi", reason="cures are for Taichi's names")

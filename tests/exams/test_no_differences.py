@@ -48,6 +48,7 @@ STAGED = (
 OWNERS = {
     "potential/staged/staged_term.py": "drives Taichi's reverse mode",
     "interpreter/recorded_launches.py": "drives it for other people's kernels, to judge it",
+    "check/kernels/tensor_reverses.py": "reads the adjoints that PyTorch gave to other people's kernels",
     "interpreter/program_arrays.py": "finds the adjoints of other people's arrays",
     "check/programs/program_run.py": "notes where other people's programs enter their tapes",
     "engine/runtime.py": "forgets arrays of an engine that ends",

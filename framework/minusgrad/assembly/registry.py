@@ -174,9 +174,10 @@ class Registry:
             raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
         with blamed(plugin, "cannot be imported"):
             module = importer()
-        if plugin.distribution != OURS:
-            packages_of_others.add(module.__name__.partition(".")[0])
         _check(plugin, module)
+        if plugin.distribution != OURS:
+            home = getattr(module, "__name__", type(module).__module__)  # of a module, or of any object
+            packages_of_others.add(home.partition(".")[0])
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):
             if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:

@@ -109,7 +109,8 @@ def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[Pr
     """
     begun = monotonic()
     values = [launches.value() for _ in range(3)]
-    runs = int(np.clip(SECONDS * 3.0 / (monotonic() - begun), FEW, RUNS))
+    took = monotonic() - begun
+    runs = int(np.clip(3.0 * SECONDS / took, FEW, RUNS))
     noise = 4.0 * (max(values) - min(values))
     work = [h for h in candidates if not h.start.any() and h.values.any()]
     inputs = [h for h in candidates if all(h is not one for one in work)]
