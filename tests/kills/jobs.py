@@ -24,7 +24,8 @@ class Job(NamedTuple):
 
 
 def _has_saves() -> bool:
-    return any(Path(OUT, "ckpt").glob("*.h5")) and Path(OUT, "scene.toml").is_file()
+    kept = [p for p in Path(OUT, "ckpt").glob("*.h5") if not p.name.startswith(".")]  # no temporary files
+    return bool(kept) and Path(OUT, "scene.toml").is_file()
 
 
 def _scene(scene: str, overrides: Mapping[str, Any], verb: str = "run", options: tuple[str, ...] = ()) -> Job:
