@@ -23,9 +23,9 @@ class Job(NamedTuple):
     prepared: Callable[[], None] = lambda: None
 
 
-def _has_saves() -> bool:
-    kept = [p for p in Path(OUT, "ckpt").glob("*.h5") if not p.name.startswith(".")]  # no temporary files
-    return bool(kept) and Path(OUT, "scene.toml").is_file()
+def _has_saves(run: Path = Path(OUT)) -> bool:
+    kept = [p for p in (run / "ckpt").glob("*.h5") if not p.name.startswith(".")]  # no temporary files
+    return bool(kept) and (run / "scene.toml").is_file()
 
 
 def _scene(scene: str, overrides: Mapping[str, Any], verb: str = "run", options: tuple[str, ...] = ()) -> Job:
@@ -87,7 +87,7 @@ def _laser() -> Job:
         line += ["--out", f"{OUT}/disc.nc"]
         if not again:
             return main(line)
-        if any(Path(OUT, "disc.run", "ckpt").glob("*.h5")):
+        if _has_saves(Path(OUT, "disc.run")):
             return main([*line, "--resume", "--force"])
         return main([*line, "--force"])
 
