@@ -7,8 +7,9 @@ none, the compiled kernels do: numbers are moved a little, and the loss stays or
 Decisions 0082.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -45,28 +46,30 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
     return followed
 
 
-class _First(BaseException):
-    """The first launch of a run: the end of a search for what Python writes before it."""
-
-
 def _left_alone(launches: Recording, candidates: Sequence[ProgramArray]) -> list[ProgramArray]:
     """The candidates that Python does not overwrite before the first launch; of some, the numbers."""
     starts = [handle.start for handle in candidates]
     for handle, start in zip(candidates, starts, strict=True):
         handle.start = (start + LITTLE * spread(start)).astype(start.dtype)
+    first: list[np.ndarray] = []
 
-    def stop(*_: object) -> None:
-        raise _First
+    def launched(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+        del kernel, arguments
+        if not first:
+            first.extend(handle.values for handle in candidates)
+        return run()
 
     try:
-        with around_kernels(stop):
+        with around_kernels(launched):
             launches.begin()
             launches.run()
-    except _First:
-        pass
+    finally:
+        moved = [handle.start for handle in candidates]
+        for handle, start in zip(candidates, starts, strict=True):
+            handle.start = start
     found = []
-    for handle, start in zip(candidates, starts, strict=True):
-        kept, handle.start = handle.values == handle.start, start
+    for handle, before, there in zip(candidates, moved, first or moved, strict=True):
+        kept = there == before
         if not kept.all():
             handle.read = kept
         if kept.any() or launches.table.inputs:
