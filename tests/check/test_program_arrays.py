@@ -5,12 +5,14 @@ One file declares a kernel for each kind, right or wrong in a way that only a mo
 
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from minusgrad.app.plugin_kit import check_process
 from minusgrad.check.outcomes import RIGHT, WRONG, outcome
 from minusgrad.check.questions import Finding
+from minusgrad.interpreter.program_arrays import of_program
 
 HEAD = """
 import taichi as ti
@@ -152,3 +154,13 @@ def test_a_loop_over_cells_that_the_kernel_activates_is_not_replayed(findings) -
 def test_an_index_before_the_offset_is_outside(findings) -> None:
     found = next(f for f in findings["wrong_offset"] if f.question == "value" and not f.passed)
     assert "shifted[1, 5] is outside of the array, which is 3 x 2 and begins at -2, 5" in found.text
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_a_package_of_another_environment_is_not_the_programs_own(folder: str) -> None:
+    """A .pth file may add the packages of one environment to another."""
+    module = ModuleType("other")
+    module.__file__ = f"/opt/other/lib/{folder}/other/__init__.py"
+    assert not of_program(module)
+    module.__file__ = "/home/someone/other.py"
+    assert of_program(module)

@@ -349,7 +349,8 @@ def _inside(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str
         return lambda: (
             (f"{name}.{labels[k]}" if labels else f"{name}[{k}]", one) for k, one in enumerate(value[:MANY])
         )
-    members = getattr(value, "field_dict", None)
+    of_engine = type(value).__module__.split(".")[0] in runtime.PREFIXES
+    members = getattr(value, "field_dict", None) if of_engine else None
     if isinstance(members, dict):  # a struct field
         return lambda: ((f"{name}.{key}", one) for key, one in members.items())
     if isinstance(value, FunctionType):
@@ -368,7 +369,10 @@ def of_program(module: Any) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(module, ModuleType) or not file:
         return False
-    return not any(folder in Path(file).resolve().parents for folder in _installed())
+    path = Path(file).resolve()
+    if {"site-packages", "dist-packages"} & {*path.parts}:  # a .pth file may add those of another environment
+        return False
+    return not any(folder in path.parents for folder in _installed())
 
 
 @cache
