@@ -127,6 +127,5 @@ def _of_custom(wrapper: Callable) -> Cause:
     if is_skipped(wrapper):
         return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
     back = custom_function(getattr(wrapper, "grad", None) or wrapper)
-    return at_line(
-        begin_of(back), f"'{back.__name__}' is the gradient of '{function.__name__}' (ti.ad.grad_for)"
-    )
+    text = f"'{function.__name__}' has a gradient of its own (ti.ad.grad_for, {in_words(begin_of(back))})"
+    return Cause(begin_of(function), text)

@@ -119,7 +119,7 @@ def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[Pr
     inputs = [h for h in candidates if all(h is not one for one in work)]
     found = _moving(launches, inputs, values[0], noise, runs)
     found = found or _moving(launches, work, values[0], noise, runs)
-    if noise > 0.0 and not found:
+    if noise > 0.0 and not found and not launches.table.inputs:
         raise TraceError(
             f"{launches.case.name}: the same inputs give losses from {min(values):.6g} to {max(values):.6g}:"
             " random numbers are drawn, or iterations race; draw them once, into an array"
