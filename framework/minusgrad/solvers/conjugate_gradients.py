@@ -10,6 +10,7 @@ Brezina 1996, Computing 56, 179), by pyamg.
 Decisions 0362.
 """
 
+import sys
 from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from typing import Any
@@ -128,8 +129,8 @@ class Multigrid(ConjugateGradients):
 
     @staticmethod
     def installed() -> bool:
-        """True if `pyamg` can be imported."""
-        return find_spec("pyamg") is not None
+        """True if `pyamg` can be imported: it reads docstrings, which `python -OO` leaves out."""
+        return find_spec("pyamg") is not None and sys.flags.optimize < 2
 
     @property
     def report(self) -> str:
