@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.check.kernels.tensor_reverses import TensorReverses, is_tensor, seed_of
+from minusgrad.check.kernels.tensor_reverses import TensorReverses, seed_of
+from minusgrad.interpreter.program_arrays import is_tensor
 
 FOLLOWED = 40
 """Launches of a test whose arrays are compared, to find what Python writes between them."""

@@ -151,6 +151,14 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
 
 def _of_value(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
     """The order of the remainder of U along a step; None where all is rounding."""
+    remainders, floor, _ = _remainders(subject, variable, direction)
+    return _order(remainders, floor)
+
+
+def _remainders(
+    subject: Subject, variable: Variable, direction: np.ndarray
+) -> tuple[list[float], float, float]:
+    """U(h) - U - h slope for h = 1, 1/2, 1/4, ... to the first within rounding; rounding, and slope."""
     start, floor = subject.value(), subject.rounding()
     slope = ordered_sum(variable.gradient() * direction)
     remainders = []
@@ -160,7 +168,7 @@ def _of_value(subject: Subject, variable: Variable, direction: np.ndarray) -> fl
         if not abs(remainders[-1]) > floor:
             break
     variable.put(variable.values)
-    return _order(remainders, floor)
+    return remainders, floor, slope
 
 
 def _of_order(subject: Subject, variable: Variable, question: str, order: float, what: str) -> Finding:
@@ -299,15 +307,10 @@ def is_resolved(subject: Subject, variable: Variable, direction: np.ndarray) -> 
     The slope at the end of the least step with a remainder above rounding differs from that at its start by
     less than half of the mismatch. Over many chaotic steps in single precision it does not.
     """
-    start, floor = subject.value(), subject.rounding()
-    slope = ordered_sum(variable.gradient() * direction)
-    least, mismatch = 1.0, 0.0
-    for h in 0.5 ** np.arange(30):
-        variable.put(variable.values + h * direction)
-        remainder = abs(subject.value() - start - h * slope)
-        if not remainder > floor:
-            break
-        least, mismatch = h, remainder / h
+    remainders, floor, slope = _remainders(subject, variable, direction)
+    above = [abs(one) for one in remainders if abs(one) > floor]
+    least = 0.5 ** max(len(above) - 1, 0)
+    mismatch = above[-1] / least if above else 0.0
     variable.put(variable.values + least * direction)
     there = ordered_sum(variable.gradient() * direction)
     variable.put(variable.values)

@@ -166,7 +166,7 @@ class HostArray(ProgramArray):
 
     @property
     def is_tensor(self) -> bool:
-        return not isinstance(self.array, np.ndarray)
+        return is_tensor(self.array)
 
     @cached_property
     def snode(self) -> Any:
@@ -226,6 +226,11 @@ def is_host_array(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "torch" and hasattr(value, "data_ptr")
 
 
+def is_tensor(value: Any) -> bool:
+    """True for a PyTorch tensor."""
+    return is_host_array(value) and not isinstance(value, np.ndarray)
+
+
 def _on_host(array: Any) -> np.ndarray:
     return np.array(array) if isinstance(array, np.ndarray) else np.array(array.detach().cpu().numpy())
 
@@ -272,7 +277,7 @@ def _add_tensors(found: FoundArrays, scopes: Sequence[dict[str, Any]]) -> None:
     """Add the tensors of a file that have, or may have, a gradient."""
     owners: dict[Hashable, HostArray] = {}
     for name, value in ((n, v) for scope in scopes for n, v in list(scope.items())):
-        if is_host_array(value) and not isinstance(value, np.ndarray) and value.requires_grad:
+        if is_tensor(value) and value.requires_grad:
             made = HostArray(name, value, names=(name,))
             owner = owners.setdefault(made.places[0], made)
             (found.owners if owner is made else found.aliases).append(made)

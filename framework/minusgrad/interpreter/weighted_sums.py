@@ -9,11 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..engine import runtime
+from .program_arrays import FoundArrays, ProgramArray
+
+Outputs = list[tuple[Any, np.ndarray, tuple[int, ...]]]
 
 
-def weighted_sum(
-    outputs: list[tuple[Any, np.ndarray, tuple[int, ...]]],
-) -> tuple[Callable[[], None], list[Any]]:
+def weighted_loss(found: FoundArrays, outputs: Outputs) -> tuple[Callable[[], None], Any]:
+    """`weighted_sum` for a case: its function, and its loss, which is added to the arrays of the case."""
+    add, new = weighted_sum(outputs)
+    for k, array in enumerate(new):
+        made = ProgramArray(f"weights {k}" if k else "the weighted sum of outputs", array)
+        made.settle()
+        found.owners.append(made)
+    return add, new[0]
+
+
+def weighted_sum(outputs: Outputs) -> tuple[Callable[[], None], list[Any]]:
     """A function that adds the sum of weight x output to a new loss field; that field, and other new ones.
 
     outputs: scalar fields and ndarrays of numbers, each with weights of its shape, and its offset.

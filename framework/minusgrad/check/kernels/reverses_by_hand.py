@@ -31,7 +31,7 @@ import numpy as np
 from ...interpreter.case import Case, CaseTable
 from ...interpreter.program_arrays import FoundArrays, ProgramArray, alive
 from ...interpreter.recorded_launches import around_kernels
-from ...interpreter.weighted_sums import weighted_sum
+from ...interpreter.weighted_sums import weighted_loss
 from .tensor_reverses import TensorReverses
 
 NAME = "the reverses by hand"
@@ -191,11 +191,7 @@ class WatchedReverses:
         outputs = _of_numbers(found, self.seeds)
         if outputs is None:
             return
-        add, new = weighted_sum(outputs)
-        for k, array in enumerate(new):
-            made = ProgramArray(f"weights {k}" if k else "the weighted sum of outputs", array)
-            made.settle()
-            found.owners.append(made)
+        add, loss = weighted_loss(found, outputs)
 
         def forward() -> None:
             for kernel, arguments in calls:
@@ -204,7 +200,7 @@ class WatchedReverses:
 
         known = self.found if self.before_again or self.changed else None
         own = ReversesByHand(found, calls, self.seeds, self.back, self.places, known)
-        case = Case(NAME, CaseTable(), forward, guessed=True, loss=new[0], found=found, own=own)
+        case = Case(NAME, CaseTable(), forward, guessed=True, loss=loss, found=found, own=own)
         here = "its gradient is known at the file's own values only"
         changed = self.changed if self.before_again else {one.places for one in found.owners}
         yield case if known is None else replace(case, only_here=here, changed=frozenset(changed))

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ...interpreter.case import Case, CaseTable
-from ...interpreter.program_arrays import HostArray, ProgramArray, alive, host_memory, is_host_array
-from ...interpreter.weighted_sums import weighted_sum
+from ...interpreter.program_arrays import HostArray, alive, host_memory, is_host_array, is_tensor
+from ...interpreter.weighted_sums import weighted_loss
 
 KEPT = 8
 """The launches of each kernel whose tensors are kept."""
@@ -68,22 +68,19 @@ class TensorReverses:
         if not outputs:
             return Case(name, CaseTable(), unasked="it was reversed, and none of its tensors had an adjoint")
         found = alive(vars(self.module))
-        add, new = weighted_sum(outputs)
         found.owners = [one for one in found.owners if not isinstance(one, HostArray)]
         names = inspect.signature(function).parameters
         given = [(n, c) for n, c in zip(names, copies, strict=False) if is_host_array(c)]
         found.owners += [HostArray(n, c, names=(n,)) for n, c in given]
-        found.owners += [
-            ProgramArray(f"weights {k}" if k else "the sum of outputs", a) for k, a in enumerate(new)
-        ]
         for one in found.owners:
             one.settle()
+        add, loss = weighted_loss(found, outputs)
 
         def run() -> None:
             kernel(*copies)
             add()
 
-        return Case(name, CaseTable(), run, guessed=True, loss=new[0], found=found)
+        return Case(name, CaseTable(), run, guessed=True, loss=loss, found=found)
 
     def launch(self, function: Callable, arguments: Arguments) -> tuple[Any, Arguments] | None:
         """The kernel and copies of the last launch with these tensors, else of the last one like it."""
@@ -93,11 +90,6 @@ class TensorReverses:
                 if alike(given) == alike(arguments):
                     return kernel, copies
         return None
-
-
-def is_tensor(value: Any) -> bool:
-    """True for a PyTorch tensor."""
-    return is_host_array(value) and not isinstance(value, np.ndarray)
 
 
 def _copy(value: Any) -> Any:
