@@ -11,6 +11,7 @@ programs               a tape of states; one sweep through maps and slopes (`pro
 Decisions 0391.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
@@ -38,7 +39,7 @@ from .implicit.gauss_radau.radau_adjoint import RadauAdjoint
 from .implicit.gauss_radau.radau_tangents import RadauTangents
 from .implicit.implicit_adjoint import ImplicitAdjoint
 from .implicit.implicit_tangents import ImplicitTangents
-from .programs.program import ProgramAdjoint, ProgramTangents
+from .programs.program import ProgramAdjoint, ProgramTangents, kept_fields
 from .tangents import Sensitivity
 from .variational.variational_adjoint import VariationalAdjoint
 from .variational.variational_tangents import VariationalTangents
@@ -81,26 +82,40 @@ class OneDirection:
         self._beside.start(direction)
 
 
-class Derivation(Protocol):
+class Derivation(ABC):
     """The derivatives of runs of one stepper. `longest`: the most steps that a tape can hold."""
 
-    longest: int
+    longest: int = 2**31
 
     def begin(self) -> None:
         """Begin a run at the present start, which a run may move. Raises `RunFailedError` where it cannot."""
+        return
 
+    @abstractmethod
     def tape_size(self, steps: int) -> int:
-        """Bytes of a tape of so many steps."""
+        """Bytes of a tape of so many steps, at most."""
 
-    def recorded(self, steps: int) -> Any:
-        """The same stepper, recording on a tape of so many steps."""
+    def kept(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The fields that a tape has to keep for derivatives by these names; none if all tapes are alike.
 
-    def adjoint(self, recorded: Any, names: Sequence[str]) -> RunAdjoint: ...
+        Raises `EnergyError` for names without a derivative.
+        """
+        return ()
 
-    def tangents(self, names: Sequence[str]) -> Tangents: ...
+    @abstractmethod
+    def recorded(self, steps: int, kept: Sequence[str]) -> Any:
+        """The same stepper, recording on a tape of so many steps; `kept`: the fields that it keeps."""
+
+    @abstractmethod
+    def adjoint(self, recorded: Any, names: Sequence[str]) -> RunAdjoint:
+        """The adjoint of the steps on a tape."""
+
+    @abstractmethod
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        """A run beside its tangents."""
 
 
-class OfSplitting:
+class OfSplitting(Derivation):
     """Runs of a splitting scheme."""
 
     def __init__(self, stepper: SplittingStepper):
@@ -111,13 +126,11 @@ class OfSplitting:
         self._turned = [m.velocity for m in turning]
         self.longest = Tape.longest(self._fields, one.motions, self._drifts)
 
-    def begin(self) -> None: ...
-
     def tape_size(self, steps: int) -> int:
         motions = self.stepper.motions
         return Tape.size(self._fields, motions, steps, self._drifts, self._friction, self._turned)
 
-    def recorded(self, steps: int) -> SplittingStepper:
+    def recorded(self, steps: int, kept: Sequence[str]) -> SplittingStepper:
         motions = self.stepper.motions
         tape = Tape.of(self._fields, motions, steps, self._drifts, self._friction, self._turned)
         return self.stepper.with_tape(tape)
@@ -129,10 +142,8 @@ class OfSplitting:
         return OneDirection(Sensitivity(self.stepper, names))
 
 
-class OfConstrained:
+class OfConstrained(Derivation):
     """Runs of a splitting scheme with constraints, which begin on them."""
-
-    longest = 2**31
 
     def __init__(self, stepper: Integrator):
         self.stepper = stepper
@@ -150,7 +161,7 @@ class OfConstrained:
             one.potential.fields, one.motions, steps, drifts, count, one.dissipation is not None
         )
 
-    def recorded(self, steps: int) -> Integrator:
+    def recorded(self, steps: int, kept: Sequence[str]) -> Integrator:
         return self.stepper.with_tape(MoveTape())
 
     def adjoint(self, recorded: Integrator, names: Sequence[str]) -> RunAdjoint:
@@ -160,20 +171,16 @@ class OfConstrained:
         return ConstrainedTangents(self.stepper, names, self.begun)
 
 
-class OfImplicit:
+class OfImplicit(Derivation):
     """Runs of an implicit scheme."""
-
-    longest = 2**31
 
     def __init__(self, stepper: ImplicitIntegrator):
         self.stepper = stepper
 
-    def begin(self) -> None: ...
-
     def tape_size(self, steps: int) -> int:
         return SubstepTape.size(self.stepper.moving, steps)
 
-    def recorded(self, steps: int) -> ImplicitIntegrator:
+    def recorded(self, steps: int, kept: Sequence[str]) -> ImplicitIntegrator:
         return self.stepper.with_tape(SubstepTape())
 
     def adjoint(self, recorded: ImplicitIntegrator, names: Sequence[str]) -> RunAdjoint:
@@ -183,10 +190,8 @@ class OfImplicit:
         return ImplicitTangents(self.stepper, names)
 
 
-class OfVariational:
+class OfVariational(Derivation):
     """Runs of a variational integrator; under constraints they begin on these."""
-
-    longest = 2**31
 
     def __init__(self, stepper: VariationalIntegrator):
         self.stepper = stepper
@@ -201,7 +206,7 @@ class OfVariational:
         count = one.constraints.count if one.constraints else 0
         return ActionTape.size(one.moving, steps, one.order // 2, count)
 
-    def recorded(self, steps: int) -> VariationalIntegrator:
+    def recorded(self, steps: int, kept: Sequence[str]) -> VariationalIntegrator:
         return self.stepper.with_tape(ActionTape())
 
     def adjoint(self, recorded: VariationalIntegrator, names: Sequence[str]) -> RunAdjoint:
@@ -211,20 +216,16 @@ class OfVariational:
         return OneDirection(VariationalTangents(self.stepper, names, self.begun))
 
 
-class OfFlow:
+class OfFlow(Derivation):
     """Runs of a gradient flow."""
-
-    longest = 2**31
 
     def __init__(self, stepper: GradientFlow):
         self.stepper = stepper
 
-    def begin(self) -> None: ...
-
     def tape_size(self, steps: int) -> int:
         return FlowTape.size(self.stepper.moving, steps)
 
-    def recorded(self, steps: int) -> GradientFlow:
+    def recorded(self, steps: int, kept: Sequence[str]) -> GradientFlow:
         return self.stepper.with_tape(FlowTape())
 
     def adjoint(self, recorded: GradientFlow, names: Sequence[str]) -> RunAdjoint:
@@ -234,20 +235,16 @@ class OfFlow:
         return FlowTangents(self.stepper, names)
 
 
-class OfGaussRadau:
+class OfGaussRadau(Derivation):
     """Runs of Gauss-Radau steps, along the lengths of their substeps."""
-
-    longest = 2**31
 
     def __init__(self, stepper: GaussRadau):
         self.stepper = stepper
 
-    def begin(self) -> None: ...
-
     def tape_size(self, steps: int) -> int:
         return RadauTape.size(self.stepper.moving, steps)
 
-    def recorded(self, steps: int) -> GaussRadau:
+    def recorded(self, steps: int, kept: Sequence[str]) -> GaussRadau:
         return self.stepper.with_tape(RadauTape())
 
     def adjoint(self, recorded: GaussRadau, names: Sequence[str]) -> RunAdjoint:
@@ -257,7 +254,7 @@ class OfGaussRadau:
         return OneDirection(RadauTangents(self.stepper, names))
 
 
-class OfProgram:
+class OfProgram(Derivation):
     """Runs of a program of maps and slopes."""
 
     def __init__(self, stepper: Evolution):
@@ -265,13 +262,15 @@ class OfProgram:
         largest = max(field.values.size for field in stepper.moving)
         self.longest = max(1, MOST_NUMBERS // largest)
 
-    def begin(self) -> None: ...
-
     def tape_size(self, steps: int) -> int:
         return StateTape.size(self.stepper.moving, steps)
 
-    def recorded(self, steps: int) -> Evolution:
-        return self.stepper.with_tape(StateTape(self.stepper.moving, steps))
+    def kept(self, names: Sequence[str]) -> tuple[str, ...]:
+        return kept_fields(self.stepper, names)
+
+    def recorded(self, steps: int, kept: Sequence[str]) -> Evolution:
+        fields = self.stepper.potential.fields
+        return self.stepper.with_tape(StateTape([fields[name] for name in kept], steps))
 
     def adjoint(self, recorded: Evolution, names: Sequence[str]) -> RunAdjoint:
         return ProgramAdjoint(recorded, names)

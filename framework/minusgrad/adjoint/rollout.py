@@ -71,7 +71,7 @@ class Rollout:
         self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._derivation.longest)
         self._tangents: dict[tuple[str, ...], Tangents] = {}
         self._adjoints: dict[tuple[str, ...], RunAdjoint] = {}
-        self._recorded: DifferentiableStepper | None = None
+        self._recorded: dict[tuple[str, ...], DifferentiableStepper] = {}
 
     @property
     def writes(self) -> tuple[float, ...]:
@@ -356,12 +356,13 @@ class Rollout:
         return self._derivation.tape_size(block) + int(most) * seeds
 
     def _adjoint(self, names: Sequence[str]) -> RunAdjoint:
-        """The adjoint for these names; all adjoints share one tape."""
-        if self._recorded is None:
-            self._recorded = self._derivation.recorded(self.plan.block)
+        """The adjoint for these names; adjoints that keep the same fields share one tape."""
         key = tuple(names)
         if key not in self._adjoints:
-            self._adjoints[key] = self._derivation.adjoint(self._recorded, names)
+            kept = self._derivation.kept(names)
+            if kept not in self._recorded:
+                self._recorded[kept] = self._derivation.recorded(self.plan.block, kept)
+            self._adjoints[key] = self._derivation.adjoint(self._recorded[kept], names)
         return self._adjoints[key]
 
     # States

@@ -42,7 +42,8 @@ class DerivativeRequest:
     field; of other arguments only the name counts.
 
     Of a whole potential: its arrays are overwritten, unless it `adds`. `seeds`: for outputs y of its maps,
-    arrays s; then all derivatives are those of U + sum of s.y; of the sum alone with `only_seeds`.
+    arrays s; then all derivatives are those of U + sum of s.y; of the sum alone with `only_seeds`. `known`:
+    the outputs that already have their values, so that no map recomputes them.
     """
 
     value: bool = False
@@ -55,6 +56,7 @@ class DerivativeRequest:
     seeds: Mapping[str, Any] = field(default_factory=dict)
     adds: bool = False
     only_seeds: bool = False
+    known: Collection[str] = ()
 
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
@@ -65,7 +67,7 @@ class DerivativeRequest:
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
         seeded = tuple((a, id(v)) for a, v in self.seeds.items())
         what = self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite)
-        whole = self.adds, self.only_seeds, seeded
+        whole = self.adds, self.only_seeds, seeded, tuple(self.known)
         return *what, *whole, *named
 
     @property

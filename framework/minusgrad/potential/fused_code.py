@@ -11,7 +11,7 @@ Decisions 0355.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
 
 from ..codegen.derivative_request import DerivativeRequest
@@ -154,11 +154,16 @@ class FusedSweep:
     def statements(self) -> float:
         return self._statements + sum(one.statements for one in self._of_energies.values())
 
-    def refresh(self) -> list[Code]:
-        """The loops that recompute the outputs of maps and slopes."""
+    def refresh(self, needed: Collection[str] | None = None) -> list[Code]:
+        """The loops that recompute the outputs of maps and slopes.
+
+        `needed`: of some of them; of the others the windows, as by `MapChain.refresh`.
+        """
         pieces = []
-        for kernels in self.chain.kernels.values():
-            if isinstance(kernels, SlopeKernels):
+        for name, kernels in self.chain.kernels.items():
+            if needed is not None and name not in needed:
+                pieces += [kernels.located] if isinstance(kernels, MapKernels) else []
+            elif isinstance(kernels, SlopeKernels):
                 pieces += [
                     *self._of_energies[id(kernels.slope.energy)].sweep(kernels.forward),
                     kernels.scaled,
@@ -173,18 +178,19 @@ class FusedSweep:
         Those by "term.argument" are added to its array of `into`, (rows, components) in f64.
         """
         into = into or {}
-        pieces = self.refresh() if self.potential.refreshes(request) else self._located()
         tangents, changing = self._with_outputs(request.tangents)
         plan = self.potential.plan(request, tangents)
-        pieces += [*changing, *(zeroed("zeros", array) for array in plan.zeroed)]
+        pieces = [*changing, *(zeroed("zeros", array) for array in plan.zeroed)]
         pieces += [copied(array, seed) for array, seed in plan.seeded]
         for name, wanted in plan.requests.items():
             pieces += self._part(name, wanted, into)
-        return [*pieces, *(copied(array, adjoint) for array, adjoint in plan.copied)]
-
-    def _located(self) -> list[Code]:
-        """The loops that compute the windows of maps to grids."""
-        return [k.located for k in self.chain.kernels.values() if isinstance(k, MapKernels)]
+        pieces += [copied(array, adjoint) for array, adjoint in plan.copied]
+        needed: Collection[str] | None = None
+        if not self.potential.refreshes(request):
+            needed = ()
+        elif request.only_seeds:
+            needed, _ = self.chain.needed(self.potential.read_back(request), request.known)
+        return [*self.refresh(needed), *pieces]
 
     def _part(self, name: str, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
         """The derivatives of one term, map or slope."""

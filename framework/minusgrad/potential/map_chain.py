@@ -2,7 +2,7 @@
 
 y_1 = f_1(fields),  y_2 = f_2(fields, y_1),  ...        adjoint of y: dU/dy, the shape of y
 
-Decisions 0247, 0293, 0299.
+Decisions 0114, 0247, 0293, 0299.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -78,14 +78,26 @@ class MapChain:
             elif isinstance(kernels, MapKernels | StagedMapKernels):
                 kernels.locate(t)
 
-    def needed(self, read: Collection[str]) -> frozenset[str]:
-        """The parts that some outputs depend on, which a `refresh` must run for them."""
+    def needed(self, read: Collection[str], known: Collection[str] = ()) -> tuple[frozenset[str], set[str]]:
+        """The parts which a `refresh` must run for some outputs, and all fields that are read with them.
+
+        `known`: the outputs that have their values.
+        """
         wanted, found = set(read), set()
         for name, part in reversed(self.parts.items()):
-            if not wanted.isdisjoint(field.name for field in outputs(part)):
+            if not (wanted - set(known)).isdisjoint(field.name for field in outputs(part)):
                 found.add(name)
                 wanted |= {field.name for field in part.fields.values()}
-        return frozenset(found)
+        return frozenset(found), wanted
+
+    @property
+    def read_by_windows(self) -> set[str]:
+        """The fields by which the windows of maps are found, which derivatives of these need."""
+        windows = [
+            k.loops.term for k in self.kernels.values() if isinstance(k, MapKernels) and k.located.text
+        ]
+        parts = [*windows, *(k.term for k in self.staged.values())]
+        return {field.name for part in parts for field in part.fields.values()}
 
     @property
     def exits(self) -> bool:

@@ -273,10 +273,9 @@ class Potential:
             if self._changing:
                 self._rebuild()
             self.chain.refresh(t, ())
-        elif request.only_seeds and self.fixed and key in self._plans:
+        elif request.only_seeds and self.fixed:
             if key not in self._needed:
-                read = self._plans[key].plan.read(self._owners, self._kernels)
-                self._needed[key] = self.chain.needed(read)
+                self._needed[key], _ = self.chain.needed(self.read_back(request), request.known)
             self.chain.refresh(t, self._needed[key])
         else:
             self.refresh(t)
@@ -299,6 +298,11 @@ class Potential:
         if undeclared:
             self.chain.compile()
             self._compile()
+
+    @property
+    def stays(self) -> bool:
+        """True if no element depends on where nodes were before: none is rebuilt, no image is followed."""
+        return self.fixed and self._images is None
 
     @property
     def fixed(self) -> bool:
@@ -508,6 +512,10 @@ class Potential:
     def plan(self, request: DerivativeRequest, tangents: Mapping[str, Any]) -> RequestPlan:
         """The parts of a request; `tangents`: its own, and those of the map outputs that they change."""
         return RequestPlan.of(request, tangents, self.terms, self.chain, self._kernels)
+
+    def read_back(self, request: DerivativeRequest) -> set[str]:
+        """The fields that the kernels of a request by seeds alone read, outputs among them."""
+        return self.plan(request, {}).read(self._owners, self._kernels) | self.chain.read_by_windows
 
     def refreshes(self, request: DerivativeRequest) -> bool:
         """True if the derivatives of a request depend on map outputs, which are then recomputed."""

@@ -241,6 +241,7 @@ class SlopeKernels:
         pieces = []
         for k, (z, c) in enumerate(self.slope.factor.items()):
             kind = real(self._energy.fields.dtype)
-            line = f"w{k}[{{at}}] = {kind}({c!r}) * l{k}[{{at}}]"
+            times = "" if c == 1.0 else f"{kind}({c!r}) * "
+            line = f"w{k}[{{at}}] = {times}l{k}[{{at}}]"
             pieces.append(Code(at_each(f"w{k}", into[z], line), {f"w{k}": into[z], f"l{k}": arrays[z]}))
         return Code.joined(pieces)

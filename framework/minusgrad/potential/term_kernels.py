@@ -22,7 +22,7 @@ from ..energies.values.element_data import require_range
 from ..energies.values.parameter_values import Values
 from ..engine import runtime, storage
 from ..engine.column_sums import ColumnSums
-from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
+from ..engine.kernels import BoundKernel, Code, short_loops_serial, words, zeroed
 from ..errors import EnergyError, unknown
 from .watches.hidden_inputs import HiddenInputs
 from .watches.verified_ranges import VerifiedRanges
@@ -124,9 +124,10 @@ class TermKernels:
         return short_loops_serial(code) if lasting else code
 
     def arrays(self, wanted: DerivativeRequest) -> set[int]:
-        """The ids of the arrays that the kernel of a sweep names, after the sweep."""
-        code = self._sweeps[wanted.key(self.emitter.term.read)].code
-        return {id(array) for array in code.arrays.values()}
+        """The ids of the arrays that the kernel of a sweep names."""
+        made = self._sweeps.get(wanted.key(self.emitter.term.read))
+        code = made.code if made else self.emitter.sweep(wanted)[0]
+        return {id(array) for name, array in code.arrays.items() if name in words(code.text)}
 
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch in a range of its arguments."""

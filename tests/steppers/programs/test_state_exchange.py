@@ -106,23 +106,29 @@ def test_a_step_in_the_middle_copies_nothing(recorded: bool, monkeypatch: pytest
     assert len(kernels) == 12 * 3 + (1 + 3 if recorded else 2)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3, 12])
-def test_the_tape_has_the_states_that_copies_record(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the last steps, as many as it has rows; in batches of any length."""
+@pytest.mark.parametrize("kept", ["xvz", "v", "xz", ""])
+def test_the_tape_has_the_states_that_copies_record(kept: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each step and after the last, of the fields that it keeps; in batches of any length."""
 
-    def rows_after(batches: list[int]) -> tuple[list[bytes], list[bytes]]:
+    def rows_after(batches: list[int]) -> tuple[list[bytes], dict[str, bytes]]:
         made = swing()
-        one = made.with_tape(StateTape(made.moving, rows))
+        one = made.with_tape(StateTape([made.potential.fields[x] for x in kept], 12))
         one.begin_tape(0)
         for steps in batches:
             one.advance(steps)
         assert one.tape
-        return numbers(one), [row.tobytes() for row in one.tape._rows]
+        return numbers(one), {x: np.stack([one.tape.values(x, k) for k in range(13)]).tobytes() for x in kept}
 
     found = rows_after([12]), rows_after([5, 1, 2, 4])
     copying(monkeypatch)
     expected = rows_after([12])
     assert found == (expected, expected)
+    states, alone = {x: [] for x in kept}, swing()
+    for _ in range(13):
+        for x in kept:
+            states[x].append(alone.potential.fields[x].values.copy())
+        alone.advance(1)
+    assert expected[1] == {x: np.stack(rows).tobytes() for x, rows in states.items()}
 
 
 @local_map("grown", gives="y_next", over="nodes", y=Node())

@@ -115,7 +115,7 @@ class RunLanes:
 
     def _taped(self) -> tuple[Integrator, IntegratorLanes]:
         if self._recorded is None:
-            recorded = self._derivation.recorded(self.block)
+            recorded = self._derivation.recorded(self.block, ())
             assert isinstance(recorded, Integrator)
             self._recorded = recorded, IntegratorLanes(recorded, self.count, self._own, self.arrays)
         return self._recorded

@@ -7,10 +7,11 @@ One sweep back through maps and slopes gives the first for all fields and parame
 state before each step; a step is computed once more on its way back. Held components have no adjoint, because
 a step overwrites them.
 
-Decisions 0356.
+Decisions 0114, 0356.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from ...potential.watches.verified_ranges import ProvenRanges
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.serial_steps import SerialSteps
 from ...steppers.programs.state_exchange import StateExchange
+from ...steppers.programs.step_reads import StepReads
 from ...steppers.supports.hold_numbers import HoldNumbers
 from ..backward import RunAdjoint, owner, rows_of
 from ..tangents import shaped
@@ -44,17 +46,13 @@ class ProgramAdjoint(RunAdjoint):
         assert stepper.tape is not None
         self.stepper, self.tape, self._potential = stepper, stepper.tape, stepper.potential
         self._placed = stepper.holds.placed
-        owners = {n: _owner(stepper, n) for n in names}
         fields = self._potential.fields
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
         self.adjoints = {n: _zeros_like(fields[n]) for n in nodal}
-        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
-        self._found = {n: _zeros_like(fields[n]) for n in nodal if n in self._potential.reads}
-        outputs = dict.fromkeys(y for y in stepper.updates.values() if y in fields.derived)
-        self._seeds = {y: _zeros_like(fields[y]) for y in outputs}
-        self._request = DerivativeRequest(
-            gradient=self._found, slopes=tuple(self.parameters), seeds=self._seeds, only_seeds=True
-        )
+        self.parameters, request = _request(stepper, names)
+        self._found, self._seeds = request.gradient, request.seeds
+        self._reads = StepReads.of(stepper, request, self.tape.names)
+        self._request = replace(request, known=tuple(self._reads.after))
         self._states = StateExchange(fields, stepper.updates, self.tape)
         self._exchange: AdjointExchange | None = None
         if not stepper.fused and self._states.serves(fields, stepper.updates):
@@ -64,6 +62,8 @@ class ProgramAdjoint(RunAdjoint):
             self._before, self._after = (
                 [BoundKernel(loops) for loops in part] for part in (self._arrivals(), self._departures())
             )
+            row = Code("tape_row = at\n")
+            self._recall = [BoundKernel(Code.joined([row, loops]), "at") for loops in self._recalled()]
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self._potential)
 
     def back(self, last: int, steps: int) -> None:
@@ -79,7 +79,7 @@ class ProgramAdjoint(RunAdjoint):
             self._verify(last - 1)
             first = last - steps
             self._steps(self.stepper.times(np.arange(first, last + 1)), first - self.tape.first)
-            self.tape.mark()
+            self._mark()
 
     def finish(self) -> None:
         """The initial state: held components are set before the first step, so they have no adjoint."""
@@ -98,7 +98,7 @@ class ProgramAdjoint(RunAdjoint):
 
     def _launch_in_place(self, step: int, exchange: AdjointExchange) -> None:
         """The same without copies: the state is read where the tape has it."""
-        self._states.recall(step)
+        self._states.recall(step, self._reads)
         exchange.arrive()
         self._add(self._potential.sweep(self._request, self.stepper.times(step)).slopes)
         exchange.depart()
@@ -111,7 +111,9 @@ class ProgramAdjoint(RunAdjoint):
 
     def _swept(self, step: int) -> Mapping[str, np.ndarray]:
         """The derivatives by parameters in a step; those by fields are in `_found`."""
-        self.tape.recall(step)
+        for kernel in self._recall:
+            kernel(step - self.tape.first)
+        self._mark()
         for kernel in self._before:
             kernel()
         return self._potential.sweep(self._request, self.stepper.times(step)).slopes
@@ -136,34 +138,59 @@ class ProgramAdjoint(RunAdjoint):
             return None
         taken = [added(self.parameters[n], array) for n, array in sums.items()]
         cleared = [zeroed("sums", array) for array in sums.values()]
-        loops = [*self.tape.recalled(), *self._arrivals(), *cleared, *swept, *taken, *self._departures()]
-        return SerialSteps(loops, code.statements, back=True)
+        loops = [*self._recalled(), *self._arrivals(), *cleared, *swept, *taken, *self._departures()]
+        return SerialSteps(loops, code.statements, back=True, scratch=self._scratch(sums))
+
+    def _scratch(self, sums: Mapping[str, Any]) -> list[Any]:
+        """The arrays of a step back that nothing else reads."""
+        chain = self._potential.chain
+        fields = [*chain.outputs.values(), *chain.adjoints.values(), *chain.adjoint_tangents.values()]
+        along = [array for kernels in chain.differentiators.values() for array in kernels.along.values()]
+        own = [*self._arrived.values(), *self._found.values(), *self._seeds.values(), *sums.values()]
+        return [*own, *along, *(field.array for field in fields)]
 
     # Pieces
+
+    def _recalled(self) -> list[Code]:
+        """The values that the way back reads, from the tape."""
+        fields, reads = self._potential.fields, self._reads
+        before = [self.tape.recalled(x, fields[x].array) for x in reads.before]
+        return [
+            *before,
+            *(self.tape.recalled(x, fields[y].array, after=True) for y, x in reads.after.items()),
+        ]
+
+    def _mark(self) -> None:
+        """Count a write of the fields that were overwritten."""
+        for name in (*self._reads.before, *self._reads.after):
+            self._potential.fields[name].array.writes += 1
 
     def _arrivals(self) -> list[Code]:
         """The adjoints of the fields after the step, zero at held components, and the seeds."""
         pieces = [self._free(x, array) for x, array in self._arrived.items()]
         for y, seed in self._seeds.items():
-            pieces += self._passed(y, seed, zero=True)
+            pieces += self._sum(seed, self._passed(y))
         return pieces
 
     def _departures(self) -> list[Code]:
         """The adjoints of the fields before the step: those passed on, and those of the sweep."""
-        pieces = []
-        for name, array in self.adjoints.items():
-            pieces += self._passed(name, array, zero=name in self._arrived)
-            if name in self._found:
-                pieces.append(added(array, self._found[name]))
-        return pieces
+        return [
+            piece
+            for name, array in self.adjoints.items()
+            for piece in self._sum(array, self._passed(name, name in self._found), name in self._arrived)
+        ]
 
-    def _passed(self, name: str, into: Any, zero: bool) -> list[Code]:
-        """Loops that add the adjoints of the fields which `name` becomes; to `zero` or to present values."""
+    def _passed(self, name: str, found: bool = False) -> list[Any]:
+        """The adjoints of the fields which `name` becomes; and that which the sweep has `found`."""
         passed = [self._arrived[x] for x, given in self.stepper.updates.items() if given == name]
-        if not zero:
-            return [added(into, array) for array in passed]
-        first = copied(into, passed[0]) if passed else zeroed("zeros", into)
-        return [first, *(added(into, array) for array in passed[1:])]
+        return [*passed, self._found[name]] if found else passed
+
+    def _sum(self, into: Any, parts: Sequence[Any], afresh: bool = True) -> list[Code]:
+        """Loops that store the sum of arrays; or add it, if not `afresh`."""
+        if not afresh:
+            return [added(into, array) for array in parts]
+        first = copied(into, parts[0]) if parts else zeroed("zeros", into)
+        return [first, *(added(into, array) for array in parts[1:])]
 
     def _free(self, name: str, into: Any) -> Code:
         """Loops that store the adjoint of a field, zero at held components."""
@@ -172,6 +199,26 @@ class ProgramAdjoint(RunAdjoint):
             return copied(into, adjoint)
         line = "into[{at}] = source[{at}] * free[{at}]"
         return Code(at_each("into", into, line), {"into": into, "source": adjoint, "free": free})
+
+
+def kept_fields(stepper: Evolution, names: Sequence[str]) -> tuple[str, ...]:
+    """The fields whose values a tape needs for derivatives by these names.
+
+    Raises `EnergyError` for names without a derivative.
+    """
+    return StepReads.of(stepper, _request(stepper, names)[1]).recorded
+
+
+def _request(stepper: Evolution, names: Sequence[str]) -> tuple[dict[str, Any], DerivativeRequest]:
+    """Rows for the derivatives by parameters, and the request for those of a step, in arrays of their own."""
+    potential, fields = stepper.potential, stepper.potential.fields
+    owners = {n: _owner(stepper, n) for n in names}
+    parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
+    nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
+    found = {n: _zeros_like(fields[n]) for n in nodal if n in potential.reads}
+    seeds = {y: _zeros_like(fields[y]) for y in stepper.updates.values() if y in fields.derived}
+    slopes = tuple(parameters)
+    return parameters, DerivativeRequest(gradient=found, slopes=slopes, seeds=seeds, only_seeds=True)
 
 
 class ProgramTangents:

@@ -58,7 +58,7 @@ class RequestPlan:
         return cls(requests, zeroed, copied, seeded, request)
 
     def read(self, parts: Mapping[str, Any], kernels: Mapping[str, Any]) -> set[str]:
-        """The fields that the kernels of the plan read, after a sweep; of slopes and stages all of theirs."""
+        """The fields that the kernels of the plan read; of slopes and stages all of theirs."""
         found = set()
         for name, one in self.requests.items():
             fields, of_part = parts[name].fields.values(), kernels[name]

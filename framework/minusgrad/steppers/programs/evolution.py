@@ -69,7 +69,8 @@ class Evolution(TimeStepper):
         self.gradient: dict[str, Any] = {}
         self._refuse_unlike()
         self.tape = tape
-        self._copy = BoundKernel(self._copies())
+        self._copied = self._copies()
+        self._copy = BoundKernel(Code.merged(self._copied))
         self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
         self._finite = FiniteNumbers([field.array for field in self.moving])
@@ -112,13 +113,14 @@ class Evolution(TimeStepper):
                     x,
                 )
 
-    def _copies(self) -> Code:
+    def _copies(self) -> list[Code]:
         """x <- y for all x at once: values that are read and overwritten are copied first."""
         fields = self.potential.fields
         kept = {y: fields[y].twin().array for y in self.updates.values() if y in self.updates}
         saved = [copied(array, fields[y].array) for y, array in kept.items()]
         sources = {x: kept.get(y, fields[y].array) for x, y in self.updates.items()}
-        return Code.merged([*saved, *(copied(fields[x].array, source) for x, source in sources.items())])
+        self._scratch = [*kept.values(), *(field.array for field in self.potential.map_outputs.values())]
+        return [*saved, *(copied(fields[x].array, source) for x, source in sources.items())]
 
     def _kernel_of_steps(self) -> SerialSteps | None:
         """Many steps in one kernel, which also records them on a tape; None for a large program."""
@@ -126,8 +128,9 @@ class Evolution(TimeStepper):
         computed = code.refresh() if code.possible else []
         if not SerialSteps.serve(code.statements):
             return None
-        recorded = self.tape.recorded() if self.tape else []
-        return SerialSteps([*recorded, *computed, self._copies()], code.statements, self.holds.code())
+        loops, recorded = [*computed, *self._copied], self.tape.recorded() if self.tape else []
+        ending = [self.holds.code(), *recorded]
+        return SerialSteps(loops, code.statements, ending, scratch=self._scratch)
 
     @property
     def fused(self) -> bool:
@@ -187,8 +190,6 @@ class Evolution(TimeStepper):
 
     def _launch(self, exchange: bool) -> None:
         """Take a step by single launches; `exchange`: without copies."""
-        if self.tape:
-            self._exchange.record(self.step)
         if exchange:
             self._exchange.reach_ahead(self.step)
         self.potential.refresh(self.time)
@@ -199,6 +200,8 @@ class Evolution(TimeStepper):
             self._copy()
         self.step += 1
         self.holds.place(self.time)
+        if self.tape:
+            self._exchange.record(self.step)
 
     def _verify(self) -> None:
         """Compute all maps and slopes by kernels of their own, which are verified and judge the range.
@@ -251,3 +254,4 @@ class Evolution(TimeStepper):
         """Begin the tape at the present fields, with step number `first`."""
         assert self.tape
         self.tape.first = first
+        self.tape.record(first)

@@ -8,14 +8,16 @@ alone. On a device a step is a launch, and its loops are tasks of it (`engine.de
 steps are computed on the host and read from an array: in a kernel t0 + step dt may be rounded once instead of
 twice.
 
-Decisions 0355.
+Decisions 0113, 0355.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...engine import runtime, storage
+from ...engine.coalescing import coalesced
 from ...engine.device_tasks import LEAST_WORK, tasks
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 
@@ -33,20 +35,27 @@ class SerialSteps:
     """A kernel that takes steps in their order, or `back` from the last one to the first.
 
     `loops`: those of a step. They may read the scalars `t`, the time at its start, and `tape_row`, its number
-    on a tape. `ending`: loops after them, for which `t` is the time at its end. statements: of a step. Loops
-    with more arrays than a kernel may have are divided among several kernels, which are launched for every
-    step.
+    on a tape. `ending`: loops after them, for which `t` is the time at its end. statements: of a step.
+    scratch: arrays that nobody reads after the steps, nor wrote before them: others may stand for them
+    (`engine.coalescing`). Loops with more arrays than a kernel may have are divided among several kernels,
+    which are launched for every step.
     """
 
     def __init__(
-        self, loops: Iterable[Code], statements: float, ending: Code | None = None, back: bool = False
+        self,
+        loops: Iterable[Code],
+        statements: float,
+        ending: Sequence[Code] = (),
+        back: bool = False,
+        scratch: Iterable[Any] = (),
     ):
         self._back = back
         self._longest = max(1, min(LONGEST, int(BETWEEN / max(statements, 1.0))))
         self._times = storage.allocate(np.zeros(self._longest + 1))
-        if ending and ending.text:
+        if any(piece.text for piece in ending):
             end = Code("t = ended\n") if runtime.arch() != "cpu" else self._at("serial_step + 1")
-            loops = [*loops, Code.joined([end, ending])]
+            loops = [*loops, *(Code.joined([end, piece]) for piece in ending)]
+        loops = coalesced(loops, scratch)
         if runtime.arch() != "cpu":
             loops = [tasks(Code.joined([Code("tape_row = at\nt = begun\n"), piece])) for piece in loops]
         self._groups = _groups(loops)

@@ -2,13 +2,13 @@
 
 For programs whose steps are single launches. Within a call of n steps
 
-    without a tape    x and y exchange their arrays after each step
-    with a tape       y is written to the row of the tape where the next state belongs, and x takes that row
+    not on a tape     x and y exchange their arrays after each step
+    on a tape         y is written to the row of the tape where the next state belongs, and x takes that row
 
 The last step of a call copies, so that after it all fields are in their own memory, and outputs have the
-numbers that they have with copies. To the same end the number of exchanges without a tape is even.
+numbers that they have with copies. To the same end the number of exchanges is even, but if all are on a tape.
 
-Decisions 0356.
+Decisions 0114, 0356.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from ...energies.fields import Fields
 from ...engine import storage
 from .state_tape import StateTape
+from .step_reads import StepReads
 
 
 class StateExchange:
@@ -25,8 +26,9 @@ class StateExchange:
     def __init__(self, fields: Fields, updates: Mapping[str, str], tape: StateTape | None = None):
         self.states = [fields[x].array for x in updates]
         self.outputs = [fields[y].array for y in updates.values()]
-        self._tape = tape
-        self._serves = self.serves(fields, updates) and (tape is None or len(tape) > 1)
+        self._tape, self._fields = tape, fields
+        self._taped = [(k, x) for k, x in enumerate(updates) if tape and x in tape.names]
+        self._serves = self.serves(fields, updates)
 
     @staticmethod
     def serves(fields: Fields, updates: Mapping[str, str]) -> bool:
@@ -39,7 +41,8 @@ class StateExchange:
         """The steps of a call that exchange memory, by the number of steps that follow them."""
         if not self._serves:
             return range(0)
-        return range(1, steps if self._tape else (steps - 1) // 2 * 2 + 1)
+        all_taped = len(self._taped) == len(self.states)
+        return range(1, steps if all_taped else (steps - 1) // 2 * 2 + 1)
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -56,27 +59,29 @@ class StateExchange:
     def record(self, step: int) -> None:
         """Put the states before a step on the tape, unless they are there."""
         assert self._tape
-        if self.states[0].address != self._tape.memory(0, step)[1]:
+        if any(self.states[k].address != self._tape.memory(x, step)[1] for k, x in self._taped):
             self._tape.record(step)
 
-    def recall(self, step: int) -> None:
-        """Read the states before a step where the tape has them."""
+    def recall(self, step: int, reads: StepReads) -> None:
+        """Read the states before a step, and the outputs of it, where the tape has them."""
         assert self._tape
-        for k, slot in enumerate(self.states):
-            slot.lend(*self._tape.memory(k, step))
+        for x in reads.before:
+            self._fields[x].array.lend(*self._tape.memory(x, step))
+        for y, x in reads.after.items():
+            self._fields[y].array.lend(*self._tape.memory(x, step + 1))
 
     def reach_ahead(self, step: int) -> None:
         """Let the outputs of a step be written to the next row of the tape."""
-        if self._tape:
-            for k, slot in enumerate(self.outputs):
-                slot.lend(*self._tape.memory(k, step + 1))
+        for k, x in self._taped:
+            assert self._tape
+            self.outputs[k].lend(*self._tape.memory(x, step + 1))
 
     def take(self) -> None:
         """x <- y, by memory."""
-        for x, y, own in zip(self.states, self.outputs, self._own, strict=True):
+        for x, y in zip(self.states, self.outputs, strict=True):
             x.exchange(y)
-            if self._tape:
-                y.lend(*own)
+        for k, _ in self._taped:
+            self.outputs[k].lend(*self._own[k])
 
     def leave(self) -> None:
         """Use the memory of before again, whatever it holds."""

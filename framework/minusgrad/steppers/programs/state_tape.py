@@ -1,8 +1,9 @@
-"""State tape: the updated fields before each of some steps of a program, recorded for its adjoint.
+"""State tape: fields before and after each of some steps of a program, recorded for its adjoint.
 
-Decisions 0357.
+Decisions 0114, 0357.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,61 +14,55 @@ from ...engine.kernels import BoundKernel, Code, at_each
 
 
 class StateTape:
-    """The state before each of at most `steps` steps from number `first` on.
+    """The values of fields before each of at most `steps` steps from number `first` on, and after the last.
 
-    Later ones overwrite the first.
+    `fields`: those that the way back reads, not always all that a program updates (`StepReads`).
     """
 
-    def __init__(self, fields: list[Field], steps: int):
-        self.fields, self.first = fields, 0
-        self._rows = [storage.allocate(np.zeros((steps, *f.shape), f.dtype)) for f in fields]
-        self._addresses = [r.ctypes.data if isinstance(r, np.ndarray) else 0 for r in self._rows]
+    def __init__(self, fields: Sequence[Field], steps: int):
+        self.fields, self.first = list(fields), 0
+        self.steps = steps
+        self._rows = {f.name: storage.allocate(np.zeros((steps + 1, *f.shape), f.dtype)) for f in self.fields}
+        self._addresses = {
+            n: rows.ctypes.data if isinstance(rows, np.ndarray) else 0 for n, rows in self._rows.items()
+        }
         begin = Code("tape_row = at\n")
-        self._record = [BoundKernel(Code.joined([begin, loop]), "at") for loop in self.recorded()]
-        self._recall = [BoundKernel(Code.joined([begin, loop]), "at") for loop in self.recalled()]
+        self._record = [BoundKernel(Code.joined([begin, loop]), "at") for loop in self.recorded("tape_row")]
 
     @staticmethod
-    def size(fields: list[Field], steps: int) -> int:
+    def size(fields: Sequence[Field], steps: int) -> int:
         """Bytes of a tape."""
-        return steps * sum(field.values.nbytes for field in fields)
+        return (steps + 1) * sum(field.values.nbytes for field in fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields."""
+        return [*self._rows]
 
     def record(self, step: int) -> None:
-        """Keep the state before a step."""
+        """Keep the present values, as those before a step."""
         for kernel in self._record:
             kernel(step - self.first)
 
-    def recall(self, step: int) -> None:
-        """Restore the state before a step."""
-        for kernel in self._recall:
-            kernel(step - self.first)
-        self.mark()
+    def values(self, name: str, step: int) -> np.ndarray:
+        """The values of a field before a step."""
+        return storage.host(self._rows[name])[step - self.first]
 
-    def __len__(self) -> int:
-        return int(self._rows[0].shape[0])
+    def memory(self, name: str, step: int) -> tuple[Any, int]:
+        """The row for the values of a field before a step, and its address; on the CPU."""
+        rows, row = self._rows[name], step - self.first
+        return rows[row], self._addresses[name] + row * rows.strides[0]
 
-    def memory(self, field: int, step: int) -> tuple[Any, int]:
-        """The row for the state of a field (its number) before a step, and its address; on the CPU."""
-        rows, row = self._rows[field], (step - self.first) % len(self)
-        return rows[row], self._addresses[field] + row * rows.strides[0]
+    def recorded(self, row: str = "tape_row + 1") -> list[Code]:
+        """Loops that keep the present values: those after the step `tape_row`."""
+        begin = f"tape_place = {row}\n"
+        line = "tape[tape_place, {at}] = now[{at}]"
+        return [self._loop(begin, line, field.name, field.array) for field in self.fields]
 
-    def mark(self) -> None:
-        """Count a write of the fields."""
-        for field in self.fields:
-            field.array.writes += 1
+    def recalled(self, name: str, into: Any, after: bool = False) -> Code:
+        """Loops that store the values of a field before the step `tape_row`, or after it, in an array."""
+        begin = f"tape_place = tape_row{' + 1' if after else ''}\n"
+        return self._loop(begin, "now[{at}] = tape[tape_place, {at}]", name, into)
 
-    def recorded(self) -> list[Code]:
-        """Loops that keep the state in row `tape_row`."""
-        return self._loops("tape[tape_place, {at}] = now[{at}]")
-
-    def recalled(self) -> list[Code]:
-        """Loops that restore the state of row `tape_row`."""
-        return self._loops("now[{at}] = tape[tape_place, {at}]")
-
-    def _loops(self, line: str) -> list[Code]:
-        return [
-            self._loop(line, field.array, rows) for field, rows in zip(self.fields, self._rows, strict=True)
-        ]
-
-    def _loop(self, line: str, array: Any, rows: Any) -> Code:
-        text = "tape_place = tape_row % tape.shape[0]\n" + at_each("now", array, line)
-        return Code(text, {"now": array, "tape": rows})
+    def _loop(self, begin: str, line: str, name: str, array: Any) -> Code:
+        return Code(begin + at_each("now", array, line), {"now": array, "tape": self._rows[name]})
