@@ -93,11 +93,8 @@ class MapChain:
     @property
     def read_by_windows(self) -> set[str]:
         """The fields by which the windows of maps are found, which derivatives of these need."""
-        windows = [
-            k.loops.term for k in self.kernels.values() if isinstance(k, MapKernels) and k.located.text
-        ]
-        parts = [*windows, *(k.term for k in self.staged.values())]
-        return {field.name for part in parts for field in part.fields.values()}
+        found = {n for n, k in self.kernels.items() if isinstance(k, MapKernels) and k.located.text}
+        return {f.name for n in found | self.staged.keys() for f in self.maps[n].fields.values()}
 
     @property
     def exits(self) -> bool:

@@ -20,8 +20,12 @@ class Program(Protocol):
     """Maps and slopes of a potential, with the outputs that fields become: an `Evolution`."""
 
     updates: dict[str, str]
-    potential: Potential
-    holds: Holds
+
+    @property
+    def potential(self) -> Potential: ...
+
+    @property
+    def holds(self) -> Holds: ...
 
 
 @dataclass(frozen=True)
