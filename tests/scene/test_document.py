@@ -408,7 +408,8 @@ def test_schema_knows_the_kinds() -> None:
         "#/$defs/stepper_b",
     ]
     assert defs["stepper_a"]["properties"]["kind"]["const"] == "a"
-    assert defs["stepper_b"]["properties"]["waist"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
+    assert defs["stepper_b"]["properties"]["waist"] == {"$ref": "#/$defs/m_positive"}
+    assert defs["m_positive"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
     assert schema["required"] == ["state", "stepper", "run"]
     program = {"allOf": [{"properties": {"stepper": {"properties": {"kind": {"const": "evolution"}}}}}]}
     alone = [{"required": [name]} for name in ("energy", "lagrangian", "magnetic", "compound", "constraint")]

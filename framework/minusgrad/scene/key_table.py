@@ -19,11 +19,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from .document import Skeleton
-from .json_schema import with_kind
+from .json_schema import DRAWN, with_kind
 from .key_descriptions import descriptions
 from .records import UNIT, AnyBlock, quantity_of
 
-REQUIRED, QUANTITY, DRAWN = "required", "quantity", "DrawnValues"
+REQUIRED, QUANTITY = "required", "quantity"
 _TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true | false"}
 _DEFAULT = re.compile(r" \(default: (.*?)\)(?=[.;]|$)")
 
@@ -102,7 +102,7 @@ def _written(schema: dict[str, Any], field: FieldInfo) -> str:
 def _tables(annotation: Any, mark: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
     """The records inside an annotation, with what stands between the key and theirs."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if annotation is not AnyBlock and annotation.__name__ != DRAWN:
+        if annotation is not AnyBlock and not annotation.__name__.endswith(f"_{DRAWN}"):
             kind = annotation.model_fields.get("kind")
             yield mark + (f"({kind.default})" if kind is not None else ""), annotation
         return
@@ -134,7 +134,7 @@ def _values(key: dict[str, Any], known: dict[str, Any]) -> str:
         return f"[{_values(_items(key), known)}, ...]" if _items(key) else "[...]"
     if isinstance(key.get("additionalProperties"), dict):
         return f"{{ NAME = {_values(key['additionalProperties'], known)} }}"
-    if key.get("title") == DRAWN:
+    if str(key.get("title")).endswith(f"_{DRAWN}"):
         return "drawn"
     return _TYPES.get(key.get("type", ""), "table" if "type" in key else "any")
 

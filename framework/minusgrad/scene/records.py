@@ -51,8 +51,8 @@ class Record(BaseModel):
         for name, text in descriptions(cls).items():
             key = keys.get(cls.model_fields[name].alias or name)
             if key is not None:
-                own = f" {key['description'].capitalize()}." if UNIT in key else ""
-                key["description"] = text + own
+                unit = f" A number, or a quantity in {key[UNIT]}." if UNIT in key else ""
+                key["description"] = text + unit
         return made
 
 
@@ -61,6 +61,11 @@ class AnyBlock(Record, extra="allow"):
 
     kind: str
     """Which of the installed kinds the table is; the other keys are those of this kind."""
+
+
+def unit_in_names(unit: str) -> str:
+    """A unit as a part of a name: "m3_kg-1_s-2" for "m^3 kg^-1 s^-2", "plain" for "1"."""
+    return "plain" if unit == "1" else unit.replace("^", "").replace("/", "_per_").replace(" ", "_")
 
 
 @dataclass(frozen=True)

@@ -110,9 +110,15 @@ def _device_row(row: dict[str, Any], size: Callable[[int], str]) -> tuple[str, .
 
 
 def schema(a: argparse.Namespace) -> int:
+    import json
+    from functools import partial
+
     from ...assembly.registry import Registry
     from ...scene.json_schema import schema_of
 
     registry = Registry.load(None, a.plugin)
-    print_json(schema_of(registry.models()))
+    made = schema_of(registry.models())
+    short = partial(json.dumps, separators=(",", ":"))
+    lines = ",\n".join(f"{short(name)}:{short(one)}" for name, one in made.pop("$defs").items())
+    print(f'{short(made)[:-1]},"$defs":{{\n{lines}\n}}}}')  # one line for each definition
     return warn_of_broken(registry)

@@ -33,11 +33,11 @@ copies = 16                           of a map: equal blocks of nodes that share
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 
-Decisions 0223, 0292.
+Decisions 0108, 0223, 0292.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Annotated, Any, Literal, Union, cast
 from warnings import catch_warnings
 
@@ -53,7 +53,8 @@ from ...energies.staged_energy import Staged
 from ...energies.staged_map import StagedMap
 from ...energies.values.drawn_values import DrawnValues
 from ...energies.written.mean_dilatation import is_density
-from ...scene.records import Quantity, Record
+from ...scene.json_schema import DRAWN
+from ...scene.records import Quantity, Record, unit_in_names
 from ...scene.tagged_unions import ByForm, one_or_each, one_or_table
 
 EACH = "each"
@@ -311,7 +312,7 @@ def definition(
     if isinstance(role, Parameter) and each and bodies:
         forms["by body"] = dict[str, one]
     if isinstance(role, Parameter) and drawn:
-        forms["drawn"] = _drawn(role)
+        forms["drawn"] = _drawn(role.unit)
     several = _one_of(forms, len(role.shape))
     if isinstance(role, Parameter) and role.default is None:
         return several, Limits(description=role.about or None)
@@ -332,16 +333,17 @@ def _of_state(about: str) -> str | None:
     return f"{about.rstrip('.')} (default: the state's)." if about else None
 
 
-def _drawn(role: Parameter) -> type[Record]:
+@lru_cache(maxsize=1024)
+def _drawn(unit: str) -> type[Record]:
     """The table of values that are drawn for each element; components have the same distribution."""
-    distance = Annotated[float | str, Quantity(role.unit, "nonnegative")] | None
+    distance = Annotated[float | str, Quantity(unit, "nonnegative")] | None
     definitions: dict[str, Any] = {
-        EACH: (Annotated[float | str, Quantity(role.unit)], Limits(description="Mean of the values.")),
+        EACH: (Annotated[float | str, Quantity(unit)], Limits(description="Mean of the values.")),
         "deviation": (distance, Limits(None, description=DEVIATION)),
         "within": (distance, Limits(None, description=WITHIN)),
     }
-    model = create_model("DrawnValues", __base__=Declared, **definitions)
-    model.__doc__ = DrawnValues.__doc__
+    model = create_model(f"{unit_in_names(unit)}_{DRAWN}", __base__=Declared, **definitions)
+    model.__doc__ = (DrawnValues.__doc__ or "").partition("\n")[0]
     return cast("type[Record]", model)
 
 
