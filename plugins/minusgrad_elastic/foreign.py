@@ -3,9 +3,10 @@
 Point sets and sets of elements of any dimension are bodies; those of cells are sets of cells as well. Other
 formats have no names that all readers agree on, so meshes with named parts are best saved as Gmsh 4.1.
 
-Formats are read whose reader opens one file. The others (XDMF, MED, CGNS, Exodus, HMF, H5M, DOLFIN, TetGen)
-name files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into
-the run folder nor hashed. Source: the readers of meshio 5.3.5.
+Formats are read whose reader opens one file; well-known text by a reader of our own (`well_known_text`). The
+others (XDMF, MED, CGNS, Exodus, HMF, H5M, DOLFIN, TetGen) name files anywhere on the machine, or HDF5 follows
+links to them: such files would be neither copied into the run folder nor hashed. Source: the readers of
+meshio 5.3.5.
 
 Decisions 0071, 0328.
 """
@@ -23,6 +24,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError, bounded_read, node_numbers, pip_line, printable
 
+from . import well_known_text
 from .file_ends import opening_ends
 from .mesh import Mesh
 
@@ -85,6 +87,8 @@ def parsed(file: str, data: bytes) -> tuple[Mesh, str]:
 
     opening = [sys.modules[name] for name in OPENING if name in sys.modules]
     _refuse_others(file, data, meshio.extension_to_filetypes)
+    if Path(file).suffix.lower() == ".wkt":
+        return _mesh(file, well_known_text.triangles(file, data)), ""
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
         path.write_bytes(data)

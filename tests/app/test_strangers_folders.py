@@ -148,6 +148,39 @@ def test_deep_json_of_a_stranger_is_one_message(made, invoke, verb, where):
         assert f"nested deeper than {DEEPEST}" in err
 
 
+@pytest.mark.parametrize("where", ["journal", "sealed", "scene.run", "plugins"])
+def test_facts_of_another_kind_are_one_message(made, invoke, where):
+    """Of every verb: in the newest line of the journal, and in the newest checkpoint."""
+    shutil.copytree(made, "run")
+    shutil.copytree(made, "whole")
+    Path("from.toml").write_text(SCENE.read_text() + FROM)
+    newest = checkpoint.listed(Path("run/ckpt"))[-1]
+    found = checkpoint.load(newest)
+    if where == "journal":
+        with Path("run/journal.jsonl").open("a") as file:
+            file.write('{"event": "saved", "step": 1e400}\n')
+    else:
+        table, _, name = where.rpartition(".")
+        (found.meta[table] if table else found.meta)[name] = [1]
+        newest.unlink()
+        checkpoint.save(Path("run/ckpt"), found)
+    said = f"'{'step' if where == 'journal' else where}' must be a "
+    for verb, arguments in VERBS.items():
+        if verb == "run --force" or (where == "journal" and verb not in ("info", "verify", "resume")):
+            continue
+        code, out, err = invoke(*arguments)
+        assert "Traceback" not in err, (verb, err)
+        if verb in ("info", "verify", "resume"):
+            assert said in out + err, (verb, out, err)
+            assert code == (
+                0
+                if verb == "info" and where != "journal"
+                else 1
+                if verb == "verify" and where != "journal"
+                else 2
+            )
+
+
 def test_a_failure_of_a_stranger_shows_no_control_characters(made, invoke):
     shutil.copytree(made, "run")
     journals.append(Path("run/journal.jsonl"), "failed", error="\x1b[31mred\u202e\nline")

@@ -66,14 +66,14 @@ def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     """
     saved: dict[int, dict[str, Any]] = {}
     for event in run.events():
-        step = int(event.get("step", -1))
+        step = event.get("step", -1)
         if event.get("event") == "restored":
             saved = {s: old for s, old in saved.items() if s <= step}
         elif event.get("event") == "saved":
             saved = {s: old for s, old in saved.items() if old.get("scheduled")} | {step: event}
     scene, changed = newest.meta.get("scene"), any(e.get("event") == "changed" for e in run.events())
     table = scene.get("checkpoint") if isinstance(scene, Mapping) and not changed else None
-    keep = table["keep"] if isinstance(table, Mapping) else 1
+    keep = max(1, table.get("keep", 1)) if isinstance(table, Mapping) else 1
     listed = checkpoint.listed(run.path / "ckpt")
     known = {s for s in saved if saved[s].get("scheduled")}
     known |= {checkpoint.step_of(p) for p in listed if checkpoint.is_scheduled(p)}  # the journal comes last
@@ -190,7 +190,7 @@ def _saved(run: RunDir, sealed: int) -> list[int]:
     """The steps whose segments were saved according to the journal, and are in use."""
     steps: list[int] = []
     for event in run.events():
-        step = int(event.get("step", -1))
+        step = event.get("step", -1)
         if event.get("event") == "restored":
             steps = [s for s in steps if s <= step]
         elif event.get("event") == "saved" and event.get("segment") and event.get("scheduled"):

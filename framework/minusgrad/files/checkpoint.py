@@ -34,7 +34,7 @@ from ..errors import CheckpointError
 from . import durable, hdf5_trust
 from .hashes import block_hashes
 from .hdf5_layout import Draft, Hashed, Later, laid_out, raw
-from .held import held_folders
+from .held import facts, held_folders
 from .held.json_text import parsed
 
 FORMAT = "minusgrad checkpoint"
@@ -224,6 +224,8 @@ def _read(file: h5py.File, size: int) -> Snapshot:
     meta = parsed(datasets["meta"][...].tobytes())
     if not isinstance(meta, dict):
         raise CheckpointError("its meta is not a JSON object; it was not written by minusgrad")
+    if said := facts.wrong(meta, facts.OF_CHECKPOINTS):
+        raise CheckpointError(f"in its meta {said}; it was not written by minusgrad")
     step, time, dt = int(file.attrs["step"]), float(file.attrs["time"]), float(file.attrs["dt"])
     arrays = {name: dataset[...] for name, dataset in named.items()}
     found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())

@@ -1,6 +1,7 @@
 """Foreign mesh formats: those of one file are read, and no other file of the machine is opened."""
 
 import os
+import re
 from pathlib import Path
 
 import h5py
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad_elastic import file_ends, foreign
+from minusgrad_elastic import file_ends, foreign, well_known_text
 from minusgrad_elastic.inspection import inspect
 from tests.support import cell_meshes
 
@@ -216,3 +217,50 @@ def test_what_a_reader_raises_is_one_message(ending: str, text: str) -> None:
     said = _refused(f"a.{ending}", text.encode())
     assert said.startswith(f"'a.{ending}': ")
     assert "\n" not in said
+
+
+def _tin(*rings: str) -> bytes:
+    return f"TIN ({', '.join(f'(({ring}))' for ring in rings)})".encode()
+
+
+RING = "0 0 0, 1e-05 0.0 0, 0 +1.5 -0., 0 0 0"
+
+
+def test_well_known_text_is_read_with_the_exponents_that_meshio_writes(tmp_path: Path) -> None:
+    triangles = np.array([[0, 1, 2], [1, 3, 2]])
+    flat = 1e-5 * np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    meshio.write(tmp_path / "a.wkt", meshio.Mesh(flat, [("triangle", triangles)]))
+    mesh = foreign.read("a.wkt", (tmp_path / "a.wkt").read_bytes())
+    np.testing.assert_array_equal(mesh.points, flat[:, :2])
+    np.testing.assert_array_equal(mesh.cells, triangles)
+    wide = _tin(RING).replace(b",", b" ,\n").replace(b"(", b" (\t").strip() + b"\n"
+    np.testing.assert_array_equal(foreign.read("a.wkt", wide).points, [[0, 0], [1e-5, 0], [0, 1.5]])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"POINT (0 0)", "'a.wkt': must begin with 'TIN (', got 'POINT (0 0)'; save it as VTU"),
+        (b"TIN ()", ", line 1: needs triangles ((x y z, x y z, x y z, x y z)), a comma"),
+        (_tin(RING)[:-1], ", line 1: needs triangles"),
+        (_tin(RING) + b"\nx", "', line 1: needs triangles"),
+        (_tin(RING).replace(b"1.5", b"1.5.0"), "', line 1: needs triangles"),
+        (_tin(RING).replace(b"1.5", b"nan"), "at the end, got '((0 0 0, 1e-05 0.0 0, 0 +nan"),
+        (_tin(RING) * 2, "', line 1: needs triangles"),
+        (_tin(RING, RING).replace(b"), (", b") ("), "', line 1: needs triangles"),
+        (_tin(RING)[:-2] + b" 7)))", "'a.wkt', line 1: needs triangles"),
+        (_tin(RING[:-1] + "1"), "triangle 1 must end where it begins, got (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)"),
+        (_tin(RING, "0 0 0 1, 1 0 0 1, 0 1 0 1, 0 0 0 1"), "have as many numbers, got 3 and 4"),
+    ],
+)  # fmt: skip
+def test_damaged_well_known_text_is_refused(text: bytes, said: str) -> None:
+    assert said in _refused("a.wkt", text)
+
+
+def test_well_known_text_is_looked_at_once() -> None:
+    """Patterns that give nothing back: one that does took more than 2 s for the first of these."""
+    damaged = _tin(*40 * [RING]).replace(b"0 0 0", b"0.000000 0.000000 0.000000")[:-6]
+    assert "needs triangles" in _refused("a.wkt", damaged)
+    for pattern in (well_known_text._HEAD, well_known_text._TRIANGLE, well_known_text._END):
+        parts = re.sub(r"\[.*?\]", "", pattern.pattern)
+        assert re.search(r"[*+}](?!\+)", re.sub(r"[*+?}]\+", "", parts)) is None

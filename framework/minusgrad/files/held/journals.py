@@ -13,17 +13,17 @@ from typing import Any
 
 from ...errors import RunFolderError
 from .. import durable
-from . import held_folders
+from . import facts, held_folders
 from .json_text import TooDeepError, parsed
 
 LONGEST = 10_000
 """Characters of one text in a journal."""
 
 
-def append(journal: Path, event: str, **facts: Any) -> None:
+def append(journal: Path, event: str, **more: Any) -> None:
     """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
     clock = datetime.now(UTC).isoformat(timespec="milliseconds")
-    durable.append_line(journal, json.dumps(_bounded({"time": clock, "event": event} | facts)))
+    durable.append_line(journal, json.dumps(_bounded({"time": clock, "event": event} | more)))
 
 
 def _bounded(value: Any) -> Any:
@@ -39,7 +39,7 @@ def events(journal: Path) -> Iterator[dict[str, Any]]:
     """The events of all complete lines; none without a journal."""
     if not held_folders.is_file(journal):
         return
-    for line in held_folders.read(journal).splitlines():
+    for number, line in enumerate(held_folders.read(journal).splitlines(), 1):
         try:
             event = parsed(line)
         except TooDeepError as error:
@@ -48,8 +48,12 @@ def events(journal: Path) -> Iterator[dict[str, Any]]:
             ) from None
         except ValueError:
             continue
-        if isinstance(event, dict):
-            yield event
+        if not isinstance(event, dict):
+            continue
+        if said := facts.wrong(event, facts.OF_EVENTS):
+            cure = "restore the original file, or delete the line"
+            raise RunFolderError(f"{journal}, line {number}: {said}; {cure}")
+        yield event
 
 
 def locked(journal: Path) -> int:
