@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NoReturn
 from xml.parsers import expat
 
 from minusgrad.plugin import UserError, printable
@@ -44,6 +45,8 @@ SELECTOR = re.compile(r"\*|[\w-]*([.][\w-]+)?")
 MOST_DEEP, MOST_SHAPES = 100, 100_000
 """Elements within one another; shapes that are drawn, each once more for every use."""
 LENGTH = re.compile(r"\s*[+]?[\d.]+(e[+-]?\d+)?\s*(px|pt|pc|mm|cm|in|Q)?\s*", re.IGNORECASE)
+RULE = re.compile(r"([^{}]++)\{([^{}]*+)\}|([^{}]++|[{}])")
+"""The selectors and properties of a rule, or a text that is none. Nothing is looked at twice."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class _Reader:
     """Looks at each element as the parser meets it."""
 
     def __init__(self, file: str):
-        self.file, self.open, self.style, self.sized = file, list[str](), "", False
+        self.file, self.open, self.style, self.sized = file, list[str](), list[str](), False
         self.drawn = False
         self.uses, self.selectors = Uses(), set[str]()
         self.parser = expat.ParserCreate(namespace_separator=" ")
@@ -110,7 +113,7 @@ class _Reader:
             )
         return count
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, what: str) -> NoReturn:
         raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
@@ -195,16 +198,18 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         if self.open and self.open[-1] == "style":
-            self.style += text
+            self.style.append(text)
 
     def _end(self, name: str) -> None:
         self.uses.end()
         if self.open.pop() == "style":
-            style, self.style = re.sub(r"/\*.*?\*/", "", self.style, flags=re.DOTALL), ""
+            style, self.style = self._without_comments("".join(self.style)), []
             if rule := re.search(r"@[\w-]+", style):
                 self.refuse(f"element <style>: {rule[0]} is not followed; only what is in the file is drawn")
-            for selectors, body in re.findall(r"([^{}]+)\{([^{}]*)\}", style):
-                for one in selectors.split(","):
+            for selectors, body, other in RULE.findall(style):
+                if other.strip():
+                    self.refuse(f"element <style>: '{other.strip()[:40]}' is no rule; correct it")
+                for one in selectors.split(",") if selectors else ():
                     self.selectors.add(one.strip())
                     if not SELECTOR.fullmatch(one.strip()):
                         self.refuse(
@@ -213,6 +218,15 @@ class _Reader:
                         )
                 for part in body.split(";"):
                     self._property("style", *(word.strip() for word in (part + ":").split(":")[:2]))
+
+    def _without_comments(self, style: str) -> str:
+        parts, at = [], 0
+        while (begin := style.find("/*", at)) >= 0:
+            parts.append(style[at:begin])
+            at = style.find("*/", begin + 2) + 2
+            if at < 2:
+                self.refuse("element <style>: a comment '/*' has no end '*/'; close it")
+        return "".join(parts) + style[at:]
 
     def _entity(self, name: str, *_: object) -> None:
         self.refuse(f"entity '{name}': entities are not expanded; write their text in its place")

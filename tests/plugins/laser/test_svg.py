@@ -258,6 +258,18 @@ REFUSED = {
     "a style by an id": (
         PAGE + "<style>#a { fill: red }</style></svg>",
         "'a.svg':2: element <style>: selector '#a' is not understood; use types and classes"),
+    "a comment without end": (
+        PAGE + "<style>/* a */ rect { fill: red }" + 200_000 * "/*" + "</style></svg>",
+        "'a.svg':2: element <style>: a comment '/*' has no end '*/'; close it"),
+    "a text that is no rule": (
+        PAGE + "<style>rect { fill: red } " + 200_000 * "a" + "</style></svg>",
+        "'a.svg':2: element <style>: '" + 40 * "a" + "' is no rule; correct it"),
+    "braces without end": (
+        PAGE + "<style>" + 200_000 * "a{" + "</style></svg>",
+        "'a.svg':2: element <style>: 'a' is no rule; correct it"),
+    "a brace too many": (
+        PAGE + "<style>rect { fill: red }}</style></svg>",
+        "'a.svg':2: element <style>: '}' is no rule; correct it"),
     "a gradient": (
         PAGE + '<rect width="9" height="9" style="fill:url(#g)"/></svg>',
         "'a.svg':2: element <rect>: fill 'url(#g)' is no plain colour; give it one"),
