@@ -57,6 +57,7 @@ FORMATS = {
 """meshio's formats of one file, with the endings of their names."""
 OPENING = ("meshio._files", "meshio.gmsh.main", "meshio.vtk._main", "meshio.vtu._vtu")
 """Modules of meshio that open files."""
+MOST_REMARKS = 10
 KEPT = ("points", "cells", "bodies", "cell_bodies", "facet_bodies")
 """Arrays of a mesh that come from the child."""
 
@@ -70,9 +71,17 @@ def read(file: str, data: bytes) -> Mesh:
     if find_spec("meshio") is None:
         raise UserError(f"'{file}': needs meshio: {pip_line('mesh')}")
     found = bounded_read(values, file, data, loads=("meshio",))
-    if found["said"]:
-        print(found["said"], file=sys.stderr)
+    for line in remarks(found["said"]):
+        print(line, file=sys.stderr)
     return Mesh(**{name: found[name] for name in KEPT}, source=f"'{file}'", more=tuple(found["more"]))
+
+
+def remarks(said: str) -> list[str]:
+    """The warnings of meshio, each once, as a terminal can show them: they quote the file."""
+    lines = [*dict.fromkeys(line for one in said.split("\n") if (line := one.strip()))]
+    rest = len(lines) - MOST_REMARKS
+    more = [f"... and {rest} lines more"] if rest > 0 else []
+    return [*(printable(line) for line in lines[:MOST_REMARKS]), *more]
 
 
 def values(file: str, data: bytes) -> dict[str, Any]:

@@ -264,3 +264,18 @@ def test_well_known_text_is_looked_at_once() -> None:
     for pattern in (well_known_text._HEAD, well_known_text._TRIANGLE, well_known_text._END):
         parts = re.sub(r"\[.*?\]", "", pattern.pattern)
         assert re.search(r"[*+}](?!\+)", re.sub(r"[*+?}]\+", "", parts)) is None
+
+
+def test_warnings_that_quote_a_file_are_few_lines_that_a_terminal_can_show(capsys) -> None:
+    """SU2's reader quotes each line that it does not know; by a stranger they were 200,000, and any bytes."""
+    rows = "".join(f"\x1b[31m{'x' * 1000}{k}\n" for k in range(50))
+    text = f"NDIME= 2\n{rows}NPOIN= 3\n0 0\n1 0\n0 1\nNELEM= 1\n5 0 1 2\n"
+    foreign.read("a.su2", text.encode())
+    said = capsys.readouterr().err
+    lines = said.splitlines()
+    assert len(lines) == foreign.MOST_REMARKS + 1
+    assert "\x1b" not in said
+    assert max(map(len, lines)) <= 200
+    assert lines[0] == "Warning: meshio could not parse line"
+    assert lines[1].startswith("\\x1b[31mxxx")
+    assert re.fullmatch(r"\.\.\. and \d+ lines more", lines[-1])
