@@ -50,6 +50,10 @@ class UserError(MinusgradError):
         return [*where, f"{type(self).__name__}: {self}"]
 
 
+LONGEST = 1_500
+"""Characters of a line about a scene: it may quote the scene of a stranger."""
+
+
 class Problem(namedtuple("Problem", ("file", "line", "column", "key", "message"))):
     """One mistake in a scene file; line and column count from 1 (0: not in the file, e.g. an override)."""
 
@@ -57,7 +61,7 @@ class Problem(namedtuple("Problem", ("file", "line", "column", "key", "message")
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        message = "\n".join(printable(line, len(line)) for line in self.message.split("\n"))
+        message = "\n".join(printable(line, LONGEST) for line in self.message.split("\n"))
         return f"{place}: {printable(self.key)}: {message}" if self.key else f"{place}: {message}"
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from minusgrad.errors import SceneError
+from minusgrad.errors import Problem, SceneError
 from minusgrad.scene.document import (
     Block,
     Document,
@@ -233,6 +233,7 @@ def test_every_right_value_of_a_block(write: Any, line: str) -> None:
         ("steps = 100", "steps = None", "26:9: TOML has no empty value; leave the key out"),
         ("steps = 100", "steps = True", "26:9: write true, in lower case"),
         ('kind = "leapfrog"', "kind = leapfrog", '22:8: text needs quotes; write "leapfrog"'),
+        ('kind = "leapfrog"', "kind = " + 9999 * "a", f'22:8: text needs quotes; write "{57 * "a"}..."'),
         ('time = "day"', 'system = "si"', "4:2: units: either a system or a length, mass and time, not both"),
         ('time = "day"', "time = 5", "7:8: units.time: needs text in quotes, not 5"),
         ('time = "day"', 'time = "AU"', "7:8: units.time: 'AU' is a length, but 's' (time) is needed"),
@@ -251,6 +252,12 @@ def test_every_right_value_of_a_block(write: Any, line: str) -> None:
 )  # fmt: skip
 def test_every_wrong_part_of_the_skeleton(write: Any, old: str, new: str, message: str) -> None:
     assert complaints(write(GOOD.replace(old, new))) == f"galaxy.toml:{message}"
+
+
+def test_a_line_about_a_scene_has_an_end(write: Any) -> None:
+    """Whatever it quotes."""
+    said = str(SceneError([Problem("a.toml", 1, 2, "key", f"short\n{10**5 * 'x'}")])).split("\n")
+    assert said == ["a.toml:1:2: key: short", 1497 * "x" + "..."]
 
 
 def test_no_energy_at_all(write: Any) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md, node_ranges, trajectory
+from ..files import h5md, trajectory
 from ..scene import units
 from . import mesh_artists, style, surfaces
 from .light import Light
@@ -67,7 +67,8 @@ def look(nodes: int, bodies: Bodies, every: bool = True) -> Look:
     """The look of so many nodes, or only of those in bodies."""
     owner = np.full(nodes, -1)
     for number, ranges in enumerate(bodies.values()):
-        owner[node_ranges.nodes(ranges)] = number
+        for first, end in ranges:
+            owner[first:end] = number
     shown = np.ones(nodes, bool) if every else owner >= 0
     return Look(shown, owner[shown], [name.replace("_", " ") for name in bodies])
 

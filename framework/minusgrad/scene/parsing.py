@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem, SceneError, UserError
+from ..errors import Problem, SceneError, UserError, printable
 from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 
@@ -89,7 +89,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
             raise _at_end_of(file, text, message) from None
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
-            message = _WORDS.get(word[0], f'text needs quotes; write "{word[0]}"')
+            message = _WORDS.get(word[0], f'text needs quotes; write "{printable(word[0], 60)}"')
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
         line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)

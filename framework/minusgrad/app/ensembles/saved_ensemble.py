@@ -13,7 +13,7 @@ from ...errors import RunFolderError, UserError
 from ...files import checkpoint
 from ...files.checkpoint import Snapshot
 from ...files.h5md import EDGES, OBSERVABLES, Raster
-from ...files.node_ranges import nodes
+from ...files.node_ranges import members
 from ...files.run_folder import RunDir
 
 
@@ -36,8 +36,8 @@ class SavedEnsemble:
         if not isinstance(size, Mapping) or "members" not in size:
             raise RunFolderError(f"{path}: is not an ensemble; give the folder of a scene with [ensemble]")
         self.size: Mapping[str, Any] = size
-        self.count, self.nodes = int(size["members"]), int(size["nodes"])
-        self.numbers: list[int] = nodes(size["numbers"]).tolist()
+        self.numbers = members(self.snapshot)
+        self.count, self.nodes = len(self.numbers), int(size["nodes"])
         self.points = self.snapshot.under(POINTS)
         self.units = {key: self.snapshot.units.get(f"{POINTS}/{key}", "") for key in self.points}
         found = read_marks(self.snapshot.under("stepper"))

@@ -3,13 +3,14 @@
 Nothing here needs Taichi.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import CheckpointError
 from ...files.h5md import OBSERVABLES
+from ...files.held.json_text import parsed
 
 POINTS = "points"
 """The folder of a checkpoint's arrays for the values of the varied keys, (M, *shape) each."""
@@ -36,6 +37,12 @@ class End:
 
 def read_marks(state: Mapping[str, np.ndarray]) -> tuple[dict[int, Failure], dict[int, End]]:
     """The members that failed, and those that ended by themselves, from a saved state."""
-    failed, marks = json.loads(np.asarray(state["members/marks"]).tobytes())
-    failures = {n: Failure(step, text) for n, step, text in marks[:failed]}
-    return failures, {n: End(step, outcome) for n, step, outcome in marks[failed:]}
+    try:
+        failed, marks = parsed(np.asarray(state["members/marks"]).tobytes())
+        failures = {int(n): Failure(int(step), str(text)) for n, step, text in marks[:failed]}
+        ends = {int(n): End(int(step), str(outcome)) for n, step, outcome in marks[failed:]}
+    except (KeyError, ValueError, TypeError, OverflowError) as error:
+        raise CheckpointError(
+            f"its members' ends cannot be read ({error}); use another checkpoint"
+        ) from error
+    return failures, ends

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import CheckpointError, RunFolderError, UserError
 from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
-from ...files.node_ranges import nodes
+from ...files.node_ranges import members
 from ...files.run_folder import RunDir
 from ...scene.initial_table import InitialTable
 
@@ -47,7 +47,7 @@ class SavedStart:
             raise RunFolderError(
                 f"{table.run}: is a fit, which has no state; start with what it found by --fitted"
             )
-        group, row = _place(table, snapshot.meta)
+        group, row = _place(table, snapshot)
         found, start = snapshot.under(group), f"{group}/"
         fields = {name: values if row is None else values[row] for name, values in found.items()}
         units = {n.removeprefix(start): u for n, u in snapshot.units.items() if n.startswith(start)}
@@ -93,14 +93,14 @@ def _chosen(run: Path, step: int | None) -> Path:
     return saved[step]
 
 
-def _place(table: InitialTable, meta: Mapping[str, Any]) -> tuple[str, int | None]:
+def _place(table: InitialTable, snapshot: Snapshot) -> tuple[str, int | None]:
     """The folder of the fields among the arrays, and the row of the member."""
-    facts = meta.get("ensemble")
+    facts = snapshot.meta.get("ensemble")
     if not isinstance(facts, Mapping):
         if table.member is not None:
             raise UserError(f"{table.run}: has no members, got member {table.member}; leave it out")
         return "fields", None
-    numbers = [facts["member"]] if "member" in facts else nodes(facts["numbers"]).tolist()
+    numbers = [facts["member"]] if "member" in facts else members(snapshot)
     if table.member is None and len(numbers) > 1:
         raise UserError(f"{table.run}: is an ensemble of {len(numbers)} members; choose one by `member`")
     chosen = numbers[0] if table.member is None else table.member

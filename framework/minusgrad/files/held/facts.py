@@ -46,16 +46,19 @@ WHOLE = Kind("a whole number", _is_whole)
 TABLE = Kind("a table", _is_table)
 TEXTS = _list(Kind("texts", _is_text))
 NAMED_TEXTS, NAMED_TABLES = _tables(Kind("texts", _is_text)), _tables(Kind("tables", _is_table))
-RANGES = Kind(
-    "a table of lists of two whole numbers each",
-    lambda v: _is_table(v) and all(isinstance(one, list) and all(map(_is_range, one)) for one in v.values()),
-)
 
 
 def _is_range(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_whole, value))
+    return (
+        isinstance(value, list)
+        and len(value) == 2
+        and all(map(_is_whole, value))
+        and 0 <= value[0] <= value[1]
+    )
 
 
+RANGE = Kind("ranges [first, last + 1]", _is_range)
+RANGES = _tables(_list(RANGE))
 OF_EVENTS = {"step": WHOLE}
 OF_CHECKPOINTS = {
     "sealed": WHOLE,
@@ -68,6 +71,10 @@ OF_CHECKPOINTS = {
     "versions": TABLE,
     "plugins": NAMED_TABLES,
     "ensemble": TABLE,
+    **{f"ensemble.{name}": WHOLE for name in ("member", "members", "nodes")},
+    "ensemble.numbers": _list(RANGE),
+    "ensemble.names": TEXTS,
+    "ensemble.bodies": RANGES,
     "surroundings": TABLE,
     "initial": TABLE,
     "fitted": _list(Kind("tables", _is_table)),

@@ -1,12 +1,13 @@
 """The surroundings of the bodies of a run, from its folder alone: obstacles, loads, supports, the box."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import CheckpointError
 from ...files import checkpoint, h5md, trajectory
 from ...scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Shape, Sphere, shape
 
@@ -76,7 +77,13 @@ def surroundings(run: Path) -> Surroundings:
     if path is None:
         return Surroundings()
     saved = checkpoint.load(path)
-    known: dict[str, Any] = saved.meta.get("surroundings") or {}
+    try:
+        return _read(run, saved, saved.meta.get("surroundings") or {})
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise CheckpointError(f"{path}: its surroundings cannot be read ({error!r}); use another") from error
+
+
+def _read(run: Path, saved: checkpoint.Snapshot, known: Mapping[str, Any]) -> Surroundings:
     found = [(one["term"], shape(one)) for one in known.get("shapes", ())]
     every = tuple(range(_dimension(run, saved)))
     return Surroundings(
