@@ -315,8 +315,8 @@ def verdict(path: Path, source: bytes) -> tuple[str, str]:
 
 
 def judge_all(folder: Path, count: int) -> None:
-    """Judge every mutant in little memory; say what came of each, and leave those that were accepted."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    """Judge every mutant in little memory, of which an engine needs 1.2 GB; leave those that are accepted."""
+    resource.setrlimit(resource.RLIMIT_AS, (2 * MEMORY, 2 * MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     provided = cache(Registry.load.__func__)  # what plugins have is the same for all
     Registry.load = classmethod(  # type: ignore[assignment, method-assign]
