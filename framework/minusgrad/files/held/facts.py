@@ -62,7 +62,7 @@ RANGES = _tables(_list(RANGE))
 OF_EVENTS = {"step": WHOLE}
 OF_CHECKPOINTS = {
     "sealed": WHOLE,
-    "interim": TEXTS,
+    "interim": Kind("a list", lambda value: isinstance(value, list)),
     "title": Kind("a text", _is_text),
     "names": TEXTS,
     "bodies": RANGES,
