@@ -35,8 +35,11 @@ if TYPE_CHECKING:
     from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep, Velocity
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
+    from .energies.term import Term
     from .energies.written.near_zero import length, log1p, log1p_ratio
-    from .engine import memory, random
+    from .engine import memory, random, storage
+    from .engine.kernels import Code, real
+    from .engine.runtime import lanes
     from .engine.special_functions import erf, erfc
     from .errors import (
         EnergyError,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
         RunFailedError,
         UnitError,
         UserError,
+        choices,
         pip_line,
         printable,
     )
@@ -69,9 +73,10 @@ if TYPE_CHECKING:
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
+    from .steppers.part_flow import PartFlow
     from .steppers.pressure.elasticity import elastic_constants
     from .steppers.programs.evolution import Evolution
-    from .steppers.schemes import SCHEMES, Scheme
+    from .steppers.schemes import SCHEMES, Scheme, palindrome
     from .steppers.stepper import Stepper
     from .steppers.systems.parts import Consumer
     from .steppers.systems.system import System
@@ -105,11 +110,13 @@ _HOMES = {
     "energies.roles": "Box Datum Linear Node Parameter Spacing Table Time TimeStep Velocity",
     "energies.staged_energy": "Between Stage staged_energy",
     "energies.staged_map": "staged_map",
-    "engine": "memory random",
-    "engine.runtime": "ti",
+    "energies.term": "Term",
+    "engine": "memory random storage",
+    "engine.kernels": "Code real",
+    "engine.runtime": "lanes ti",
     "engine.special_functions": "erf erfc",
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError"
-    " pip_line printable",
+    " choices pip_line printable",
     "files.bounded": "images numpy_files",
     "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
@@ -133,7 +140,8 @@ _HOMES = {
     "steppers.minimisers.unknowns": "Unknown",
     "steppers.programs.evolution": "Evolution",
     "steppers.pressure.elasticity": "elastic_constants",
-    "steppers.schemes": "SCHEMES Scheme",
+    "steppers.part_flow": "PartFlow",
+    "steppers.schemes": "SCHEMES Scheme palindrome",
     "steppers.stepper": "Stepper",
     "steppers.systems.parts": "Consumer",
     "steppers.systems.system": "System",
@@ -144,22 +152,22 @@ _HOMES = {
 
 __all__ = [
     "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
-    "Cell", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff", "Datum",
-    "EnergyError", "Evolution",
+    "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable",
+    "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
     "LinkedPairs", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
-    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Plane", "Potential",
+    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "PartFlow", "Plane", "Potential",
     "Pressure", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus",
     "Slope", "Spacing", "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "System",
-    "Table", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
+    "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
     "UserError", "VariationalIntegrator", "Velocity",
-    "biot_squares", "bounded_read", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
-    "hookimpl", "images", "input_files", "lagrangian",
+    "biot_squares", "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc",
+    "figure_bytes", "hookimpl", "images", "input_files", "lagrangian", "lanes",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
     "memory", "node_numbers", "numpy_files",
-    "one_or_each", "ordered_sum", "pip_line", "polar", "printable", "quantities", "random", "rate_unit",
-    "read_toml", "staged_energy",
-    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
+    "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable", "quantities", "random",
+    "rate_unit", "read_toml", "real", "staged_energy",
+    "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

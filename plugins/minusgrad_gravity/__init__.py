@@ -41,6 +41,22 @@ def register_states():
 
 
 @hookimpl
+def register_steppers():
+    """Wisdom and Holman's splitting about a dominant mass."""
+    from .kepler_drifts.wisdom_holman import WisdomHolman
+
+    return {"wisdom_holman": WisdomHolman}
+
+
+@hookimpl
+def register_warnings():
+    """Steps that are too long for the shortest orbit at the start."""
+    from .shortest_orbits.shortest_orbit import warning
+
+    return [warning]
+
+
+@hookimpl
 def register_observers():
     """Keplerian elements, the closest approach; of stars Lagrangian radii, virial ratio, density profile."""
     from .clusters.density_profile import DensityProfileBlock

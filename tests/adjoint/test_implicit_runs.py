@@ -170,7 +170,7 @@ def test_back_is_there_transposed(kind: str, through: Callable) -> None:
     there = tangent(one, direction)
     seeds = {n: rng.normal(size=(4, 2)) for n in "xv"}
     with run._from_here():
-        recorded = one.with_tape(run._derivation.recorded(STEPS).tape)
+        recorded = one.with_tape(run._derivation.recorded(STEPS, ()).tape)
         back = ImplicitAdjoint(recorded, list(direction))
         recorded.begin_tape(0)
         recorded.advance(STEPS)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minusgrad.engine.coalescing import coalesced
+from minusgrad.engine.joined.coalescing import coalesced
 from minusgrad.engine.kernels import Code, added, at_each, copied, zeroed
 
 pytestmark = pytest.mark.unit

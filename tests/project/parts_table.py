@@ -16,19 +16,20 @@ from minusgrad.app.modes import MODES
 from minusgrad.assembly import observers
 from minusgrad.steppers.implicit.gradient_flow import GradientFlow
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
-from minusgrad.steppers.integrator import ABOUT_A_MASS, SPLITTING
+from minusgrad.steppers.integrator import SPLITTING
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.pressure.elasticity import ELASTIC
 from minusgrad.steppers.programs.evolution import Evolution
 from minusgrad.steppers.systems.parts import PARTS, Consumer
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
+from minusgrad_gravity.kepler_drifts.kepler_flow import KeplerFlow
 
 PAGE = Path(__file__).parents[2] / "docs" / "inside" / "systems.md"
 BEGIN, END = "<!-- parts and consumers -->\n", "<!-- end of parts and consumers -->\n"
 STEPPERS = [
     SPLITTING,
-    ABOUT_A_MASS,
+    KeplerFlow.consumer,
     *(one.consumer for one in (GaussRadau, ImplicitIntegrator, GradientFlow, VariationalIntegrator)),
     *(one.consumer for one in (Evolution, Minimiser)),
 ]

@@ -10,7 +10,7 @@ from minusgrad.steppers.minimisers.first_order import FIRE, Adam
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
-from tests.steppers.timed.few_bodies.test_kepler_splitting import system
+from tests.plugins.gravity.kepler_drifts.test_kepler_splitting import system
 from tests.steppers.timed.gauss_radau.test_gauss_radau import two
 from tests.support.devices import needed, on
 from tests.support.kepler import two_bodies

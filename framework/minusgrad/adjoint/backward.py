@@ -4,7 +4,7 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
     kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
     drift d   lv <- lv + d h lx
-    Kepler    the transpose of the flow's derivative; Hessians are less that of U_Kepler  (`few_bodies`)
+    flow      the transpose of the flow's derivative; Hessians are less that of its part  (`part_flow`)
     magnetic  (lx, lv) <- -W_(x, v),  lp <- lp - W_p,  lm <- lm - W_m   at xi = lx, eta = lv (`magnetic.flow`)
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
@@ -40,12 +40,13 @@ from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
 from ..steppers.moves import coefficients
+from ..steppers.part_flow import Rows
 from ..steppers.step_sequence import (
     Drift,
+    FlowDrift,
     Forces,
     HalfFriction,
     InteractionKick,
-    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -53,7 +54,6 @@ from ..steppers.step_sequence import (
 )
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
-from ..steppers.timed.few_bodies.kepler_splitting import KeplerSplitting, Strength
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"
@@ -208,7 +208,7 @@ class Backward(RunAdjoint):
             Drift: self._launch_drift,
             MagneticDrift: self._launch_magnetic_drift,
             InteractionKick: self._launch_kick,
-            KeplerDrift: self._launch_kepler_drift,
+            FlowDrift: self._launch_flow_drift,
             Forces: self._launch_forces,
         }
         for move in reversed(self.stepper.scheme.moves):
@@ -247,31 +247,32 @@ class Backward(RunAdjoint):
         self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
         self._run("take drift", self._take_drift, "h", h)
 
-    def _launch_kepler_drift(self, move: KeplerDrift, place: "_Place") -> None:
+    def _launch_flow_drift(self, move: FlowDrift, place: "_Place") -> None:
         h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
         row = place.at * len(self.stepper.scheme.drifts) + move.number
         self._depart(self._end(move, place))
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
         self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
-        self._run("Kepler drift", self._kepler_drift, "h", h)
+        self._run("flow drift", self._flow_drift, "h", h)
 
-    def _kepler_drift(self) -> Code:
-        kepler = self.stepper.moves.kepler
-        assert kepler
-        return kepler.drift_adjoint(self.adjoints, self._strength(kepler))
+    def _flow_drift(self) -> Code:
+        assert self.stepper.moves.part_flow
+        return self.stepper.moves.part_flow.drift_adjoint(self.adjoints, self._of_flow)
 
-    def _kepler_kick(self) -> Code:
-        """The part of U_Kepler leaves the products and the force of a kick; no code without it."""
-        kepler = self.stepper.moves.kepler
-        if kepler is None:
+    def _flow_kick(self) -> Code:
+        """The part with a flow of its own leaves the products and the force of a kick; else no code."""
+        flow = self.stepper.moves.part_flow
+        if flow is None:
             return Code("")
-        force = self.force[kepler.x] if self.heavy else None
-        return kepler.kick_adjoint(self.kicked[kepler.x], self.product, force, self._strength(kepler))
+        force = self.force[flow.x] if self.heavy else None
+        return flow.kick_adjoint(self.kicked[flow.x], self.product, force, self._of_flow)
 
-    def _strength(self, kepler: KeplerSplitting) -> Strength:
-        """The adjoint of G; under one name in a kernel, since engines take two names for different memory."""
-        name = kepler.strength
-        return (self.place[name], self.parameters[name]) if name in self.parameters else None
+    @property
+    def _of_flow(self) -> Rows:
+        """The adjoints of a flow's parameters, under the only names of these arrays in the kernel."""
+        flow = self.stepper.moves.part_flow
+        known = [n for n in flow.parameters if n in self.parameters] if flow else []
+        return {n: (self.place[n], self.parameters[n]) for n in known}
 
     def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
         t = self.stepper.times(place.step + move.number)
@@ -281,7 +282,7 @@ class Backward(RunAdjoint):
 
     def _transposed_kick(self, t: float) -> None:
         self._take(self.stepper.potential.sweep(self.pull, t).changes)
-        self._run("Kepler kick", self._kepler_kick)
+        self._run("flow kick", self._flow_kick)
         self._run("take", self._take_kick)
 
     def _transposed_friction(self, t: float, position: int, velocity: int) -> None:
@@ -312,7 +313,7 @@ class Backward(RunAdjoint):
     def finish_code(self) -> Code:
         """For a kernel of (t0, at): `finish`, with the initial state in row `at` of the tape."""
         sweep = self._sweep(self.stepper.potential, self.pull, "term")
-        read, end = self.tape.read_positions("at"), [self._kepler_kick(), self._take_kick(), self._hold()]
+        read, end = self.tape.read_positions("at"), [self._flow_kick(), self._take_kick(), self._hold()]
         supports = [self.supports.pull_code(self.adjoints)] if self.supports else []
         return Code.joined([Code("t = t0\n"), read, sweep, *end[:2], *supports, end[2]])
 
@@ -345,7 +346,7 @@ class Backward(RunAdjoint):
             ],
             MagneticDrift: self._magnetic_drift_code,
             InteractionKick: self._kick_code,
-            KeplerDrift: self._kepler_drift_code,
+            FlowDrift: self._flow_drift_code,
             Forces: self._forces_code,
         }
         return rule(rules, move, "adjoint")(move, number)
@@ -365,18 +366,18 @@ class Backward(RunAdjoint):
             self.tape.read_positions(f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number} + 1"),
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self._sweep(self.stepper.potential, self.pull, "term"),
-            self._kepler_kick(),
+            self._flow_kick(),
             self._take_kick(),
         ]
 
-    def _kepler_drift_code(self, move: KeplerDrift, number: str) -> list[Code]:
+    def _flow_drift_code(self, move: FlowDrift, number: str) -> list[Code]:
         row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
         return [
             *self._departure(number),
             self.tape.read_positions(row),
             self.tape.read_turned(row),
             Code(f"h = drifts[{number}] * dt\n"),
-            self._kepler_drift(),
+            self._flow_drift(),
         ]
 
     def _magnetic_drift_code(self, move: MagneticDrift, number: str) -> list[Code]:

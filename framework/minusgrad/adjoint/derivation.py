@@ -122,7 +122,9 @@ class OfSplitting(Derivation):
         self.stepper = stepper
         one, self._fields = stepper, stepper.potential.fields
         self._drifts, self._friction = len(one.scheme.drifts), one.dissipation is not None
-        turning = one.magnetic.motions.values() if one.magnetic else one.motions if one.moves.kepler else ()
+        turning = (
+            one.magnetic.motions.values() if one.magnetic else one.motions if one.moves.part_flow else ()
+        )
         self._turned = [m.velocity for m in turning]
         self.longest = Tape.longest(self._fields, one.motions, self._drifts)
 

@@ -5,7 +5,7 @@ inertia,
 
     kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
     drift d   x. <- x. + d h v.
-    Kepler    the change of the flow along x., v., m., G.; kicks are less those of U_Kepler     (`few_bodies`)
+    flow      the change of the flow along x., v., m., p.; kicks are less those of its part     (`part_flow`)
     magnetic  (x., v.) <- the changes of (x', v') = -W_(xi, eta) along x., v., p., m.      (`magnetic.flow`)
     friction  the same with R_v at v0, and at v1, the velocity after half of it
 
@@ -28,19 +28,19 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.moves import STEPS, coefficients
+from ..steppers.part_flow import PartFlow
 from ..steppers.step_sequence import (
     Drift,
+    FlowDrift,
     Forces,
     HalfFriction,
     InteractionKick,
-    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
     rule,
 )
 from ..steppers.stepper import SplittingStepper
-from ..steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
 from .backward import HALF, owner, zeros
 from .supports.support_derivatives import SupportDerivatives
 
@@ -101,12 +101,12 @@ class Sensitivity:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
         for potential in self.stepper.system.potentials:
             FusedCode(potential).put_tangents(self._own(potential))
-        self._put_strength()
+        self._put_of_flow()
 
-    def _put_strength(self) -> None:
-        """Copy the tangent of G to where drifts along Kepler orbits read it."""
-        if (kepler := self.stepper.moves.kepler) is not None:
-            kepler.put_tangent(self.parameters.get(kepler.strength))
+    def _put_of_flow(self) -> None:
+        """Copy the tangents of a flow's parameters to where its drifts read them."""
+        if (flow := self.stepper.moves.part_flow) is not None:
+            flow.put_tangents({n: self.parameters[n] for n in flow.parameters if n in self.parameters})
 
     def advance(self, steps: int) -> None:
         """Advance the state and its tangent by `steps` steps."""
@@ -115,7 +115,7 @@ class Sensitivity:
             one = self.stepper
             self._many(steps, float(one.step - one.since), one.t0, one.dt)
         else:
-            self._put_strength()
+            self._put_of_flow()
             for step in range(steps):
                 self._step(self.stepper.step + step)
         self.stepper.step += steps
@@ -158,7 +158,7 @@ class Sensitivity:
             Drift: lambda move: self._launch_drift(move, step),
             MagneticDrift: lambda move: self._launch_magnetic_drift(move, step),
             InteractionKick: self._launch_kick_of_the_rest,
-            KeplerDrift: lambda move: self._launch_kepler_drift(move, step),
+            FlowDrift: lambda move: self._launch_flow_drift(move, step),
             Forces: self._launch_forces,
         }
         self._time = one.times(step)
@@ -178,20 +178,20 @@ class Sensitivity:
         self._run("magnetic drift", self._turn, "h", h)
         self._arrive(move, step)
 
-    def _launch_kepler_drift(self, move: KeplerDrift, step: int) -> None:
+    def _launch_flow_drift(self, move: FlowDrift, step: int) -> None:
         h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
-        self._run("Kepler drift", lambda: self._kepler.drift_tangent(self.tangents), "h", h)
+        self._run("flow drift", lambda: self._flow_of_part.drift_tangent(self.tangents), "h", h)
         self._arrive(move, step)
 
     def _launch_kick_of_the_rest(self, move: InteractionKick) -> None:
         h = self.stepper.scheme.kicks[move.number] * self.stepper.dt
         self._run("kick", self._kick, "h", h)
-        self._run("kick of the rest", lambda: self._kepler.kick_tangent(self.tangents), "h", h)
+        self._run("kick of the rest", lambda: self._flow_of_part.kick_tangent(self.tangents), "h", h)
 
     @property
-    def _kepler(self) -> KeplerSplitting:
-        assert self.stepper.moves.kepler
-        return self.stepper.moves.kepler
+    def _flow_of_part(self) -> PartFlow:
+        assert self.stepper.moves.part_flow
+        return self.stepper.moves.part_flow
 
     def _arrive(self, move: Drift, step: int) -> None:
         one = self.stepper
@@ -240,10 +240,10 @@ class Sensitivity:
             InteractionKick: lambda move, number: [
                 Code(f"h = kicks[{number}] * dt\n"),
                 self._kick(),
-                self._kepler.kick_tangent(self.tangents),
+                self._flow_of_part.kick_tangent(self.tangents),
             ],
-            KeplerDrift: lambda move, number: self._drift_code(
-                number, self._kepler.drift_tangent(self.tangents)
+            FlowDrift: lambda move, number: self._drift_code(
+                number, self._flow_of_part.drift_tangent(self.tangents)
             ),
             Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }

@@ -241,7 +241,9 @@ class BuiltScene:
         """Remarks for the user about the initial state."""
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
         on_device = devices.remark(), self.stepper.device_remark(runtime.arch())
-        own = (self.stepper.remark(self.scene.run.steps), self.stepper.order_remark, *on_device)
+        steps = self.scene.run.steps
+        of_plugins = self.registry.warnings(self.stepper, steps)
+        own = (self.stepper.remark(steps), *of_plugins, self.stepper.order_remark, *on_device)
         cut = [jump_remark(*one, self.potential, self.units) for one in self._terms.cut_sharply]
         return [*self.starting.remarks, *cut, *outside, *filter(None, own)]
 

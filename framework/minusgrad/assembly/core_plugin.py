@@ -5,7 +5,6 @@ Decisions 0062.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -37,9 +36,6 @@ from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
-from ..steppers.timed.few_bodies.central_mass import about
-from ..steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
-from ..steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from ..steppers.timed.gauss_radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.heat_bath import Bath
 from ..steppers.variational.variational_integrator import VariationalIntegrator
@@ -192,38 +188,6 @@ class NewmarkBlock(Implicit):
 
     def made_of(self) -> ImplicitScheme:
         return newmark(self.beta, self.gamma)
-
-
-class WisdomHolmanBlock(Record):
-    """Wisdom and Holman's splitting about a dominant mass: exact Kepler orbits, and kicks by the rest of U.
-
-    central: the node of that mass. energy: the name of the energy -G m_i m_j / r, where several are. scheme:
-    of drifts and kicks; the last two are for high accuracy where the rest is small. corrector: the order of a
-    symplectic corrector around the steps of leapfrog. coordinates: those of the Kepler orbits; with
-    heliocentric ones the bodies have no order, and the scheme is leapfrog without a corrector.
-    """
-
-    dt: Annotated[float | str, Quantity("s", "positive")]
-    """Time step."""
-    central: Annotated[int, Limits(ge=0)] = 0
-    """Number of the node with the dominant mass."""
-    energy: str | None = None
-    """Name of the energy -G m_i m_j / r of the Kepler orbits (default: the only one)."""
-    scheme: Literal["leapfrog", "aba_8_6_4", "aba_10_6_4"] = "leapfrog"
-    """Order of drifts and kicks; the last two are for high accuracy where kicks are small."""
-    corrector: Literal[3, 5, 7, 11, 17] | None = None
-    """Order of a symplectic corrector around the steps of leapfrog (default: none)."""
-    coordinates: Literal["jacobi", "democratic_heliocentric"] = "jacobi"
-    """Coordinates of the Kepler orbits; heliocentric ones need no order of the bodies."""
-
-    def make(self, context: StepperContext) -> Integrator:
-        corrected = partial(CorrectedIntegrator, order=self.corrector) if self.corrector else Integrator
-        return corrected(
-            context.system,
-            NEAR_INTEGRABLE[self.scheme],
-            quantities(self, context.units)["dt"],
-            kepler=about(context.potential, context.motions, self.central, self.energy, self.coordinates),
-        )
 
 
 class GaussRadauBlock(Record):
@@ -749,7 +713,6 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "newmark": NewmarkBlock,
         "variational": VariationalBlock,
         "gauss_radau": GaussRadauBlock,
-        "wisdom_holman": WisdomHolmanBlock,
         PROGRAM: EvolutionBlock,
         "gradient_flow": GradientFlowBlock,
         "gradient_descent": GradientDescentBlock,

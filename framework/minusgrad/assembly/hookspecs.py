@@ -5,10 +5,10 @@ Hooks are called while a scene is built, never during a step.
 A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
 group `minusgrad`. Two owners of one name are an error.
 
-Decisions 0246.
+Decisions 0115, 0246.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ..energies.local_map import LocalMap
     from ..energies.magnetic_field import MagneticField
     from ..energies.staged_map import StagedMap
+    from ..steppers.stepper import Stepper
+
+    Warning = Callable[[Stepper, int], str]
 
 GROUP = "minusgrad"
 """The entry-point group, and pluggy's project name."""
@@ -83,6 +86,13 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[emp
     """Observers by `[[observe]] kind`: models of the block with `make(context) -> Observer`."""
 
 
+@hookspec
+def register_warnings() -> "Sequence[Warning]":  # type: ignore[empty-body]
+    """Functions of a stepper and the number of steps, asked before a run: a warning, or "" for none."""
+
+
+WARNINGS = "register_warnings"
+"""The hook whose functions are asked about every run, whatever the scene names."""
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pluggy
 from pydantic import BaseModel
@@ -84,6 +84,7 @@ class Registry:
         self._hashes: dict[str, str] = {}
         self.broken: dict[str, PluginError] = {}
         self.tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
+        self._warnings: list[tuple[Plugin, Callable[[Any, int], str]]] = []
         self._manager = pluggy.PluginManager(hookspecs.GROUP)
         self._manager.add_hookspecs(hookspecs)
 
@@ -183,6 +184,7 @@ class Registry:
             if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
                 raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, taken.owner)}")
             found[section, kind] = entry
+        self._warnings += self._given_warnings(plugin)
         for (section, kind), entry in found.items():
             self.tables[section][kind] = entry
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
@@ -209,6 +211,25 @@ class Registry:
                         given = implementation.function()
                     of_kind = _energies if section in ENERGIES else _blocks
                     yield from of_kind(section)(plugin, given)
+
+    def _given_warnings(self, plugin: Plugin) -> Iterator[tuple[Plugin, Callable[[Any, int], str]]]:
+        for implementation in self._manager.hook.register_warnings.get_hookimpls():
+            if implementation.plugin_name == plugin.name:
+                with blamed(plugin, f"{hookspecs.WARNINGS} failed"):
+                    given: list[Any] = list(cast(Iterable[Any], implementation.function()))
+                if strange := next((one for one in given if not callable(one)), None):
+                    raise PluginError(
+                        f"{plugin}: {hookspecs.WARNINGS} gives {_kind_of(strange)}, not a function"
+                    )
+                yield from ((plugin, one) for one in given)
+
+    def warnings(self, stepper: Any, steps: int) -> list[str]:
+        """What plugins warn of, before so many steps of a stepper are taken. Raises `PluginError`."""
+        found = []
+        for plugin, asked in self._warnings:
+            with blamed(plugin, "cannot be asked for warnings"):
+                found.append(asked(stepper, steps))
+        return [text for text in found if text]
 
 
 def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
@@ -295,7 +316,7 @@ def _check(plugin: Plugin, module: Any) -> None:
     api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)
     if api != hookspecs.API_VERSION:
         raise PluginError(f"{plugin} is written for plugin API {api}; this is {hookspecs.API_VERSION}")
-    known = list(hookspecs.HOOKS)
+    known = [*hookspecs.HOOKS, hookspecs.WARNINGS]
     for name, value in vars(module).items():
         marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
         if marked and name not in known:

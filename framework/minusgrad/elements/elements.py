@@ -52,6 +52,10 @@ class Elements(ABC):
     def loop(self) -> Loop:
         """The loop that kernels run over them."""
 
+    def all_pairs(self, n: int) -> bool:
+        """True if these are all unordered pairs of n nodes, also where a tree takes distant ones."""
+        return self.unordered and self.arity == 2 and self.count == n * (n - 1) // 2
+
     @abstractmethod
     def tuples(self) -> np.ndarray:
         """The nodes of every element, shape (count, k): for plain evaluation, Hessians and messages."""

@@ -21,8 +21,8 @@ from ..codegen.one_thread.argument_sums import argument_sums
 from ..codegen.term_loops import Emitter
 from ..codegen.windows.scatter_loops import WindowLoops
 from ..energies.roles import Time
+from ..engine.joined.shared_arrays import SharedArrays
 from ..engine.kernels import Code, added, copied, zeroed
-from ..engine.shared_arrays import SharedArrays
 from ..errors import EnergyError
 from .potential import Potential
 from .requests.term_request import owner, tangents_of, targets_of, term_request

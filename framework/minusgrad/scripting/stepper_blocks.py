@@ -1,9 +1,9 @@
 """Steppers of Python: `Leapfrog(dt=0.01)` is the table [stepper] kind = "leapfrog", dt = 0.01.
 
-There is a class for every kind of stepper of the core, made from the model of its block when it is first
-asked for: its keywords, their defaults and its docstring are those of the model.
+There is a class for every kind of stepper of the core and of the plugins beside it, made from the model of
+its block when it is first asked for: its keywords, their defaults and its docstring are those of the model.
 
-Decisions 0397.
+Decisions 0115, 0397.
 """
 
 from collections.abc import Mapping
@@ -52,9 +52,23 @@ def class_name(kind: str) -> str:
     return ACRONYMS.get(kind) or "".join(word[:1].upper() + word[1:] for word in kind.split("_"))
 
 
+Models = Mapping[str, tuple[str, type[BaseModel]]]
+
+
 @cache
-def models() -> dict[str, tuple[str, type[BaseModel]]]:
-    """Kind and model of each stepper of the core, by the name of its class."""
+def models() -> Models:
+    """Kind and model of each stepper of the core and of our plugins, by the name of its class."""
+    from ..assembly.installed_plugins import OURS, described, installed, only
+    from ..assembly.registry import Registry
+
+    ours = [name for name, points in installed().items() if described(only(points)).distribution == OURS]
+    table = Registry.load(ours).tables["stepper"]
+    return {class_name(kind): (kind, entry.model) for kind, entry in table.items()}
+
+
+@cache
+def _of_core() -> Models:
+    """Those of the core, for which no plugin is loaded."""
     from ..assembly.core_plugin import register_steppers
 
     return {class_name(kind): (kind, model) for kind, model in register_steppers().items()}
@@ -62,7 +76,7 @@ def models() -> dict[str, tuple[str, type[BaseModel]]]:
 
 @cache
 def _class(name: str) -> type[StepperBlock]:
-    kind, model = models()[name]
+    kind, model = _of_core().get(name) or models()[name]
     keys = [
         Parameter(
             key,
@@ -112,7 +126,7 @@ def _call(keys: list[Parameter]) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    if name[:1].isupper() and name in models():
+    if name[:1].isupper() and (name in _of_core() or name in models()):
         return _class(name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 

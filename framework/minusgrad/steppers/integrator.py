@@ -27,7 +27,7 @@ energy of the cell is conserved, P V among it.
 With constraints g(x, t) = 0 drifts end on them and velocities are tangent (`constrained.projections`). A step
 whose projections fail is taken in 2, 4, ... substeps.
 
-About a dominant mass drifts follow Kepler orbits, and kicks the rest of U (`few_bodies.kepler_splitting`).
+Drifts may follow the flow of kinetic energy and a part of U, and kicks the rest of U (`part_flow`).
 
 In a magnetic field every drift turns the velocities of charges (`magnetic.flow`), exactly if the field is
 uniform. The force does no work. The state is x and v: the canonical momentum m v + q A is not used.
@@ -35,7 +35,7 @@ uniform. The force does no work. The state is x and v: the canonical momentum m 
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 
-Decisions 0032, 0042, 0353, 0358.
+Decisions 0032, 0042, 0115, 0353, 0358.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,7 @@ from .constrained.start import Start
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
+from .part_flow import PartFlow
 from .pressure.cell import Cell
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
@@ -73,19 +74,14 @@ from .systems.parts import (
     ALL,
     BAROSTAT,
     CONSTRAINTS,
-    FAR,
-    FRICTION,
     LAGRANGIAN,
     MAGNETIC,
     SUPPORTS,
-    TIME,
     Consumer,
 )
 from .systems.system import System
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
-from .timed.few_bodies.kepler_splitting import KeplerSplitting
-from .timed.few_bodies.shortest_orbit import RESOLVED, shortest_orbit
 from .timed.motion_stepper import Memory, MotionStepper
 from .timed.single_moves import SingleMoves
 
@@ -103,8 +99,7 @@ SPLITTING = Consumer(
     cure="leave one of them out",
     cures={LAGRANGIAN: 'use kind = "variational"'},
 )
-ABOUT_A_MASS = Consumer("wisdom_holman", {FRICTION, FAR, TIME}, cure="use leapfrog or yoshida6")
-"""The parts of a system that splittings have moves for; and those about a dominant mass."""
+"""The parts of a system that splittings have moves for."""
 
 
 class Integrator(MotionStepper):
@@ -114,7 +109,7 @@ class Integrator(MotionStepper):
 
     system: all that moves and acts; a barostat moves the field "box", the `cell`. scheme: its coefficients.
     dt, t0: the step and the time at step 0 [the run's unit of time]; `dt` may be set between steps, and time
-    goes on from where it is. kepler: the part of U about a dominant mass that drifts follow. With a `tape`,
+    goes on from where it is. part_flow: the flow of a part of U that drifts follow. With a `tape`,
     the steps record what the adjoint needs. Raises `EnergyError` without motions, for an energy that reads a
     velocity, for an inertia of zero, for a dt by which the clock or the fields cannot move, and for holds, a
     dissipation, a magnetic force, a barostat or constraints that do not fit; `NonFiniteError` where a step
@@ -123,7 +118,7 @@ class Integrator(MotionStepper):
     """
 
     fixed = (
-        frozenset(("scheme", "gradient", "inertia", "tape", "bath", "friction", "moves", "cell", "kepler"))
+        frozenset(("scheme", "gradient", "inertia", "tape", "bath", "friction", "moves", "cell", "part_flow"))
         | PARTS
     )
     optional = MotionStepper.optional | {"held"}
@@ -137,9 +132,9 @@ class Integrator(MotionStepper):
         t0: float = 0.0,
         *,
         tape: Tape | MoveTape | None = None,
-        kepler: KeplerSplitting | None = None,
+        part_flow: PartFlow | None = None,
     ):
-        self.consumer = ABOUT_A_MASS if kepler else SPLITTING
+        self.consumer = part_flow.consumer if part_flow else SPLITTING
         super().__init__(system)
         potential, motions, constraints = self.potential, self.motions, self.constraints
         dissipation, magnetic, bath, barostat = self.dissipation, self.magnetic, system.bath, system.barostat
@@ -150,10 +145,10 @@ class Integrator(MotionStepper):
             scheme = scheme.at_pressure()
         _refuse_approximate_parts(scheme, magnetic, constraints)
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
-        self.kepler = kepler
-        if kepler:
-            _refuse_symmetric_drifts(scheme, kepler)
-            scheme = scheme.about_a_mass()
+        self.part_flow = part_flow
+        if part_flow:
+            _refuse_symmetric_drifts(scheme, part_flow)
+            scheme = scheme.along_a_flow()
         if constraints:
             scheme = scheme.constrained()
         self.scheme, self.bath = scheme, bath
@@ -187,7 +182,7 @@ class Integrator(MotionStepper):
             self.tape,
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
-            kepler,
+            part_flow,
             self._constrained,
         )
         self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
@@ -239,7 +234,7 @@ class Integrator(MotionStepper):
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
         forces = FusedCode(self.potential).statements(self._forces) * evaluations
         drifts = len(self.scheme.drifts) * self.moves.magnetic.statements if self.moves.magnetic else 0
-        drifts += len(self.scheme.drifts) * 2 * self.kepler.statements if self.kepler else 0
+        drifts += len(self.scheme.drifts) * 2 * self.part_flow.statements if self.part_flow else 0
         if self._constrained and (loops := self._constrained.projections.loops):
             drifts += len(self.scheme.drifts) * loops.statements
         return forces + drifts + (4 * self.friction.statements if self.friction else 0)
@@ -256,14 +251,7 @@ class Integrator(MotionStepper):
             return "each step copies the fields, for projections onto constraints on the host"
         if self.cell:
             return "each step copies the stress, for a move of the box on the host"
-        return "one thread takes its drifts along Kepler orbits" if self.kepler else ""
-
-    def remark(self, steps: int) -> str:
-        """That a step is too long for the shortest orbit; drifts along Kepler orbits have none too short."""
-        if self.kepler:
-            return ""
-        orbit = shortest_orbit(self.potential, self.motions, RESOLVED * abs(self.dt))
-        return orbit.remark(self.dt) if orbit else ""
+        return self.part_flow.slow if self.part_flow else ""
 
     @property
     def order_remark(self) -> str:
@@ -288,7 +276,7 @@ class Integrator(MotionStepper):
 
         With constraints it is a `MoveTape`, and the fields fulfil them.
         """
-        return Integrator(self.system, self.scheme, self.dt, self.time, tape=tape, kepler=self.kepler)
+        return Integrator(self.system, self.scheme, self.dt, self.time, tape=tape, part_flow=self.part_flow)
 
     # The stepper's interface
 
@@ -422,8 +410,8 @@ class Integrator(MotionStepper):
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
         heat = {"heat": self.bath.given} if self.bath else {}
         cell = {"cell momentum": self.cell.momentum, "cell heat": self.cell.given} if self.cell else {}
-        kepler = self.kepler.state if self.kepler else {}
-        return {"work": self._work} | friction | heat | cell | kepler
+        flow = dict(self.part_flow.state) if self.part_flow else {}
+        return {"work": self._work} | friction | heat | cell | flow
 
     def kept_arrays(self) -> dict[str, Any]:
         """The arrays besides the fields that a step reads before it writes, by their names in `state`."""
@@ -542,8 +530,8 @@ class Integrator(MotionStepper):
             self.mark()
 
     def _evaluate(self, t: float) -> None:
-        if self.kepler:
-            self.kepler.forget_rests()
+        if self.part_flow:
+            self.part_flow.begin()
         if self._constrained:
             self._constrained.projections.weigh()
             self._begin(t)
@@ -622,10 +610,10 @@ def _refuse_approximate_parts(
             )
 
 
-def _refuse_symmetric_drifts(scheme: Scheme, kepler: KeplerSplitting) -> None:
+def _refuse_symmetric_drifts(scheme: Scheme, flow: PartFlow) -> None:
     """Raise `EnergyError` for a scheme that needs exact drifts, where a drift is symmetric only."""
-    if not (kepler.exact_drifts or scheme.of_leapfrogs):
+    if flow.inexact and not scheme.of_leapfrogs:
+        what, cure = flow.inexact
         raise EnergyError(
-            "wisdom_holman: democratic heliocentric coordinates have no exact drifts, got a scheme that needs"
-            ' them; use leapfrog, or coordinates = "jacobi"'
+            f"{flow.name}: {what} have no exact drifts, got a scheme that needs them; use leapfrog, or {cure}"
         )

@@ -21,23 +21,23 @@ from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
+from .part_flow import PartFlow
 from .schemes import Scheme
 from .step_sequence import (
     BathDrift,
     ConstrainedDrift,
     Drift,
     Emit,
+    FlowDrift,
     Forces,
     HalfFriction,
     InteractionKick,
-    KeplerDrift,
     Kick,
     MagneticDrift,
     TangentProjection,
     rule,
 )
 from .tape import Tape
-from .timed.few_bodies.kepler_splitting import KeplerSplitting
 from .timed.heat_bath import Bath
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
@@ -63,11 +63,11 @@ class Moves:
         tape: Tape | None = None,
         bath: Bath | None = None,
         magnetic: MagneticDrifts | None = None,
-        kepler: KeplerSplitting | None = None,
+        part_flow: PartFlow | None = None,
         constrained: ConstrainedMoves | None = None,
     ):
         self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
-        self.magnetic, self.kepler, self.constrained = magnetic, kepler, constrained
+        self.magnetic, self.part_flow, self.constrained = magnetic, part_flow, constrained
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
         self.tape = tape
 
@@ -91,9 +91,9 @@ class Moves:
         return Code.joined(pieces)
 
     def kick(self) -> Code:
-        """v <- v - h (dU/dx) / inertia; about a dominant mass by the rest of U."""
-        if self.kepler:
-            return self.kepler.kick()
+        """v <- v - h (dU/dx) / inertia; with a flow of a part, by the rest of U."""
+        if self.part_flow:
+            return self.part_flow.kick()
         return Code.joined(self._kick(motion) for motion in self.motions)
 
     # Many steps in one kernel
@@ -126,7 +126,7 @@ class Moves:
                 Code(f"h = kicks[{number}] * dt\n"),
                 *self._kick_and_work(),
             ],
-            KeplerDrift: lambda move, number: self._kepler_drift(number, scheme),
+            FlowDrift: lambda move, number: self._flow_drift(number, scheme),
             ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
             TangentProjection: lambda move, number: [self._tangents()],
             Forces: lambda move, number: self._forces(number, scheme),
@@ -169,12 +169,12 @@ class Moves:
         drift = Code.joined([Code("t = h\n"), self.magnetic.code()])
         return [*before, *self._drift_and_place(number, scheme, drift)]
 
-    def _kepler_drift(self, number: str, scheme: Scheme) -> list[Code]:
-        """A drift along Kepler orbits; with a tape, the velocities before it are recorded, too."""
-        assert self.kepler
+    def _flow_drift(self, number: str, scheme: Scheme) -> list[Code]:
+        """A drift along a flow; with a tape, the velocities before it are recorded, too."""
+        assert self.part_flow
         row = f"(at + sub) * {len(scheme.drifts)} + {number}"
         before = [self.tape.record_turned(row)] if self.tape else []
-        return [*before, *self._drift_and_place(number, scheme, self.kepler.drift())]
+        return [*before, *self._drift_and_place(number, scheme, self.part_flow.drift())]
 
     def _forces(self, number: str, scheme: Scheme) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]
@@ -187,8 +187,8 @@ class Moves:
         return [Code.joined(pieces).inside(f"if kicks[{number} + 1] != 0.0 or sub + 1 == steps:")]
 
     def rest_of_forces(self) -> Code:
-        """About a dominant mass: the forces that kicks take."""
-        return self.kepler.rest(self.gradient[self.kepler.x]) if self.kepler else Code("")
+        """With a flow of a part: the forces that kicks take."""
+        return self.part_flow.rest(self.gradient[self.part_flow.x]) if self.part_flow else Code("")
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""

@@ -23,8 +23,8 @@ from .step_sequence import (
     KICK_DRIFT_KICK,
     BathDrift,
     Drift,
+    FlowDrift,
     InteractionKick,
-    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -87,10 +87,10 @@ class Scheme:
         """The same scheme, exchanging heat in the middle of every drift."""
         return replace(self, sequence=self.sequence.replacing(Drift, BathDrift))
 
-    def about_a_mass(self) -> "Scheme":
-        """The same scheme, with drifts along Kepler orbits, and kicks by the rest of the energies."""
+    def along_a_flow(self) -> "Scheme":
+        """The same scheme, with drifts along the flow of a part of U, and kicks by the rest."""
         kicks = self.sequence.replacing(Kick, InteractionKick)
-        return replace(self, sequence=kicks.replacing(Drift, KeplerDrift))
+        return replace(self, sequence=kicks.replacing(Drift, FlowDrift))
 
     def in_field(self) -> "Scheme":
         """The same scheme, with the rotation of a magnetic field in every drift.

@@ -64,14 +64,14 @@ class MagneticDrift(Drift):
     name = "drift in a magnetic field"
 
 
-class KeplerDrift(Drift):
-    """A drift along Kepler orbits about a dominant mass (`few_bodies.kepler_splitting`)."""
+class FlowDrift(Drift):
+    """A drift along the flow of kinetic energy and a part of U (`part_flow`)."""
 
-    name = "drift along Kepler orbits"
+    name = "drift along the flow of a part"
 
 
 class InteractionKick(Kick):
-    """A kick by the energies, less the part that drifts along Kepler orbits follow."""
+    """A kick by the energies, less the part whose flow drifts follow."""
 
     name = "kick of the interaction"
 

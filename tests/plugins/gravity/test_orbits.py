@@ -11,12 +11,12 @@ from minusgrad.files import trajectory
 from minusgrad.plot.pictures import plot
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies.central_mass import about
-from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.about_a_mass import oblateness, post_newtonian, radiation_pressure
 from minusgrad_gravity.drags import gas_drag, poynting_robertson
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.kepler_drifts.central_mass import about
+from minusgrad_gravity.kepler_drifts.near_integrable import NEAR_INTEGRABLE
 from minusgrad_gravity.orbital_elements import Elements, eccentric_anomaly
 
 MOTIONS = [Motion("x", "v", "m")]
@@ -40,7 +40,7 @@ def now(fields: Fields, G: float = 1.0) -> Elements:
 def moving(potential: Potential, dt: float, lost: Potential | None = None) -> Integrator:
     """Wisdom and Holman's splitting about the first body."""
     scheme, kepler = NEAR_INTEGRABLE["aba_8_6_4"], about(potential, MOTIONS, 0)
-    return Integrator(System(potential, MOTIONS, dissipation=lost), scheme, dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS, dissipation=lost), scheme, dt, part_flow=kepler)
 
 
 def turned(angle: float) -> float:

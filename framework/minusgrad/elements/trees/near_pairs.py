@@ -72,6 +72,9 @@ class NearPairs(Elements):
     def arity(self) -> int:
         return 2
 
+    def all_pairs(self, n: int) -> bool:
+        return len(self.nodes) == n and not any(self.reference.periodic)
+
     @property
     def index(self) -> Any:
         """The nodes as an index of arrays: a slice where they are all, so that nothing is copied."""

@@ -40,7 +40,7 @@ TOLERANCE = 1e4
 def suits(integrator: Integrator) -> str:
     """The reason why members of an integrator take no lanes; empty where they do.
 
-    It depends on one member alone. Storage on a device, constraints, moving boxes and Kepler drifts have
+    It depends on one member alone. Storage on a device, constraints, moving boxes and flows of a part have
     loops that members leave at different times.
     """
     nodes = max(len(integrator.potential.fields[m.position]) for m in integrator.motions)
@@ -50,7 +50,7 @@ def suits(integrator: Integrator) -> str:
         return "its steps are not taken in one kernel"
     kept: dict[str, Any] = {
         "constraints": integrator.constraints,
-        "Kepler drifts": integrator.kepler,
+        "drifts along the flow of a part": integrator.part_flow,
         "a cell": integrator.cell,
         "a heat bath": integrator.bath,  # its draws end the compiler in vectors
     }

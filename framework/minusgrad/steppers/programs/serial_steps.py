@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...engine import runtime, storage
-from ...engine.coalescing import coalesced
 from ...engine.device_tasks import LEAST_WORK, tasks
+from ...engine.joined.coalescing import coalesced
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 
 SMALL = 10_000_000
@@ -37,8 +37,8 @@ class SerialSteps:
     `loops`: those of a step. They may read the scalars `t`, the time at its start, and `tape_row`, its number
     on a tape. `ending`: loops after them, for which `t` is the time at its end. statements: of a step.
     scratch: arrays that nobody reads after the steps, nor wrote before them: others may stand for them
-    (`engine.coalescing`). Loops with more arrays than a kernel may have are divided among several kernels,
-    which are launched for every step.
+    (`engine.joined.coalescing`). Loops with more arrays than a kernel may have are divided among several
+    kernels, which are launched for every step.
     """
 
     def __init__(

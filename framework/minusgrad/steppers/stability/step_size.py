@@ -64,7 +64,7 @@ def step_size(stepper: Stepper, steps: int) -> StepSize | None:
 
     None for a minimiser, for a run too short to be worth it, and where there are no second derivatives or
     the scheme has a move whose linear stability is not known: a magnetic field may steady a vibration,
-    constraints take some away, and drifts along Kepler orbits contain the fastest.
+    constraints take some away, and drifts along the flow of a part contain the fastest.
     """
     if not isinstance(stepper, Integrator) or steps < WORTH or _unknown(stepper):
         return None
@@ -80,7 +80,7 @@ def step_size(stepper: Stepper, steps: int) -> StepSize | None:
 
 def _unknown(stepper: Integrator) -> bool:
     """True for moves whose linear stability is not known."""
-    return bool(stepper.magnetic or stepper.constraints or stepper.kepler)
+    return bool(stepper.magnetic or stepper.constraints or stepper.part_flow)
 
 
 def stable_time(stepper: Integrator, omega: float, rate: float) -> float | None:

@@ -26,10 +26,10 @@ from ..step_sequence import (
     ConstrainedBathDrift,
     ConstrainedDrift,
     Drift,
+    FlowDrift,
     Forces,
     HalfFriction,
     InteractionKick,
-    KeplerDrift,
     Kick,
     MagneticDrift,
     Move,
@@ -66,8 +66,8 @@ class SingleMoves:
         self._drift = _kernel(moves.drift(), "h") if plain else _kernel(_bath(moves), "h", "first")
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
-        self._kepler = _kernel(moves.kepler.drift(), "h") if moves.kepler else None
-        self._rest = _kernel(moves.rest_of_forces()) if moves.kepler else None
+        self._flow = _kernel(moves.part_flow.drift(), "h") if moves.part_flow else None
+        self._rest = _kernel(moves.rest_of_forces()) if moves.part_flow else None
         self._friction = _friction(moves, constrained)
         self._counts = runtime.arch() != "cpu" and constrained is None
         if self._counts:
@@ -118,7 +118,7 @@ class SingleMoves:
             BathDrift: self._drift_and_record,
             MagneticDrift: self._turning_drift_and_record,
             InteractionKick: self._kick_and_work,
-            KeplerDrift: self._turning_drift_and_record,
+            FlowDrift: self._turning_drift_and_record,
             PressureKick: self._kick_and_work,
             PressureDrift: self._drift_and_record,
             ConstrainedDrift: self.constrained_drift,
@@ -183,8 +183,8 @@ class SingleMoves:
             self._pressure_drift(self.cell, h)
         elif isinstance(move, MagneticDrift):
             self._magnetic_drift(h)
-        elif self._kepler:
-            self._kepler(h)
+        elif self._flow:
+            self._flow(h)
         elif bath is None:
             self._drift(h)
         else:

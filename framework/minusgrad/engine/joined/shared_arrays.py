@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import Code
+from ..kernels import Code
 
 Rule = Callable[[str], bool]
 

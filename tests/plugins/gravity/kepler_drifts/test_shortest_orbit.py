@@ -6,9 +6,9 @@ import pytest
 from minusgrad import Fields, Motion, Potential, bind, build
 from minusgrad.app.cli import main
 from minusgrad.errors import UserError
-from minusgrad.steppers.timed.few_bodies import shortest_orbit as module
-from minusgrad.steppers.timed.few_bodies.shortest_orbit import shortest_orbit
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.shortest_orbits import shortest_orbit as module
+from minusgrad_gravity.shortest_orbits.shortest_orbit import shortest_orbit
 from tests.support.command import SCENES
 from tests.support.kepler import MASSES, orbit
 

@@ -13,12 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ....engine import storage
-from ....errors import EnergyError, NonFiniteError
-from ....potential.potential import Potential
-from ...integrator import Integrator
-from ...schemes import Scheme
-from ...systems.system import System
+from minusgrad.plugin import EnergyError, Integrator, NonFiniteError, Potential, Scheme, System, storage
+
 from .correctors import ORDERS, corrector
 from .kepler_splitting import KeplerSplitting
 
@@ -42,7 +38,7 @@ class CorrectedIntegrator(Integrator):
         t0: float = 0.0,
     ):
         _refuse(order, scheme, system.potential, system.dissipation)
-        if not kepler.exact_drifts:
+        if kepler.inexact:
             raise EnergyError(
                 "wisdom_holman: a corrector needs exact drifts, got democratic heliocentric coordinates;"
                 ' leave `corrector` out, or use coordinates = "jacobi"'
@@ -50,8 +46,8 @@ class CorrectedIntegrator(Integrator):
         self.order = order
         self._mapped: dict[str, np.ndarray] | None = None
         self._mapped_by = dt
-        super().__init__(system, scheme, dt, t0, kepler=kepler)
-        self._there, self._back = (Integrator(system, row, dt, kepler=kepler) for row in corrector(order))
+        super().__init__(system, scheme, dt, t0, part_flow=kepler)
+        self._there, self._back = (Integrator(system, row, dt, part_flow=kepler) for row in corrector(order))
 
     def differentiable(self) -> Integrator:
         raise EnergyError(
@@ -89,8 +85,8 @@ class CorrectedIntegrator(Integrator):
     def _to_corrected(self) -> None:
         """The corrector's coordinates and their forces, in the fields."""
         if self._mapped is None or self._mapped_by != self.dt:
-            assert self.kepler
-            self.kepler.forget_rests()
+            assert self.part_flow
+            self.part_flow.begin()
             self._apply(self._there)
             return
         for name, field in self._moved().items():
@@ -125,8 +121,8 @@ class CorrectedIntegrator(Integrator):
 
     def _kept_arrays(self) -> dict[str, Any]:
         """Forces, and the errors of compensated sums."""
-        assert self.kepler
-        return {f"gradient/{n}": g for n, g in self._forces.items()} | self.kepler.state
+        assert self.part_flow
+        return {f"gradient/{n}": g for n, g in self._forces.items()} | dict(self.part_flow.state)
 
 
 def _refuse(order: int, scheme: Scheme, potential: Potential, dissipation: Potential | None) -> None:

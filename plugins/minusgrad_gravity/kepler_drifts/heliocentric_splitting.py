@@ -19,9 +19,10 @@ Decisions 0343.
 from collections.abc import Mapping
 from typing import Any
 
-from ....engine.kernels import Code
+from minusgrad.plugin import Code
+
 from .jacobi_coordinates import dot, loop, vector
-from .kepler_splitting import KeplerSplitting, Strength
+from .kepler_splitting import KeplerSplitting, Rows, Strength
 
 Q, U = "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
 DQ, DU = "kepler_dq[{c} * kw + kj]", "kepler_du[{c} * kw + kj]"
@@ -31,7 +32,7 @@ LQ, LU = "kepler_lq[{c} * kw + kj]", "kepler_lu[{c} * kw + kj]"
 class HeliocentricSplitting(KeplerSplitting):
     """`KeplerSplitting` in democratic heliocentric coordinates."""
 
-    exact_drifts = False
+    inexact = ("democratic heliocentric coordinates", 'coordinates = "jacobi"')
 
     # Forward
 
@@ -82,7 +83,8 @@ class HeliocentricSplitting(KeplerSplitting):
 
     # Adjoints
 
-    def drift_adjoint(self, adjoints: Mapping[str, Any], strength: Strength = None) -> Code:
+    def drift_adjoint(self, adjoints: Mapping[str, Any], parameters: Rows) -> Code:
+        strength = parameters.get(self.strength)
         d, masses = self.d, self.mass_field in adjoints
         kept = vector(f"{DQ} = {Q}\n{DU} = {U}", d)
         body = self._clear() + self._inward() + self._jump()
@@ -94,9 +96,8 @@ class HeliocentricSplitting(KeplerSplitting):
         body += self._parameters_adjoint(f"l_{self.mass_field}" if masses else None, "+", strength)
         return self._code(body, self._adjoint_arrays(adjoints, strength))
 
-    def kick_adjoint(
-        self, kicked: Any, product: Mapping[str, Any], force: Any = None, strength: Strength = None
-    ) -> Code:
+    def kick_adjoint(self, kicked: Any, product: Mapping[str, Any], force: Any, parameters: Rows) -> Code:
+        strength = parameters.get(self.strength)
         d, masses = self.d, self.mass_field in product
         y = "kepler_y[{c} * kw + kj]"
         each = self._pull(("y", "w", f"w_{self.x}"))

@@ -10,11 +10,11 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
-from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
-from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.kepler_drifts.central_mass import COORDINATES
+from minusgrad_gravity.kepler_drifts.kepler_splitting import KeplerSplitting
+from minusgrad_gravity.kepler_drifts.near_integrable import NEAR_INTEGRABLE
 from tests.support.kepler import eccentric_anomaly
 from tests.support.laws import assert_order, assert_reversible, assert_splits, energy_error, fitted_order
 from tests.support.rollouts import STENCIL, assert_transposed, drawn, moved
@@ -50,7 +50,7 @@ def system(
     ]
     potential = Potential(fields, terms)
     kepler = COORDINATES[coordinates](potential, MOTIONS[0], 1, "gravity", "G")
-    return Integrator(System(potential, MOTIONS), SCHEMES[kind], dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS), SCHEMES[kind], dt, part_flow=kepler)
 
 
 def end(one: Integrator, steps: int) -> np.ndarray:
@@ -77,7 +77,7 @@ def test_two_bodies_are_exact_at_any_step(e, launches):
     fields = Fields({"x": x, "v": v, "m": masses})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 5.3, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 5.3, part_flow=kepler)
     one.advance(2)
     x, v = place(12.6)
     bound = 1e-12 if e < 0.99 else 1e-10
@@ -91,7 +91,7 @@ def test_a_hyperbola_comes_back():
     fields = Fields({"x": x, "v": v, "m": np.array([1.0, 1e-9])})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 1000.0, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 1000.0, part_flow=kepler)
     one.advance(1)
     r, u = fields["x"].values[1] - fields["x"].values[0], fields["v"].values[1] - fields["v"].values[0]
     assert np.linalg.norm(r) > 1000.0
@@ -131,7 +131,9 @@ def test_order_beside_a_small_rest(kind, order):
 
     def error(n: int) -> float:
         one, dt = system(1.0, size=1e-5), 2.0 / n
-        stepper = Integrator(System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, kepler=one.kepler)
+        stepper = Integrator(
+            System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, part_flow=one.part_flow
+        )
         return float(np.abs(end(stepper, n) - exact).max())
 
     steps = (32, 48) if kind == "aba_8_6_4" else (16, 32)
@@ -217,7 +219,9 @@ def test_holds_are_refused():
     one = system(0.1)
     holds = Holds(one.potential.fields, [Hold("wall", "x", np.array([0]))], MOTIONS)
     with pytest.raises(EnergyError) as caught:
-        Integrator(System(one.potential, MOTIONS, holds=holds), SCHEMES["leapfrog"], 0.1, kepler=one.kepler)
+        Integrator(
+            System(one.potential, MOTIONS, holds=holds), SCHEMES["leapfrog"], 0.1, part_flow=one.part_flow
+        )
     assert (
         str(caught.value) == "wisdom_holman: has no rule for held nodes, got 'wall'; use leapfrog or yoshida6"
     )

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ....engine import storage
-from ....engine.kernels import Code
+from minusgrad.plugin import Code, storage
+
 from .jacobi_coordinates import (
     dot,
     inward,
@@ -30,8 +30,10 @@ from .jacobi_coordinates import (
 from .kepler_flow import KeplerFlow
 from .universal_anomaly import TANGENT
 
+Rows = Mapping[str, tuple[str, Any]]
+"""Of parameters whose adjoints are asked for: the name of the array (1, 1) in the kernel, and the array."""
 Strength = tuple[str, Any] | None
-"""The adjoint of G, an array (1, 1), under the name that it has in the kernel; None: not asked for."""
+"""That of G; None: not asked for."""
 
 
 class KeplerSplitting(KeplerFlow):
@@ -39,9 +41,9 @@ class KeplerSplitting(KeplerFlow):
 
     # Tangents
 
-    def put_tangent(self, strength: Any) -> None:
-        """Set the tangent of G; None: zero."""
-        value = 0.0 if strength is None else float(np.asarray(strength).reshape(-1)[0])
+    def put_tangents(self, tangents: Mapping[str, np.ndarray]) -> None:
+        """Set the tangent of G; zero, if it has none."""
+        value = float(np.asarray(tangents.get(self.strength, 0.0)).reshape(-1)[0])
         storage.store(self.arrays["kepler_dG"], np.array([value]))
 
     def drift_tangent(self, tangents: Mapping[str, Any]) -> Code:
@@ -83,11 +85,12 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
 
     # Adjoints
 
-    def drift_adjoint(self, adjoints: Mapping[str, Any], strength: Strength = None) -> Code:
+    def drift_adjoint(self, adjoints: Mapping[str, Any], parameters: Rows) -> Code:
         """The adjoints l of x and v before a drift, from those after it, at the state before it.
 
         Those of the masses are added to, and that of G, if it is given.
         """
+        strength = parameters.get(self.strength)
         d, pairs, masses = self.d, self._state, self.mass_field in adjoints
         body = self._clear() + inward(pairs, self._mass, d)
         # the state after the drift, which the way outward reads
@@ -106,14 +109,13 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         body += self._to_parameters(masses, strength, f"l_{self.mass_field}")
         return self._code(body, self._adjoint_arrays(adjoints, strength))
 
-    def kick_adjoint(
-        self, kicked: Any, product: Mapping[str, Any], force: Any = None, strength: Strength = None
-    ) -> Code:
+    def kick_adjoint(self, kicked: Any, product: Mapping[str, Any], force: Any, parameters: Rows) -> Code:
         """Subtract U_Kepler's part from Hessian products along `kicked`, w: those by x, masses and G.
 
         product: the products by field. force: the gradient, from which that of U_Kepler is subtracted.
-        strength: the adjoint of G, from which the product by G was subtracted.
+        parameters: of G, from whose adjoint the product by G was subtracted.
         """
+        strength = parameters.get(self.strength)
         d, masses = self.d, self.mass_field in product
         q, y = "kepler_q[{c} * kw + kj]", "kepler_y[{c} * kw + kj]"
         pairs = [("R", f"f_{self.x}", "q"), ("V", f"w_{self.x}", "y")]

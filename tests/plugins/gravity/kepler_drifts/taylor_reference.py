@@ -1,6 +1,6 @@
 """The outer Solar System after 100 and 1,000 years, by Taylor series with 30 digits: a reference.
 
-    python -m tests.steppers.timed.few_bodies.taylor_reference
+    python -m tests.plugins.gravity.kepler_drifts.taylor_reference
 
 writes `outer_solar_system_taylor.csv` beside this file, in six minutes. No code is shared with the framework.
 The start is that of the scene `outer_solar_system`, each number as the double that the scene reads.

@@ -16,15 +16,15 @@ import pytest
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
-from minusgrad.steppers.timed.few_bodies.correctors import ORDERS
-from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from minusgrad_gravity.kepler_drifts.corrected_integrator import CorrectedIntegrator
+from minusgrad_gravity.kepler_drifts.correctors import ORDERS
+from minusgrad_gravity.kepler_drifts.near_integrable import NEAR_INTEGRABLE
 from tests.steppers.test_integrator import LONG, STEPS
+from tests.steppers.timed.gauss_radau.test_gauss_radau import error_of_one_step
 from tests.support.kepler import error
 from tests.support.laws import fitted_order
 
-from ..gauss_radau.test_gauss_radau import error_of_one_step
 from .test_kepler_splitting import MOTIONS, end, system
 
 PAGE = Path(__file__).parents[4] / "docs" / "few-bodies.md"
@@ -54,13 +54,15 @@ def apart(
 
 def by(kind: str) -> Callable[[Integrator], Integrator]:
     return lambda one: Integrator(
-        System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], one.dt, kepler=one.kepler
+        System(one.potential, MOTIONS), NEAR_INTEGRABLE[kind], one.dt, part_flow=one.part_flow
     )
 
 
 def corrected(order: int) -> Callable[[Integrator], Integrator]:
     scheme = NEAR_INTEGRABLE["leapfrog"]
-    return lambda one: CorrectedIntegrator(System(one.potential, MOTIONS), scheme, one.dt, order, one.kepler)
+    return lambda one: CorrectedIntegrator(
+        System(one.potential, MOTIONS), scheme, one.dt, order, one.part_flow
+    )
 
 
 ROWS: dict[str, Row] = {

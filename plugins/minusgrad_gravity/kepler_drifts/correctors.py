@@ -21,7 +21,7 @@ from functools import cache
 from itertools import pairwise
 from math import comb, sqrt
 
-from ...schemes import Scheme
+from minusgrad.plugin import Scheme
 
 ORDERS = {3: 1, 5: 2, 7: 3, 11: 5, 17: 8}
 """The number n of pairs of kicks, by order."""

@@ -5,10 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ....elements.elements import Elements
-from ....elements.trees.near_pairs import NearPairs
-from ....energies.fields import Motion
-from ....energies.term import Term
+from minusgrad.plugin import Motion, Term
 
 CHECKED = (0.1, 0.5, 2.0, 7.0)
 """Distances at which the law is compared, in units of the one at which the energy has fallen by half."""
@@ -32,7 +29,7 @@ def gravity_of(term: Any, motion: Motion, n: int) -> Gravity | None:
     arguments = {field.name: a for a, field in term.fields.items()}
     if motion.position not in arguments or motion.inertia not in arguments:
         return None
-    if not _all_pairs(term.elements, n):
+    if not term.elements.all_pairs(n):
         return None
     value = term.energy.evaluator()
     given = term.arguments(0, [0, 1], 0.0)
@@ -46,13 +43,6 @@ def gravity_of(term: Any, motion: Motion, n: int) -> Gravity | None:
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return _fitted(depth)
-
-
-def _all_pairs(elements: Elements, n: int) -> bool:
-    """True if these are all pairs of n nodes, also where a tree takes the distant ones (`far`)."""
-    if isinstance(elements, NearPairs):
-        return len(elements.nodes) == n and not any(elements.reference.periodic)
-    return elements.unordered and elements.arity == 2 and elements.count == n * (n - 1) // 2
 
 
 def _fitted(depth: Any) -> Gravity | None:

@@ -8,11 +8,11 @@ from minusgrad.engine import storage
 from minusgrad.errors import NonFiniteError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies import kepler_flow
-from minusgrad.steppers.timed.few_bodies.central_mass import COORDINATES
-from minusgrad.steppers.timed.few_bodies.kepler_flow import KeplerFlow
-from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.kepler_drifts import kepler_flow
+from minusgrad_gravity.kepler_drifts.central_mass import COORDINATES
+from minusgrad_gravity.kepler_drifts.kepler_flow import KeplerFlow
+from minusgrad_gravity.kepler_drifts.near_integrable import NEAR_INTEGRABLE
 from tests.support.laws import assert_splits, bits
 
 from .test_kepler_splitting import MOTIONS, end
@@ -34,7 +34,7 @@ def planets(
     fields = Fields({"x": x, "v": v, "m": np.array([1.0] + [1e-4] * others)}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
     kepler = COORDINATES[coordinates](potential, MOTIONS[0], 0, "gravity", "G")
-    return Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE[kind], dt, part_flow=kepler)
 
 
 # Lanes --------------------------------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_sums_are_compensated(launches, coordinates, precision):
     one = planets(0.3, others=3, coordinates=coordinates, precision=precision)
     one.advance(5)
     for n in "xv":
-        rest = storage.host(one.kepler.rests[f"rest {n}"]).reshape(3, -1)[:, :4].T
+        rest = storage.host(one.part_flow.rests[f"rest {n}"]).reshape(3, -1)[:, :4].T
         values = one.potential.fields[n].values
         assert (rest != 0.0).sum() >= 4
         assert (np.abs(rest) <= 0.5000001 * np.spacing(np.abs(values))).all()
@@ -80,7 +80,7 @@ def test_rounding_is_that_of_changes():
     fields = Fields({"x": x, "v": v, "m": np.array([1.0, 1e-30])})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = COORDINATES["jacobi"](potential, MOTIONS[0], 0, "gravity", "G")
-    one = Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE["leapfrog"], 2e-3 * np.pi, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), NEAR_INTEGRABLE["leapfrog"], 2e-3 * np.pi, part_flow=kepler)
     one.advance(20_000)
     away = fields["x"].values[1] - fields["x"].values[0]
     assert abs(np.linalg.norm(away) - 1.0) < 3e-15
@@ -91,7 +91,7 @@ def test_a_write_forgets_the_errors_of_sums():
     one.advance(5)
     one.potential.fields["v"].set(one.potential.fields["v"].values)
     one.update()
-    assert not any(storage.host(array).any() for array in one.kepler.rests.values())
+    assert not any(storage.host(array).any() for array in one.part_flow.rests.values())
 
 
 # Forces -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Everything is computed in double precision, by one thread: work arrays have a co
 and kicks add changes to x and v by compensated sums, whose errors are saved with the state, so that rounding
 is of the size of changes, not of places.
 
-Decisions 0341.
+Decisions 0115, 0341.
 """
 
 from collections.abc import Mapping
@@ -15,28 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from ....energies.fields import Motion
-from ....engine import runtime, storage
-from ....engine.kernels import Code, real
-from ....potential.potential import Potential
+from minusgrad.plugin import Code, Consumer, Motion, PartFlow, Potential, lanes, real, storage
+
 from .compensated_sums import added
 from .jacobi_coordinates import dot, inward, loop, outward, vector
 from .universal_anomaly import SOLUTION
 from .universal_lanes import WIDE, columns, drifted
 
 
-class KeplerFlow:
+class KeplerFlow(PartFlow):
     """U_Kepler of a motion whose gravity has the strength G of a term, and the code that uses it.
 
     central: the node of the dominant mass. term, strength: the term of gravity and its parameter G.
     """
 
-    exact_drifts = True
-    """True if a drift is the flow of kinetic energy and U_Kepler, to rounding."""
+    name = "wisdom_holman"
+    consumer = Consumer(name, {"friction", "far pairs", "time"}, cure="use leapfrog or yoshida6")
+    slow = "one thread takes its drifts along Kepler orbits"
 
     def __init__(self, potential: Potential, motion: Motion, central: int, term: str, strength: str):
         self.potential, self.motion, self.central = potential, motion, central
         self.term, self.strength = term, f"{term}.{strength}"
+        self.parameters = [self.strength]
         x = potential.fields[motion.position]
         self.x, self.v, self.mass_field = motion.position, motion.velocity, str(motion.inertia)
         n, self.d = x.values.shape
@@ -57,7 +57,7 @@ class KeplerFlow:
         self.state = self.rests | {f"gradient/{self.x} of the rest per mass": self.arrays["kepler_a"]}
         self.statements = 400.0 * n
 
-    def forget_rests(self) -> None:
+    def begin(self) -> None:
         """Begin compensated sums at the present fields."""
         for array in self.rests.values():
             array.fill(0)
@@ -122,7 +122,7 @@ class KeplerFlow:
         text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
         text += vector("kepler_q[{c} * kw + kj] = kF * kt{c} + kg * ks{c}", self.d)
         one = self._solved() + text + vector("kepler_u[{c} * kw + kj] = kFd * kt{c} + kGd * ks{c}", self.d)
-        return drifted(self.G, self.d, one) if runtime.lanes(np.float64) == WIDE else self._each(one)
+        return drifted(self.G, self.d, one) if lanes(np.float64) == WIDE else self._each(one)
 
     def _gradient(self) -> str:
         """k q / r^3 in Jacobi coordinates, into `kepler_s`."""

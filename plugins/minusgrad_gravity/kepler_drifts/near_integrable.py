@@ -8,7 +8,7 @@ McLachlan 1995, BIT 35, 258, has the first of their kind. They begin and end wit
 `correctors` reach e dt^n + e^2 dt^2 at leapfrog's cost.
 """
 
-from ...schemes import SCHEMES, Scheme, palindrome
+from minusgrad.plugin import SCHEMES, Scheme, palindrome
 
 
 def _drift_first(order: int, drifts: tuple[float, ...], kicks: tuple[float, ...], summary: str) -> Scheme:

@@ -7,11 +7,11 @@ from minusgrad import Fields, Potential, bind, build
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies.corrected_integrator import CorrectedIntegrator
-from minusgrad.steppers.timed.few_bodies.correctors import ORDERS, bernoulli, coefficients, corrector
-from minusgrad.steppers.timed.few_bodies.kepler_splitting import KeplerSplitting
-from minusgrad.steppers.timed.few_bodies.near_integrable import NEAR_INTEGRABLE
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.kepler_drifts.corrected_integrator import CorrectedIntegrator
+from minusgrad_gravity.kepler_drifts.correctors import ORDERS, bernoulli, coefficients, corrector
+from minusgrad_gravity.kepler_drifts.kepler_splitting import KeplerSplitting
+from minusgrad_gravity.kepler_drifts.near_integrable import NEAR_INTEGRABLE
 from tests.support.command import SCENES
 from tests.support.laws import assert_splits, bits, energy, fitted_order
 
@@ -31,7 +31,7 @@ def planets(dt: float, order: int | None = None, size: float = 1e-3) -> Integrat
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
     kepler, leapfrog = KeplerSplitting(potential, MOTIONS[0], 0, "gravity", "G"), NEAR_INTEGRABLE["leapfrog"]
     if order is None:
-        return Integrator(System(potential, MOTIONS), leapfrog, dt, kepler=kepler)
+        return Integrator(System(potential, MOTIONS), leapfrog, dt, part_flow=kepler)
     return CorrectedIntegrator(System(potential, MOTIONS), leapfrog, dt, order, kepler)
 
 

@@ -4,6 +4,8 @@ Two bodies are bound if e = v^2 / 2 - mu / sqrt(r^2 + eps^2) < 0, with mu = G (m
 relative motion, and the softening eps. Their period is that of a turn (`softened_orbit`), Kepler's
 without softening.
 Gravity is recognised by its values (`central_mass`, `softened_gravity`).
+
+Decisions 0115.
 """
 
 from collections.abc import Sequence
@@ -13,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from ....energies.fields import Motion
-from ....potential.potential import Potential
-from .central_mass import strength_of
+from minusgrad.plugin import Integrator, Motion, Potential, Stepper
+
+from ..kepler_drifts.central_mass import strength_of
 from .softened_gravity import Gravity, gravity_of
 from .softened_orbit import Numbers, least_period, period
 
@@ -47,6 +49,17 @@ class Orbit:
             f" period of {self.period:.3g}, which is {steps:.2g} steps; take at least {RESOLVED}, or use"
             " gauss_radau"
         )
+
+
+def warning(stepper: Stepper, steps: int) -> str:
+    """That the steps of a splitting scheme are too long for the shortest orbit at the start; else empty.
+
+    Drifts along Kepler orbits, and steps that choose their length, have none too short.
+    """
+    if not isinstance(stepper, Integrator) or stepper.part_flow:
+        return ""
+    orbit = shortest_orbit(stepper.potential, stepper.motions, RESOLVED * abs(stepper.dt))
+    return orbit.remark(stepper.dt) if orbit else ""
 
 
 def shortest_orbit(potential: Potential, motions: Sequence[Motion], longest: float = np.inf) -> Orbit | None:

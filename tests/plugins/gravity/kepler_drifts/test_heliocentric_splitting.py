@@ -11,8 +11,8 @@ from minusgrad.errors import UserError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.few_bodies.central_mass import about
 from minusgrad_gravity.gravity import gravity
+from minusgrad_gravity.kepler_drifts.central_mass import about
 from tests.support.command import SCENES
 from tests.support.kepler import MASSES, orbit
 
@@ -28,7 +28,7 @@ def in_heliocentric(one: Integrator, order=(0, 1, 2, 3)) -> Integrator:
     fields = Fields({n: one.potential.fields[n].values[rows] for n in "xvm"})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.0})])
     kepler = about(potential, MOTIONS, int(np.argmin(rows)), coordinates="democratic_heliocentric")
-    return Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], one.dt, kepler=kepler)
+    return Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], one.dt, part_flow=kepler)
 
 
 def test_order_in_the_mass():
@@ -54,7 +54,7 @@ def test_a_body_alone_is_exact_without_mass():
     fields = Fields({"x": x, "v": v, "m": np.array([1.0, 1e-20])})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     kepler = about(potential, MOTIONS, 0, coordinates="democratic_heliocentric")
-    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 5.3, kepler=kepler)
+    one = Integrator(System(potential, MOTIONS), SCHEMES["leapfrog"], 5.3, part_flow=kepler)
     one.advance(2)
     end = orbit(10.6, 0.6)[0]
     np.testing.assert_allclose(fields["x"].values[1], end[1] - end[0], rtol=0, atol=1e-12)

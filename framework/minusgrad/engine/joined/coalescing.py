@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import Code
+from ..kernels import Code
 
 Pair = tuple[int, int]
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ....energies.fields import Motion
-from ....energies.term import Term
-from ....errors import EnergyError, choices
-from ....potential.potential import Potential
+from minusgrad.plugin import EnergyError, Motion, Potential, Term, choices
+
 from .heliocentric_splitting import HeliocentricSplitting
 from .kepler_splitting import KeplerSplitting
 

@@ -1,0 +1,1 @@
+"""Kernels joined from the loops of others: the arrays that these share."""

@@ -1,4 +1,0 @@
-"""Few bodies: drifts along Kepler orbits about a dominant mass, and symplectic correctors.
-
-Decisions 0341.
-"""

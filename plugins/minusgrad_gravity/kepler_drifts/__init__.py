@@ -1,0 +1,4 @@
+"""Drifts along Kepler orbits about a dominant mass, and symplectic correctors.
+
+Decisions 0341.
+"""
