@@ -19,8 +19,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .adjoint.chaos.member_variation import MemberVariation
+    from .adjoint.chaos.variation import Variation
     from .assembly.contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
     from .assembly.core_plugin import AdamBlock
+    from .assembly.ensembles.member_lanes import MemberLanes
+    from .assembly.ensembles.stacked_rows import StackedRows
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from .files.bounded import images, numpy_files
     from .files.bounded.door import bounded_read
     from .files.csv_table import CsvTable
+    from .files.trajectory import Recorder
     from .plot.picture_files import figure_bytes
     from .potential.constraints.constraints import Constraints
     from .potential.linear_derivatives import LinearDerivatives
@@ -96,7 +101,12 @@ _HOMES = {
     "assembly.contexts": "Compound CompoundContext ObserverContext StateContext StepperContext",
     "assembly.core_plugin": "AdamBlock",
     "assembly.hookspecs": "hookimpl",
+    "adjoint.chaos.member_variation": "MemberVariation",
+    "adjoint.chaos.variation": "Variation",
+    "assembly.ensembles.member_lanes": "MemberLanes",
+    "assembly.ensembles.stacked_rows": "StackedRows",
     "assembly.observers": "Observer",
+    "files.trajectory": "Recorder",
     "elements.periodic.linked_pairs": "LinkedPairs",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
@@ -155,12 +165,13 @@ __all__ = [
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable",
     "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
-    "LinkedPairs", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
+    "LinkedPairs", "MagneticForce", "MagneticTerm", "MemberLanes",
+    "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node",
     "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "PartFlow", "Plane", "Potential",
-    "Pressure", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus",
-    "Slope", "Spacing", "Sphere", "Stage", "State", "StateContext", "Stepper", "StepperContext", "System",
-    "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
-    "UserError", "VariationalIntegrator", "Velocity",
+    "Pressure", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
+    "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows", "Stage", "State", "StateContext", "Stepper",
+    "StepperContext", "System", "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown",
+    "UserError", "Variation", "VariationalIntegrator", "Velocity",
     "biot_squares", "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc",
     "figure_bytes", "hookimpl", "images", "input_files", "lagrangian", "lanes",
     "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",

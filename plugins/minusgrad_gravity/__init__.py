@@ -58,7 +58,8 @@ def register_warnings():
 
 @hookimpl
 def register_observers():
-    """Keplerian elements, the closest approach; of stars Lagrangian radii, virial ratio, density profile."""
+    """Keplerian elements, closest approach, MEGNO; of stars Lagrangian radii, virial ratio, density."""
+    from .chaos.megno import MegnoBlock
     from .clusters.density_profile import DensityProfileBlock
     from .clusters.lagrangian_radii import LagrangianRadiiBlock
     from .clusters.virial_ratio import VirialRatioBlock
@@ -68,4 +69,5 @@ def register_observers():
         "lagrangian_radii": LagrangianRadiiBlock,
         "virial_ratio": VirialRatioBlock,
         "density_profile": DensityProfileBlock,
+        "megno": MegnoBlock,
     }

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from minusgrad.adapters.scene_energy import ATOMS
-from minusgrad.adjoint.chaos.variation import MEGNO
+from minusgrad.adjoint.chaos.variation import BESIDE
 from minusgrad.adjoint.equilibria.equilibrium import EQUILIBRIA
 from minusgrad.adjoint.rollout import RUNS
 from minusgrad.app.buckling import BUCKLING
@@ -39,7 +39,7 @@ OBSERVERS = [
     *(one.consumer for one in (observers.ConstraintForces, observers.Frames, observers.ForceErrors)),
     observers.CONFIGURATIONAL,
     observers.TOTAL_FORCE,
-    MEGNO,
+    BESIDE,
 ]
 CONSUMERS: list[Consumer] = [*STEPPERS, *OBSERVERS, RUNS, EQUILIBRIA, MODES, BUCKLING, ELASTIC, ATOMS]
 

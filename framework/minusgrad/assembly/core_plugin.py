@@ -40,7 +40,6 @@ from ..steppers.timed.gauss_radau.gauss_radau import TOLERANCE, GaussRadau
 from ..steppers.timed.heat_bath import Bath
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .arrays.arrays_state import ArraysBlock
-from .chaos_indicators import Megno
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import (
@@ -643,15 +642,6 @@ class ForceErrorsBlock(Looks):
         return ForceErrors(context.stepper, context.recorder, self.every)
 
 
-class MegnoBlock(Looks):
-    """MEGNO and the Lyapunov time, by a tangent of the run: whether nearby orbits part exponentially."""
-
-    def make(self, context: ObserverContext) -> Observer:
-        context.recorder.unit("megno", "1", 1.0)
-        context.recorder.unit("lyapunov_time", context.units.symbol("s"), context.units.in_si("s"))
-        return Megno(context.stepper, context.recorder, self.every)
-
-
 class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
@@ -734,5 +724,4 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
         "temperatures": TemperaturesBlock,
         "pressure": PressureBlock,
         "frames": FramesBlock,
-        "megno": MegnoBlock,
     }

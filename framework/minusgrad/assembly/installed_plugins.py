@@ -12,6 +12,8 @@ from .hookspecs import GROUP
 
 OURS = "minusgrad"
 """Our own distribution."""
+MOVED = {("stepper", "wisdom_holman"): "gravity", ("observe", "megno"): "gravity"}
+"""The plugins beside the core that have kinds which the core had before."""
 
 
 @dataclass(frozen=True)

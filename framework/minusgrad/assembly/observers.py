@@ -17,6 +17,7 @@ Decisions 0010, 0238.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,6 +38,10 @@ from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic
 from ..steppers.stepper import Stepper
 from ..steppers.systems.parts import ALL, CONSTRAINTS, FAR, LAGRANGIAN, MAGNETIC, MOVING, SUPPORTS, Consumer
 from ..steppers.systems.total_force import total_gradient
+
+if TYPE_CHECKING:
+    from .ensembles.member_lanes import MemberLanes
+    from .ensembles.stacked_rows import StackedRows
 
 
 def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
@@ -113,6 +118,13 @@ class Observer:
         Called for each member of an ensemble, which differ in fields and parameters. Others look at these
         when they observe, and need not define it.
         """
+
+    def of_members(self, members: "MemberLanes", rows: "StackedRows | None") -> "Observer | None":
+        """One of all members of an ensemble at once, in lanes; None where each is observed by itself.
+
+        rows: where the rows of all members go; None for a member alone. Raises `NotWideError` as `None`.
+        """
+        return None
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays that a resumed run needs, by name; the same names at every step.

@@ -14,7 +14,7 @@ from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.observation_times import in_steps
 from ..scene.toml_positions import KeyPath
 from .fits.fitted import Fitted
-from .installed_plugins import installed
+from .installed_plugins import MOVED, installed
 from .origins.plugin_names import defining
 from .registry import Entry, PluginSource, Registry
 
@@ -102,9 +102,15 @@ def validate(
 
 
 def _named(document: Document) -> list[str] | None:
-    """The plugins that a scene names; None, all that are installed, if it names none."""
+    """The plugins that a scene names; None, all that are installed, if it names none.
+
+    And those of kinds that the core once had, which scenes of then do not name.
+    """
     named = document.data.get("plugins")
-    return named if isinstance(named, list) and all(isinstance(name, str) for name in named) else None
+    if not (isinstance(named, list) and all(isinstance(name, str) for name in named)):
+        return None
+    moved = [MOVED[key] for block in document.blocks() if (key := (block.section, block.kind)) in MOVED]
+    return list(dict.fromkeys([*named, *moved]))
 
 
 def _unknown(document: Document, block: Block, registry: Registry, names: list[str] | None) -> Problem:

@@ -9,6 +9,7 @@ Decisions 0388.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from ..derivation import derivation
 FIELDS = "fields/"
 STEPS_AGAIN = "steps that are taken again need the tree of each step's positions"
 
-MEGNO = Consumer("megno", ALL - {CONSTRAINTS, BATH, BAROSTAT}, cure="leave the observer out")
+BESIDE = Consumer(
+    "a tangent beside a run", ALL - {CONSTRAINTS, BATH, BAROSTAT}, cure="leave the observer out"
+)
 """The parts of a system whose runs have a tangent beside them."""
 
 
@@ -32,13 +35,14 @@ class Variation:
     tangent: by field, of its shape, in double precision, of norm 1 in the run's units after each stop.
     saved: the state of the run at the last stop. Raises `EnergyError` for a stepper without tangents, for
     constraints, and for far pairs with a `skin`.
+    name: that of its observer, for messages.
     """
 
-    def __init__(self, stepper: Stepper):
+    def __init__(self, stepper: Stepper, name: str = BESIDE.name):
         self.stepper = stepper
         refuse_kept_trees(stepper.potential.parts.values(), STEPS_AGAIN)
         one = stepper.differentiable()
-        MEGNO.accept(stepper.system)
+        replace(BESIDE, name=name).accept(stepper.system)
         self._derivation = derivation(one)
         self._names = [field.name for field in stepper.moving]
         self._beside = self._derivation.tangents(self._names)

@@ -25,12 +25,10 @@ from ...files.trajectory import Recorder
 from ...scene.toml_positions import KeyPath
 from .. import job
 from ..built_scene import BuiltScene
-from ..chaos_indicators import Megno
 from ..observers import Observer
 from ..validation import ValidatedScene
 from .choice import member_stepper
 from .marks import POINTS
-from .member_indicators import MembersMegno
 from .member_lanes import MemberLanes
 from .members import Members
 from .members_watch import MembersWatch
@@ -79,12 +77,12 @@ class Ensemble:
 
     def _at_once(self, own: Observer) -> Observer | None:
         """An observer of all members at once in place of one of the template; None where there is none."""
-        if isinstance(own, Megno) and isinstance(self.stepper, MemberLanes):
-            try:
-                return MembersMegno(self.stepper, own, None if self.alone else self.rows)
-            except NotWideError:
-                return None
-        return None
+        if not isinstance(self.stepper, MemberLanes):
+            return None
+        try:
+            return own.of_members(self.stepper, None if self.alone else self.rows)
+        except NotWideError:
+            return None
 
     # The job
 

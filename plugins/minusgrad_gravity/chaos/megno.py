@@ -14,15 +14,22 @@ Decisions 0388.
 
 from collections.abc import Mapping
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from ..adjoint.chaos.variation import Variation
-from ..errors import EnergyError
-from ..files.trajectory import Recorder
-from ..steppers.stepper import Stepper
-from .observers import Observer
+from minusgrad.plugin import (
+    EnergyError,
+    MemberLanes,
+    Observer,
+    ObserverContext,
+    Record,
+    Recorder,
+    StackedRows,
+    Stepper,
+    Variation,
+)
 
 SUMS = ("start", "last", "growth", "weighted", "mean")
 
@@ -41,8 +48,14 @@ class Megno(Observer):
             raise EnergyError(
                 f"megno: is of motions in time, got the stepper '{stepper.name}'; leave the observer out"
             )
-        self.variation = Variation(stepper)
+        self.variation = Variation(stepper, "megno")
         self.sums = dict.fromkeys(SUMS, 0.0) | {"start": stepper.time, "last": stepper.time}
+
+    def of_members(self, members: MemberLanes, rows: StackedRows | None) -> Observer:
+        """That of all members at once. Raises `NotWideError` where tangents of a step have no lanes."""
+        from .members_megno import MembersMegno
+
+        return MembersMegno(members, self, rows)
 
     def begin_here(self) -> None:
         self.variation.begin()
@@ -70,6 +83,18 @@ class Megno(Observer):
         one = self.variation
         one.tangent = {n: state[f"tangent/{n}"].copy() for n in one.tangent}
         one.saved = {n: state[f"at/{n}"].copy() for n in one.saved}
+
+
+class MegnoBlock(Record):
+    """MEGNO and the Lyapunov time, by a tangent of the run: whether nearby orbits part exponentially."""
+
+    every: Annotated[int, Field(ge=1)]
+    """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
+
+    def make(self, context: ObserverContext) -> Observer:
+        context.recorder.unit("megno", "1", 1.0)
+        context.recorder.unit("lyapunov_time", context.units.symbol("s"), context.units.in_si("s"))
+        return Megno(context.stepper, context.recorder, self.every)
 
 
 def grown(sums: Mapping[str, Any], time: float, growth: Any) -> dict[str, Any]:

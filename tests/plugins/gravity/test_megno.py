@@ -7,7 +7,6 @@ import minusgrad
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, build, local_energy
 from minusgrad.adjoint.chaos.variation import Variation
 from minusgrad.app.runs import resume
-from minusgrad.assembly.chaos_indicators import Megno
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot.pictures import plot
@@ -15,6 +14,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
 from minusgrad.steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from minusgrad_gravity.chaos.megno import Megno
 from minusgrad_gravity.gravity import gravity
 from tests.support.command import SCENES, files
 from tests.support.laws import bits

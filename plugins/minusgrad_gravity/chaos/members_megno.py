@@ -1,14 +1,12 @@
-"""Indicators of chaos of all members of an ensemble at once, as `chaos_indicators` has them of one run."""
+"""Indicators of chaos of all members of an ensemble at once, as `megno` has them of one run."""
 
 from collections.abc import Mapping
 
 import numpy as np
 
-from ...adjoint.chaos.member_variation import MemberVariation
-from ..chaos_indicators import SUMS, Megno, grown, indicators
-from ..observers import Observer
-from .member_lanes import MemberLanes
-from .stacked_rows import StackedRows
+from minusgrad.plugin import MemberLanes, MemberVariation, Observer, StackedRows
+
+from .megno import SUMS, Megno, grown, indicators
 
 
 class MembersMegno(Observer):

@@ -1,0 +1,1 @@
+"""Indicators of chaos: whether nearby orbits part exponentially."""
