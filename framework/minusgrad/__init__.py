@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         McLachlan8,
         Newmark,
         Newton,
+        PathSearch,
         SymplecticEuler,
         Variational,
         WisdomHolman,
@@ -120,7 +121,8 @@ _HOMES = {
     "scripting.stepper_blocks": (
         "BDF2 FIRE LBFGS NPT Adam BlanesMoan4 BlanesMoan6 BlanesMoanRkn4 BlanesMoanRkn6 Evolution GaussRadau"
         " GradientDescent GradientFlow ImplicitEuler ImplicitMidpoint KahanLi8 Langevin Leapfrog McLachlan8"
-        " Newmark Newton SymplecticEuler Variational WisdomHolman Yoshida4 Yoshida6 Yoshida8 stepper"
+        " Newmark Newton PathSearch SymplecticEuler Variational WisdomHolman Yoshida4 Yoshida6 Yoshida8"
+        " stepper"
     ),
     "sweeps.run_sweep": "sweep",
     "symbolic.elimination.functions": "least_value",
@@ -133,9 +135,9 @@ __all__ = [
     "BlanesMoanRkn4", "BlanesMoanRkn6", "Body", "CallbackError", "Cell", "Datum", "Evolution", "Fields",
     "GaussRadau", "GradientDescent", "GradientFlow", "Grid", "Hold", "ImplicitEuler", "ImplicitMidpoint",
     "KahanLi8", "Langevin", "Leapfrog", "Linear", "Loss", "McLachlan8", "Motion", "Newmark", "Newton",
-    "Node", "Output", "Parameter", "Potential", "Rollout", "Rotation", "Simulation", "Spacing", "Stage",
-    "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep", "UserError", "Variational",
-    "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind", "bind_staged", "biot_squares",
+    "Node", "Output", "Parameter", "PathSearch", "Potential", "Rollout", "Rotation", "Simulation",
+    "Spacing", "Stage", "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep", "UserError",
+    "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind", "bind_staged", "biot_squares",
     "build", "checked", "constraint", "energy", "erf", "erfc", "every", "fit", "hookimpl", "lagrangian",
     "least_value", "load", "local_energy", "local_map", "log_stretch_squares", "observer", "open",
     "polar", "repeated", "resume", "run", "staged_energy", "staged_map", "stepper", "stretch_powers",

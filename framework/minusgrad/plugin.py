@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
     from .scene.toml_records import read_toml
     from .scene.units import UnitSystem, rate_unit
+    from .steppers.flows.map_flow import MapFlow
+    from .steppers.flows.part_flow import PartFlow
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
@@ -78,7 +80,6 @@ if TYPE_CHECKING:
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
-    from .steppers.part_flow import PartFlow
     from .steppers.pressure.elasticity import elastic_constants
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme, palindrome
@@ -150,7 +151,8 @@ _HOMES = {
     "steppers.minimisers.unknowns": "Unknown",
     "steppers.programs.evolution": "Evolution",
     "steppers.pressure.elasticity": "elastic_constants",
-    "steppers.part_flow": "PartFlow",
+    "steppers.flows.map_flow": "MapFlow",
+    "steppers.flows.part_flow": "PartFlow",
     "steppers.schemes": "SCHEMES Scheme palindrome",
     "steppers.stepper": "Stepper",
     "steppers.systems.parts": "Consumer",
@@ -165,8 +167,8 @@ __all__ = [
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable",
     "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
-    "LinkedPairs", "MagneticForce", "MagneticTerm", "MemberLanes",
-    "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node",
+    "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
+    "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node",
     "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "PartFlow", "Plane", "Potential",
     "Pressure", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows", "Stage", "State", "StateContext", "Stepper",

@@ -5,6 +5,7 @@ python -m tests.project.parts_table --write    puts it into docs/inside/systems.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from minusgrad.adapters.scene_energy import ATOMS
@@ -39,7 +40,7 @@ OBSERVERS = [
     *(one.consumer for one in (observers.ConstraintForces, observers.Frames, observers.ForceErrors)),
     observers.CONFIGURATIONAL,
     observers.TOTAL_FORCE,
-    BESIDE,
+    replace(BESIDE, name="megno"),
 ]
 CONSUMERS: list[Consumer] = [*STEPPERS, *OBSERVERS, RUNS, EQUILIBRIA, MODES, BUCKLING, ELASTIC, ATOMS]
 

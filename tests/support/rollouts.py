@@ -10,7 +10,19 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from minusgrad import Datum, Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
+from minusgrad import (
+    Datum,
+    Fields,
+    Motion,
+    Node,
+    Parameter,
+    Potential,
+    Time,
+    TimeStep,
+    bind,
+    local_energy,
+    ti,
+)
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
@@ -244,13 +256,14 @@ def names(one: Integrator) -> list[str]:
     found = [n for n in fields if n not in given]
     for part in (part for p in potentials(one) for part in p.parts.values()):
         varying = [a for a in part.data if part.energy.roles[a].differentiable and a != MULTIPLIER]
-        found += [f"{part.name}.{a}" for a in [*part.parameters, *varying]]
+        steps = part.energy.of_role(TimeStep)
+        found += [f"{part.name}.{a}" for a in [*part.parameters, *varying] if a not in steps]
     return found
 
 
 def potentials(one: Integrator) -> list[Potential]:
     kept = one.constraints.potential if one.constraints else None
-    return [p for p in (one.potential, one.dissipation, kept) if p]
+    return [p for p in (one.potential, one.dissipation, kept, *one.system.of_stepper) if p]
 
 
 def present(one: Integrator, name: str) -> np.ndarray:

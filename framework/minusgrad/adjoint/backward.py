@@ -26,9 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
-from ..energies.constraint import MULTIPLIER
 from ..energies.fields import Motion
-from ..energies.term import Term
 from ..engine import runtime, storage
 from ..engine.device_tasks import steps_of_tasks
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
@@ -36,11 +34,11 @@ from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
+from ..steppers.flows.part_flow import Rows
 from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
 from ..steppers.moves import coefficients
-from ..steppers.part_flow import Rows
 from ..steppers.step_sequence import (
     Drift,
     FlowDrift,
@@ -324,8 +322,10 @@ class Backward(RunAdjoint):
         """
         s = self.stepper.scheme
         step = s.sequence.reversed_code(self._emit, s.stages)
-        begin = Code("sub = steps - 1 - k\n")
-        loop = Code.joined([begin, step]).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
+        begin = Code("sub = steps - 1 - undone\n")
+        loop = Code.joined([begin, step]).inside(
+            "ti.loop_config(serialize=True)\nfor undone in range(steps):"
+        )
         return loop.naming(**coefficients(s))
 
     def step_code(self) -> Code:
@@ -598,7 +598,7 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
     if name in fields:
         return None
     for potential in potentials:
-        if name in arguments(potential):
+        if name in potential.arguments:
             return potential
     numbers = stepper.holds.numbers
     if name in numbers:
@@ -610,7 +610,7 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
         numbers.place(name)  # raises for a name that two holds have
         return numbers
     numbers.refuse(name)
-    known = [*fields, *(n for p in potentials for n in arguments(p)), *numbers.names]
+    known = [*fields, *(n for p in potentials for n in p.arguments), *numbers.names]
     raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
 
 
@@ -619,22 +619,6 @@ def zeros(asked: DerivativeRequest) -> list[Code]:
     targets = {f"g_{n}": a for n, a in asked.gradient.items()}
     targets |= {f"h_{n}": a for n, a in asked.product.items()}
     return [zeroed(name, array) for name, array in targets.items()]
-
-
-def arguments(potential: Potential) -> list[str]:
-    """The parameters and differentiable data of a potential, by their names "term.argument".
-
-    Multipliers of constraints are unknowns of a step, and no data.
-    """
-    found = []
-    for part in potential.parts.values():
-        if isinstance(part, Term):
-            values = {*part.parameters, *part.data}
-            own = [a for a in part.energy.differentiable if a in values and a != MULTIPLIER]
-            found += [f"{part.name}.{a}" for a in own]
-        elif part.outputs:
-            found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in part.inputs]
-    return found
 
 
 def felt(potential: Potential, moved: set[str]) -> set[str]:

@@ -27,8 +27,8 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from ..steppers.flows.part_flow import PartFlow
 from ..steppers.moves import STEPS, coefficients
-from ..steppers.part_flow import PartFlow
 from ..steppers.step_sequence import (
     Drift,
     FlowDrift,
@@ -99,8 +99,10 @@ class Sensitivity:
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
-        for potential in self.stepper.system.potentials:
-            FusedCode(potential).put_tangents(self._own(potential))
+        system = self.stepper.system
+        for potential in system.potentials:
+            if potential not in system.of_stepper:  # whose flow has them
+                FusedCode(potential).put_tangents(self._own(potential))
         self._put_of_flow()
 
     def _put_of_flow(self) -> None:

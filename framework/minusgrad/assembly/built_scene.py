@@ -91,6 +91,7 @@ class BuiltScene:
         moving = StepperContext(self.units, self.system, scene.runtime.seed)
         self.stepper = self._places.made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
+        self.system = replace(self.system, of_stepper=self.stepper.system.of_stepper)
         self._set_clock()
         self._share_the_time()
         with self.placed(scene.stepper.path):

@@ -17,7 +17,7 @@ Decisions 0010, 0238.
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -38,10 +38,6 @@ from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic
 from ..steppers.stepper import Stepper
 from ..steppers.systems.parts import ALL, CONSTRAINTS, FAR, LAGRANGIAN, MAGNETIC, MOVING, SUPPORTS, Consumer
 from ..steppers.systems.total_force import total_gradient
-
-if TYPE_CHECKING:
-    from .ensembles.member_lanes import MemberLanes
-    from .ensembles.stacked_rows import StackedRows
 
 
 def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
@@ -119,10 +115,11 @@ class Observer:
         when they observe, and need not define it.
         """
 
-    def of_members(self, members: "MemberLanes", rows: "StackedRows | None") -> "Observer | None":
-        """One of all members of an ensemble at once, in lanes; None where each is observed by itself.
+    def of_members(self, members: Any, rows: Any) -> "Observer | None":
+        """One of all members of an ensemble at once; None where each is observed by itself.
 
-        rows: where the rows of all members go; None for a member alone. Raises `NotWideError` as `None`.
+        members: they move, in lanes (`MemberLanes`). rows: where the rows of all go (`StackedRows`); None for
+        a member alone.
         """
         return None
 

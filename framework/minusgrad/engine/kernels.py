@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from logging import getLogger
 from textwrap import indent
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -94,18 +95,25 @@ class Code:
         return cls("".join(text), arrays, divided[0] if len(divided) == 1 else None)
 
     @classmethod
-    def merged(cls, pieces: "Iterable[Code]") -> "Code":
+    def merged(
+        cls, pieces: "Iterable[Code]", known: Mapping[str, Any] = MappingProxyType({}), prefix: str = "a"
+    ) -> "Code":
         """The pieces one after another, with one name for each array, whatever the pieces call it.
 
         The engines take two arguments of a kernel for different memory: of one array under two names they
-        may read what it was before a write.
+        may read what it was before a write. known: arrays that have names already, in a larger kernel;
+        prefix: begins the names of the others there.
         """
         text: list[str] = []
         arrays: dict[str, Any] = {}
-        names: dict[int, str] = {}
+        names = {id(array): name for name, array in known.items()}
+        count = len(names)
         for piece in pieces:
             used = {name: array for name, array in piece.arrays.items() if name in words(piece.text)}
-            new = {name: names.setdefault(id(a), f"a{len(names)}_{name}") for name, a in used.items()}
+            new = {
+                name: names.setdefault(id(a), f"{prefix}{len(names) - count}_{name}")
+                for name, a in used.items()
+            }
             arrays |= {new[name]: array for name, array in used.items()}
             parts = re.split(r"(\w+)", piece.text)
             text += [new.get(part, part) for part in parts]
@@ -515,5 +523,5 @@ def zeroed(name: str, array: Any) -> Code:
 
 
 def real(dtype: np.dtype) -> str:
-    """The engine's name of a precision."""
+    """The engine's name of a precision, such as "ti.f32"; for the text of kernels."""
     return f"ti.{storage.ENGINE_DTYPES[dtype.name]}"

@@ -42,7 +42,7 @@ def allocate(values: np.ndarray) -> Any:
 
 
 def allocate_vectors(values: np.ndarray) -> Any:
-    """An array of vectors (n, lanes) in the device's memory, which kernels index by one number."""
+    """An array of vectors (n, lanes) for kernels, in the device's memory; these index it by one number."""
     kind = getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name])
     made = ndarray(runtime.engine().types.vector(values.shape[1], kind), values.shape[:1])
     devices.taken(values.nbytes)
@@ -163,7 +163,7 @@ def host(array: Any) -> np.ndarray:
 
 
 def host_copy(array: Any) -> np.ndarray:
-    """The values in memory of their own."""
+    """The values in memory of their own; NumPy's, whatever memory the array has."""
     return host(array).copy()
 
 
@@ -195,7 +195,7 @@ def store(array: Any, values: Any) -> None:
 
 
 def duplicate(array: Any) -> Any:
-    """An array of its own with the same values, on the device where the array is on one."""
+    """An array of its own with the same values; on the device where the array is on one."""
     array = array.at if isinstance(array, ArraySlot) else array
     if hasattr(array, "from_numpy"):
         made = ndarray(array.dtype, tuple(array.shape))
@@ -205,7 +205,7 @@ def duplicate(array: Any) -> Any:
 
 
 def numpy_dtype(array: Any) -> np.dtype:
-    """The type of the numbers of an array of either memory."""
+    """The type of the numbers of an array; of NumPy's or a device's memory."""
     kind = array.dtype
     return np.dtype(NUMPY_DTYPES[kind.to_string()] if hasattr(kind, "to_string") else kind)
 

@@ -178,7 +178,7 @@ class FusedSweep:
         Those by "term.argument" are added to its array of `into`, (rows, components) in f64.
         """
         into = into or {}
-        tangents, changing = self._with_outputs(request.tangents)
+        tangents, changing = self.tangents_of_outputs(request.tangents)
         plan = self.potential.plan(request, tangents)
         pieces = [*changing, *(zeroed("zeros", array) for array in plan.zeroed)]
         pieces += [copied(array, seed) for array, seed in plan.seeded]
@@ -211,12 +211,12 @@ class FusedSweep:
         if request := kernels.adjoint(wanted):
             pieces += energy.sweep(request, into)
         if paired := kernels.by_output(wanted):
-            tangents, changing = energy._with_outputs(kernels.along)
+            tangents, changing = energy.tangents_of_outputs(kernels.along)
             pieces += changing
             pieces += [added(array, tangents[y]) for y, array in paired.items() if y in tangents]
         return pieces
 
-    def _with_outputs(self, tangents: Mapping[str, Any]) -> tuple[dict[str, Any], list[Code]]:
+    def tangents_of_outputs(self, tangents: Mapping[str, Any]) -> tuple[dict[str, Any], list[Code]]:
         """The tangents, those of map outputs that change along them, and the loops that compute these."""
         known: dict[str, Any] = dict(tangents)
         pieces: list[Code] = []

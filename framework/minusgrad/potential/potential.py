@@ -22,7 +22,7 @@ from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_statements import Vectors
 from ..codegen.loop_choice import loops_of_energy
 from ..elements.trees.near_pairs import NearPairs
-from ..energies.constraint import Constraint
+from ..energies.constraint import MULTIPLIER, Constraint
 from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
@@ -244,6 +244,22 @@ class Potential:
     def time_steps(self) -> list[str]:
         """The arguments "term.argument" that are the time step of a program (`TimeStep`)."""
         return [f"{n}.{a}" for n, part in self.parts.items() for a in part.energy.of_role(TimeStep)]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The parameters and differentiable data of all parts, by their names "term.argument".
+
+        Multipliers of constraints are unknowns of a step, and no data.
+        """
+        found = []
+        for part in self.parts.values():
+            if isinstance(part, Term):
+                values = {*part.parameters, *part.data}
+                own = [a for a in part.energy.differentiable if a in values and a != MULTIPLIER]
+                found += [f"{part.name}.{a}" for a in own]
+            elif part.outputs:
+                found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in part.inputs]
+        return found
 
     @property
     def in_lanes(self) -> list[str]:

@@ -39,6 +39,7 @@ Decisions 0032, 0042, 0115, 0353, 0358.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -60,10 +61,10 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import Start
+from .flows.part_flow import PartFlow
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
-from .part_flow import PartFlow
 from .pressure.cell import Cell
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
@@ -135,6 +136,9 @@ class Integrator(MotionStepper):
         part_flow: PartFlow | None = None,
     ):
         self.consumer = part_flow.consumer if part_flow else SPLITTING
+        if part_flow:
+            _refuse_shared_names(system, part_flow)
+            system = replace(system, of_stepper=tuple(part_flow.potentials))
         super().__init__(system)
         potential, motions, constraints = self.potential, self.motions, self.constraints
         dissipation, magnetic, bath, barostat = self.dissipation, self.magnetic, system.bath, system.barostat
@@ -608,6 +612,14 @@ def _refuse_approximate_parts(
                 f"integrator: a scheme of order {scheme.order} that is no composition of leapfrogs has no"
                 f" rule for {what}, got both; use yoshida6 or kahan_li8"
             )
+
+
+def _refuse_shared_names(system: System, flow: PartFlow) -> None:
+    """Raise `EnergyError` for a map of a flow with the name of a part of the system."""
+    taken = {n for one in replace(system, of_stepper=()).potentials for n in one.parts}
+    for name in (name for potential in flow.potentials for name in potential.parts):
+        if name in taken:
+            raise EnergyError(f"{flow.name}: its map '{name}' has the name of an energy; give it another")
 
 
 def _refuse_symmetric_drifts(scheme: Scheme, flow: PartFlow) -> None:

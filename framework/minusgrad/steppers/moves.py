@@ -19,9 +19,9 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
+from .flows.part_flow import PartFlow
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
-from .part_flow import PartFlow
 from .schemes import Scheme
 from .step_sequence import (
     BathDrift,
@@ -92,8 +92,8 @@ class Moves:
 
     def kick(self) -> Code:
         """v <- v - h (dU/dx) / inertia; with a flow of a part, by the rest of U."""
-        if self.part_flow:
-            return self.part_flow.kick()
+        if self.part_flow and (kick := self.part_flow.kick()) is not None:
+            return kick
         return Code.joined(self._kick(motion) for motion in self.motions)
 
     # Many steps in one kernel

@@ -15,7 +15,7 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..adjoint.backward import arguments, owner
+from ..adjoint.backward import owner
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, built_or_given
@@ -82,7 +82,7 @@ class Run(guests.Lasting):
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
         self._inputs: dict[str, Input | HoldInput] = {}
         for potential in one.system.potentials:
-            for name in arguments(potential):
+            for name in potential.arguments:
                 self._inputs[name] = Input(potential, name)
         self._inputs |= {name: HoldInput(one.holds.numbers, name) for name in one.holds.numbers.names}
         for name, given in self._inputs.items():

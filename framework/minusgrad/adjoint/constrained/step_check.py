@@ -21,7 +21,7 @@ from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
 from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
-from ..backward import arguments, owner
+from ..backward import owner
 from ..losses import ObservedStates
 from ..rollout import Rollout
 from ..transposition import transposed
@@ -59,7 +59,7 @@ class FirstStep:
         moving = [field.name for field in stepper.moving]
         fields = [*moving, *sorted(stepper.weights)]
         self._numbers = stepper.holds.numbers
-        given = (n for p in stepper.system.potentials for n in arguments(p))
+        given = (n for p in stepper.system.potentials for n in p.arguments)
         numbers = [] if stepper.lagrangian else self._numbers.names  # of which L has no derivative
         self.names = [*fields, *given, *numbers]
         self._seen = ObservedStates(self._fields, moving, [1])

@@ -22,7 +22,6 @@ from ...solvers.sparse_system import FREE, SparseSystem
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ...steppers.minimisers.soft_motions import soft_motions
-from ..backward import arguments
 from .singular_modes import CURE, ROUNDINGS, ROUNDS, named
 
 SHIFT = 1e-9
@@ -40,7 +39,7 @@ class ConstrainedEquilibrium:
         assert search.manifold is not None
         self.search, self.constraints, self.manifold = search, search.constraints, search.manifold
         self.potential = search.constraints.potential
-        self.inputs = [n for n in arguments(self.potential) if n.partition(".")[2] != MULTIPLIER]
+        self.inputs = [n for n in self.potential.arguments if n.partition(".")[2] != MULTIPLIER]
         self._factored: object = None
         self._factors: SaddlePoint | None = None
 

@@ -41,7 +41,6 @@ from ...steppers.systems.parts import (
     TIME,
     Consumer,
 )
-from ..backward import arguments
 from ..losses import Loss, ObservedStates
 from ..supports.support_derivatives import SupportDerivatives
 from .constrained_equilibrium import ConstrainedEquilibrium
@@ -111,7 +110,7 @@ class Equilibrium:
         read = {*self.potential.reads, *(n for loss in self.losses for n in loss.reads)}
         more = [] if self.kept is None else self.kept.inputs
         read |= set() if self.kept is None else self.kept.potential.reads
-        own = [*arguments(self.potential), *more, *self._numbers.names]
+        own = [*self.potential.arguments, *more, *self._numbers.names]
         return [*sorted(read - self.potential.fields.derived), *own]
 
     @property
@@ -225,7 +224,7 @@ class Equilibrium:
             for name, part in supports.moved(self.search.t).items():
                 into = moved if name in self._names else speeds
                 into[name] = moved.get(name, 0.0) + part
-        read = [*self.potential.reads, *arguments(self.potential)]
+        read = [*self.potential.reads, *self.potential.arguments]
         along = {
             n: storage.allocate(d.astype(fields.dtype)) if n in fields else d
             for n, d in moved.items()

@@ -19,7 +19,6 @@ from ...errors import NonFiniteError, OutsideError
 from ...potential.staged.staged_term import StagedTerm
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.state_tape import StateTape
-from ..backward import arguments
 from ..transposition import transposed
 from .program import ProgramAdjoint, ProgramTangents
 
@@ -58,7 +57,7 @@ class FirstStep:
         self._start = self._stepper.clock
         self._potential, self._fields = stepper.potential, stepper.potential.fields
         read = (self._potential.reads | set(stepper.updates)) - self._fields.derived
-        names = [n for n in arguments(self._potential) if n not in self._potential.time_steps]
+        names = [n for n in self._potential.arguments if n not in self._potential.time_steps]
         self._names = [*sorted(read), *names]
         self._weights = {f.name: rng.normal(size=f.shape) for f in stepper.moving}
         self._adjoint = ProgramAdjoint(self._stepper, self._names)

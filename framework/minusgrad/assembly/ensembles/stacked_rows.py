@@ -24,7 +24,10 @@ Row = Mapping[str, np.ndarray]
 
 
 class StackedRows:
-    """Stacks the rows that the template's observers recorded for each of the members `numbers`."""
+    """Stacks the rows that the template's observers recorded for each of the members `numbers`.
+
+    `record_observables(step, time, values)` takes those of all members at once, (M, ...) each.
+    """
 
     def __init__(self, template: BuiltScene, numbers: Sequence[int]):
         self.numbers, self.count = numbers, len(numbers)

@@ -5,6 +5,8 @@
 U: the potential. R: the dissipation. B: the magnetic field. g: the constraints, with G = dg/dx and the
 multipliers lambda. A Lagrangian L(q, v, t) takes the place of the inertia M. A heat bath exchanges energy
 with the velocities, a barostat moves the box. `clock` has the present time.
+
+Decisions 0116.
 """
 
 from dataclasses import dataclass, field, replace
@@ -44,7 +46,8 @@ class System:
     potential: U, with the fields and the box. motions: the fields that move in time, with velocity and
     inertia. holds: the supports, components with prescribed motion. dissipation: R(v, x, t) of friction.
     magnetic: the force on charges. constraints: g = 0. lagrangian: the sum of Lagrangians. bath: a heat bath.
-    barostat: it moves the box. clock: the stepper, once there is one.
+    barostat: it moves the box. clock: the stepper, once there is one. of_stepper: maps of the stepper's own
+    that have parameters.
     """
 
     potential: Potential
@@ -57,6 +60,7 @@ class System:
     bath: Bath | None = None
     barostat: Barostat | None = None
     clock: Clock = field(default=Instant(), repr=False, compare=False)
+    of_stepper: tuple[Potential, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "motions", tuple(self.motions))
@@ -85,11 +89,11 @@ class System:
 
     @property
     def potentials(self) -> list[Potential]:
-        """All parts that have parameters: U, L, R, flows of the magnetic field, constraints."""
+        """All that has parameters: U, L, R, flows of the magnetic field, constraints, maps of the stepper."""
         flows = self.magnetic.potential if self.magnetic else None
         kept = self.constraints.potential if self.constraints else None
         every = (self.potential, self.lagrangian, self.dissipation, flows, kept)
-        return [one for one in every if one is not None]
+        return [*(one for one in every if one is not None), *self.of_stepper]
 
     @cached_property
     def inertia(self) -> dict[str, Any]:

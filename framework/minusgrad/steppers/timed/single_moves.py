@@ -67,7 +67,7 @@ class SingleMoves:
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._flow = _kernel(moves.part_flow.drift(), "h") if moves.part_flow else None
-        self._rest = _kernel(moves.rest_of_forces()) if moves.part_flow else None
+        self._rest = _kernel(rest) if (rest := moves.rest_of_forces()).text else None
         self._friction = _friction(moves, constrained)
         self._counts = runtime.arch() != "cpu" and constrained is None
         if self._counts:
