@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
     from .scene.toml_records import read_toml
     from .scene.units import UnitSystem, rate_unit
-    from .steppers.flows.map_flow import MapFlow
-    from .steppers.flows.part_flow import PartFlow
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
@@ -86,6 +84,8 @@ if TYPE_CHECKING:
     from .steppers.stepper import Stepper
     from .steppers.systems.parts import Consumer
     from .steppers.systems.system import System
+    from .steppers.timed.flows.map_flow import MapFlow
+    from .steppers.timed.flows.part_flow import PartFlow
     from .steppers.variational.variational_integrator import VariationalIntegrator
     from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
@@ -151,8 +151,8 @@ _HOMES = {
     "steppers.minimisers.unknowns": "Unknown",
     "steppers.programs.evolution": "Evolution",
     "steppers.pressure.elasticity": "elastic_constants",
-    "steppers.flows.map_flow": "MapFlow",
-    "steppers.flows.part_flow": "PartFlow",
+    "steppers.timed.flows.map_flow": "MapFlow",
+    "steppers.timed.flows.part_flow": "PartFlow",
     "steppers.schemes": "SCHEMES Scheme palindrome",
     "steppers.stepper": "Stepper",
     "steppers.systems.parts": "Consumer",

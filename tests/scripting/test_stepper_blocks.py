@@ -13,7 +13,7 @@ from minusgrad.scripting import stepper_blocks
 def test_every_kind_of_stepper_has_a_class() -> None:
     public = set(mg._HOMES["scripting.stepper_blocks"].split()) - {"stepper"}
     assert public == set(stepper_blocks.models())
-    assert {getattr(mg, name).kind for name in public} == set(register_steppers())
+    assert set(register_steppers()) < {getattr(mg, name).kind for name in public}
 
 
 @pytest.mark.unit

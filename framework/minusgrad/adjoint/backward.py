@@ -34,7 +34,6 @@ from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
-from ..steppers.flows.part_flow import Rows
 from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
@@ -52,6 +51,7 @@ from ..steppers.step_sequence import (
 )
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
+from ..steppers.timed.flows.part_flow import Rows
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"

@@ -27,7 +27,6 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
-from ..steppers.flows.part_flow import PartFlow
 from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -41,6 +40,7 @@ from ..steppers.step_sequence import (
     rule,
 )
 from ..steppers.stepper import SplittingStepper
+from ..steppers.timed.flows.part_flow import PartFlow
 from .backward import HALF, owner, zeros
 from .supports.support_derivatives import SupportDerivatives
 

@@ -61,7 +61,6 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import Start
-from .flows.part_flow import PartFlow
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
@@ -83,6 +82,7 @@ from .systems.parts import (
 from .systems.system import System
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
+from .timed.flows.part_flow import PartFlow
 from .timed.motion_stepper import Memory, MotionStepper
 from .timed.single_moves import SingleMoves
 

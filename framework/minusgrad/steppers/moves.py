@@ -19,7 +19,6 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
-from .flows.part_flow import PartFlow
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .schemes import Scheme
@@ -38,6 +37,7 @@ from .step_sequence import (
     rule,
 )
 from .tape import Tape
+from .timed.flows.part_flow import PartFlow
 from .timed.heat_bath import Bath
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.kernels import Code
-from ...potential.potential import Potential
-from ..systems.parts import Consumer
+from ....engine.kernels import Code
+from ....potential.potential import Potential
+from ...systems.parts import Consumer
 
 Rows = Mapping[str, tuple[str, Any]]
 """Of parameters whose adjoints are asked for: the name of the array (1, 1) in the kernel, and the array."""

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.derivative_request import DerivativeRequest
-from ...energies.fields import Motion
-from ...engine import storage
-from ...engine.joined.coalescing import coalesced
-from ...engine.kernels import Code, added, copied, real
-from ...errors import EnergyError, choices
-from ...potential.fused_code import FusedSweep
-from ...potential.potential import Potential
-from ...potential.slope import Slope
-from ...potential.staged.staged_term import StagedTerm
-from ..systems.parts import FAR, FRICTION, TIME, Consumer
+from ....codegen.derivative_request import DerivativeRequest
+from ....energies.fields import Motion
+from ....engine import storage
+from ....engine.joined.coalescing import coalesced
+from ....engine.kernels import Code, added, copied, real
+from ....errors import EnergyError, choices
+from ....potential.fused_code import FusedSweep
+from ....potential.potential import Potential
+from ....potential.slope import Slope
+from ....potential.staged.staged_term import StagedTerm
+from ...systems.parts import FAR, FRICTION, TIME, Consumer
 from .part_flow import PartFlow, Rows
 
 
