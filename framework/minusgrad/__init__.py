@@ -139,8 +139,8 @@ __all__ = [
     "Spacing", "Stage", "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep", "UserError",
     "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind", "bind_staged",
     "biot_squares", "build", "checked", "constraint", "energy", "erf", "erfc", "every", "fit", "hookimpl",
-    "lagrangian", "least_value", "load", "local_energy", "local_map", "log_stretch_squares", "observer", "open",
-    "polar", "repeated", "resume", "run", "staged_energy", "staged_map", "stepper", "stretch_powers",
+    "lagrangian", "least_value", "load", "local_energy", "local_map", "log_stretch_squares", "observer",
+    "open", "polar", "repeated", "resume", "run", "staged_energy", "staged_map", "stepper", "stretch_powers",
     "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 
