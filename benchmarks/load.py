@@ -60,11 +60,10 @@ def grown(*words: object) -> list[tuple[float, float, int]]:
 
 def times(name: str, run: Path, verbs: tuple[str, ...] = VERBS) -> None:
     size = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) / 1e6
-    cells = []
+    print(f"{name}: {size:.0f} MB", flush=True)
     for verb in verbs:
         took, peak, code = seconds(verb, run)
-        cells.append(f"{verb} {took:.1f} s CPU {peak:.0f} MB" + f" (exit code {code})" * bool(code))
-    print(f"{name} ({size:.0f} MB): {'; '.join(cells)}", flush=True)
+        print(f"  {verb} {took:.1f} s CPU {peak:.0f} MB" + f" (exit code {code})" * bool(code), flush=True)
 
 
 def long_run(folder: Path, steps: int) -> None:
