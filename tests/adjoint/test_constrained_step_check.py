@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from minusgrad.adjoint.checks.first_step import of_first_step
 from minusgrad.adjoint.constrained.constrained_adjoint import ConstrainedAdjoint
-from minusgrad.adjoint.constrained.step_check import of_constrained
 from minusgrad.check.questions import Finding
 from tests.support.driven_chain import driven_chain
 
 
 def asked() -> list[Finding]:
-    return list(of_constrained(driven_chain(damped=False)))
+    return list(of_first_step(driven_chain(damped=False)))
 
 
 @pytest.mark.long
@@ -20,7 +20,7 @@ def test_a_step_with_constraints_and_its_damage(monkeypatch: pytest.MonkeyPatch)
     assert one.constraints
     rod, x = one.constraints.terms["rod"], one.potential.fields["x"].values.copy()
     lengths = np.array(rod.data["length"])
-    found = list(of_constrained(one))
+    found = list(of_first_step(one))
     assert all(finding.passed for finding in found), [f for f in found if not f.passed]
     names = [f.argument for f in found if f.question == "taylor"]
     assert names == ["x", "v", "m", "well.k", "rod.length", "drive.rate", "drive.phase", "pivot.velocity"]

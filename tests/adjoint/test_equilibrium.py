@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Node, Parameter, Potential, bind, build, local_energy, ti
+from minusgrad.adjoint.checks.equilibrium_check import EquilibriumSubject
 from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
-from minusgrad.adjoint.equilibria.equilibrium_check import EquilibriumSubject
 from minusgrad.adjoint.losses import Loss
 from minusgrad.errors import EnergyError, NonFiniteError, SingularSystemError
 from minusgrad.steppers.minimisers.lbfgs import LBFGS

@@ -18,8 +18,8 @@ from minusgrad import (
     local_map,
     ti,
 )
+from minusgrad.adjoint.checks.first_step import OF_PROGRAM, of_program
 from minusgrad.adjoint.programs.program import ProgramAdjoint, ProgramTangents
-from minusgrad.adjoint.programs.program_check import TRANSPOSE, of_program
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.engine.kernels import Code
 from minusgrad.errors import EnergyError
@@ -223,7 +223,7 @@ def test_the_first_step_is_checked(made: Any) -> None:
     assert all(f.passed for f in findings), [f.text for f in findings]
     assert {f.question for f in findings} == {"taylor", "transpose"}
     assert findings[0].figure is not None
-    assert findings[0].figure < TRANSPOSE
+    assert findings[0].figure < OF_PROGRAM[0]
     assert {f.argument for f in findings} >= {"", "x"}
     for name, values in before.items():
         np.testing.assert_array_equal(one.potential.fields[name].values, values)

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from minusgrad.adjoint.implicit.gauss_radau.substep_check import of_gauss_radau
+from minusgrad.adjoint.checks.substep_check import of_gauss_radau
 from minusgrad.adjoint.implicit.gauss_radau.transposed_substep import TransposedSubstep
 from minusgrad.engine.kernels import Code
 from tests.adjoint.test_radau_runs import two

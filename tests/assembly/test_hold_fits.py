@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import torch
-from minusgrad.adjoint.equilibria.equilibrium_check import of_equilibrium
+from minusgrad.adjoint.checks.equilibrium_check import of_equilibrium
 from minusgrad.adjoint.supports.support_derivatives import SupportDerivatives
 from minusgrad.app.runs import build, fit, resume, run
 from minusgrad.errors import InterruptedRunError, TensorError, UserError

@@ -21,7 +21,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.check import term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.map_loops import MapLoops

@@ -27,7 +27,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.assembly.blocks.energy_block import energy_model
 from minusgrad.check import single_precision, term_check
 from minusgrad.energies.declaration import declared

@@ -22,7 +22,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.assembly.origins.run_origin import of_term
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest

@@ -23,7 +23,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.canonical_trace import canonical_trace
 from minusgrad.codegen.element_lanes.lane_loops import Lanes

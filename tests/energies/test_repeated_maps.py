@@ -22,7 +22,7 @@ from minusgrad import (
     repeated,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.check import term_check
 from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError, NonFiniteError

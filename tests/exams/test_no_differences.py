@@ -45,7 +45,7 @@ STAGED = (
 """Kernels of staged maps. Their `backward` is by hand, and `check` compares it with Taylor's remainder."""
 
 FLOWS = ("minusgrad_gravity/kepler_drifts/kepler_flow.py",)
-"""A `PartFlow` has its derivatives by hand; tests compare its tangents with differences, and transpose them."""
+"""A `PartFlow` with derivatives by hand; tests compare its tangents with differences, and transpose them."""
 
 OWNERS = {
     "potential/staged/staged_term.py": "drives Taichi's reverse mode",

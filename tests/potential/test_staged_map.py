@@ -25,7 +25,7 @@ from minusgrad import (
     staged_map,
     ti,
 )
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.check import term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.engine import storage

@@ -6,7 +6,7 @@ is exact for the discrete scheme: the states come from the same kernels as in a 
 moves of each step in reverse (`backward`). The stored states follow a plan within a budget of memory
 (`storage_plan`); the others are recomputed.
 
-Decisions 0040.
+Decisions 0040, 0117.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 
 from ..engine import storage
 from ..engine.memory import size
-from ..errors import EnergyError, NonFiniteError, UnsolvedStepError
+from ..errors import EnergyError, NonFiniteError, OutsideError, UnsolvedStepError
 from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
@@ -39,9 +39,9 @@ class Rollout:
 
     Every evaluation starts from the present fields at the present time, without memory of earlier steps, and
     restores them; steps of losses count from there. `budget`: bytes for the states stored
-    for the reverse pass (`plan`). A run that is not finite has the value NaN, and `trouble` says why.
-    Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a stepper
-    whose runs have no derivative (`Stepper.differentiable`).
+    for the reverse pass (`plan`). A run that is not finite, or leaves a grid that refuses it, has the value
+    NaN, and `trouble` says why. Raises `EnergyError` for losses after the last step, for a budget that is too
+    small, and for a stepper whose runs have no derivative (`Stepper.differentiable`).
     """
 
     label = "the run of the loss"
@@ -407,7 +407,7 @@ class Rollout:
             self._refuse_unfit()
             with self._from_here():
                 return run()
-        except (NonFiniteError, UnsolvedStepError) as error:
+        except (NonFiniteError, OutsideError, UnsolvedStepError) as error:
             self.trouble = str(error)
             return math.nan
 

@@ -1,4 +1,4 @@
-"""The values of arguments "term.argument" by which runs have derivatives: parameters and data of elements."""
+"""The values of arguments "term.argument" by which runs have derivatives: parameters, data, staged inputs."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 from ..energies.term import Term
 from ..engine import storage
 from .potential import Potential
+from .staged.staged_term import StagedTerm
 
 
 def _term_of_datum(potential: Potential, name: str) -> Term | None:
@@ -22,6 +23,9 @@ def argument_values(potential: Potential, name: str) -> np.ndarray:
 
     Raises `EnergyError` for another name.
     """
+    term_name, _, argument = name.partition(".")
+    if isinstance(part := potential.parts.get(term_name), StagedTerm):
+        return np.array(part.inputs[argument])
     term = _term_of_datum(potential, name)
     return (
         potential.parameter(name) if term is None else storage.host(term.data[name.partition(".")[2]]).copy()
@@ -30,6 +34,10 @@ def argument_values(potential: Potential, name: str) -> np.ndarray:
 
 def set_argument_values(potential: Potential, name: str, values: Any) -> None:
     """Overwrite these values, in the same shape. Raises `EnergyError` for another name."""
+    term_name, _, argument = name.partition(".")
+    if isinstance(part := potential.parts.get(term_name), StagedTerm):
+        part.set_input(argument, values)
+        return
     term = _term_of_datum(potential, name)
     if term is None:
         potential.set_parameter(name, values)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from minusgrad.adjoint.variational.lagrangian_check import of_lagrangian
+from minusgrad.adjoint.checks.lagrangian_check import of_lagrangian
 from minusgrad.plugin import ti
 from minusgrad_control.mechanisms import cart_pole, double_pendulum, turning_weight
 from tests.support import lagrangians as books

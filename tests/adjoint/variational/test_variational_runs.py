@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minusgrad.adjoint.constrained.step_check import of_constrained
+from minusgrad.adjoint.checks.first_step import of_first_step
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.variational.impulse_adjoint import ImpulseAdjoint
@@ -131,12 +131,12 @@ def test_gradient_against_differences(case: str) -> None:
 
 @pytest.mark.long
 def test_check_asks_the_first_step_under_constraints_and_sees_its_damage(monkeypatch) -> None:
-    found = [*of_constrained(hung(4, True))]
+    found = [*of_first_step(hung(4, True))]
     assert all(f.passed for f in found), [f for f in found if not f.passed]
     assert [f.argument for f in found if f.question == "taylor"] == list(HUNG)
     real = ImpulseAdjoint._bent_by
     monkeypatch.setattr(ImpulseAdjoint, "_bent_by", lambda *given: 1.001 * real(*given))
-    bad = {(f.question, f.argument) for f in of_constrained(hung(4, True)) if not f.passed}
+    bad = {(f.question, f.argument) for f in of_first_step(hung(4, True)) if not f.passed}
     assert {("transpose", ""), ("taylor", "x")} <= bad
 
 

@@ -9,7 +9,7 @@ from benchmarks.tape import smoke as tape
 
 import minusgrad
 from minusgrad import Loss, Potential, Rollout, bind
-from minusgrad.adjoint.programs.program_check import of_program
+from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.app.runs import build
 from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.check import term_check

@@ -7,7 +7,7 @@
 
 The child is started, not forked: a fork of a process with a running engine hangs.
 
-Decisions 0081, 0338.
+Decisions 0081, 0117, 0338.
 """
 
 import json
@@ -23,11 +23,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ...adjoint.constrained import step_check
-from ...adjoint.equilibria import equilibrium_check
-from ...adjoint.implicit.gauss_radau import substep_check
-from ...adjoint.programs import program_check
-from ...adjoint.variational import lagrangian_check
+from ...adjoint.checks import equilibrium_check, first_step, lagrangian_check, substep_check
 from ...assembly.built_scene import BuiltScene
 from ...assembly.ensembles.members import Members
 from ...assembly.plugin_blame import blaming
@@ -362,17 +358,18 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: BuiltScene) -> Iterator[Finding]:
-    """Steps of programs, by Gauss-Radau, with constraints; fitted equilibria; magnetic fields; L."""
+    """Steps of programs, by Gauss-Radau, with constraints or flows; fitted equilibria; magnetic fields; L."""
     if isinstance(simulation.stepper, Evolution):
-        yield from program_check.of_program(simulation.stepper)
+        yield from first_step.of_program(simulation.stepper)
     table, search = simulation.scene.fit, simulation.stepper
     if table is not None and table.of == "equilibrium" and isinstance(search, Minimiser):
         yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
     yield from _constraints(simulation)
     in_bath = isinstance(search, Integrator) and search.bath is not None
-    if isinstance(search, Integrator | VariationalIntegrator) and search.constraints and not in_bath:
-        yield from step_check.of_constrained(search)
+    own = isinstance(search, Integrator) and search.part_flow is not None
+    if isinstance(search, Integrator | VariationalIntegrator) and (search.constraints or own) and not in_bath:
+        yield from first_step.of_first_step(search)
     if isinstance(search, GaussRadau):
         yield from substep_check.of_gauss_radau(search)
     if simulation.lagrangian is not None:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ....check.questions import Finding
-from ....errors import NonFiniteError, UnsolvedStepError
-from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
-from ...constrained.step_check import FirstStep, of_step
+from ...check.questions import Finding
+from ...errors import NonFiniteError, UnsolvedStepError
+from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
+from .first_step import FirstStep, of_step
 
 
 def of_gauss_radau(stepper: GaussRadau, seed: int = 0) -> Iterator[Finding]:

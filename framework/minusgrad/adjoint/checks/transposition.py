@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..energies.fields import ordered_sum
+from ...energies.fields import ordered_sum
 
 Values = Mapping[str, np.ndarray]
 

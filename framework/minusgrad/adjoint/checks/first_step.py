@@ -1,10 +1,12 @@
-"""Check of a first step, such as one with constraints: gradient against values, adjoint against tangent.
+"""Check of a first step of any stepper whose runs have derivatives: gradient against values, and transpose.
 
     taylor       L = (l, y) of the state y after the first step falls short of its slope as h^2
     transpose    (l, J w) = (J' l, w) for random l and w, over all fields and parameters together
 
-J is the Jacobian of the first step by the start, masses, parameters, data and numbers of holds; with
-constraints the start is projected first.
+J is the Jacobian of the first step by the start, fields that do not move, parameters, data and numbers of
+holds; with constraints the start is projected first. J w comes from the tangent, J' l from the adjoint.
+
+Decisions 0117.
 """
 
 import math
@@ -19,36 +21,54 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...steppers.integrator import Integrator
+from ...steppers.programs.evolution import Evolution
 from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..backward import owner
 from ..losses import ObservedStates
 from ..rollout import Rollout
-from ..transposition import transposed
+from .transposition import transposed
 
 TRANSPOSE = 1e-10
 """The largest difference of both products, in parts of the sum of their absolute summands."""
 STEP = 1e-2
 """The size of a step, in parts of the size of the values."""
+OF_PROGRAM = 1e-12, 0.1
+"""The same of programs, whose steps solve nothing."""
 Values = Mapping[str, np.ndarray]
-Checked = Integrator | VariationalIntegrator | GaussRadau
+Checked = Integrator | VariationalIntegrator | GaussRadau | Evolution
 
 
-def of_constrained(stepper: Integrator | VariationalIntegrator, seed: int = 0) -> Iterator[Finding]:
+def of_first_step(stepper: Checked, seed: int = 0) -> Iterator[Finding]:
     """Check the first step from the present fields. Restores fields, parameters, data and holds."""
     rng = np.random.default_rng(seed)
     yield from of_step(FirstStep(stepper, rng), rng)
 
 
-def of_step(step: "FirstStep", rng: np.random.Generator) -> Iterator[Finding]:
-    """Check a first step from the present fields, which are restored."""
+def of_program(stepper: Evolution, seed: int = 0) -> Iterator[Finding]:
+    """`of_first_step` of a program, to rounding; in double precision."""
+    rng = np.random.default_rng(seed)
+    yield from of_step(FirstStep(stepper, rng), rng, *OF_PROGRAM)
+
+
+def of_step(
+    step: "FirstStep", rng: np.random.Generator, bound: float = TRANSPOSE, size: float = STEP
+) -> Iterator[Finding]:
+    """Check a first step from the present fields, which are restored; bound, size: as above."""
     start = {name: step.values(name) for name in step.names}
-    yield step.transpose({n: rng.normal(size=v.shape) * _size(v) * step.inputs(n) for n, v in start.items()})
+    if staged := step.without_tangents:
+        text = f"not asked: the staged kernels of '{staged}' have no tangents"
+        yield step.finding("", "transpose", True, None, text)
+    else:
+        way = {n: rng.normal(size=v.shape) * _size(v) * step.inputs(n) for n, v in start.items()}
+        yield step.transpose(way, bound)
     for name, values in start.items():
         put, gradient = partial(step.put, name), partial(step.gradient, name)
-        variable = Variable(name, values, put, gradient, STEP * _size(values))
-        yield taylor(step, variable, inside(step, variable, variable.direction(rng) * step.inputs(name)))
-        step.put(name, values)
+        variable = Variable(name, values, put, gradient, size * _size(values))
+        try:
+            yield taylor(step, variable, inside(step, variable, variable.direction(rng) * step.inputs(name)))
+        finally:
+            step.put(name, values)
 
 
 class FirstStep:
@@ -57,11 +77,18 @@ class FirstStep:
     def __init__(self, stepper: Checked, rng: np.random.Generator):
         self.stepper, self._fields = stepper, stepper.potential.fields
         moving = [field.name for field in stepper.moving]
-        fields = [*moving, *sorted(stepper.weights)]
         self._numbers = stepper.holds.numbers
-        given = (n for p in stepper.system.potentials for n in p.arguments)
-        numbers = [] if stepper.lagrangian else self._numbers.names  # of which L has no derivative
+        potentials = stepper.system.potentials
+        lengths = [n for p in potentials for n in p.time_steps]
+        given = [n for p in potentials for n in p.arguments if n not in lengths]
+        if program := isinstance(stepper, Evolution):
+            fields = sorted((stepper.potential.reads | set(moving)) - self._fields.derived)
+        else:
+            fields = [*moving, *sorted(stepper.weights)]
+        # of some numbers there is no derivative
+        numbers = [] if stepper.lagrangian or program else self._numbers.names
         self.names = [*fields, *given, *numbers]
+        self.without_tangents = next(iter(stepper.potential.chain.staged), "")
         self._seen = ObservedStates(self._fields, moving, [1])
         self._run = Rollout(stepper, [self._seen], 1)
         self._weights = {n: rng.normal(size=self._fields[n].shape) for n in moving}
@@ -110,19 +137,19 @@ class FirstStep:
 
     def gradient(self, name: str) -> np.ndarray:
         """dL/d(name) by the adjoint."""
-        return self._pulled([name])[name]
+        return self._pulled(self.names)[name]
 
     def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
         text = f"{text}, of the first step"
         return Finding(self.stepper.name, argument, question, passed, figure, text, precision="f64")
 
-    def transpose(self, way: Values) -> Finding:
-        """(l, J w) = (J' l, w)."""
+    def transpose(self, way: Values, bound: float = TRANSPOSE) -> Finding:
+        """(l, J w) = (J' l, w) to a bound."""
         moved, back = self._pushed(way), self._pulled(list(way))
         if moved is None:
             return self.finding("", "transpose", False, None, f"is not solved: {self._run.trouble}")
         seen = {n: moved[n] for n in self._weights}
-        return self.finding("", "transpose", *transposed(self._weights, seen, back, way, TRANSPOSE))
+        return self.finding("", "transpose", *transposed(self._weights, seen, back, way, bound))
 
     def _after(self) -> dict[str, np.ndarray]:
         """The state after the step; NaN where there is none."""
@@ -145,5 +172,5 @@ class FirstStep:
 
 
 def _size(values: np.ndarray) -> float:
-    """The root mean square of the values; 1 for zeros."""
-    return float(np.sqrt(np.mean(values**2))) or 1.0
+    """The root mean square of the finite values; 1 for zeros."""
+    return float(np.sqrt(np.mean(np.where(np.isfinite(values), values, 0.0) ** 2))) or 1.0

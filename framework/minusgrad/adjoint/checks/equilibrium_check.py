@@ -18,8 +18,8 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import BALANCED, Tolerances
-from ..transposition import transposed
-from .equilibrium import Equilibrium
+from ..equilibria.equilibrium import Equilibrium
+from .transposition import transposed
 
 TRANSPOSE = 1e-9
 """The largest difference of both products, in parts of the sum of their absolute summands."""

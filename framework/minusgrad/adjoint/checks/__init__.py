@@ -1,0 +1,1 @@
+"""Checks of steps and equilibria: gradients against values, adjoints against tangents."""
