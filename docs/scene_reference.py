@@ -39,9 +39,9 @@ SHARED = {
     "Over the cells of a grid": energy_block.CellBlock,
     "Densities of a deformation gradient": energy_block.Density,
     "Maps": energy_block.Giving,
-    "Maps with windows of cells": energy_block.Windows,
+    "Maps with windows of cells": energy_block.WindowKeys,
     "Energies made of kernels": energy_block.StagedBlock,
-    "Constraints": energy_block.Constrained,
+    "Constraints": energy_block.ConstraintKeys,
 }
 NOTATION = """# Reference of scenes
 

@@ -418,7 +418,7 @@ def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
 
 def test_units_of_a_file_and_of_the_scene() -> None:
     """A table in days and AU in a run that computes in hours and gigametres; a trajectory tells its own."""
-    from minusgrad.assembly.fits.losses import Clock, FitLosses
+    from minusgrad.assembly.fits.losses import FitLosses, RunSteps
     from minusgrad.scene.units import UnitSystem
 
     observer = object.__new__(FitLosses)
@@ -431,7 +431,10 @@ def test_units_of_a_file_and_of_the_scene() -> None:
     assert observer._size(bare, "time_unit", 86400.0, "s") == 24.0
     with pytest.raises(UserError, match=r"'x.csv': gives its own unit; leave `unit` out"):
         observer._size(model, "unit", 1.0, "m")
-    assert Clock(0.1, 40, "s").steps(SimpleNamespace(times=np.array([0.3, 0.7]), places=["a", "b"])) == (3, 7)
+    assert RunSteps(0.1, 40, "s").steps(SimpleNamespace(times=np.array([0.3, 0.7]), places=["a", "b"])) == (
+        3,
+        7,
+    )
 
 
 @pytest.mark.parametrize(

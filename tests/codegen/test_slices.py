@@ -8,7 +8,7 @@ import pytest
 
 from minusgrad.engine import slices
 from minusgrad.engine.kernels import BoundKernel
-from minusgrad.engine.slices import Pace
+from minusgrad.engine.slices import SlicePace
 from tests.support.instances import CANONICAL, MAPS
 from tests.support.layouts import everything, in_lanes
 from tests.support.tiers import sampled
@@ -24,7 +24,7 @@ KEPT = ("gravity", "electron_density")
 def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The slices that are launched; they get 1, 2, 3, ... jobs."""
     found: list[tuple[int, int]] = []
-    run = Pace.run
+    run = SlicePace.run
 
     def seen(self, launch: Callable[[int, int], None], seconds: float = float("inf")) -> float:
         def note(begin: int, end: int) -> None:
@@ -35,8 +35,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         self.size = 1
         return run(self, note, seconds)
 
-    monkeypatch.setattr(Pace, "_adapt", lambda *_: None)
-    monkeypatch.setattr(Pace, "run", seen)
+    monkeypatch.setattr(SlicePace, "_adapt", lambda *_: None)
+    monkeypatch.setattr(SlicePace, "run", seen)
     return found
 
 

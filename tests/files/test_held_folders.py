@@ -194,7 +194,7 @@ def _exchanged(run: Path) -> Path:
 def test_a_folder_is_held_until_the_last_of_its_holds_is_closed(tmp_path, first, way):
     (tmp_path / "run").mkdir()
     (tmp_path / "link").symlink_to("run")
-    holds = [held_folders.Hold(tmp_path / "run"), held_folders.Hold(tmp_path / way)]
+    holds = [held_folders.FolderHold(tmp_path / "run"), held_folders.FolderHold(tmp_path / way)]
     holds[not first].close()
     moved = _exchanged(tmp_path / "run")
     durable.replace(tmp_path / (way if first else "run") / "plain", b"mine")

@@ -178,7 +178,7 @@ def _fields() -> list[bytes]:
 def _field(data: bytes, folder: Path) -> Any:
     from minusgrad.assembly.initial import field_files
 
-    return field_files.read("a", data, field_files.Wanted("x", 3, (2,)))
+    return field_files.read("a", data, field_files.WantedField("x", 3, (2,)))
 
 
 @cache

@@ -20,10 +20,10 @@ from minusgrad.plot.movies import film_files, subjects
 from minusgrad.plot.movies.maps import Map
 from minusgrad.plot.movies.movie import movie
 from minusgrad.plot.movies.networks import Network
-from minusgrad.plot.movies.paths import Paths
-from minusgrad.plot.movies.points import Points
+from minusgrad.plot.movies.paths import MoviePaths
+from minusgrad.plot.movies.points import MoviePoints
 from minusgrad.plot.movies.reel import LONGEST, Reel
-from minusgrad.plot.movies.subject import Sample
+from minusgrad.plot.movies.subject import ColourSample
 from tests.support.recorded_runs import T, recorded_run
 
 FEW_TIMES = T[:6]
@@ -132,7 +132,7 @@ def test_a_path_ends_at_its_point(tmp_path: Path) -> None:
     x = _moving()
     run = _run(tmp_path / "run", {"position": x})
     subject = subjects.chosen(run, {"names": ["a", "b"]}, "", (), "")
-    assert isinstance(subject, Paths)
+    assert isinstance(subject, MoviePaths)
     _, axes = _shown(subject, run)
     dots = [line for line in axes.lines if line.get_marker() == "o"]
     np.testing.assert_allclose([np.ravel(dot.get_data()) for dot in dots], x[-1])
@@ -146,7 +146,7 @@ def test_dots_are_at_their_places_with_their_speeds(tmp_path: Path) -> None:
     x, v = _moving(100, 3), np.random.default_rng(0).normal(size=(6, 100, 3))
     run = _run(tmp_path / "run", {"position": x, "velocity": v})
     subject = subjects.chosen(run, {}, "", (), "")
-    assert isinstance(subject, Points)
+    assert isinstance(subject, MoviePoints)
     _, axes = _shown(subject, run)
     np.testing.assert_allclose(axes.collections[0].get_offsets(), x[-1, :, :2])
     speed = np.linalg.norm(v[-1], axis=1)
@@ -169,7 +169,7 @@ def test_a_crowd_is_light_on_black(tmp_path: Path) -> None:
     x[1, : CROWD // 2] *= 0.05
     run = _run(tmp_path / "run", {"position": x}, FEW_TIMES[:2])
     subject = subjects.chosen(run, {}, "", (), "")
-    assert isinstance(subject, Points)
+    assert isinstance(subject, MoviePoints)
     (first, last), _ = _shown(subject, run)
     assert np.median(first) == 0
     rows, columns = first.shape[:2]
@@ -255,12 +255,12 @@ def test_of_vectors_on_a_grid_the_norm_is_shown() -> None:
 
 @pytest.mark.unit
 def test_a_few_extremes_leave_colours_for_the_others() -> None:
-    sample = Sample()
+    sample = ColourSample()
     sample.add(np.append(np.linspace(0.5, 1.0, 999), 8.0))
     scale = sample.scale("lines")
     assert scale.beyond == "max"
     assert 0.9 < scale.norm.vmax < 2.0
-    alone = Sample()
+    alone = ColourSample()
     alone.add(np.append(np.zeros(999), 8.0))
     assert alone.scale("maps").norm.vmax == 8.0, "a single spot is all there is to see"
 

@@ -15,8 +15,8 @@ from minusgrad.energies.term_spec import TermSpec
 from minusgrad.errors import EnergyError
 from minusgrad.files import h5md
 from minusgrad.plot import meshes
-from minusgrad.plot.surroundings.saved import Load, PeriodicBox, Support, Surroundings, surroundings
-from minusgrad.plot.surroundings.scenery import Scenery
+from minusgrad.plot.surroundings.saved import Load, RecordedBox, Support, Surroundings, surroundings
+from minusgrad.plot.surroundings.scenery import DrawnSurroundings
 from minusgrad.plugin import Node, Parameter, Sphere, local_energy
 from minusgrad.scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, shape, table
 from minusgrad.scene.units import UnitSystem
@@ -112,7 +112,7 @@ RIM = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
 def _axes(around: Surroundings, x=SQUARE, view=None, low=(-1.0, -1.0), high=(2.0, 2.0)):
     axes = Figure().subplots()
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    Scenery(around, np.eye(x.shape[1]) if view is None else view).draw(axes, x, 0)
+    DrawnSurroundings(around, np.eye(x.shape[1]) if view is None else view).draw(axes, x, 0)
     return axes
 
 
@@ -176,8 +176,8 @@ def test_held_rows_are_walls_and_single_nodes_have_symbols() -> None:
 
 @pytest.mark.unit
 def test_lines_through_the_faces_of_a_box_are_left_out_and_its_edges_are_drawn() -> None:
-    box = PeriodicBox(np.array([0, 10]), np.array([np.eye(2) * 4.0, np.eye(2) * 8.0]), (True, True))
-    scenery = Scenery(Surroundings(box=box), np.eye(2))
+    box = RecordedBox(np.array([0, 10]), np.array([np.eye(2) * 4.0, np.eye(2) * 8.0]), (True, True))
+    scenery = DrawnSurroundings(Surroundings(box=box), np.eye(2))
     x = np.array([[0.2, 1.0], [3.9, 1.0], [1.5, 1.0]])
     assert scenery.shortened(x, np.array([[0, 1], [0, 2]]), 5).tolist() == [False, True]
     assert scenery.shortened(x, np.array([[0, 1], [0, 2]]), 10).tolist() == [True, True]

@@ -288,3 +288,14 @@ READ_FROM_BYTES = (
 """Calls with bytes that came from the context; the first, with a copy of them in a folder of its own, which
 it opens by the second. The last two read a table that is part of the plugin, and the file that a user names
 to a command."""
+
+
+def test_a_class_name_stands_in_one_module() -> None:
+    """Of the core, so that a search for a name finds one thing."""
+    homes: dict[str, list[str]] = {}
+    for room, text in sources(CORE).items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(room)
+    twice = {name: rooms for name, rooms in homes.items() if len(rooms) > 1}
+    assert twice == {}

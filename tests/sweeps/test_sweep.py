@@ -14,29 +14,29 @@ from minusgrad.app.compare import compare
 from minusgrad.errors import InterruptedRunError, RunFolderError, SceneError, UserError
 from minusgrad.files.held import journals
 from minusgrad.sweeps.run_sweep import opened
-from minusgrad.sweeps.table import Table
+from minusgrad.sweeps.table import PointTable
 from tests.support.sweeps import SHORT, SOFTENINGS, TWO_BODY, table, written
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Table]:
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PointTable]:
     """Three softenings, all finished."""
     out = tmp_path_factory.mktemp("swept") / "sweep"
     return out, minusgrad.sweep(TWO_BODY, {"vary": SOFTENINGS}, SHORT, out, workers=0)
 
 
 @pytest.fixture
-def copy(swept: tuple[Path, Table], tmp_path: Path) -> Path:
+def copy(swept: tuple[Path, PointTable], tmp_path: Path) -> Path:
     """A copy of that folder."""
     return Path(shutil.copytree(swept[0], tmp_path / "copy"))
 
 
-def again(out: Path, points: object = None, **options: object) -> Table:
+def again(out: Path, points: object = None, **options: object) -> PointTable:
     given = {"vary": SOFTENINGS} if points is None else points
     return minusgrad.sweep(TWO_BODY, given, SHORT, out, workers=0, **options)  # type: ignore[arg-type]
 
 
-def test_a_point_is_an_ordinary_run_of_the_scene(swept: tuple[Path, Table], tmp_path: Path) -> None:
+def test_a_point_is_an_ordinary_run_of_the_scene(swept: tuple[Path, PointTable], tmp_path: Path) -> None:
     out, found = swept
     assert found.counts == {"finished": 3}
     np.testing.assert_array_equal(found.column("gravity.softening"), [0.01, 0.02, 0.03])
@@ -49,7 +49,7 @@ def test_a_point_is_an_ordinary_run_of_the_scene(swept: tuple[Path, Table], tmp_
     assert found.column("total")[1] == alone.series("observables/total").value[-1]
 
 
-def test_the_table_is_written_as_csv_and_as_hdf5(swept: tuple[Path, Table]) -> None:
+def test_the_table_is_written_as_csv_and_as_hdf5(swept: tuple[Path, PointTable]) -> None:
     out, found = swept
     rows = table(out)
     assert [row["state"] for row in rows] == ["finished"] * 3
@@ -201,7 +201,7 @@ def test_what_is_kept(copy: Path, keep: dict, left: set[str]) -> None:
     assert table(copy) == before
 
 
-def test_after_the_time_the_same_call_goes_on(tmp_path: Path, swept: tuple[Path, Table]) -> None:
+def test_after_the_time_the_same_call_goes_on(tmp_path: Path, swept: tuple[Path, PointTable]) -> None:
     with pytest.raises(InterruptedRunError, match="0 of 3 points have ended; give the same line again"):
         again(tmp_path / "out", max_hours=1e-9)
     assert [row["state"] for row in table(tmp_path / "out")] == ["waiting"] * 3
@@ -302,7 +302,7 @@ def test_a_sweep_with_failures_says_so(invoke, tmp_path: Path) -> None:
 
 
 def test_a_repeated_sweep_has_the_same_rows_but_for_seconds(
-    swept: tuple[Path, Table], tmp_path: Path
+    swept: tuple[Path, PointTable], tmp_path: Path
 ) -> None:
     first, second = swept[0], tmp_path / "second"
     again(second)

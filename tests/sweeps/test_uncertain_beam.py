@@ -13,7 +13,7 @@ import minusgrad
 from minusgrad.sweeps.plan import planned
 from minusgrad.sweeps.sensitivity import indices
 from minusgrad.sweeps.sweep_file import read_sweep
-from minusgrad.sweeps.table import Table
+from minusgrad.sweeps.table import PointTable
 from tests.support.command import SCENES
 
 pytest.importorskip("SALib")
@@ -42,7 +42,7 @@ def spread(a: float, b: float, power: int) -> float:
     return two / one**2 - 1
 
 
-def assert_energies(table: Table) -> None:
+def assert_energies(table: PointTable) -> None:
     found = table.column("potential/linear")
     np.testing.assert_allclose(found, energy(*map(table.column, KEYS)), rtol=2e-4)
 

@@ -26,7 +26,7 @@ from minusgrad.files.trajectory import Recorder
 from minusgrad.plot.surfaces import fans, sides
 from minusgrad.view import overlay
 from minusgrad.view.drawings import line_bytes
-from minusgrad.view.frames import Frames
+from minusgrad.view.frames import RunFrames
 from minusgrad.view.observables import charts
 from minusgrad.view.scenery import OWN, Scenery
 from minusgrad.view.space import SIDE, Space
@@ -247,7 +247,7 @@ def going_on(tmp_path: Path) -> Iterator[Any]:
 
 def test_frames_grow_with_the_run(going_on: Any) -> None:
     run = going_on(range(5))
-    frames = Frames(run, "particles/all/position")
+    frames = RunFrames(run, "particles/all/position")
     heat = frames.values("particles/all/heat")
     assert [row[0] for row in heat] == [0, 0, 2, 2, 4]
     assert frames.refresh() == 0
@@ -259,7 +259,7 @@ def test_frames_grow_with_the_run(going_on: Any) -> None:
 
 def test_frames_that_grow_beyond_memory_are_halved(going_on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minusgrad.view.frames.MOST", 6 * 48)
-    frames = Frames(going_on(range(5)), "particles/all/position")
+    frames = RunFrames(going_on(range(5)), "particles/all/position")
     going_on(range(5, 9))
     frames.refresh()
     assert frames.steps == [0, 2, 4, 6, 8]

@@ -59,7 +59,7 @@ Owner = Potential | HoldNumbers | None
 """Whose a name is: a parameter's or datum's potential, the numbers of holds, None for a field."""
 
 
-class _Place(NamedTuple):
+class _StepPlace(NamedTuple):
     """A step: its number in the run, and on the tape."""
 
     step: int
@@ -199,7 +199,7 @@ class Backward(RunAdjoint):
 
     def _step(self, step: int, at: int) -> None:
         """The adjoint of step number `step`, which is number `at` on the tape."""
-        place = _Place(step, at)
+        place = _StepPlace(step, at)
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: self._launch_kick,
@@ -212,10 +212,10 @@ class Backward(RunAdjoint):
         for move in reversed(self.stepper.scheme.moves):
             rule(rules, move, "adjoint")(move, place)
 
-    def _launch_kick(self, move: Kick, place: "_Place") -> None:
+    def _launch_kick(self, move: Kick, place: "_StepPlace") -> None:
         self._run("pull", self._pull, "h", self.stepper.scheme.kicks[move.number] * self.stepper.dt)
 
-    def _launch_forces(self, move: Forces, place: "_Place") -> None:
+    def _launch_forces(self, move: Forces, place: "_StepPlace") -> None:
         s, one = self.stepper.scheme, self.stepper
         row = place.at * len(s.drifts) + move.number + 1
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
@@ -227,15 +227,15 @@ class Backward(RunAdjoint):
             self.supports.pull(t, self.adjoints)
         self._run("hold", self._hold)
 
-    def _end(self, move: Drift | MagneticDrift, place: "_Place") -> float:
+    def _end(self, move: Drift | MagneticDrift, place: "_StepPlace") -> float:
         """The time at the end of a drift."""
         return self.stepper.times(place.step + self.stepper.scheme.ends[move.number])
 
-    def _launch_drift(self, move: Drift, place: "_Place") -> None:
+    def _launch_drift(self, move: Drift, place: "_StepPlace") -> None:
         self._depart(self._end(move, place))
         self._run("drift", self._drift, "h", self.stepper.scheme.drifts[move.number] * self.stepper.dt)
 
-    def _launch_magnetic_drift(self, move: MagneticDrift, place: "_Place") -> None:
+    def _launch_magnetic_drift(self, move: MagneticDrift, place: "_StepPlace") -> None:
         assert self.stepper.magnetic
         h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
         row = place.at * len(self.stepper.scheme.drifts) + move.number
@@ -245,7 +245,7 @@ class Backward(RunAdjoint):
         self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
         self._run("take drift", self._take_drift, "h", h)
 
-    def _launch_flow_drift(self, move: FlowDrift, place: "_Place") -> None:
+    def _launch_flow_drift(self, move: FlowDrift, place: "_StepPlace") -> None:
         h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
         row = place.at * len(self.stepper.scheme.drifts) + move.number
         self._depart(self._end(move, place))
@@ -272,7 +272,7 @@ class Backward(RunAdjoint):
         known = [n for n in flow.parameters if n in self.parameters] if flow else []
         return {n: (self.place[n], self.parameters[n]) for n in known}
 
-    def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
+    def _launch_half_friction(self, move: HalfFriction, place: "_StepPlace") -> None:
         t = self.stepper.times(place.step + move.number)
         self._transposed_friction(
             t, (place.at + move.number) * len(self.stepper.scheme.drifts), 2 * place.at + move.number

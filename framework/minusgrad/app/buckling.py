@@ -20,7 +20,7 @@ from ..scene import units
 from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
 from ..steppers.stability.constrained_body import ConstrainedBody
-from ..steppers.stability.loaded_body import EQUAL, Equilibrium, LoadedBody, dead_loads
+from ..steppers.stability.loaded_body import EQUAL, LoadedBody, LoadedEquilibrium, dead_loads
 from ..steppers.systems.parts import ALL, BATH, FRICTION, LAGRANGIAN, MAGNETIC, Consumer
 from .run_options import Plugins
 from .saved_simulation import constraints_over, derivatives_in_double, saved_simulation
@@ -202,7 +202,7 @@ def _loads(potential: Potential, names: Sequence[str], t: float, asked: list[str
     )
 
 
-def _unloaded(body: LoadedBody, simulation: BuiltScene, saved: np.ndarray) -> Equilibrium:
+def _unloaded(body: LoadedBody, simulation: BuiltScene, saved: np.ndarray) -> LoadedEquilibrium:
     """The stable equilibrium without the load, from the first state or the saved one; supports stay."""
     started = simulation.state.fields
     start = body.free.vector({n: np.asarray(started[n]) for n in body.names})
@@ -222,7 +222,7 @@ def _unloaded(body: LoadedBody, simulation: BuiltScene, saved: np.ndarray) -> Eq
     return found
 
 
-def _at_rest(body: LoadedBody, saved: np.ndarray, rest: Equilibrium) -> Equilibrium:
+def _at_rest(body: LoadedBody, saved: np.ndarray, rest: LoadedEquilibrium) -> LoadedEquilibrium:
     """The equilibrium at the saved state; refused where that is none."""
     found = body.equilibrium(1.0, saved)
     moved = np.abs(saved - rest.x).max()

@@ -16,7 +16,7 @@ from ..assembly.job import Job
 from ..errors import DivergedError, NonFiniteError, NonFiniteStartError
 from ..files.run_folder import RunDir
 from ..steppers.minimisers.gradient_watch import GradientWatch
-from ..steppers.scheduler import Observer
+from ..steppers.scheduler import ScheduledObserver
 from ..steppers.stability.energy_balance import EnergyWatch
 from ..steppers.stability.step_size import StepSize, step_size
 
@@ -39,7 +39,7 @@ class Watched:
     def __init__(self, job: Job, folder: RunDir, remarks: list[str], say: Callable[[str], None], new: bool):
         self._folder, self._remarks, self._say = folder, remarks, say
         self.step_size: StepSize | None = None
-        self.observers: Sequence[Observer] = ()
+        self.observers: Sequence[ScheduledObserver] = ()
         self._energy: EnergyWatch | None = None
         if isinstance(job, ParameterFit):
             self._over_gradient(job, new)

@@ -20,7 +20,7 @@ from ..errors import RunFolderError
 from ..files.run_folder import RunDir
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
-from ..steppers.scheduler import Observer
+from ..steppers.scheduler import ScheduledObserver
 from .progress import progress as display
 from .results.notebook_progress import in_notebook
 
@@ -54,7 +54,7 @@ def unsaid(text: str) -> None:
 class Calls(Protocol):
     """The functions that a run in Python calls between its steps."""
 
-    def observers(self, folder: RunDir, again: Callable[[], None]) -> Sequence[Observer]:
+    def observers(self, folder: RunDir, again: Callable[[], None]) -> Sequence[ScheduledObserver]:
         """They as observers, which come after all others.
 
         folder: that of the run, for its journal. again: to be called when one of them has changed the state.

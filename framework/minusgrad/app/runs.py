@@ -427,7 +427,7 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
     return Run(folder.path, job, outcome, remarks, watched.step_size)
 
 
-def _observe(job: Runnable, everybody: Sequence[scheduler.Observer]) -> None:
+def _observe(job: Runnable, everybody: Sequence[scheduler.ScheduledObserver]) -> None:
     """Whatever is due at the present step."""
     step = job.stepper.step
     over = step == job.last or job.stepper.outcome is not None

@@ -34,7 +34,7 @@ WHAT = {
 """The name of a block of each section in messages."""
 
 
-class Start(Protocol):
+class MemberStart(Protocol):
     """Initial values of a member of an ensemble."""
 
     @property
@@ -59,7 +59,7 @@ class ValidatedScene:
     entries: dict[KeyPath, Entry]
     models: dict[KeyPath, Any]
     fitted: Fitted | None = None
-    member: Start | None = None
+    member: MemberStart | None = None
 
 
 def validate(

@@ -26,7 +26,7 @@ import numpy as np
 
 from ..engine import runtime
 from ..errors import TraceError
-from ..interpreter.array_memory import OutsideError
+from ..interpreter.array_memory import IndexOutsideError
 from ..interpreter.program_arrays import ProgramArray
 from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_name, is_skipped
 from ..interpreter.replay import WRONG, Replay, off, replay
@@ -204,7 +204,7 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
             raise launches.unfollowed
         if not asked.slow and state.followed is None:
             state.followed = replay(launches, state.ran, launches.inputs)
-    except OutsideError as error:
+    except IndexOutsideError as error:
         where, _, text = str(error).partition(": ")
         yield asked.finding(
             "", "value", False, None, "the loss reads outside of an array", Cause(where, text)

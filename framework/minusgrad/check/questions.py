@@ -393,7 +393,7 @@ def path(
 
 
 def _halved_until_fit(
-    along: "_Path", pieces: list["_Piece"], scale: float, noise: float, seconds: float
+    along: "_Path", pieces: list["_PathPiece"], scale: float, noise: float, seconds: float
 ) -> bool:
     """Halve the worst pieces, in place, until all fit or it is clear that they will not.
 
@@ -421,7 +421,7 @@ def _halved_until_fit(
     return False
 
 
-def _without_declared_jumps(along: "_Path", pieces: list["_Piece"], scale: float) -> int:
+def _without_declared_jumps(along: "_Path", pieces: list["_PathPiece"], scale: float) -> int:
     """Leave the change across declared jumps out, in place; the number of pieces that have one."""
     narrow = [p for p in pieces if p.b - p.a < NARROW and p.mismatch < -1e-9 * scale]
     jumps = [p for p in narrow if along.decisions(p.a) != along.decisions(p.b)]
@@ -449,7 +449,7 @@ class _Path:
         self.variable.put(self.variable.values + s * self.direction)
         return self.subject.decisions()
 
-    def parts(self, piece: "_Piece") -> Iterator["_Piece"]:
+    def parts(self, piece: "_PathPiece") -> Iterator["_PathPiece"]:
         """A piece cut at a kink in it, if there is a known one, else in its middle."""
         at = self._kink(piece.a, piece.b) or [0.5 * (piece.a + piece.b)]
         places = [piece.a, *at, piece.b]
@@ -475,7 +475,7 @@ class _Path:
         self.variable.put(self.variable.values + s * self.direction)
         return sides(None)
 
-    def piece(self, a: float, b: float, ua: float, ub: float) -> "_Piece":
+    def piece(self, a: float, b: float, ua: float, ub: float) -> "_PathPiece":
         """The path from a to b, with the integral of the gradient by Gauss quadrature."""
         rates = []
         for node in GAUSS[0]:
@@ -483,10 +483,10 @@ class _Path:
             self.variable.put(self.variable.values + s * self.direction)
             rates.append(ordered_sum(self.variable.gradient() * self.direction))
         integral = 0.5 * (b - a) * float(GAUSS[1] @ rates)
-        return _Piece(-abs(ub - ua - integral), a, b, ua, ub, integral)
+        return _PathPiece(-abs(ub - ua - integral), a, b, ua, ub, integral)
 
 
-class _Piece(NamedTuple):
+class _PathPiece(NamedTuple):
     """Part of a path, from a to b: minus the mismatch (for the heap), U at its ends, the integral.
 
     `jump`: U jumps in it where a condition changes, and the integral is the change of U.

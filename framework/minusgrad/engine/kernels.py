@@ -35,7 +35,7 @@ from . import (
     vector_functions,
 )
 from .lane_blocks import Blocks, taken
-from .slices import Pace, Slices
+from .slices import SlicePace, Slices
 from .storage import ArraySlot
 
 logger = getLogger("minusgrad")
@@ -153,9 +153,9 @@ class BoundKernel:
         code = code.aliased()
         if runtime.arch() == "vulkan":
             _refuse_wide_loops(code)
-        self._pace: Pace | None = None
+        self._pace: SlicePace | None = None
         if code.slices is not None and code.slices.long(code.text):
-            self._pace = Pace(code.slices.jobs, 4 * runtime.threads())
+            self._pace = SlicePace(code.slices.jobs, 4 * runtime.threads())
             code = Code(code.slices.of(code.text), code.arrays)
             scalars = (*scalars, slices.BEGIN, slices.END)
         self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars

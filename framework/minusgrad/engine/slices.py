@@ -39,7 +39,7 @@ class Slices:
         return self.pairs * text.count("\n") >= LEAST_WORK
 
 
-class Pace:
+class SlicePace:
     """Jobs of a slice, adapted to the time that the slices before have taken."""
 
     def __init__(self, jobs: int, least: int):

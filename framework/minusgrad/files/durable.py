@@ -26,7 +26,7 @@ import h5py
 from ..errors import CheckpointError, FolderGoneError, RunFailedError, RunFolderError, printable
 from .hashes import block_hashes
 from .hashes.block_hashes import Bytes
-from .hdf5_layout import Image, chunks
+from .hdf5_layout import FileImage, chunks
 from .held import held_folders
 
 TEMPORARY = ".tmp-"
@@ -50,7 +50,7 @@ def image(fill: Callable[[h5py.File], None]) -> bytes:
         return file.id.get_file_image()
 
 
-def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5") -> Path:
+def write_new(folder: Path, stem: str, data: bytes | FileImage, suffix: str = ".h5") -> Path:
     """Write `<stem>.<first 16 hex of SHA-256><suffix>` and return its path once it is safe on disk.
 
     An existing file of that name has the same bytes, unless it was damaged, and is replaced. Raises
@@ -246,16 +246,16 @@ def _deleted(stray: Path) -> bool:
     return True
 
 
-def _size(data: bytes | Image) -> int:
-    return data.size if isinstance(data, Image) else len(data)
+def _size(data: bytes | FileImage) -> int:
+    return data.size if isinstance(data, FileImage) else len(data)
 
 
-def _chunks(data: bytes | Image) -> Iterator[Bytes]:
-    return iter(data) if isinstance(data, Image) else chunks(data)
+def _chunks(data: bytes | FileImage) -> Iterator[Bytes]:
+    return iter(data) if isinstance(data, FileImage) else chunks(data)
 
 
-def _sha(data: bytes | Image) -> str:
-    if not isinstance(data, Image):
+def _sha(data: bytes | FileImage) -> str:
+    if not isinstance(data, FileImage):
         return block_hashes.of_bytes(data)[:16]
     sum_of = hashlib.sha256()
     for chunk in data.hashed():
@@ -264,7 +264,7 @@ def _sha(data: bytes | Image) -> str:
 
 
 @contextmanager
-def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
+def _written(path: Path, data: bytes | FileImage) -> Iterator[Path]:
     """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
     temporary = path.with_name(f"{TEMPORARY}{token_hex(4)}-{path.name}")
     descriptor = None

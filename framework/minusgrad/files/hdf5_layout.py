@@ -87,7 +87,7 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class Image:
+class FileImage:
     """The bytes of a file; may be iterated several times. end: that of HDF5, where the table follows."""
 
     end: int
@@ -118,7 +118,7 @@ class Image:
         yield self.table
 
 
-def laid_out(fill: Callable[[Draft], None]) -> Image:
+def laid_out(fill: Callable[[Draft], None]) -> FileImage:
     """The file that `fill` describes."""
     pages = _Pages()
     with h5py.File(pages, "w") as file:
@@ -127,7 +127,7 @@ def laid_out(fill: Callable[[Draft], None]) -> Image:
         file.flush()
         places = draft.places()
     hashed = [(begin, parts[0].array.nbytes) for begin, parts in places if isinstance(parts[0], Hashed)]
-    return Image(pages.size, pages.pages, places, block_hashes.table(hashed))
+    return FileImage(pages.size, pages.pages, places, block_hashes.table(hashed))
 
 
 def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:

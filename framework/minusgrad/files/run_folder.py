@@ -34,7 +34,7 @@ from . import checkpoint, compaction, durable, master_file, trajectory, wall_clo
 from .checkpoint import Snapshot
 from .held import held_folders, journals
 from .held.given_folder import GivenFolder
-from .held.held_folders import Hold
+from .held.held_folders import FolderHold
 from .held.json_text import TooDeepError, parsed
 from .trajectory import Recorder
 
@@ -49,7 +49,7 @@ RENEWAL = 5.0
 class RunDir:
     """The folder of one run, from `create` or `open`; closed by `close` or at the end of a `with` block."""
 
-    def __init__(self, path: Path, lock: int | None, hold: Hold | None = None):
+    def __init__(self, path: Path, lock: int | None, hold: FolderHold | None = None):
         self._folder = GivenFolder(path)
         self._lock, self._hold = lock, hold
         self._sealed = -1  # step of the last scheduled checkpoint of this run
@@ -377,9 +377,9 @@ def _drop(paths: Iterable[Path]) -> None:
         durable.remove(path)
 
 
-def _held(path: Path) -> Hold:
+def _held(path: Path) -> FolderHold:
     try:
-        return Hold(path)
+        return FolderHold(path)
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be written: {error.strerror}; use another --out") from error
 

@@ -82,7 +82,7 @@ def flattened(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Datas
     return _made(file, name, first.dtype, total, plan)
 
 
-class Block(NamedTuple):
+class JoinedRows(NamedTuple):
     """Arrays (T, n, ...) of n rows at each time; the first has the number `start` among that time's rows."""
 
     start: int
@@ -90,7 +90,7 @@ class Block(NamedTuple):
 
 
 def in_rows(
-    file: h5py.File, name: str, blocks: Sequence[Block], count: int, zeros: h5py.Dataset | None = None
+    file: h5py.File, name: str, blocks: Sequence[JoinedRows], count: int, zeros: h5py.Dataset | None = None
 ) -> h5py.Dataset:
     """Arrays as rows, `count` for each time: (T count,), or (T count, c) for c numbers each.
 

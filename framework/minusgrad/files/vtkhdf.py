@@ -116,7 +116,7 @@ class _Sheet(NamedTuple):
                 continue
             label = _flat(h5md.label(name))
             place = "Points" if name == POSITION else f"PointData/{label}"
-            blocks = [virtual_datasets.Block(0, track.values)]
+            blocks = [virtual_datasets.JoinedRows(0, track.values)]
             virtual_datasets.in_rows(self.group.file, f"{ROOT}/{place}", blocks, count, zeros)
             if name != POSITION:
                 self.offsets("PointData", label, rows * count)
@@ -181,7 +181,7 @@ def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -
     rows, kinds = sheet.rows(first), {(t.values[0].dtype, t.values[0].shape[2:]) for t in of.values()}
     if rows is None or len(kinds) > 1 or any(not np.array_equal(t.step, first.step) for t in of.values()):
         return
-    blocks = [virtual_datasets.Block(start, track.values) for start, track in of.items()]
+    blocks = [virtual_datasets.JoinedRows(start, track.values) for start, track in of.items()]
     virtual_datasets.in_rows(sheet.group.file, f"{ROOT}/CellData/{label}", blocks, total)
     sheet.offsets("CellData", label, rows * total)
 

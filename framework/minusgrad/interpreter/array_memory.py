@@ -17,7 +17,7 @@ from ..symbolic.rewriting import here
 from ..symbolic.tensors import Tensor, flat, wrong_count
 
 
-class OutsideError(TraceError):
+class IndexOutsideError(TraceError):
     """An index out of bounds."""
 
 
@@ -133,7 +133,7 @@ class Memory:
                 at = ", ".join(map(str, place))
                 sizes = " x ".join(map(str, self.axes))
                 begin = f" and begins at {', '.join(map(str, self.offset))}" if any(self.offset) else ""
-                raise OutsideError(
+                raise IndexOutsideError(
                     f"{here()}: {self.name}[{at}] is outside of the array, which is {sizes}{begin}"
                 )
         return int(np.ravel_multi_index(counted, self.axes)) if counted else 0
@@ -143,7 +143,7 @@ class Memory:
         if not self.element:
             return self.read(at)
         numbers = [self.read(at * self.width + k) for k in range(self.width)]
-        return Part(self, at * self.width, numbers)
+        return ArrayPart(self, at * self.width, numbers)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         at = self.at(index)
@@ -177,7 +177,7 @@ class Memory:
         return old
 
 
-class Part(Tensor):
+class ArrayPart(Tensor):
     """An element of an array of vectors or matrices: writing to it writes to the array."""
 
     __slots__ = ("begin", "memory")

@@ -42,7 +42,7 @@ from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic
 from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .adjoints import adjoints
-from .array_memory import Cut, Memory, Part, UnfollowedError, _entries
+from .array_memory import ArrayPart, Cut, Memory, UnfollowedError, _entries
 from .kernel_rewriting import KernelRebinder
 from .program_arrays import (
     UNKNOWN,
@@ -623,7 +623,7 @@ class _Kernels(Symbolic):
             at, values = base.at(index) * base.width, _entries(value, base.width)
             old = [base.update(at + k, op, v, atomic) for k, v in enumerate(values)]
             return Tensor(base.element, old, self) if base.element else old[0]
-        if isinstance(base, Part):
+        if isinstance(base, ArrayPart):
             offsets = base._offsets(base._places(index))
             for offset, v in zip(offsets, _entries(value, len(offsets)), strict=True):
                 base.memory.update(base.begin + offset, op, v, atomic)

@@ -14,7 +14,7 @@ from ..lint.kernel_remarks import MESSAGES, Remark, begin_of
 from ..symbolic.graph import reachable
 from ..symbolic.scalar import Scalar
 from .adjoints import adjoints
-from .array_memory import Cut, OutsideError, UnfollowedError
+from .array_memory import Cut, IndexOutsideError, UnfollowedError
 from .interpreter import Interpreter
 from .program_arrays import ProgramArray
 from .recorded_launches import Arrays, RecordedLaunch
@@ -185,7 +185,7 @@ def within(
     try:
         for launch in ran:
             _interpret(arrays, interpreter, launch)
-    except OutsideError:
+    except IndexOutsideError:
         return False
     except TraceError:
         return True

@@ -14,9 +14,9 @@ from ..files import h5md, trajectory
 from ..scene import units
 from . import mesh_artists, style, surfaces
 from .light import Light
-from .moments import Moment, moments, newest
+from .moments import ShownMoment, moments, newest
 from .surroundings.saved import surroundings
-from .surroundings.scenery import Scenery
+from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,7 @@ def draw(
     around = surroundings(run)
     if view is None and dimension == 3 and around.box is not None:
         view = surfaces.sensible_view(around.box.edges[0])
-    scenery = Scenery(around, np.eye(dimension) if view is None else view)
+    scenery = DrawnSurroundings(around, np.eye(dimension) if view is None else view)
     turned = scenery.view if dimension == 3 else None
     places = [frame.value[seen.shown] @ scenery.view.T for frame in frames]
     corners = [corner for x in places for corner in np.transpose(limits(x[:, :2]))]
@@ -158,7 +158,7 @@ def draw(
         figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), markerscale=3)
 
 
-def _values(run: Path, name: str, frame: Moment, seen: Look) -> np.ndarray:
+def _values(run: Path, name: str, frame: ShownMoment, seen: Look) -> np.ndarray:
     """The newest numbers of a series at a frame, of the nodes that are seen: of vectors their norm."""
     value = newest(run, name, frame.step).value[seen.shown]
     return value if value.ndim == 1 else np.linalg.norm(value.reshape(len(value), -1), axis=1)

@@ -14,7 +14,7 @@ from ..files import h5md, trajectory
 from ..files.h5md import Raster
 from ..scene import units
 from . import mesh_artists, style
-from .moments import Moment, moments
+from .moments import ShownMoment, moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,7 @@ def _scales(values: np.ndarray) -> list[mesh_artists.Colours]:
     return [mesh_artists.colours(values, "maps")] * len(values)
 
 
-def _frames(run: Path, name: str, until: int | None) -> list[Moment]:
+def _frames(run: Path, name: str, until: int | None) -> list[ShownMoment]:
     """Four frames of a field that changes in time, else the last one."""
     found = moments(run, name, between=PANELS - 2, until=until)
     return found if len(found) == PANELS else found[-1:]

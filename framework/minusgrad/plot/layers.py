@@ -30,7 +30,7 @@ def drawable(run: Path, names: Iterable[str]) -> list[str]:
     return [name for name in names if h5md.grid_of(name) in solid]
 
 
-class Cut(NamedTuple):
+class GridLayer(NamedTuple):
     """The middle layer of a grid across one of three axes; or, with axis None, a plane grid as it is."""
 
     raster: Raster
@@ -64,13 +64,13 @@ class Cut(NamedTuple):
         return f", {AXES[self.axis]} = {units.number_with_unit(along, length)}"
 
 
-def cuts(raster: Raster) -> list[Cut]:
+def cuts(raster: Raster) -> list[GridLayer]:
     """The drawn layers of a grid: one across each axis in space, the whole of a plane grid."""
     across: Iterable[int | None] = range(len(AXES)) if len(raster.shape) == len(AXES) else [None]
-    return [Cut(raster, axis) for axis in across]
+    return [GridLayer(raster, axis) for axis in across]
 
 
-def panels(figure: "Figure", drawn: Sequence[Cut], length: str) -> "list[Axes]":
+def panels(figure: "Figure", drawn: Sequence[GridLayer], length: str) -> "list[Axes]":
     """Axes for layers beside each other, with their coordinates in this unit."""
     if len(drawn) == 1:
         left, right, bottom, top = drawn[0].extent

@@ -1,6 +1,6 @@
 """Matplotlib artists for bodies and networks: earlier states, shaded cells, lines, dots, axes, colour bar.
 
-Nodes are in view coordinates, (N, 2), or (N, 3) with the depth towards the eye last; lists are `Part`s.
+Nodes are in view coordinates, (N, 2), or (N, 3) with the depth towards the eye last; lists are `DrawnList`s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ _SIGNED = {
 }
 
 
-class Part(NamedTuple):
+class DrawnList(NamedTuple):
     """The drawn parts of one list.
 
     shown (P, 2 or more): the nodes of lines or polygons; owner (P,): the tuple of each; inner (P,): in
@@ -103,7 +103,7 @@ def _colormap(kind: Kind, signed: bool = False) -> "Colormap":
     return LinearSegmentedColormap.from_list("", (_SIGNED if signed else _WARM)[kind])
 
 
-def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -> None:
+def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[DrawnList]) -> None:
     """Draw the first of some earlier states in pale lines, the others as pale outlines."""
     from matplotlib.collections import LineCollection
 
@@ -138,7 +138,7 @@ def draw_traces(axes: "Axes", traces: Sequence[np.ndarray]) -> None:
 
 
 def draw_cells(
-    axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
+    axes: "Axes", seen: np.ndarray, parts: Mapping[str, DrawnList], rgb: Mapping[str, np.ndarray]
 ) -> None:
     """Draw polygons in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last."""
     from matplotlib.collections import LineCollection, PolyCollection
@@ -167,7 +167,7 @@ def draw_cells(
 def draw_lines(
     axes: "Axes",
     seen: np.ndarray,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, DrawnList],
     rgb: Mapping[str, np.ndarray],
     whole: Mapping[str, np.ndarray] | None = None,
 ) -> None:
@@ -197,7 +197,7 @@ def draw_free(axes: "Axes", nodes: np.ndarray) -> None:
     axes.plot(*nodes[:, :2].T, "o", markersize=size, markeredgewidth=0, color=INK, zorder=4)
 
 
-def draw_joints(axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part]) -> None:
+def draw_joints(axes: "Axes", seen: np.ndarray, parts: Mapping[str, DrawnList]) -> None:
     """Draw the ends of lines as dots, in a network of so few nodes that they can be told apart."""
     lines = [part.shown.ravel() for part in parts.values() if not part.is_filled]
     nodes = np.unique(np.concatenate(lines)) if lines else np.arange(0)
@@ -254,7 +254,7 @@ def _widened(polygons: np.ndarray, most: int) -> np.ndarray:
     return np.concatenate([polygons, np.repeat(polygons[:, -1:], most - polygons.shape[1], axis=1)], axis=1)
 
 
-def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
+def _fill(part: DrawnList, rgb: np.ndarray | None) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
     return np.tile(to_rgb(PLAIN), (len(part.owner), 1)) if rgb is None else rgb[part.owner]

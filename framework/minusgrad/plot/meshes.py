@@ -17,9 +17,9 @@ from ..files import h5md, trajectory
 from ..scene import units
 from . import clouds, mesh_artists, style, surfaces
 from .cell_shapes import OUTLINES, outline
-from .mesh_artists import Part
-from .moments import Moment, moments, newest
-from .surroundings.scenery import Scenery
+from .mesh_artists import DrawnList
+from .moments import ShownMoment, moments, newest
+from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def draw(
     travels = flat and not is_flat_body and not path
     centre = _travelled(run, drawn.values()) if travels else np.empty((0, 2))
     traces = _traced(run, last) if travels and len(last.value) <= TRACED else []
-    scenery = Scenery(run, view)
+    scenery = DrawnSurroundings(run, view)
     whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in lists.items()}
     boxes = (
         [canvas]
@@ -131,7 +131,7 @@ def draw(
         )
 
 
-def _travelled(run: Path, parts: Iterable[Part]) -> np.ndarray:
+def _travelled(run: Path, parts: Iterable[DrawnList]) -> np.ndarray:
     """The places (T, 2) of the centre of all nodes in lists, if it travels and more than two are known."""
     nodes = np.unique(np.concatenate([part.shown.ravel() for part in parts]))
     pieces = [piece.value[:, nodes].astype(float) for piece in trajectory.pieces(run, h5md.POSITION)]
@@ -141,7 +141,7 @@ def _travelled(run: Path, parts: Iterable[Part]) -> np.ndarray:
     return centre if len(centre) > 2 and far > AWAY * size else np.empty((0, 2))
 
 
-def _traced(run: Path, last: Moment) -> list[np.ndarray]:
+def _traced(run: Path, last: ShownMoment) -> list[np.ndarray]:
     """The places (T, 2) of each node that moves, up to a moment."""
     seen = trajectory.series(run, h5md.POSITION)
     x = seen.value[seen.step <= last.step].astype(float)
@@ -174,7 +174,9 @@ def of_tuples(name: str, value: np.ndarray, tuples: np.ndarray) -> np.ndarray:
     return value.astype(float) if h5md.list_of(name) else value[tuples].mean(axis=1, dtype=float)
 
 
-def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bool) -> mesh_artists.Colours:
+def _scale(
+    values: Mapping[str, np.ndarray], parts: Mapping[str, DrawnList], path: bool
+) -> mesh_artists.Colours:
     filled = any(parts[name].is_filled for name in values)
     if path and filled:
         kind: mesh_artists.Kind = "fields"
@@ -183,28 +185,28 @@ def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bo
     return mesh_artists.colours(np.concatenate(list(values.values())), kind)
 
 
-def parts(x: np.ndarray, lists: Mapping[str, np.ndarray], view: np.ndarray) -> dict[str, Part]:
+def parts(x: np.ndarray, lists: Mapping[str, np.ndarray], view: np.ndarray) -> dict[str, DrawnList]:
     """The drawable parts of all lists by name, without the rims along which they meet."""
     return _joined({name: part(x, tuples, view) for name, tuples in lists.items()})
 
 
-def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
+def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> DrawnList:
     """The drawable parts of a list whose initial positions are x (N, d)."""
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     if tuples.shape[1] == 2:
-        return Part(tuples, every, every, tuples, none)
+        return DrawnList(tuples, every, every, tuples, none)
     if tuples.shape[1] == len(view) + 1:
         return _simplices(x, tuples, view)
     drawn = outline(tuples, len(view))
     if len(view) == 2:
         began = drawn.edges if len(tuples) <= FEW else none
-        return Part(drawn.polygons, drawn.owner, drawn.inner, began, drawn.rim)
+        return DrawnList(drawn.polygons, drawn.owner, drawn.inner, began, drawn.rim)
     few = len(drawn.polygons) <= FEW
     began = drawn.edges if few else surfaces.contour(x, drawn.polygons, drawn.inner, view[2])
-    return Part(drawn.polygons, drawn.owner, drawn.inner, began, none)
+    return DrawnList(drawn.polygons, drawn.owner, drawn.inner, began, none)
 
 
-def _joined(parts: dict[str, Part]) -> dict[str, Part]:
+def _joined(parts: dict[str, DrawnList]) -> dict[str, DrawnList]:
     """The same without the rims along which the cells of two lists meet."""
     rims = np.sort(np.concatenate([part.rim for part in parts.values()]), axis=1)
     edges, counts = np.unique(rims, axis=0, return_counts=True)
@@ -215,15 +217,15 @@ def _joined(parts: dict[str, Part]) -> dict[str, Part]:
     return {n: p._replace(rim=p.rim[np.array(kept[n], bool)]) for n, p in parts.items()}
 
 
-def _simplices(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
+def _simplices(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> DrawnList:
     """The part of a list of simplices."""
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     facets, owner, inner = surfaces.boundary(tuples)
     if len(view) == 2:
-        return Part(tuples, every, every, surfaces.edges(tuples) if len(tuples) <= FEW else none, facets)
+        return DrawnList(tuples, every, every, surfaces.edges(tuples) if len(tuples) <= FEW else none, facets)
     few = len(facets) <= FEW
     began = surfaces.edges(facets) if few else surfaces.contour(x, facets, inner, view[2])
-    return Part(facets, owner, inner, began, none)
+    return DrawnList(facets, owner, inner, began, none)
 
 
 def _canvas(run: Path, unit: str) -> Box | None:
@@ -261,7 +263,7 @@ def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
     return list(figure.subplots(1, 2, width_ratios=(along, 3.6)))
 
 
-def _when(frames: list[Moment], clock: str, past: bool) -> str:
+def _when(frames: list[ShownMoment], clock: str, past: bool) -> str:
     """`t = 2 s, pale: t = 0 s`; iterations instead of times for a minimiser."""
     first, last = frames[0], frames[-1]
     passes = first.time != last.time or len(frames) == 1

@@ -114,7 +114,7 @@ class Shapes:
         return factor * u
 
     @cached_property
-    def parts(self) -> dict[str, mesh_artists.Part]:
+    def parts(self) -> dict[str, mesh_artists.DrawnList]:
         """Outlines of the lists; of nodes without lists the lines between neighbours."""
         lists = self.lists or ({"": self.bonds} if len(self.bonds) else {})
         return {name: meshes.part(self.rest, tuples, self.view) for name, tuples in lists.items()}

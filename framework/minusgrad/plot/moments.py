@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..files import trajectory
 
 
-class Moment(NamedTuple):
+class ShownMoment(NamedTuple):
     """One frame: its step, its time and its values."""
 
     step: int
@@ -17,7 +17,7 @@ class Moment(NamedTuple):
     value: np.ndarray
 
 
-def moments(run: Path, name: str, between: int, until: int | None = None) -> list[Moment]:
+def moments(run: Path, name: str, between: int, until: int | None = None) -> list[ShownMoment]:
     """The first frame of a series, the last, and so many in between if time advances.
 
     until: a step; the last frame is the newest one up to it. The series is read in pieces, because a whole
@@ -40,7 +40,7 @@ def moments(run: Path, name: str, between: int, until: int | None = None) -> lis
     return [begin, *_rows(run, name, wanted), end]
 
 
-def newest(run: Path, name: str, until: int | None) -> Moment:
+def newest(run: Path, name: str, until: int | None) -> ShownMoment:
     """The newest row of a series up to a step, or its first one; None: the last row."""
     if until is None:
         return _moment(trajectory.last(run, name), -1)
@@ -48,7 +48,7 @@ def newest(run: Path, name: str, until: int | None) -> Moment:
     return _rows(run, name, np.array([max(count - 1, 0)]))[0]
 
 
-def _rows(run: Path, name: str, wanted: np.ndarray) -> list[Moment]:
+def _rows(run: Path, name: str, wanted: np.ndarray) -> list[ShownMoment]:
     found, start = [], 0
     for piece in trajectory.pieces(run, name):
         inside = wanted[(wanted >= start) & (wanted < start + len(piece.step))]
@@ -57,5 +57,5 @@ def _rows(run: Path, name: str, wanted: np.ndarray) -> list[Moment]:
     return found
 
 
-def _moment(piece: trajectory.Series, k: int) -> Moment:
-    return Moment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))
+def _moment(piece: trajectory.Series, k: int) -> ShownMoment:
+    return ShownMoment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))

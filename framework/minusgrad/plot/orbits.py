@@ -9,7 +9,7 @@ from ..files import h5md, trajectory
 from ..scene import units
 from . import clouds, mesh_artists, moments
 from .style import COLOURS
-from .surroundings.scenery import Scenery
+from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def draw(
 
 def _surround(figure: "Figure", run: Path, x: np.ndarray, step: int, view: np.ndarray | None) -> None:
     """Draw the surroundings of paths x (T, N, d), in all panels."""
-    scenery = Scenery(run, np.eye(x.shape[-1]) if view is None else view)
+    scenery = DrawnSurroundings(run, np.eye(x.shape[-1]) if view is None else view)
     if not scenery:
         return
     for axes in figure.axes:

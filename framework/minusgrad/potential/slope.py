@@ -26,7 +26,7 @@ from ..scene.units import ONE, base_units, parse_unit
 from .staged.staged_term import StagedTerm
 
 
-class Energy(Protocol):
+class SlopeEnergy(Protocol):
     """The energy of a slope: a `Potential`."""
 
     fields: Fields
@@ -53,7 +53,7 @@ class Energy(Protocol):
 
     def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None: ...
 
-    def over(self, fields: Fields, twins: dict[str, Any]) -> "Energy": ...
+    def over(self, fields: Fields, twins: dict[str, Any]) -> "SlopeEnergy": ...
 
 
 class Slope:
@@ -72,7 +72,7 @@ class Slope:
     def __init__(
         self,
         name: str,
-        energy: Energy,
+        energy: SlopeEnergy,
         gives: Mapping[str, str],
         factor: float | Mapping[str, float] = 1.0,
         paired: Mapping[str, str] | None = None,

@@ -109,7 +109,7 @@ class Runtime(Record):
     """Let the compiler reorder floating-point arithmetic; false: every operation as written."""
 
 
-class Run(Record):
+class RunTable(Record):
     """`[run]`: number of steps; `allow_dead` permits fields that U depends on with a gradient of zero."""
 
     steps: Count
@@ -263,7 +263,7 @@ class Skeleton(Record):
     """Supports: components of fields that are clamped, or moved as prescribed."""
     stepper: AnyBlock
     """The integrator or minimiser; `kind` names it."""
-    run: Run
+    run: RunTable
     """How long the run is."""
     observe: tuple[AnyBlock, ...] = ()
     """Observers: what is recorded, and how often."""
@@ -343,7 +343,7 @@ class Scene:
     constraint: tuple[Block, ...]
     hold: tuple[HoldTable, ...]
     stepper: Block
-    run: Run
+    run: RunTable
     observe: tuple[Block, ...]
     checkpoint: Checkpoint
     fit: FitTable | None

@@ -189,7 +189,7 @@ def _refuse_non_finite(simulation: Scripted, callback: Callback, names: Sequence
             )
 
 
-class Calls:
+class SimulationCalls:
     """The callbacks of a simulation, as a run takes them (`app.run_options.Calls`)."""
 
     def __init__(self, simulation: Scripted):

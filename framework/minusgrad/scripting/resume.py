@@ -15,11 +15,11 @@ from ..app.run_options import Plugins, Say, ShowsProgress, unsaid
 from ..assembly.validation import ValidatedScene
 from ..files.run_folder import RunDir
 from . import energies_at_hand
-from .callbacks import Callback, CallbackObserver, Calls, checked
+from .callbacks import Callback, CallbackObserver, SimulationCalls, checked
 from .simulation import Simulation
 
 
-class ResumedCalls:
+class ResumedSimulationCalls:
     """The callbacks of a run that is continued (`app.run_options.Calls`)."""
 
     def __init__(self, callbacks: Sequence[Callback]):
@@ -48,7 +48,7 @@ class ResumedCalls:
         if self._simulation is None:
             return []
         self._simulation.edits.clear()  # those before the run, which its journal has
-        return Calls(self._simulation).observers(folder, again)
+        return SimulationCalls(self._simulation).observers(folder, again)
 
 
 def resume(
@@ -74,7 +74,7 @@ def resume(
     missing, `DivergedError` for a run that has diverged, and then as `run` does.
     """
     given = energies_at_hand.plugins([*plugins, *energies])
-    calls = ResumedCalls(callbacks)
+    calls = ResumedSimulationCalls(callbacks)
     try:
         return runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
     finally:

@@ -30,7 +30,7 @@ from ..potential.watches.followed_images import other_images
 from ..scene import document
 from ..steppers.timed.time_stepper import TimeStepper
 from . import energies_at_hand, scene_text
-from .callbacks import Callback, Calls, Changes, Written, called, checked, every
+from .callbacks import Callback, Changes, SimulationCalls, Written, called, checked, every
 from .scene_tables import SceneTables
 
 OWN = ("self", "run", "callbacks", "unfit", "__class__")
@@ -282,7 +282,15 @@ class Simulation(BuiltScene):
             )
         validated = self._validated_for(steps, record)
         options = RunOptions(
-            validated.scene.document, (), out, (), force, progress, max_hours, say, calls=Calls(self)
+            validated.scene.document,
+            (),
+            out,
+            (),
+            force,
+            progress,
+            max_hours,
+            say,
+            calls=SimulationCalls(self),
         )
         self.follow(validated)
         self.running = True

@@ -60,11 +60,11 @@ from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
-from .constrained.start import Start
+from .constrained.start import ProjectedStart
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
-from .pressure.cell import Cell
+from .pressure.cell import MovingBox
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
@@ -160,7 +160,7 @@ class Integrator(MotionStepper):
         self._start_clock(dt, t0)
         fields = potential.fields
         self.inertia = self.system.inertia
-        self.cell = Cell(barostat, potential, motions, self.inertia) if barostat else None
+        self.cell = MovingBox(barostat, potential, motions, self.inertia) if barostat else None
         pulled = [*self.inertia, *([self.cell.box.name] if self.cell else [])]
         self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in pulled}
         self.gradient = Gradient(self._forces, self.update)
@@ -203,9 +203,9 @@ class Integrator(MotionStepper):
         self._proven = ProvenRanges(*(p for p in (self.potential, self.dissipation) if p))
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
-        self._given_start: Start | None = None
+        self._given_start: ProjectedStart | None = None
         if self._constrained and tape is None:  # with one it goes on from the state of another
-            self._given_start = Start(self._constrained.projections, self.time)
+            self._given_start = ProjectedStart(self._constrained.projections, self.time)
         self.evaluate()
 
     def _constrained_moves(self) -> ConstrainedMoves | None:
@@ -518,7 +518,7 @@ class Integrator(MotionStepper):
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         if self._constrained and self._given_start:
-            self._given_start = Start(self._constrained.projections, self.time)
+            self._given_start = ProjectedStart(self._constrained.projections, self.time)
         self.evaluate()
 
     def draw_as(self, seed: int) -> None:

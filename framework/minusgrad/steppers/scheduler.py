@@ -36,7 +36,7 @@ class Every:
         return (step // self.n + 1) * self.n if self.n > 0 else None
 
 
-class Stepper(Protocol):
+class ScheduledStepper(Protocol):
     """Moves the fields: an integrator or a minimiser."""
 
     step: int
@@ -47,7 +47,7 @@ class Stepper(Protocol):
     def advance(self, n: int) -> None: ...
 
 
-class Observer(Protocol):
+class ScheduledObserver(Protocol):
     """Looks at the fields at its steps."""
 
     trigger: Every
@@ -56,10 +56,10 @@ class Observer(Protocol):
 
 
 def run(
-    stepper: Stepper,
+    stepper: ScheduledStepper,
     last: int,
-    observers: Sequence[Observer],
-    save: Observer,
+    observers: Sequence[ScheduledObserver],
+    save: ScheduledObserver,
     asked_to_stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
     long: Callable[[], AbstractContextManager[None]] = nullcontext,
@@ -100,7 +100,7 @@ class Pace:
         self.slow = True
         """Whether the next batch may take more than a second."""
 
-    def take(self, stepper: Stepper, most: int) -> None:
+    def take(self, stepper: ScheduledStepper, most: int) -> None:
         n = min(self.steps, most)
         began = time.perf_counter()
         stepper.advance(n)

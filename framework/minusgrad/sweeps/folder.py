@@ -24,9 +24,9 @@ from ..files import durable
 from ..files.held import held_folders, journals
 from ..files.held.given_folder import GivenFolder
 from ..files.held.json_text import parsed
-from .plan import Plan
+from .plan import SweepPlan
 from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of
-from .table import Table
+from .table import PointTable
 
 IDENTITY = "sweep.json"
 POINTS = "points"
@@ -38,7 +38,7 @@ AGE = 60.0
 class SweepFolder:
     """The folder of a sweep of `plan`; `hold` or `join` it before anything is written."""
 
-    def __init__(self, path: Path, plan: Plan):
+    def __init__(self, path: Path, plan: SweepPlan):
         self._folder, self.plan = GivenFolder(path), plan
         held_folders.own(path)
         self._digits = max(4, len(str(len(plan) - 1)))
@@ -69,10 +69,10 @@ class SweepFolder:
         """The rows of all points, in their order."""
         return [self.row(point) for point in range(len(self.plan))]
 
-    def table(self, rows: Sequence[Row]) -> Table:
+    def table(self, rows: Sequence[Row]) -> PointTable:
         """The table of these rows of all points."""
         plan = self.plan
-        return Table(self.path, rows, plan.columns, plan.sweeping.tables.sweep.observe)
+        return PointTable(self.path, rows, plan.columns, plan.sweeping.tables.sweep.observe)
 
     def is_running(self, point: int) -> bool:
         """True if a process works on a point."""
@@ -183,7 +183,7 @@ class SweepFolder:
         durable.emptied(self.path / JOURNAL)
 
 
-def _identity(plan: Plan) -> dict[str, Any]:
+def _identity(plan: SweepPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "scene": plan.source.decode(),

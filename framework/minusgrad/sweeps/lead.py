@@ -14,7 +14,7 @@ from . import sensitivity
 from .folder import SweepFolder
 from .point_run import Order, order
 from .rows import FAILED, FINISHED, RUNNING, WAITING, Row, observables
-from .table import Table
+from .table import PointTable
 
 BETWEEN = 1.0
 """Seconds from one writing of the table to the next, at least; else 20 times as long as it takes."""
@@ -77,7 +77,7 @@ class Lead:
                 elif self.until is not None and time.time() > self.until:
                     dispatcher.close()
 
-    def write(self, points: set[int] = frozenset()) -> Table:  # type: ignore[assignment]
+    def write(self, points: set[int] = frozenset()) -> PointTable:  # type: ignore[assignment]
         """Replace the table on disk. points: those that may be running by now."""
         began = time.monotonic()
         for point in points:
@@ -90,7 +90,7 @@ class Lead:
         self._next = now + max(BETWEEN, 20.0 * (now - began))
         return table
 
-    def finish(self) -> Table:
+    def finish(self) -> PointTable:
         """The table at the end, on disk, with the indices that are asked for.
 
         Raises `InterruptedRunError` if points have not ended.
@@ -109,7 +109,7 @@ class Lead:
         self._add_indices(table)
         return table
 
-    def _add_indices(self, table: Table) -> None:
+    def _add_indices(self, table: PointTable) -> None:
         """Compute and write sensitivity indices, if they are asked for and all points are finished."""
         plan = self.folder.plan
         if plan.sweeping.tables.sweep.sensitivity is None or not table.is_finished:

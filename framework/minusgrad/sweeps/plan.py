@@ -29,7 +29,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Column:
+class VariedColumn:
     """The values of one varied key at all points, (N, ...), and their unit; "" without one."""
 
     values: np.ndarray
@@ -37,7 +37,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """A scene and the points at which it is run.
 
     overrides: common to all points. points: those of each. threads, engine: of the scene. seed: of the draws.
@@ -52,14 +52,14 @@ class Plan:
     threads: int
     engine: str | None
     seed: int
-    columns: dict[str, Column]
+    columns: dict[str, VariedColumn]
     points: list[tuple[str, ...]]
 
     def __len__(self) -> int:
         return len(self.points)
 
 
-def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping: Sweeping) -> Plan:
+def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping: Sweeping) -> SweepPlan:
     """Draw and judge all points.
 
     Raises `SceneError` with the mistakes of the scene, of the sweep file, or of points, and `UserError` for a
@@ -78,9 +78,9 @@ def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping:
         columns, points = of_members(validated, sweeping)
     found, asked = validated.scene, sweeping.tables.sweep.seed
     seed = found.runtime.seed if asked is None else asked
-    return Plan(
+    return SweepPlan(
         found.path, found.source, tuple(texts), plugins, sweeping, found.runtime.threads,
-        found.runtime.engine, seed, {k: Column(*c) for k, c in columns.items()}, points,
+        found.runtime.engine, seed, {k: VariedColumn(*c) for k, c in columns.items()}, points,
     )  # fmt: skip
 
 

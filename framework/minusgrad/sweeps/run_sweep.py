@@ -21,7 +21,7 @@ from .plan import planned
 from .point_run import order, run_point
 from .rows import Row
 from .sweep_file import read_sweep
-from .table import Table
+from .table import PointTable
 from .workers import cluster_workers, dashboard_of, local_workers, versions
 
 Points = Path | str | Mapping[str, Any] | None
@@ -42,7 +42,7 @@ def sweep(
     cluster: str | None = None,
     retry_failed: bool = False,
     dashboard: bool = False,
-) -> Table:
+) -> PointTable:
     """Run a scene at many points, each in a folder of its own; a second call goes on where the first ended.
 
     scene, overrides, plugins: as for `run`. points: the path of a SWEEP.toml, or its data, such as
@@ -53,7 +53,7 @@ def sweep(
     cluster: the address of a scheduler of Dask, whose workers are used in their place. retry_failed: go on
     with points that failed. dashboard: serve the pages of Dask, which every user of this machine can read.
 
-    Returns the `Table`, in which a point that failed, or that the scene cannot have, is a row like any other.
+    Returns the `PointTable`, where a point that failed, or that the scene cannot have, is a row like others.
     Raises `SceneError` with the mistakes of the scene or of points before anything runs, `RunFolderError` for
     the folder of another sweep, `UserError` for a cluster that is not there or has other versions,
     `MissingPackageError` without Dask or cryptography, and `InterruptedRunError` after a signal or

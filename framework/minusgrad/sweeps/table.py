@@ -21,13 +21,13 @@ from ..app.results.csv_export import part
 from ..errors import UserError, unknown
 from ..files import durable
 from .members import MOST
-from .plan import Column
+from .plan import VariedColumn
 from .rows import FINISHED, STATES, Row, resolved
 
 TEXT = h5py.string_dtype()
 
 
-class Table:
+class PointTable:
     """The rows of all points.
 
     path: the folder of the sweep. columns: the varied keys. observe: the observables asked for; () for small
@@ -36,7 +36,11 @@ class Table:
     """
 
     def __init__(
-        self, path: Path, rows: Sequence[Row], columns: Mapping[str, Column], observe: Sequence[str] = ()
+        self,
+        path: Path,
+        rows: Sequence[Row],
+        columns: Mapping[str, VariedColumn],
+        observe: Sequence[str] = (),
     ):
         self.path, self.rows, self.columns, self.observe = path, list(rows), columns, tuple(observe)
         self.indices: dict[str, dict[str, dict[str, float]]] = {}
@@ -55,12 +59,12 @@ class Table:
         return {state: n for state in STATES if (n := self.states.count(state))}
 
     @cached_property
-    def observed(self) -> dict[str, Column]:
+    def observed(self) -> dict[str, VariedColumn]:
         """The last values of the observables (N, ...), NaN where there are none, and their units.
 
         Raises `UserError` for one that is asked for and that no finished run recorded.
         """
-        found: dict[str, Column] = {}
+        found: dict[str, VariedColumn] = {}
         known: dict[str, tuple[tuple[int, ...], str]] = {}
         for row in self.rows:
             for name, (value, unit) in row.observables.items():
@@ -75,7 +79,7 @@ class Table:
                     there = np.array(row.observables[name].value)
                     part_of: Any = (k, *(slice(size) for size in there.shape))
                     values[part_of] = there
-            found[name] = Column(values, unit)
+            found[name] = VariedColumn(values, unit)
         return found
 
     def column(self, name: str) -> np.ndarray:
@@ -132,7 +136,7 @@ class Table:
                 data.attrs["unit"] = one.unit
 
 
-def _flat(name: str, one: Column) -> list[tuple[str, np.ndarray]]:
+def _flat(name: str, one: VariedColumn) -> list[tuple[str, np.ndarray]]:
     """The columns of CSV of one column: their heads, and the values (N,) of each."""
     unit = f" [{one.unit}]" if one.unit else ""
     shape = one.values.shape[1:]

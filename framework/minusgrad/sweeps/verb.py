@@ -12,7 +12,7 @@ from ..app.verbs.shared_options import common_options, complain, path, print_jso
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .folder import SweepFolder
-    from .table import Table
+    from .table import PointTable
 
 SHOWN = 10
 """Points with errors that are printed; the table has all."""
@@ -124,7 +124,7 @@ def _run_points(a: argparse.Namespace, folder: SweepFolder) -> int:
     return worst
 
 
-def _report(table: Table, as_json: bool) -> int:
+def _report(table: PointTable, as_json: bool) -> int:
     """Print how many points are in which state, errors and indices. Returns the exit code."""
     from .rows import FINISHED
 

@@ -137,7 +137,7 @@ def _maker(*shape: int, dtype: Callable[[Any], Any] | None = None) -> Callable[.
     return make
 
 
-class _Constructor:
+class _PlainConstructor:
     def __getattr__(self, name):
         return of_vectors(name, self)
 
@@ -251,8 +251,8 @@ NUMPY = _Numpy(
     inverse=lambda a: a.inverse(),
     **{one.__name__: one for one in stretches.FUNCTIONS} | {"polar": lambda F: array(stretches.polar(F))},
     least_value=least_value,
-    Vector=_Constructor(),
-    Matrix=_Constructor(),
+    Vector=_PlainConstructor(),
+    Matrix=_PlainConstructor(),
     types=Types(
         vector=lambda n, dtype=_real: _maker(n, dtype=dtype),
         matrix=lambda n, m, dtype=_real: _maker(n, m, dtype=dtype),

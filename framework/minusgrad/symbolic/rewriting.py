@@ -25,7 +25,7 @@ from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
 from .sources.function_sources import parsed, parsed_lambda
-from .sources.snapshots import OWN_FUNCTIONS, Attributes, Bound, origin, snapshot
+from .sources.snapshots import OWN_FUNCTIONS, Attributes, BoundFunction, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
 REFUSED = {
@@ -238,7 +238,7 @@ class Rebinder:
             return getattr(self.namespace, value.__name__)
         if isinstance(value, Attributes):
             return StandIn(self, value)
-        if isinstance(value, Bound):
+        if isinstance(value, BoundFunction):
             return self._bound(value)
         if isinstance(value, (list, tuple, dict)):
             return self._container(value)
@@ -251,7 +251,7 @@ class Rebinder:
         """The function that a call of a value runs; other values as they are."""
         return inspect.unwrap(value) if callable(value) else value  # Quadrants wraps in objects
 
-    def _bound(self, value: Bound) -> Callable:
+    def _bound(self, value: BoundFunction) -> Callable:
         function, first, named = map(self.replaced, (value.function, value.first, value.named))
         return lambda *args, **more: function(*first, *args, **{**named, **more})
 

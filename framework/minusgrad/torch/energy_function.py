@@ -32,7 +32,7 @@ from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from . import tensors as guests
-from .members import Members, called
+from .members import TensorMembers, called
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
@@ -106,7 +106,7 @@ class Energy(guests.Lasting):
     # Called by autograd
 
     def evaluate(
-        self, members: Members, given: Mapping[str, torch.Tensor], wanted: tuple[str, ...]
+        self, members: TensorMembers, given: Mapping[str, torch.Tensor], wanted: tuple[str, ...]
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """U of each member, and its dU/d(name) for each name in `wanted`, one row for each member."""
         if wanted not in self._sweeps:
@@ -153,7 +153,7 @@ class Energy(guests.Lasting):
 
     def product(
         self,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
         tangents: Mapping[str, torch.Tensor],
@@ -175,14 +175,14 @@ class Energy(guests.Lasting):
                     members.row(found[n], k)[...] = guests.tensor(swept.changes[n], self.guests[n].dtype)
         return [*found.values()]
 
-    def _rows(self, members: Members, names: Sequence[str]) -> dict[str, torch.Tensor]:
+    def _rows(self, members: TensorMembers, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """Uninitialised tensors for a derivative by each of these inputs, one row for each member."""
         return {n: guests.empty(members.shape(self.guests[n].shape), self.guests[n].dtype) for n in names}
 
     def _member(
         self,
         k: int,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         into: Mapping[str, torch.Tensor],
         along: Mapping[str, torch.Tensor],
@@ -197,7 +197,7 @@ class Energy(guests.Lasting):
     def _named(
         self,
         k: int,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         into: Mapping[str, torch.Tensor],
         along: Mapping[str, torch.Tensor],
@@ -302,7 +302,7 @@ class _Gradient(Function):
         ctx: Any,
         energy: Energy,
         names: Any,
-        members: Members,
+        members: TensorMembers,
         wanted: Any,
         found: Any,
         *tensors: torch.Tensor,
@@ -322,12 +322,12 @@ class _Gradient(Function):
         changes = ctx.energy.product(members, given, wanted, tangents) if wanted else []
         changes = [members.summed(n, one) for n, one in zip(wanted, changes, strict=True)]
         if torch.is_grad_enabled() and wanted:
-            changes = Last.apply(NO_THIRD, changes, *tangents.values(), *tensors)
+            changes = LastDerivative.apply(NO_THIRD, changes, *tangents.values(), *tensors)
         found = dict(zip(wanted, changes, strict=True))
         return None, None, None, None, None, *(found.get(n) for n in ctx.names)
 
 
-class Last(Function):
+class LastDerivative(Function):
     """Known tensors without a further derivative; backward raises `TensorError` with `text`."""
 
     @staticmethod

@@ -23,16 +23,16 @@ from ..scene.document import SceneSource
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
-from .energy_function import ENGINE, Last, applied
+from .energy_function import ENGINE, LastDerivative, applied
 from .hold_input import HoldInput
-from .members import Collected, Members, called
+from .members import Collected, TensorMembers, called
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
 NO_SECOND = "an equilibrium has first derivatives here, and no second ones"
 
 
-class Equilibrium(guests.Lasting):
+class EquilibriumFunction(guests.Lasting):
     """The equilibrium of a scene as a function of tensors, by name: fields, parameters and differentiable
     data of terms, numbers of holds ("grip.displacement").
 
@@ -90,7 +90,7 @@ class Equilibrium(guests.Lasting):
 
     # Called by autograd
 
-    def found(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    def found(self, members: TensorMembers, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The fields that are sought, at the equilibrium of each member."""
         fields = self._one.potential.fields
         kept = {n: np.empty(members.shape(fields[n].shape), fields.dtype) for n in self._sought}
@@ -106,7 +106,7 @@ class Equilibrium(guests.Lasting):
 
     def gradients(
         self,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         found: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
@@ -163,7 +163,7 @@ def equilibrium(
     *,
     overrides: Overrides = (),
     plugins: Plugins = (),
-) -> Equilibrium:
+) -> EquilibriumFunction:
     """The equilibrium that the scene's minimiser finds within `iterations` (default: the scene's steps).
 
     scene, overrides, plugins: as of `minusgrad.run`.
@@ -172,13 +172,17 @@ def equilibrium(
     that is no minimiser.
     """
     simulation = built_or_given(scene, overrides, plugins, BuiltScene)
-    return Equilibrium(simulation, simulation.last if iterations is None else iterations)
+    return EquilibriumFunction(simulation, simulation.last if iterations is None else iterations)
 
 
 class _Found(Function):
     @staticmethod
     def forward(
-        ctx: Any, one: Equilibrium, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
+        ctx: Any,
+        one: EquilibriumFunction,
+        names: tuple[str, ...],
+        members: TensorMembers,
+        *tensors: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
         found = one.found(members, dict(zip(names, tensors, strict=True)))
         ctx.one, ctx.names, ctx.members = one, names, members
@@ -196,6 +200,6 @@ class _Found(Function):
         known = {n: s for n, s in zip(one._sought, slopes, strict=True) if s is not None}
         gradients = one.gradients(ctx.members, given, found, ctx.wanted, known)
         if torch.is_grad_enabled():
-            gradients = Last.apply(NO_SECOND, gradients, *tensors, *known.values())
+            gradients = LastDerivative.apply(NO_SECOND, gradients, *tensors, *known.values())
         by_name = dict(zip(ctx.wanted, gradients, strict=True))
         return None, None, None, *(by_name.get(n) for n in ctx.names)

@@ -23,7 +23,7 @@ from ..errors import TensorError
 from ..potential.staged.staged_binding import bind_staged
 from ..potential.staged.staged_term import StagedTerm
 from . import tensors as guests
-from .energy_function import ENGINE, Last, applied
+from .energy_function import ENGINE, LastDerivative, applied
 from .tensors import PRECISIONS
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Stages(guests.Lasting):
 
     def of(self, given: Mapping[str, torch.Tensor]) -> Any:
         """The outputs for checked and complete inputs, in their order."""
-        found = applied(_Outputs, self, given)
+        found = applied(_KernelOutputs, self, given)
         return found if len(self.energy.outputs) > 1 else found[0]
 
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -243,7 +243,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return dict(given)
 
 
-class _Outputs(Function):
+class _KernelOutputs(Function):
     """The outputs of kernels; backward runs them forward once more, then Taichi's reverse."""
 
     @staticmethod
@@ -262,6 +262,6 @@ class _Outputs(Function):
         wanted = [name for name, yes in needed if yes]
         found: Any = ctx.stages.gradients(given, wanted, known)
         if torch.is_grad_enabled():
-            found = Last.apply(NO_SECOND, found, *saved, *known.values())
+            found = LastDerivative.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(wanted, found, strict=True))
         return None, None, *(by_name.get(name) for name in ctx.names)

@@ -16,7 +16,7 @@ from ..steppers.integrator import Integrator
 from ..steppers.timed.inertias import refuse_massless
 from ..steppers.timed.time_stepper import Clock
 from . import tensors as guests
-from .members import Members
+from .members import TensorMembers
 from .term_input import Input
 
 KEPT = 4
@@ -42,7 +42,7 @@ class LaneRuns:
         self._made: dict[tuple[int, frozenset[str]], RunLanes] = {}
         self._possible = isinstance(one, Integrator) and not one.holds.fields
 
-    def of(self, members: Members) -> RunLanes | None:
+    def of(self, members: TensorMembers) -> RunLanes | None:
         """The runs of a batch; None without one, and where steps of one member have no lanes."""
         if not self._possible or members.count is None:
             return None
@@ -63,7 +63,7 @@ class LaneRuns:
     def begin(
         self,
         run: RunLanes,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         begin: Callable[[Mapping[str, torch.Tensor]], None],
     ) -> None:
@@ -104,7 +104,7 @@ class LaneRuns:
         """dL/d(name) of each member, from dL/d(states)."""
         return run.gradients(wanted, self._seen, {n: guests.numbers(one) for n, one in slopes.items()})
 
-    def _refuse_massless(self, name: str, rows: np.ndarray, members: Members) -> None:
+    def _refuse_massless(self, name: str, rows: np.ndarray, members: TensorMembers) -> None:
         """Raise `NonFiniteError` for a member with a mass that is not above 0, as a run of it alone does."""
         moved = next(m.position for m in self._one.motions if m.inertia == name)
         for k in members:

@@ -29,7 +29,7 @@ UNNAMED = (
 
 
 @dataclass(frozen=True)
-class Members:
+class TensorMembers:
     """The members of one call. count: how many, None without a batch; own: inputs with a value for each."""
 
     count: int | None
@@ -84,14 +84,14 @@ class Members:
             raise type(error)(f"member {k}: {error}") from error
 
 
-ALONE = Members(None, frozenset())
+ALONE = TensorMembers(None, frozenset())
 """A call without a batch: its inputs have the shapes of one member's."""
 
 
 class Collected:
     """Derivatives by inputs, added member by member: rows of own inputs, sums of shared ones."""
 
-    def __init__(self, members: Members):
+    def __init__(self, members: TensorMembers):
         self.members = members
         self._rows: dict[str, list[np.ndarray]] = {}
 
@@ -141,8 +141,8 @@ def counted(batch: Any) -> int | None:
 
 def called(
     known: Mapping[str, Guest], tensors: Mapping[str, Any] | None, more: Mapping[str, Any], batch: Any
-) -> tuple[dict[str, torch.Tensor], Members]:
+) -> tuple[dict[str, torch.Tensor], TensorMembers]:
     """The checked arguments of a call by name, and its members. Raises `TensorError`."""
     count = counted(batch)
     given = guests.taken(known, guests.named(tensors, more), count)
-    return given, ALONE if count is None else Members.of(known, given, count)
+    return given, ALONE if count is None else TensorMembers.of(known, given, count)

@@ -23,8 +23,8 @@ from ..errors import PluginFailedError, TensorError, choices
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from . import tensors as guests
-from .energy_function import ENGINE, Blame, Energy, Last, applied
-from .members import Members, called
+from .energy_function import ENGINE, Blame, Energy, LastDerivative, applied
+from .members import TensorMembers, called
 
 NO_SECOND = "outputs of maps have first derivatives here, and no second ones"
 
@@ -67,7 +67,7 @@ class Outputs(Energy):
 
     # Called by autograd
 
-    def results(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    def results(self, members: TensorMembers, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The outputs at the tensors of each member."""
         found = [guests.empty(members.shape(a.shape), self._precision) for a in self._results.values()]
         with ENGINE, self._blamed():
@@ -80,7 +80,7 @@ class Outputs(Energy):
 
     def gradients(
         self,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
         slopes: Mapping[str, torch.Tensor],
@@ -113,7 +113,7 @@ class Outputs(Energy):
 class _Outputs(Function):
     @staticmethod
     def forward(
-        ctx: Any, outputs: Outputs, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
+        ctx: Any, outputs: Outputs, names: tuple[str, ...], members: TensorMembers, *tensors: torch.Tensor
     ) -> Any:
         ctx.outputs, ctx.names, ctx.members = outputs, names, members
         ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
@@ -129,7 +129,7 @@ class _Outputs(Function):
         known = {n: s.contiguous() for n, s in pairs if s is not None}
         found = ctx.outputs.gradients(ctx.members, given, ctx.wanted, known)
         if torch.is_grad_enabled():
-            found = Last.apply(NO_SECOND, found, *saved, *known.values())
+            found = LastDerivative.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
         return None, None, None, *(by_name.get(n) for n in ctx.names)
 

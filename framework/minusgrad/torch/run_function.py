@@ -26,17 +26,17 @@ from ..potential.watches.followed_images import other_images
 from ..scene.document import SceneSource
 from ..steppers.integrator import Integrator
 from . import tensors as guests
-from .energy_function import ENGINE, Last, applied
+from .energy_function import ENGINE, LastDerivative, applied
 from .hold_input import HoldInput
 from .lane_runs import LaneRuns
-from .members import Collected, Members, called
+from .members import Collected, TensorMembers, called
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
 NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
 
-class Run(guests.Lasting):
+class RunFunction(guests.Lasting):
     """The states of a run as a function of tensors, by name: initial fields, parameters and differentiable
     data of terms, numbers of holds ("grip.angle").
 
@@ -108,7 +108,7 @@ class Run(guests.Lasting):
 
     # Called by autograd
 
-    def states(self, members: Members, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    def states(self, members: TensorMembers, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """Each member's moving fields at the observed steps, (steps, n, ...) each."""
         if self._lanes and (run := self._lanes.of(members)):
             with ENGINE, blaming(self._registry, PluginFailedError):
@@ -134,7 +134,7 @@ class Run(guests.Lasting):
 
     def gradients(
         self,
-        members: Members,
+        members: TensorMembers,
         given: Mapping[str, torch.Tensor],
         wanted: Sequence[str],
         slopes: Mapping[str, torch.Tensor],
@@ -207,7 +207,7 @@ def rollout(
     lanes: bool = True,
     overrides: Overrides = (),
     plugins: Plugins = (),
-) -> Run:
+) -> RunFunction:
     """The states of a run after `steps` (default: the scene's), or at the steps `observe`.
 
     scene, overrides, plugins: as of `minusgrad.run`.
@@ -220,13 +220,13 @@ def rollout(
     not whole numbers.
     """
     simulation = built_or_given(scene, overrides, plugins, BuiltScene)
-    return Run(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
+    return RunFunction(simulation, simulation.last if steps is None else steps, observe, memory, lanes)
 
 
 class _States(Function):
     @staticmethod
     def forward(
-        ctx: Any, run: Run, names: tuple[str, ...], members: Members, *tensors: torch.Tensor
+        ctx: Any, run: RunFunction, names: tuple[str, ...], members: TensorMembers, *tensors: torch.Tensor
     ) -> tuple[torch.Tensor, ...]:
         wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
         for name in wanted:
@@ -242,6 +242,6 @@ class _States(Function):
         known = {n: s for n, s in zip(ctx.run._moving, slopes, strict=True) if s is not None}
         found = ctx.run.gradients(ctx.members, given, ctx.wanted, known)
         if torch.is_grad_enabled():
-            found = Last.apply(NO_SECOND, found, *saved, *known.values())
+            found = LastDerivative.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
         return None, None, None, *(by_name.get(n) for n in ctx.names)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..plot import mesh_artists, style, surfaces
-from ..plot.mesh_artists import Colours, Part
+from ..plot.mesh_artists import Colours, DrawnList
 from .space import SIDE, Space
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ MANY_EDGES = 3_000
 class Cells:
     """The polygons of a list of cells: flat faces in the colours of `LEVELS` levels of a scale."""
 
-    def __init__(self, scene: "SceneApi", name: str, part: Part, edged: bool = True):
+    def __init__(self, scene: "SceneApi", name: str, part: DrawnList, edged: bool = True):
         self.node = scene.add_frame(name, show_axes=False)
         self._faces, polygon = surfaces.fans(part.shown)
         self._owner = part.owner[polygon]
@@ -144,7 +144,7 @@ class Names:
             label.position = place
 
 
-class Paths:
+class DrawnPaths:
     """The paths of a few nodes, x (T, N, 3) on the page, in their colours (N, 3): they do not change."""
 
     LONGEST = 1_500

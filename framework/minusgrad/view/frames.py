@@ -12,7 +12,7 @@ MOST = 1 << 30
 """Bytes: so much memory the first series of a view takes at most."""
 
 
-class Frames:
+class RunFrames:
     """Rows of a run at the steps of one series, `clock`; of the other series the newest row at each step.
 
     every: which rows (default: at most `LONGEST`). As they grow beyond `MOST`, every other one is dropped.

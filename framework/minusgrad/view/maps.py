@@ -6,7 +6,7 @@ import numpy as np
 
 from ..files.h5md import Raster
 from ..plot import layers
-from ..plot.mesh_artists import Colours, Part
+from ..plot.mesh_artists import Colours, DrawnList
 from .drawings import Cells, bytes_of
 from .space import SIDE, Space
 
@@ -65,7 +65,7 @@ class Surface:
         number = np.arange(len(self._base)).reshape(len(rows), len(columns))
         quads = np.stack([number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]], axis=-1)
         quads, none = quads.reshape(-1, 4), np.empty((0, 2), int)
-        part = Part(quads, np.arange(len(quads)), quads[:, 0], none, none)
+        part = DrawnList(quads, np.arange(len(quads)), quads[:, 0], none, none)
         self._cells, self._quads = Cells(scene, name, part, edged=False), quads
         self.node = self._cells.node
 

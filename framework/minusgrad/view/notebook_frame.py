@@ -19,7 +19,7 @@ MEGABYTES = 10.0
 """Of a frame: it is kept in the notebook."""
 
 
-class Frame:
+class NotebookFrame:
     """The recorded frames of a run so far, as a page in a notebook. `remarks`: what was left out."""
 
     def __init__(self, html: str, remarks: Sequence[str] = ()):
@@ -41,7 +41,7 @@ def frame(
     bodies: Sequence[str] = (),
     every: int | None = None,
     max_mb: float = MEGABYTES,
-) -> Frame:
+) -> NotebookFrame:
     """A page of a run for a notebook; arguments and errors as of `view.save`."""
     run = Path(folder)
     if not max_mb > 0 or (every is not None and every < 1):
@@ -50,4 +50,4 @@ def frame(
     server.viser()
     scenery = Scenery(run, field, bodies, every)
     page, left_out = document(scenery, max_mb, "this frame")
-    return Frame(page, [f"has {' and '.join(left_out)}; max_mb allows more"] if left_out else [])
+    return NotebookFrame(page, [f"has {' and '.join(left_out)}; max_mb allows more"] if left_out else [])

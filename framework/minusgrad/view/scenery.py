@@ -14,13 +14,13 @@ from ..files import h5md, trajectory
 from ..files.frames import series_names
 from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
 from ..plot.movies import subjects
-from ..plot.movies.subject import Extent, Sample, numbers
-from ..plot.surroundings.scenery import Scenery as Surrounded
+from ..plot.movies.subject import ColourSample, Extent, numbers
+from ..plot.surroundings.scenery import DrawnSurroundings as Surrounded
 from ..plot.views import dimension
 from . import drawings, legend
 from .around import Around
-from .drawings import Cells, Dots, Lines, Names, Paths, dot_size
-from .frames import Frames
+from .drawings import Cells, Dots, DrawnPaths, Lines, Names, dot_size
+from .frames import RunFrames
 from .maps import Images, Surface, corners
 from .space import Space
 
@@ -69,7 +69,7 @@ class Scenery:
         self._bodies = clouds.chosen(run, self.meta.get("bodies") or {}, bodies)
         self._only = bool(bodies)
         self.maps = {name: series for name, series in self.maps.items() if self._fits(self._raster(series))}
-        self.frames = Frames(run, h5md.POSITION if self.moves else next(iter(self.maps.values())), every)
+        self.frames = RunFrames(run, h5md.POSITION if self.moves else next(iter(self.maps.values())), every)
         if self.moves:
             self._nodes = self.frames.values(h5md.POSITION)[0].shape[0]
         self._few = self.moves and self._nodes <= orbits.FEW and not self._lists and not bodies
@@ -161,7 +161,7 @@ class Scenery:
     def scale(self, field: str) -> mesh_artists.Colours:
         """The colours of a field in all frames."""
         if field not in self._scales:
-            sample = Sample()
+            sample = ColourSample()
             if field in self.maps:
                 for row in self.frames.values(self.maps[field]):
                     sample.add(grids.scalar(row, self._raster(self.maps[field])))
@@ -202,7 +202,7 @@ class Scenery:
         if new:
             self._scales.clear()
             self.longest = max(map(abs, self.frames.times))
-            if isinstance(paths := self._drawn.get("paths"), Paths):
+            if isinstance(paths := self._drawn.get("paths"), DrawnPaths):
                 paths.lay(self.space(np.stack(self.frames.values(h5md.POSITION))))
         return new
 
@@ -222,7 +222,7 @@ class Scenery:
             pens = [style.COLOURS[node % len(style.COLOURS)] for node in range(self._nodes)]
             rgb = np.array([drawings.rgb(pen) for pen in pens])
             x = self.space(np.stack(self.frames.values(h5md.POSITION)))
-            self._drawn["paths"] = Paths(scene, "/paths", x, rgb)
+            self._drawn["paths"] = DrawnPaths(scene, "/paths", x, rgb)
             if names := (self.meta.get("names") or [])[: self._nodes]:
                 self._drawn["names"] = Names(scene, "/names", names)
         atoms = self._around.what.box is not None and all(t.shape[1] == 2 for t in self._lists.values())

@@ -10,7 +10,7 @@ import pytest
 
 from minusgrad import Node, Output, Parameter, local_energy, local_map
 from minusgrad.app.plugin_kit import conformance, report, scaffold
-from minusgrad.app.plugin_kit.conformance import NOT_ASKED, Row
+from minusgrad.app.plugin_kit.conformance import NOT_ASKED, ConformanceRow
 from minusgrad.check.questions import Finding
 from minusgrad.exam import dimensions, energy_exam
 from minusgrad.exam.instances import Instance
@@ -93,10 +93,10 @@ def named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_row_has_the_worst_of_its_findings() -> None:
     good, bad = [finding(True, 1e-13), finding(True, 1e-11)], finding(False, 0.5)
     row = conformance._row("bond", "values", lambda: iter(good))
-    assert row == Row("bond", "values", "taichi", "pass", 1e-11, "2 answers")
+    assert row == ConformanceRow("bond", "values", "taichi", "pass", 1e-11, "2 answers")
     row = conformance._row("bond", "values", lambda: iter([*good, bad]))
     text = "bond.x: values, f64: gradient beside differences (0.5)"
-    assert row == Row("bond", "values", "taichi", "FAIL", 0.5, text)
+    assert row == ConformanceRow("bond", "values", "taichi", "FAIL", 0.5, text)
     assert conformance._row("bond", "values", lambda: iter([])).result == NOT_ASKED
 
 
@@ -129,8 +129,8 @@ def test_a_state_that_forgets_a_field_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 ROWS = [
-    Row("bond", "values", "taichi", "pass", 1e-11, "2 answers"),
-    Row("b", "units", "taichi", "FAIL", 0.5, "a|b"),
+    ConformanceRow("bond", "values", "taichi", "pass", 1e-11, "2 answers"),
+    ConformanceRow("b", "units", "taichi", "FAIL", 0.5, "a|b"),
 ]
 
 
@@ -143,7 +143,7 @@ def test_it_is_written_as_markdown_and_json(tmp_path: Path) -> None:
     assert lines[-1] == "2 rows: 1 pass, 1 fail, 0 not asked."
     report.write(tmp_path / "x.json", "gravity", ROWS)
     found = json.loads((tmp_path / "x.json").read_text())
-    assert [Row(**row) for row in found["rows"]] == ROWS
+    assert [ConformanceRow(**row) for row in found["rows"]] == ROWS
     assert found["versions"]["minusgrad"] == "0.1.0"
 
 
@@ -184,7 +184,7 @@ def test_of_a_new_plugin_all_rows_pass(tmp_path: Path) -> None:
     call = [sys.executable, "-m", "minusgrad", "check", "springy", "--report", "--json"]
     done = subprocess.run(call, env=environment, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    rows = [Row(**row) for row in json.loads(done.stdout)]
+    rows = [ConformanceRow(**row) for row in json.loads(done.stdout)]
     asked = {row.question for row in rows if row.result == "pass"}
     exam = {"values", "products", "order", "precision", "alive", "symmetry"}
     assert asked == exam | {"check", "units", "determinism", "state"}

@@ -8,7 +8,7 @@ import pytest
 import minusgrad
 from minusgrad.app import run_options
 from minusgrad.app.progress import progress
-from minusgrad.app.results.notebook_progress import Line, in_notebook
+from minusgrad.app.results.notebook_progress import ProgressLine, in_notebook
 from minusgrad.assembly.blocks import html_tables
 from minusgrad.energies.fields import Field
 from minusgrad.scene.units import UnitSystem
@@ -27,7 +27,7 @@ def test_progress_is_shown_in_a_notebook_or_where_it_is_asked_for():
 
 
 def test_a_line_of_progress_says_how_far_it_is_and_what_is_saved():
-    line = Line(0, 4000, "step")
+    line = ProgressLine(0, 4000, "step")
     line.began -= 10.0
     line.step, line.saved = 1000, 800
     assert repr(line) == "step 1,000 of 4,000, 100 steps/s, 30 s left, saved at step 800"

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from minusgrad.assembly.ensembles.points import Points
-from minusgrad.assembly.ensembles.varied_keys import Place, VariedKey
+from minusgrad.assembly.ensembles.varied_keys import KeyPlace, VariedKey
 from minusgrad.errors import UserError
 from minusgrad.scene.ensemble_table import EnsembleTable
 from minusgrad.scene.units import UnitSystem
@@ -29,7 +29,7 @@ def points(vary: dict[str, Any], seed: int = 3, units: str = "si", **more: Any) 
     system = UnitSystem.si() if units == "si" else UnitSystem.of(*units.split())
     read: Callable[[str], bytes] = {"points.csv": TABLE}.__getitem__
     varied = {
-        key: VariedKey(key, how, Place(key, np.zeros(SHAPES[key]), "m", np.dtype(float)), system, read)
+        key: VariedKey(key, how, KeyPlace(key, np.zeros(SHAPES[key]), "m", np.dtype(float)), system, read)
         for key, how in table.vary.items()
     }
     return Points(table, seed, varied)

@@ -78,10 +78,10 @@ def findings(
                 "reverses": True,
                 "from": begin,
             }
-            child = _Child(asked, seconds)
+            child = _CheckChild(asked, seconds)
             yield from child.findings()
             if child.end is not None and child.in_reverses_of_the_program:
-                child = _Child({**asked, "reverses": False}, seconds)
+                child = _CheckChild({**asked, "reverses": False}, seconds)
                 yield from child.findings()
             if child.end is None:
                 break
@@ -91,7 +91,7 @@ def findings(
             begin = child.number + 1
 
 
-class _Child:
+class _CheckChild:
     """One child process. `end`: a finding if it died; `number`: the current subject.
 
     `doing` and `why`: its last activity, and a likely cause of a crash, with its line.

@@ -44,7 +44,7 @@ NOT_ASKED = "not asked"
 
 
 @dataclass(frozen=True)
-class Row:
+class ConformanceRow:
     """An answer. `result`: "pass", "FAIL", "measured" or "not asked"; `figure`: a number, if there is one."""
 
     subject: str
@@ -59,7 +59,7 @@ class Row:
         return asdict(self)
 
 
-def rows(plugin: str, scenes: Sequence[str], seen: Callable[[str], None]) -> Iterator[Row]:
+def rows(plugin: str, scenes: Sequence[str], seen: Callable[[str], None]) -> Iterator[ConformanceRow]:
     """All rows of a plugin with this engine; `seen` is called with what comes next.
 
     Raises `UserError` for a plugin that cannot be loaded.
@@ -106,7 +106,7 @@ def _instance(energy: Any) -> Instance:
     return Instance(energy.weighted() if isinstance(energy, Constraint) else energy, compiles=None)
 
 
-def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> Row:
+def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> ConformanceRow:
     """One row of all findings of a question; one that cannot be asked is no failure of `units`."""
     try:
         found = [*ask()]
@@ -127,10 +127,12 @@ def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> R
     text = (
         in_words(failed[0]) if failed else found[0].text if question == "units" else f"{len(found)} answers"
     )
-    return Row(subject, question, runtime.engine_name(), "FAIL" if failed else "pass", figure, text)
+    return ConformanceRow(
+        subject, question, runtime.engine_name(), "FAIL" if failed else "pass", figure, text
+    )
 
 
-def _determinism(energies: Sequence[Any], seen: Callable[[str], None]) -> Iterator[Row]:
+def _determinism(energies: Sequence[Any], seen: Callable[[str], None]) -> Iterator[ConformanceRow]:
     """The bits of many elements, on 1 and 2 threads, and on 1 once more."""
     bits: list[dict[str, list[bytes]]] = []
     for threads in THREADS if energies else ():
@@ -143,7 +145,7 @@ def _determinism(energies: Sequence[Any], seen: Callable[[str], None]) -> Iterat
         yield _of(energy.name, "determinism", "pass" if one == two == again else "FAIL", text)
 
 
-def _state(scene: str) -> Row:
+def _state(scene: str) -> ConformanceRow:
     """Five steps, a copy of the state, five more; the copy in a scene that is built again, five more."""
     try:
         first = build(scene)
@@ -167,7 +169,7 @@ def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
     return one is not None and other is not None and one.tobytes() == other.tobytes()
 
 
-def _cost(energy: Any) -> Row:
+def _cost(energy: Any) -> ConformanceRow:
     """Nanoseconds of a gradient for an element, beside the known energy with elements of this kind."""
     if not energy_exam.examined(energy):
         return _of(energy.name, "cost", NOT_ASKED, "its elements are made by a scene")
@@ -180,7 +182,7 @@ def _cost(energy: Any) -> Row:
     except MinusgradError as error:
         return _of(energy.name, "cost", NOT_ASKED, str(error))
     text = f"ns an element; {own / known:.2g} x {name}, which takes {known:.3g} ns"
-    return Row(energy.name, "cost", runtime.engine_name(), MEASURED, own, text)
+    return ConformanceRow(energy.name, "cost", runtime.engine_name(), MEASURED, own, text)
 
 
 def _seconds(one: Instance) -> float:
@@ -200,5 +202,5 @@ def _seconds(one: Instance) -> float:
     return 1e9 * best / count
 
 
-def _of(subject: str, question: str, result: str, text: str) -> Row:
-    return Row(subject, question, runtime.engine_name(), result, None, text)
+def _of(subject: str, question: str, result: str, text: str) -> ConformanceRow:
+    return ConformanceRow(subject, question, runtime.engine_name(), result, None, text)

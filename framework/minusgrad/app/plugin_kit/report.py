@@ -15,7 +15,7 @@ from ...assembly.installed_plugins import described, installed, only
 from ...engine import runtime
 from ...errors import UserError, unknown
 from .check_process import Drained
-from .conformance import NOT_ASKED, Row
+from .conformance import NOT_ASKED, ConformanceRow
 
 HEAD = ("subject", "question", "engine", "result", "figure", "")
 SUFFIXES = (".md", ".json")
@@ -23,7 +23,7 @@ MOST_SCENES = 3
 """The most scenes that are looked for beside a package."""
 
 
-def report(plugin: str, scenes: Sequence[Path] | None, seen: Callable[[str], None]) -> list[Row]:
+def report(plugin: str, scenes: Sequence[Path] | None, seen: Callable[[str], None]) -> list[ConformanceRow]:
     """All rows for an installed plugin. scenes: of it (default: those in `scenes/` beside its package).
 
     seen: called with what is asked next. Raises `UserError` for a plugin that is not installed, or cannot be
@@ -32,10 +32,12 @@ def report(plugin: str, scenes: Sequence[Path] | None, seen: Callable[[str], Non
     if plugin not in (known := installed()):
         raise UserError(f"report of '{plugin}': {unknown('plugin', plugin, known, 'installed')}")
     found = [str(scene) for scene in (beside(plugin) if scenes is None else scenes)]
-    every: list[Row] = []
+    every: list[ConformanceRow] = []
     for engine in runtime.PREFIXES:
         if find_spec(engine) is None:
-            every.append(Row(plugin, "engine", engine, NOT_ASKED, None, "the engine is not installed"))
+            every.append(
+                ConformanceRow(plugin, "engine", engine, NOT_ASKED, None, "the engine is not installed")
+            )
         else:
             every += _of_engine(engine, plugin, found, seen)
     return every
@@ -51,7 +53,9 @@ def beside(plugin: str) -> list[Path]:
     return [scene for _, scene in zip(range(MOST_SCENES), some, strict=False)]
 
 
-def _of_engine(engine: str, plugin: str, scenes: Sequence[str], seen: Callable[[str], None]) -> Iterator[Row]:
+def _of_engine(
+    engine: str, plugin: str, scenes: Sequence[str], seen: Callable[[str], None]
+) -> Iterator[ConformanceRow]:
     call = [sys.executable, "-m", f"{__package__}.report_process"]
     environment = {**os.environ, runtime.VARIABLE: engine}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -71,21 +75,21 @@ def _of_engine(engine: str, plugin: str, scenes: Sequence[str], seen: Callable[[
                     doing = message["doing"]
                     seen(f"{engine}: {doing}")
                 else:
-                    yield Row(**message["row"])
+                    yield ConformanceRow(**message["row"])
             if child.wait() != 0:
                 text = f"the process ended with {child.returncode} during {doing}: {lines.last()}"
-                yield Row(plugin, "engine", engine, "FAIL", None, text)
+                yield ConformanceRow(plugin, "engine", engine, "FAIL", None, text)
         finally:
             child.kill()
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: ConformanceRow) -> tuple[str, ...]:
     """A row as texts, in the order of `HEAD`."""
     figure = "" if row.figure is None else f"{row.figure:.2g}"
     return row.subject, row.question, row.engine, row.result, figure, row.text
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[ConformanceRow]) -> str:
     """How many rows passed, failed, were measured, and were not asked."""
     counts = {result: sum(row.result == result for row in rows) for result in ("pass", "FAIL", NOT_ASKED)}
     return f"{len(rows)} rows: {counts['pass']} pass, {counts['FAIL']} fail, {counts[NOT_ASKED]} not asked"
@@ -104,7 +108,7 @@ def refuse_file(path: Path) -> None:
         raise UserError(f"{path}: must end in {' or '.join(SUFFIXES)}, got '{path.suffix}'; give such a name")
 
 
-def write(path: Path, plugin: str, rows: Sequence[Row]) -> None:
+def write(path: Path, plugin: str, rows: Sequence[ConformanceRow]) -> None:
     """Write a report as Markdown or JSON. Raises `UserError` if the file cannot be written."""
     if path.suffix == ".json":
         whole = {"versions": facts(plugin), "rows": [row.as_dict() for row in rows]}

@@ -30,13 +30,13 @@ from ..ensembles.saved_ensemble import SavedEnsemble
 AXES = "xyz"
 
 
-class Output(Protocol):
+class RowStream(Protocol):
     """A text stream that rows are written to."""
 
     def write(self, text: str, /) -> object: ...
 
 
-def export(path: Path, names: Sequence[str], out: Output) -> int:
+def export(path: Path, names: Sequence[str], out: RowStream) -> int:
     """Write series of a run (all observables, if none is named); returns the number of rows.
 
     Names are those of `series_names.found` ("total", "position"). Raises UserError for a name that
@@ -73,7 +73,7 @@ def export(path: Path, names: Sequence[str], out: Output) -> int:
     return _rows(table, _places(path, chosen))
 
 
-def export_table(path: Path, out: Output) -> int:
+def export_table(path: Path, out: RowStream) -> int:
     """Write a row for each member of an ensemble (`member_table`); returns their number.
 
     Raises `RunFolderError` for a run without members.

@@ -17,7 +17,7 @@ def in_notebook() -> bool:
     return shell is not None and hasattr(shell, "kernel")
 
 
-class Line:
+class ProgressLine:
     """What the cell shows: the step, the rate and the time left, as HTML and as text."""
 
     def __init__(self, first: int, last: int, counted: str):
@@ -46,7 +46,7 @@ def progress(first: int, last: int, counted: str = "step") -> Iterator[Callable[
     """A function to call with each step reached and the last one that is saved."""
     from IPython.display import display
 
-    line = Line(first, last, counted)
+    line = ProgressLine(first, last, counted)
     handle: Any = display(line, display_id=True)
     said = time.monotonic()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ...assembly.built_scene import BuiltScene
     from ...steppers.stability.step_size import StepSize
-    from ...view.notebook_frame import Frame
+    from ...view.notebook_frame import NotebookFrame
     from ...view.page import Page
     from ...view.saved import Saved
     from .film import Film
@@ -224,7 +224,7 @@ class Run:
         options["progress"] = chosen(options.get("progress"), "frame")
         return Film(movie(self.folder, None if to is None else Path(to), **options))
 
-    def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved | Frame":
+    def view(self, save: Path | str | None = None, **options: Any) -> "Page | Saved | NotebookFrame":
         """An interactive page of the recorded frames, in a browser or in the cell of a notebook.
 
         In a notebook it is a frame of the cell, which needs no port, unless host, port or behind is given.

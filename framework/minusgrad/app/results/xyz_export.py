@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...files import h5md
-from .csv_export import Output
+from .csv_export import RowStream
 from .recorded_frames import Frame, RecordedFrames, in_space
 
 _TABLE = """
@@ -32,7 +32,7 @@ COLUMNS = {"velocity": "velo", "force": "forces"}
 
 
 def export_xyz(
-    run: Path, out: Output, names: Sequence[str] = (), step: int | None = None, every: int = 1
+    run: Path, out: RowStream, names: Sequence[str] = (), step: int | None = None, every: int = 1
 ) -> int:
     """Write the recorded frames of a run; returns their number.
 

@@ -179,14 +179,14 @@ class CellBlock(EnergyBlock):
     """Beyond an edge: "clamped", "zero", "periodic", for all or each (default: as declared, or clamped)."""
 
 
-class Windows(Record):
+class WindowKeys(Record):
     """A map with windows of cells may name the values beyond the rim of the grid."""
 
     edges: str | tuple[str, ...] | None = None
     """Beyond the rim: "clamped", "zero", "periodic", of all axes or each (default: as declared, or zero)."""
 
 
-class Outputs(Record):
+class OutputKeys(Record):
     """A map may name its output, the grid of its cells, and that it adds to the output of others."""
 
     gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
@@ -197,7 +197,7 @@ class Outputs(Record):
     """The grid of the cells that the map gives to (default: the only one of the state)."""
 
 
-class Giving(Outputs):
+class Giving(OutputKeys):
     """A map of elements may say that it stays on its grid, and how often it is repeated and copied."""
 
     outside: str | None = None
@@ -210,7 +210,7 @@ class Giving(Outputs):
     """Number of equal blocks of nodes that share the values of elements."""
 
 
-class Constrained(Record):
+class ConstraintKeys(Record):
     """The block of a constraint: a start that violates it may be moved onto it."""
 
     project_start: bool = False
@@ -228,7 +228,7 @@ class StagedBlock(Declared):
     """Numbers for the names in the shapes of its arrays, by name: { cells = 64 }."""
 
 
-class StagedMapBlock(StagedBlock, Outputs):
+class StagedMapBlock(StagedBlock, OutputKeys):
     """The block of a staged map."""
 
 
@@ -263,11 +263,11 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     bases: Any = _block(energy)
     if isinstance(energy, LocalMap):
         windows = energy.cell is not None and not energy.element_kind.cells
-        bases = (bases, *[Windows] * windows, Giving)
+        bases = (bases, *[WindowKeys] * windows, Giving)
     if is_density(energy):
         bases = (bases, Density)
     if isinstance(energy, Constraint):
-        bases = (Constrained, bases)
+        bases = (ConstraintKeys, bases)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
     combined = kind is not None and kind.combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)

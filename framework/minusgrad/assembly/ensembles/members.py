@@ -28,7 +28,7 @@ from ..built_scene import BuiltScene
 from ..validation import ValidatedScene
 from .points import Points
 from .state_keys import SEED, MemberStates, StateKey, state_key
-from .varied_keys import STATE, Place, VariedKey, field_of, place_of, place_of_term
+from .varied_keys import STATE, KeyPlace, VariedKey, field_of, place_of, place_of_term
 
 PLACE = ("ensemble",)
 COPIES = 4
@@ -84,7 +84,7 @@ class Members:
         self.parameters = {key: self._whole(key) for key in of_terms}
         """The varied parameters and data, (M, *shape) each, by "term.argument"."""
         self._judge(self.parameters)
-        self._places: dict[str, Place] = {key: self._varied[key].place for key in of_terms}
+        self._places: dict[str, KeyPlace] = {key: self._varied[key].place for key in of_terms}
         self._fields = self._varied_fields()
         self._judge(
             {key: self._fields[one.place.field] for key, one in self._varied.items() if one.place.field}

@@ -28,7 +28,7 @@ from ..built_scene import BuiltScene
 from ..contexts import StateContext
 from ..registry import blamed
 from ..validation import ValidatedScene
-from .varied_keys import Place
+from .varied_keys import KeyPlace
 
 SEED = "runtime.seed"
 """The key of the seed of initial states."""
@@ -125,13 +125,13 @@ class MemberStates:
         return made if (initial := self._template.initial) is None else initial.onto(made)
 
 
-def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> tuple[StateKey, Place]:
+def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> tuple[StateKey, KeyPlace]:
     """A key of the state's block, and its place. Raises `UserError` for a key that it cannot have."""
     if how.body is not None:
         raise UserError("body: belongs to initial fields and parameters, got a key of [state]; leave it out")
     if key == SEED:
         base = np.array(simulation.scene.runtime.seed)
-        return StateKey(()), Place(key, base, "1", base.dtype, of_state=True)
+        return StateKey(()), KeyPlace(key, base, "1", base.dtype, of_state=True)
     block = simulation.scene.state
     path: list[str | int] = []
     value: Any = block.values
@@ -151,7 +151,7 @@ def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> t
     if not written and how.kind == "jitter":
         raise UserError("jitter: needs a value in [state] to be about, got none; write it")
     base = _numbers(key, value, unit, simulation.units) if written else np.zeros(_shape(how))
-    return StateKey(tuple(path), unit), Place(key, base, unit, base.dtype, of_state=True)
+    return StateKey(tuple(path), unit), KeyPlace(key, base, unit, base.dtype, of_state=True)
 
 
 def _names(value: Any) -> dict[str, str | int]:

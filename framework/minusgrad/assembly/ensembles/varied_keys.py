@@ -36,7 +36,7 @@ WHOLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Place:
+class KeyPlace:
     """What a key stands for: `base`, its present values, and how a member's values are judged and written.
 
     unit: an SI unit. roles: the bounds of the values, each with a name.
@@ -93,7 +93,7 @@ class VariedKey:
     """
 
     def __init__(
-        self, key: str, how: VaryTable, place: Place, units: UnitSystem, read: Callable[[str], bytes]
+        self, key: str, how: VaryTable, place: KeyPlace, units: UnitSystem, read: Callable[[str], bytes]
     ):
         self.key, self.how, self.place, self.units, self._read = key, how, place, units, read
         self.shape = self._chosen(place.base).shape
@@ -200,7 +200,7 @@ class VariedKey:
         return f"{first} and {second}"
 
 
-def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> Place:
+def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> KeyPlace:
     """What a key stands for in a simulation, whose initial fields are `base`.
 
     Raises `UserError` for a key that does not exist.
@@ -227,34 +227,34 @@ def field_of(key: str, base: Mapping[str, np.ndarray]) -> str | None:
     return rest if first == STATE and rest in base else None
 
 
-def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base: np.ndarray) -> Place:
+def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base: np.ndarray) -> KeyPlace:
     field = simulation.fields[name]
     bodies = simulation.bodies(how.body)
     nodes = np.unique(np.concatenate([b.nodes for b in bodies])) if bodies else None
     roles = [(what, role) for what, role in simulation.potential.roles_of(name) if isinstance(role, Bounded)]
-    return Place(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)
+    return KeyPlace(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)
 
 
-def place_of_term(simulation: BuiltScene, key: str) -> Place:
+def place_of_term(simulation: BuiltScene, key: str) -> KeyPlace:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
     term, _, argument = key.rpartition(".")
     numbers = simulation.holds.numbers
     if key in numbers:
         put = partial(numbers.set_parameter, key)
-        return Place(key, numbers.parameter(key), numbers.unit(key), np.dtype(np.float64), (), put)
+        return KeyPlace(key, numbers.parameter(key), numbers.unit(key), np.dtype(np.float64), (), put)
     owner = _owner(simulation, key, term)
     part = owner.parts[term]
     role = part.energy.roles.get(argument)
     if isinstance(part, Term) and argument in part.data and isinstance(role, Datum):
         held = storage.host(part.data[argument])
-        return Place(key, held.copy(), role.unit, held.dtype, (), partial(part.set_datum, argument))
+        return KeyPlace(key, held.copy(), role.unit, held.dtype, (), partial(part.set_datum, argument))
     known = [a for a in part.parameters if a in part.energy.roles] if isinstance(part, Term) else part.inputs
     if argument not in known:
         listed = [*known, *(part.data if isinstance(part, Term) else ())]
         raise UserError(f"{term}: {unknown('parameter or datum', argument, listed)}")
     roles = [(key, role)] if isinstance(role, Bounded) else []
     values = owner.parameter(key)
-    return Place(key, values, role.unit, simulation.fields.dtype, roles, partial(owner.set_parameter, key))
+    return KeyPlace(key, values, role.unit, simulation.fields.dtype, roles, partial(owner.set_parameter, key))
 
 
 def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> np.ndarray:

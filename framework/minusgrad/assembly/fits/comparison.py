@@ -22,7 +22,7 @@ MOST = 100_000
 """Rows that are kept; of more, those of evenly spread nodes."""
 
 
-class Row(NamedTuple):
+class ComparedRow(NamedTuple):
     """Measured and computed values of one misfit at one time, (nodes, ...)."""
 
     loss: str
@@ -35,16 +35,16 @@ class Row(NamedTuple):
     unit: str
 
 
-def compared(observed: FitLosses, evaluate: Callable[[], Any]) -> list[Row]:
+def compared(observed: FitLosses, evaluate: Callable[[], Any]) -> list[ComparedRow]:
     """The rows of all misfits, as `evaluate`, which computes the loss, meets them; empty without misfits."""
-    rows: list[Row] = []
+    rows: list[ComparedRow] = []
     with _watched(observed, rows):
         evaluate()
     return rows
 
 
 @contextmanager
-def _watched(observed: FitLosses, rows: list[Row]) -> Iterator[None]:
+def _watched(observed: FitLosses, rows: list[ComparedRow]) -> Iterator[None]:
     """Note the values that misfits meet."""
     misfits = [loss for loss in observed.losses if loss.data]
     try:
@@ -56,7 +56,7 @@ def _watched(observed: FitLosses, rows: list[Row]) -> Iterator[None]:
             loss.watch = None
 
 
-def _notes(loss: Loss, observed: FitLosses, rows: list[Row]) -> Callable[[int, float], None]:
+def _notes(loss: Loss, observed: FitLosses, rows: list[ComparedRow]) -> Callable[[int, float], None]:
     (name,), units = loss.data, observed.simulation.units
     term = loss.potential.parts[name.partition(".")[0]]
     nodes, field = term.members("x"), term.fields["x"]
@@ -70,12 +70,12 @@ def _notes(loss: Loss, observed: FitLosses, rows: list[Row]) -> Callable[[int, f
         seen["step"] = step
         measured = np.array(storage.host(term.data["target"]), np.float64)
         model = np.array(field.values, np.float64)[nodes]
-        rows.append(Row(term.name, seen["member"], t, nodes, measured, model, sigma, unit))
+        rows.append(ComparedRow(term.name, seen["member"], t, nodes, measured, model, sigma, unit))
 
     return note
 
 
-def lines(rows: list[Row]) -> Iterator[str]:
+def lines(rows: list[ComparedRow]) -> Iterator[str]:
     """The rows as lines of CSV with a head, each number with all digits."""
     yield ",".join(HEAD)
     every = -(-sum(row.measured.size for row in rows) // MOST)

@@ -30,7 +30,7 @@ from .. import job
 from ..ensembles.members import Members
 from ..observers import FitHistory
 from ..validation import ValidatedScene
-from .comparison import Row, compared
+from .comparison import ComparedRow, compared
 from .estimates import Estimate, Estimates, combination
 from .experiments import Experiments
 from .fitted_members import refuse_two_starts, refuse_unsaid, simulation_of
@@ -257,7 +257,7 @@ class ParameterFit:
             undetermined=[combination(one, labels) for one in uncertainty.found.undetermined],
         )
 
-    def comparison(self) -> list[Row]:
+    def comparison(self) -> list[ComparedRow]:
         """The measured numbers beside those of the model that was found; computes the loss once more."""
         return compared(self.observed, self.objective.again)
 

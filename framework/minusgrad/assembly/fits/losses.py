@@ -31,7 +31,7 @@ NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class Clock:
+class RunSteps:
     """The steps of a run: `last` steps of `dt` [`symbol`]."""
 
     dt: float
@@ -130,7 +130,7 @@ class FitLosses:
         self,
         simulation: BuiltScene,
         models: dict[Any, Any],
-        clock: Clock | Moment,
+        clock: RunSteps | Moment,
         member: int | None = None,
     ):
         scene, self.simulation, self.clock, self.member = simulation.scene, simulation, clock, member

@@ -12,7 +12,7 @@ from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..built_scene import BuiltScene
-from .losses import Clock, FitLosses, Moment
+from .losses import FitLosses, Moment, RunSteps
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class OfRun:
             self.stepper = simulation.stepper.differentiable()
             if isinstance(self.stepper, Integrator | VariationalIntegrator):
                 self.stepper.give_back_start()  # each run of the fit projects it
-        self.clock = Clock(self.stepper.dt, simulation.scene.run.steps, simulation.units.symbol("s"))
+        self.clock = RunSteps(self.stepper.dt, simulation.scene.run.steps, simulation.units.symbol("s"))
 
     def function(self, observed: FitLosses, share: int = 1) -> FitFunction:
         """The losses as a function of the parameters, with one of `share` parts of the memory."""

@@ -20,7 +20,7 @@ AXES = "xyz"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedField:
     """Values of a field to read, (rows, *shape). data, columns: as in `scene.initial_table.FieldFile`."""
 
     field: str
@@ -38,7 +38,7 @@ class Found:
     unit: str | None = None
 
 
-def read(file: str, content: bytes, wanted: Wanted) -> Found:
+def read(file: str, content: bytes, wanted: WantedField) -> Found:
     """The values of a field. Raises `UserError` if the file is unreadable or does not fit."""
     if content.startswith(HDF5):
         found = _of_hdf5(file, content, wanted)
@@ -59,7 +59,7 @@ def read(file: str, content: bytes, wanted: Wanted) -> Found:
     return found
 
 
-def _of_table(file: str, content: bytes, wanted: Wanted) -> np.ndarray:
+def _of_table(file: str, content: bytes, wanted: WantedField) -> np.ndarray:
     if wanted.data is not None:
         raise UserError(f"'{file}': is a table, got `data`; name its columns by `columns`")
     if len(wanted.shape) > 1 or (wanted.shape and wanted.columns is None and wanted.shape[0] > len(AXES)):
@@ -81,7 +81,7 @@ def _of_table(file: str, content: bytes, wanted: Wanted) -> np.ndarray:
     return values.reshape(wanted.rows, *wanted.shape)
 
 
-def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
+def _columns(table: CsvTable, wanted: WantedField) -> list[str]:
     if wanted.columns is not None:
         return [wanted.columns] if isinstance(wanted.columns, str) else list(wanted.columns)
     if not wanted.shape:
@@ -97,7 +97,7 @@ def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
     return there[0]
 
 
-def _of_hdf5(file: str, content: bytes, wanted: Wanted) -> Found:
+def _of_hdf5(file: str, content: bytes, wanted: WantedField) -> Found:
     path = (wanted.data or wanted.field).strip("/")
     try:
         with hdf5_trust.opened(content) as opened:
@@ -115,7 +115,7 @@ def _unit(item: h5py.Dataset) -> str | None:
     return None if unit is None else unit[0]
 
 
-def _of_numpy(file: str, content: bytes, wanted: Wanted) -> np.ndarray:
+def _of_numpy(file: str, content: bytes, wanted: WantedField) -> np.ndarray:
     try:
         if content.startswith(numpy_files.NPY):
             if wanted.data is not None:

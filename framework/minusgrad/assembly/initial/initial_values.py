@@ -92,7 +92,7 @@ class InitialValues:
         """The values of one field, where its file has them in place of `now`."""
         chosen = _nodes(given, bodies)
         rows = len(now) if chosen is None else len(chosen)
-        wanted = field_files.Wanted(name, rows, now.shape[1:], given.data, given.columns)
+        wanted = field_files.WantedField(name, rows, now.shape[1:], given.data, given.columns)
         read = field_files.read(given.file, self._starting.read(given.file), wanted)
         symbol = given.unit if given.unit is not None else read.unit
         values = read.values if symbol is None else self._converted(read.values, symbol, unit)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import TraceError
-from ...interpreter.array_memory import OutsideError
+from ...interpreter.array_memory import IndexOutsideError
 from ...interpreter.program_arrays import ProgramArray
 from ...interpreter.recorded_launches import RecordedLaunch, Recording, around_kernels
 from ...interpreter.replay import Replay, replay
@@ -36,7 +36,7 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
     candidates = _left_alone(launches, [h for h in launches.inputs if h.real])
     try:
         followed = replay(launches, ran, candidates)
-    except OutsideError:
+    except IndexOutsideError:
         _keep(launches, [h for h in candidates if h.start.any()] or candidates)
         return None
     except Exception as error:  # a fault of the replay, or a kernel that it cannot follow

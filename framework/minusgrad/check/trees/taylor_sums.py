@@ -15,7 +15,7 @@ from math import comb, factorial
 
 import numpy as np
 
-from ...codegen.expansions.radial_factors import Product, RadialFactors, position_of
+from ...codegen.expansions.radial_factors import RadialFactors, RadialProduct, position_of
 from ...codegen.verification.element_samples import Sample
 from ...elements.trees.near_pairs import NearPairs
 from ...energies.term import Term
@@ -95,7 +95,7 @@ class FarSums:
         rows = np.zeros(len(others), int)
         return Sample(self.term, rows, [np.full_like(others, node), others], self.t)
 
-    def _weights(self, product: Product, pairs: Sample) -> np.ndarray:
+    def _weights(self, product: RadialProduct, pairs: Sample) -> np.ndarray:
         """a(i) b(j) of pairs."""
         a, b = self._numbers([product.a, product.b], pairs, np.zeros(len(pairs.rows)))
         return a * b

@@ -46,7 +46,7 @@ CURE = "leave `far` out for direct sums"
 
 
 @dataclass(frozen=True)
-class Product:
+class RadialProduct:
     """One summand: a of the first node, b of the second, and K of the squared distance."""
 
     a: Scalar
@@ -60,7 +60,7 @@ class RadialFactors:
 
     traced: Trace
     squared: Scalar
-    products: Sequence[Product]
+    products: Sequence[RadialProduct]
 
     @classmethod
     def of(cls, term: Term) -> "RadialFactors":
@@ -70,11 +70,11 @@ class RadialFactors:
         value = _along_an_axis(term, traced, squared)
         _refuse_kinks(term, value, squared)
         summands = _Summands(term, squared).of(value)
-        merged: dict[tuple[int, int], Product] = {}
+        merged: dict[tuple[int, int], RadialProduct] = {}
         for one in summands:
             key = one.a.serial, one.b.serial
             kernel = merged[key].kernel + one.kernel if key in merged else one.kernel
-            merged[key] = Product(one.a, one.b, kernel)
+            merged[key] = RadialProduct(one.a, one.b, kernel)
         refuse_other_directions(term, position_of(term), CURE)
         return cls(traced, squared, [*merged.values()])
 
@@ -128,25 +128,25 @@ class _Summands:
         self.one = squared.graph.constant(1.0)
         self._known: dict[int, int] = {}
 
-    def of(self, node: Scalar) -> list[Product]:
+    def of(self, node: Scalar) -> list[RadialProduct]:
         """The summands of a number. Raises `EnergyError` where it is no such sum."""
         depends = self._depends(node)
         if not depends & (FIRST | SECOND):
-            return [Product(self.one, self.one, node)]
+            return [RadialProduct(self.one, self.one, node)]
         if depends in (FIRST, SECOND) and not self._reads_parameters(node):
             of_first = depends == FIRST
-            return [Product(node if of_first else self.one, self.one if of_first else node, self.one)]
+            return [RadialProduct(node if of_first else self.one, self.one if of_first else node, self.one)]
         if node.op == "add":
             return [one for arg in node.args for one in self.of(arg)]
         if node.op == "sub":
-            minus = [Product(p.a, p.b, -1.0 * p.kernel) for p in self.of(node.args[1])]
+            minus = [RadialProduct(p.a, p.b, -1.0 * p.kernel) for p in self.of(node.args[1])]
             return [*self.of(node.args[0]), *minus]
         if node.op == "mul":
             left, right = map(self.of, node.args)
-            return [Product(p.a * q.a, p.b * q.b, p.kernel * q.kernel) for p in left for q in right]
+            return [RadialProduct(p.a * q.a, p.b * q.b, p.kernel * q.kernel) for p in left for q in right]
         if node.op == "recip" and len(parts := self.of(node.args[0])) == 1:
             inverse = [node.graph.apply("recip", n) for n in (parts[0].a, parts[0].b, parts[0].kernel)]
-            return [Product(*inverse)]
+            return [RadialProduct(*inverse)]
         raise EnergyError(
             f"{self.term.name}.far: needs an energy that is a sum of products a(i) b(j) K(r), got the"
             f" operation '{node.op}' of {self._words(node)}; write it as such a sum, or {CURE}"

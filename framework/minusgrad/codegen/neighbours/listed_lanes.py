@@ -221,7 +221,7 @@ class ListedLanes(Lanes):
         All numbers that depend on no target are computed once. A row has them side by side, in a line of the
         cache.
         """
-        p, plain = self.prefix, _Rows(self.term, self._arrays)
+        p, plain = self.prefix, _LaneRows(self.term, self._arrays)
         plain.prefix = p
         kept = plain._of_sources(wanted)
         lines, texts = plain._statements(kept)
@@ -285,7 +285,7 @@ def _products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
     return None
 
 
-class _Rows(Emitter):
+class _LaneRows(Emitter):
     """Statements of one row, with the arrays of lanes."""
 
     def _of_elements(self) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class Scope:
     names: dict[str, str] = field(default_factory=dict)
 
 
-class Expressions(TextSurvey):
+class MemberExpressions(TextSurvey):
     """The expressions of one text; statements that they need are emitted before."""
 
     def __init__(self, text: str, arrays: Mapping[str, Any], own: set[str], dtype: Any):

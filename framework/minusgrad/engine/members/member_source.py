@@ -18,11 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .expressions import REAL, Expressions, Scope, Value, local_name
+from .expressions import REAL, MemberExpressions, Scope, Value, local_name
 from .text_survey import NotWideError, assigned_names, base, loaded
 
 
-class MemberSource(Expressions):
+class MemberSource(MemberExpressions):
     """The rewriting of one text."""
 
     def __init__(self, text: str, arrays: Mapping[str, Any], own: set[str], dtype: Any):

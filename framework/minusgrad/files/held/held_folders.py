@@ -4,7 +4,7 @@
     read(run / "ckpt" / name)   each part below it is opened by the descriptor of the one above, O_NOFOLLOW
 
 A path below such a folder is refused with its name where a part of it is a link, a FIFO, a socket or a
-device. `Hold` keeps the descriptor, so that a folder that is moved or exchanged during a run stays the same.
+device. `FolderHold` keeps the descriptor: a folder that is moved or exchanged during a run stays the same.
 Paths elsewhere are the user's own, and may be links.
 
 Decisions 0090, 0100.
@@ -25,15 +25,15 @@ from .entered_folder import above, entered, refused
 from .owned_folders import keep, kept, let_go, own, owner, split
 
 __all__ = [
-    "Hold", "examine", "files", "gone", "is_file", "is_folder", "make", "names", "opened", "own", "owner",
-    "read", "refused", "remove_tree", "replace", "status", "stream", "sync", "unlink", "walk",
+    "FolderHold", "examine", "files", "gone", "is_file", "is_folder", "make", "names", "opened", "own",
+    "owner", "read", "refused", "remove_tree", "replace", "status", "stream", "sync", "unlink", "walk",
 ]  # fmt: skip
 
 _LARGE = 1 << 26
 """Bytes: the free memory is asked for files from this size on."""
 
 
-class Hold:
+class FolderHold:
     """The descriptor of a folder, kept until `close`; the folder is that of a run.
 
     Several holds of one folder may overlap: it stays held until the last of them is closed. Raises OSError

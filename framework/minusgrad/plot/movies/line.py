@@ -9,7 +9,7 @@ from ...files import h5md, trajectory
 from ...scene import units
 from .. import style
 from ..curves.line import draw_nodes
-from .reel import Frame
+from .reel import ReelFrame
 from .subject import Extent
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Line:
     def __init__(self, run: Path):
         self.run, self._extent = run, Extent()
 
-    def survey(self, frame: Frame) -> None:
+    def survey(self, frame: ReelFrame) -> None:
         self._extent.add(frame.values[0].reshape(-1, 1).astype(float))
 
     def prepare(self, figure: "Figure") -> None:
@@ -37,6 +37,6 @@ class Line:
         unit = trajectory.symbols(self.run, h5md.POSITION)[0]
         axes.set(xlabel="node", ylabel=units.with_unit("x", unit), ylim=(low, high))
 
-    def show(self, frame: Frame, when: str) -> None:
+    def show(self, frame: ReelFrame, when: str) -> None:
         self._drawn.set_ydata(frame.values[0].reshape(-1).astype(float))
         self._axes.set_title(when, loc="left")

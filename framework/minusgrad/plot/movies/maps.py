@@ -8,8 +8,8 @@ import numpy as np
 from ...files import h5md, trajectory
 from ...scene import units
 from .. import grids, layers, mesh_artists
-from .reel import Frame
-from .subject import Sample
+from .reel import ReelFrame
+from .subject import ColourSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,10 +24,10 @@ class Map:
         self.raster = trajectory.grids(run)[h5md.grid_of(name)]
         self.length = self.raster.unit[0] if self.raster.unit else ""
         self.stem = h5md.label(name).replace("/", "_")
-        self._sample, self._is_scalar = Sample(), True
-        self._images: list[tuple[Axes, layers.Cut, Any]] = []
+        self._sample, self._is_scalar = ColourSample(), True
+        self._images: list[tuple[Axes, layers.GridLayer, Any]] = []
 
-    def survey(self, frame: Frame) -> None:
+    def survey(self, frame: ReelFrame) -> None:
         values = grids.scalar(frame.values[0], self.raster)
         self._is_scalar = values is frame.values[0]
         self._sample.add(values)
@@ -45,7 +45,7 @@ class Map:
         text = units.with_unit(label, trajectory.symbols(self.run, name)[0])
         mesh_artists.draw_bar(figure, panels, scale, text)
 
-    def show(self, frame: Frame, when: str) -> None:
+    def show(self, frame: ReelFrame, when: str) -> None:
         values = grids.scalar(frame.values[0], self.raster)
         for axes, cut, image in self._images:
             image.set_data(cut.of(values))

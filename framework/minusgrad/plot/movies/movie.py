@@ -13,7 +13,7 @@ from ...files.run_folder import RunDir
 from .. import picture_files, pictures, style
 from . import film_files, subjects
 from .reel import Reel, rate
-from .subject import Subject
+from .subject import MovieSubject
 
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 DPI = 120
@@ -66,7 +66,7 @@ def movie(
         return film_files.written(to, _pictures(subject, reel, meta.get("title", ""), progress), fps)
 
 
-def _pictures(subject: Subject, reel: Reel, title: str, progress: Progress) -> Iterator[np.ndarray]:
+def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress) -> Iterator[np.ndarray]:
     """The frames as bytes (H, W, 3), all of one layout."""
     times = []
     for frame in reel:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from .. import clouds, mesh_artists, meshes, surfaces
-from ..surroundings.scenery import Scenery
-from .reel import Frame
+from ..surroundings.scenery import DrawnSurroundings
+from .reel import ReelFrame
 from .stage import stage
-from .subject import Extent, Sample, numbers
+from .subject import ColourSample, Extent, numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,15 +40,15 @@ class Network:
         own = list(dict.fromkeys(coloured.values()))
         self.series = (h5md.POSITION, *own)
         self._place = {tuples: 1 + own.index(name) for tuples, name in coloured.items()}
-        self._extent, self._sample = Extent(), Sample()
+        self._extent, self._sample = Extent(), ColourSample()
 
-    def survey(self, frame: Frame) -> None:
+    def survey(self, frame: ReelFrame) -> None:
         self._extent.add((frame.values[0].astype(float) @ self.view.T)[:, :2])
         for values in self._values(frame).values():
             self._sample.add(values)
 
     def prepare(self, figure: "Figure") -> None:
-        self.scenery = Scenery(self.run, self.view)
+        self.scenery = DrawnSurroundings(self.run, self.view)
         low, high = self.scenery.widened(*self._extent.widened(0.04))
         filled = any(self._parts[name].is_filled for name in self.coloured)
         kind: mesh_artists.Kind = "cells" if filled else "lines"
@@ -58,7 +58,7 @@ class Network:
             mesh_artists.draw_bar(figure, [axes], self.scale, clouds.series_label(self.run, self.series[1]))
         self._still = set(axes.get_children())
 
-    def show(self, frame: Frame, when: str) -> None:
+    def show(self, frame: ReelFrame, when: str) -> None:
         for artist in set(self._axes.get_children()) - self._still:
             artist.remove()
         seen = frame.values[0].astype(float) @ self.view.T
@@ -72,7 +72,7 @@ class Network:
         self.scenery.draw(self._axes, x.astype(float), frame.step)
         self._axes.set_title(when, loc="left")
 
-    def _values(self, frame: Frame) -> dict[str, np.ndarray]:
+    def _values(self, frame: ReelFrame) -> dict[str, np.ndarray]:
         """The values (E,) by list; those of nodes are means over each tuple."""
         return {
             tuples: meshes.of_tuples(self.coloured[tuples], numbers(frame.values[place]), self.lists[tuples])

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from .. import style
-from ..surroundings.scenery import Scenery
-from .reel import Frame
+from ..surroundings.scenery import DrawnSurroundings
+from .reel import ReelFrame
 from .stage import stage
 from .subject import Extent
 
@@ -20,7 +20,7 @@ TRAIL = 0.25
 """The part of a run for which a path is drawn behind its point."""
 
 
-class Paths:
+class MoviePaths:
     """All nodes of a run, of which there are few, seen along z or in a view (3, 3)."""
 
     stem = "orbits"
@@ -30,9 +30,9 @@ class Paths:
         self.run, self.names, self.view = run, names, view
         whole = trajectory.series(run, h5md.POSITION)
         self.steps, self.x = whole.step, self._projected(whole.value)
-        self.scenery = Scenery(run, np.eye(whole.value.shape[2]) if view is None else view)
+        self.scenery = DrawnSurroundings(run, np.eye(whole.value.shape[2]) if view is None else view)
 
-    def survey(self, frame: Frame) -> None:
+    def survey(self, frame: ReelFrame) -> None:
         """Nothing: the paths are known."""
 
     def prepare(self, figure: "Figure") -> None:
@@ -49,7 +49,7 @@ class Paths:
             pen: dict[str, Any] = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": 8}
             self._drawn.append((trail, dot, axes.annotate(name, (0.0, 0.0), color=colour, **pen)))
 
-    def show(self, frame: Frame, when: str) -> None:
+    def show(self, frame: ReelFrame, when: str) -> None:
         first, last = self.steps[0], self.steps[-1]
         until = int(np.searchsorted(self.steps, frame.step, "right"))
         since = int(np.searchsorted(self.steps, frame.step - TRAIL * (last - first)))

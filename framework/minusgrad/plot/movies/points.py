@@ -9,10 +9,10 @@ from ...files import h5md, trajectory
 from .. import clouds, mesh_artists, surfaces
 from ..light import Light
 from ..surroundings.saved import surroundings
-from ..surroundings.scenery import Scenery
-from .reel import Frame
+from ..surroundings.scenery import DrawnSurroundings
+from .reel import ReelFrame
 from .stage import stage
-from .subject import Extent, Sample, numbers
+from .subject import ColourSample, Extent, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ WIDTH = 720
 """Of a picture of light, in pixels."""
 
 
-class Points:
+class MoviePoints:
     """The nodes of a run, or those of some bodies, seen along z or in a view.
 
     bodies: ranges of nodes by name; the others are drawn if `every` is True. colour: a series with a number
@@ -42,13 +42,13 @@ class Points:
         self.stem = "points" if every else "_".join(name.replace("/", "_") for name in bodies)
         nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
         self.look = clouds.look(nodes, bodies, every)
-        self._sample, self._extent = Sample(), Extent()
+        self._sample, self._extent = ColourSample(), Extent()
         around, x = surroundings(run), next(trajectory.pieces(run, h5md.POSITION)).value
         if view is None and x.shape[2] == 3 and around.box is not None:
             self.view = surfaces.sensible_view(around.box.edges[0])
-        self.scenery = Scenery(around, np.eye(x.shape[2]) if self.view is None else self.view)
+        self.scenery = DrawnSurroundings(around, np.eye(x.shape[2]) if self.view is None else self.view)
 
-    def survey(self, frame: Frame) -> None:
+    def survey(self, frame: ReelFrame) -> None:
         x = self._projected(frame)
         self._extent.add(np.transpose(clouds.limits(x[:: 1 + len(x) // clouds.SAMPLED])))
         if self.colour:
@@ -61,7 +61,7 @@ class Points:
         self._rgb = self.look.rgb
         self._axes = self._black(figure) if self.look.is_crowd else self._paper(figure)
 
-    def show(self, frame: Frame, when: str) -> None:
+    def show(self, frame: ReelFrame, when: str) -> None:
         x = self._projected(frame)
         rgb = self.scale(self._values(frame)) if self.scale else self._rgb
         if self.look.is_crowd:
@@ -73,11 +73,11 @@ class Points:
             self._dots.set_facecolors(rgb)
             self._axes.set_title(when, loc="left")
 
-    def _projected(self, frame: Frame) -> np.ndarray:
+    def _projected(self, frame: ReelFrame) -> np.ndarray:
         x = frame.values[0][self.look.shown].astype(float)
         return x[:, :2] if self.view is None else (x @ self.view.T)[:, :2]
 
-    def _values(self, frame: Frame) -> np.ndarray:
+    def _values(self, frame: ReelFrame) -> np.ndarray:
         return numbers(frame.values[1][self.look.shown])
 
     def _paper(self, figure: "Figure") -> "Axes":

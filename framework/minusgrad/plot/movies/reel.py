@@ -19,7 +19,7 @@ def rate(frames: int) -> float:
     return min(max(frames / SECONDS, 5.0), 25.0)
 
 
-class Frame(NamedTuple):
+class ReelFrame(NamedTuple):
     """One recorded state: its step, its time, and a value of each series."""
 
     step: int
@@ -52,7 +52,7 @@ class Reel:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def __iter__(self) -> Iterator[Frame]:
+    def __iter__(self) -> Iterator[ReelFrame]:
         if not len(self.steps):
             return
         first = int(self.steps[0])
@@ -60,7 +60,7 @@ class Reel:
         wanted = set(self.steps.tolist())
         for step, time, value in _rows(self.run, self.names[0], self.after):
             if step in wanted:
-                yield Frame(step, time, (value, *(other.at(step) for other in others)))
+                yield ReelFrame(step, time, (value, *(other.at(step) for other in others)))
 
 
 class _Newest:

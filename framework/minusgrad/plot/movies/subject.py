@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from .. import mesh_artists
-from .reel import Frame
+from .reel import ReelFrame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ USUAL = 99.5
 """The percentile of values that colours reach at least."""
 
 
-class Subject(Protocol):
+class MovieSubject(Protocol):
     """A drawing that follows the frames of a run.
 
     `survey` is called with every frame, then `prepare` once, then `show` with every frame again; `when` is
@@ -30,11 +30,11 @@ class Subject(Protocol):
     def series(self) -> Sequence[str]:
         """The series that are read; the first one has the frames."""
 
-    def survey(self, frame: Frame) -> None: ...
+    def survey(self, frame: ReelFrame) -> None: ...
 
     def prepare(self, figure: "Figure") -> None: ...
 
-    def show(self, frame: Frame, when: str) -> None: ...
+    def show(self, frame: ReelFrame, when: str) -> None: ...
 
 
 def numbers(row: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ class Extent:
         return self.low - edge * reach - least, self.high + edge * reach + least
 
 
-class Sample:
+class ColourSample:
     """Values for a colour scale: the lowest and the highest of all frames, and some of each."""
 
     def __init__(self) -> None:

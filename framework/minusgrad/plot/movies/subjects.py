@@ -16,14 +16,14 @@ from ..views import dimension, named_view
 from .line import Line
 from .maps import Map
 from .networks import Network
-from .paths import Paths
-from .points import Points
-from .subject import Subject
+from .paths import MoviePaths
+from .points import MoviePoints
+from .subject import MovieSubject
 
 SPEED = "speed"
 
 
-def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], view: str) -> Subject:
+def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], view: str) -> MovieSubject:
     """The subject that a user asks for.
 
     meta: of a checkpoint, for names of bodies. field: "speed", or the label of a recorded series: of numbers
@@ -64,15 +64,15 @@ def _points(
     field: str,
     bodies: Sequence[str],
     eye: np.ndarray | None,
-) -> Subject:
+) -> MovieSubject:
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
     if nodes <= orbits.FEW and not field and not bodies:
-        return Paths(run, meta.get("names") or [], eye)
+        return MoviePaths(run, meta.get("names") or [], eye)
     shown = clouds.chosen(run, meta.get("bodies") or {}, bodies)
     by_body = len(shown) > 1 and not field
     label = field or usual(colours, {}, by_body)
     series = next(iter(colours[label].values())) if label else ""
-    return Points(run, shown, series, eye, every=not bodies)
+    return MoviePoints(run, shown, series, eye, every=not bodies)
 
 
 def usual(colours: dict[str, dict[str, str]], lists: dict[str, np.ndarray], by_body: bool = False) -> str:

@@ -33,7 +33,7 @@ class Support(NamedTuple):
     moves: bool
 
 
-class PeriodicBox(NamedTuple):
+class RecordedBox(NamedTuple):
     """A box over time: steps (T,) and edge vectors (T, d, d), one to a row; periodic (d,) along which axes.
 
     One corner is at the origin. Of a box that does not change T is 1.
@@ -61,7 +61,7 @@ class Surroundings:
     cuboids: Sequence[tuple[str, Cuboid]] = ()
     loads: Sequence[Load] = ()
     supports: Sequence[Support] = ()
-    box: PeriodicBox | None = None
+    box: RecordedBox | None = None
 
     def __bool__(self) -> bool:
         parts = (self.planes, self.spheres, self.cuboids, self.loads, self.supports)
@@ -125,14 +125,14 @@ def _load(saved: dict[str, Any]) -> Load:
     return Load(saved["term"], of, saved["unit"], np.atleast_2d(elements))
 
 
-def _box(run: Path, saved: checkpoint.Snapshot) -> PeriodicBox | None:
+def _box(run: Path, saved: checkpoint.Snapshot) -> RecordedBox | None:
     """The recorded edges of a box, or those of a checkpoint if none were recorded."""
     periodic = next(trajectory.each(run, lambda file, _: h5md.periodic_in(file)), ())
     if not any(periodic):
         return None
     if h5md.EDGES in trajectory.names(run):
         seen = trajectory.series(run, h5md.EDGES)
-        return PeriodicBox(seen.step, seen.value.astype(float), periodic)
+        return RecordedBox(seen.step, seen.value.astype(float), periodic)
     if "fields/box" not in saved.arrays:
         return None
-    return PeriodicBox(np.array([saved.step]), saved.arrays["fields/box"].astype(float), periodic)
+    return RecordedBox(np.array([saved.step]), saved.arrays["fields/box"].astype(float), periodic)

@@ -16,7 +16,7 @@ NEAR = 1.5
 """An obstacle that would widen the picture by a larger factor is drawn as far as it lies within."""
 
 
-class Scenery:
+class DrawnSurroundings:
     """The surroundings of a run, seen in a view: (2, 2) for the plane, else (3, 3) with the depth last."""
 
     def __init__(self, run: Path | Surroundings, view: np.ndarray):

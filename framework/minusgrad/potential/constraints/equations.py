@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Row:
+class ConstraintRow:
     """One equation: an element of a constraint."""
 
     constraint: str
@@ -70,12 +70,12 @@ class Equations:
         """N: the components of the fields."""
         return sum(self.sizes)
 
-    def row(self, number: int) -> Row:
+    def row(self, number: int) -> ConstraintRow:
         """The element of an equation, by its number."""
         place = int(np.searchsorted(self.first, number, side="right")) - 1
         name, part = list(self.parts.items())[place]
         element = number - int(self.first[place])
-        return Row(name, element, tuple(part.term.elements.nodes[element].tolist()))
+        return ConstraintRow(name, element, tuple(part.term.elements.nodes[element].tolist()))
 
     def joined(self) -> np.ndarray:
         """The values of the fields, (N,)."""

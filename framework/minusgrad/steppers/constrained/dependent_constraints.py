@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import SingularSystemError, TermError
-from ...potential.constraints.equations import Equations, Row
+from ...potential.constraints.equations import ConstraintRow, Equations
 from ...solvers.sparse_factors import SuperLU
 from ...solvers.sparse_system import SparseSystem
 
@@ -72,7 +72,7 @@ def row_sizes(jacobian: "csr_matrix") -> np.ndarray:
     return np.sqrt(np.asarray(jacobian.multiply(jacobian).sum(axis=1)).ravel())
 
 
-def described(equations: Equations, y: np.ndarray) -> tuple[Row, str]:
+def described(equations: Equations, y: np.ndarray) -> tuple[ConstraintRow, str]:
     """An equation whose gradient is a combination of those of others, and that in words."""
     size = np.abs(y)
     row = int(np.flatnonzero(size > 0.99 * size.max())[-1])
@@ -82,7 +82,7 @@ def described(equations: Equations, y: np.ndarray) -> tuple[Row, str]:
     return equations.row(row), f"its gradient is a combination of those of others ({named}{more})"
 
 
-def _mistake(row: Row, text: str) -> TermError:
+def _mistake(row: ConstraintRow, text: str) -> TermError:
     return TermError(f"{row}: {text}", row.constraint)
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-class Start:
+class ProjectedStart:
     """Positions and velocities at the start: as they were given, and as they were projected.
 
     Refuses dependent constraints and starts that violate them; projects other starts. Raises `TermError`
@@ -123,7 +123,7 @@ def _project_positions(p: Projections, t: float) -> bool:
 def _project_from_far(p: Projections, t: float) -> None:
     fields = p.constraints.fields
     velocities = {m.velocity: fields[m.velocity].values.copy() for m in p.motions}
-    place = _Linearised(p, t)
+    place = _LinearisedStart(p, t)
     reached = approached(place, float(np.finfo(fields.dtype).eps))
     for name, v in velocities.items():
         fields[name].set(v)
@@ -140,7 +140,7 @@ def _project_from_far(p: Projections, t: float) -> None:
     refuse_unreached(row.constraint, f"{row}: no projection reaches it, got g = {g[int(np.argmax(off))]:.3g}")
 
 
-class _Linearised:
+class _LinearisedStart:
     """The constraints of projections at time t, for damped steps (`levenberg_marquardt.Linearised`)."""
 
     def __init__(self, projections: Projections, t: float):

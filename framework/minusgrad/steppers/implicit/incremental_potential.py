@@ -27,7 +27,7 @@ from ...potential.potential import Potential
 from ..holds import Holds
 from .inertia import Inertia
 from .moving_components import MovingComponents
-from .stage import Known, Stage, V
+from .stage import ImplicitStage, Known, V
 from .substep_tape import SolvedStage
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class IncrementalPotential:
         self._places = bool(dissipation and dissipation.reads.intersection(names))
         self._pull, self._friction = self._arrays(names), self._arrays(components.velocities)
 
-    def begin(self, stage: Stage, t: float, x: np.ndarray, known: Known, masses: np.ndarray) -> None:
+    def begin(self, stage: ImplicitStage, t: float, x: np.ndarray, known: Known, masses: np.ndarray) -> None:
         """Begin a step of a scheme at positions x (N,); `t`: the time of its stage."""
         self.stage, self.x, self.time = stage, x, t
         self.y, self.q = stage.free_motion(known), stage.at_rest(known)

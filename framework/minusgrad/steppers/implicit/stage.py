@@ -40,7 +40,7 @@ Known = Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Stage:
+class ImplicitStage:
     """The numbers of one step of length h, as above."""
 
     h: float
@@ -81,27 +81,27 @@ class ImplicitScheme:
     """
 
     name: str
-    stage: Callable[[float, float], Stage]
+    stage: Callable[[float, float], ImplicitStage]
     keeps: tuple[str, ...] = ()
     ends: tuple[float, float] | None = (0.5, 0.5)
     conserves: bool = False
     facts: Mapping[str, float] = field(default_factory=dict)
 
 
-def _euler(h: float, r: float) -> Stage:
-    return Stage(h, 1.0 / h**2, 1.0 / h, {V: h}, {}, h, 1.0 / h, {})
+def _euler(h: float, r: float) -> ImplicitStage:
+    return ImplicitStage(h, 1.0 / h**2, 1.0 / h, {V: h}, {}, h, 1.0 / h, {})
 
 
-def _midpoint(h: float, r: float) -> Stage:
-    return Stage(h, 4.0 / h**2, 2.0 / h, {V: 0.5 * h}, {}, 0.5 * h, 4.0 / h, {V: -1.0}, 2.0)
+def _midpoint(h: float, r: float) -> ImplicitStage:
+    return ImplicitStage(h, 4.0 / h**2, 2.0 / h, {V: 0.5 * h}, {}, 0.5 * h, 4.0 / h, {V: -1.0}, 2.0)
 
 
-def _bdf2(h: float, r: float) -> Stage:
+def _bdf2(h: float, r: float) -> ImplicitStage:
     """The derivative at the end of a step is rate times the distance from the prediction of the past."""
     past = 1.0 + 2.0 * r
     rate, before, now = past / ((1.0 + r) * h), r**2 / past, (1.0 + r) ** 2 / past
     target = {MOVED: before, V: now / rate, V_BEFORE: -before / rate}
-    return Stage(h, rate**2, rate, target, {MOVED: before}, h, rate, {MOVED: -rate * before})
+    return ImplicitStage(h, rate**2, rate, target, {MOVED: before}, h, rate, {MOVED: -rate * before})
 
 
 def newmark(beta: float = 0.25, gamma: float = 0.5) -> ImplicitScheme:
@@ -112,11 +112,11 @@ def newmark(beta: float = 0.25, gamma: float = 0.5) -> ImplicitScheme:
             f" {gamma:g}; use beta 0.25 and gamma 0.5, or leapfrog for an explicit step"
         )
 
-    def stage(h: float, r: float) -> Stage:
+    def stage(h: float, r: float) -> ImplicitStage:
         rate, free = gamma / (beta * h), {V: h, A: h**2 * (0.5 - beta)}
         carried = {V: 1.0 - gamma / beta, A: h * (1.0 - gamma) - rate * free[A]}
         rest = {name: -c / rate for name, c in carried.items()}
-        return Stage(h, 1.0 / (beta * h**2), rate, free, rest, h, rate, carried)
+        return ImplicitStage(h, 1.0 / (beta * h**2), rate, free, rest, h, rate, carried)
 
     facts = {"beta": beta, "gamma": gamma}
     return ImplicitScheme("newmark", stage, (A,), conserves=gamma == 0.5, facts=facts)

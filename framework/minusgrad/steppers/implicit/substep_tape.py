@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...energies.fields import Field
-from .stage import Stage
+from .stage import ImplicitStage
 
 
 @dataclass(frozen=True)
 class SolvedStage:
     """A solved stage: its numbers, its time, the positions x at its start, u, y, q and the x_s of R (N,)."""
 
-    stage: Stage
+    stage: ImplicitStage
     time: float
     x: np.ndarray
     u: np.ndarray

@@ -35,7 +35,7 @@ SPLIT = """\
 """
 
 
-class Inertia(Node):
+class FlowMass(Node):
     """Role of the mass, of which a flow is no smooth function near zero."""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -53,7 +53,7 @@ def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> Lo
 
     own = {a: role for a, role in field.roles.items() if a in field.arguments and not isinstance(role, Node)}
     charge = Node("C") if charges else field.roles[CHARGE]
-    mass: Role = Inertia("kg", bounds=(0.0, inf), open=True) if masses else Datum("kg")
+    mass: Role = FlowMass("kg", bounds=(0.0, inf), open=True) if masses else Datum("kg")
     x, v = Node("m", ("d",)), Node("m s^-1", ("d",))
     roles: dict[str, Role] = {PLACE: x, SPEED: v, TO_PLACE: Node("1", ("d",)), TO_SPEED: Node("1", ("d",))}
     roles |= {MASS: mass, CHARGE: charge, **own, LENGTH: Time()}

@@ -21,7 +21,7 @@ def dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 @dataclass
-class Points:
+class SearchPoints:
     """Points of members in a round: x as stored and z (A, n), U (A,), dU/dz (A, n), dU/dx of whole fields."""
 
     x: np.ndarray
@@ -30,11 +30,13 @@ class Points:
     slope: np.ndarray
     gradient: np.ndarray
 
-    def at(self, rows: Any) -> "Points":
+    def at(self, rows: Any) -> "SearchPoints":
         """Those of some rows."""
-        return Points(self.x[rows], self.z[rows], self.energy[rows], self.slope[rows], self.gradient[rows])
+        return SearchPoints(
+            self.x[rows], self.z[rows], self.energy[rows], self.slope[rows], self.gradient[rows]
+        )
 
-    def put(self, row: int, other: "Points") -> None:
+    def put(self, row: int, other: "SearchPoints") -> None:
         """Overwrite one row by the one of `other`."""
         for name, values in vars(other).items():
             getattr(self, name)[row] = values[0]
@@ -51,7 +53,7 @@ class Bracket:
     before: Trial
     short: Trial
     long: Trial | None = None
-    best: Points | None = None
+    best: SearchPoints | None = None
     trials: int = 0
     restarted: bool = False
 
@@ -80,7 +82,11 @@ class Judgement:
     """Which trials of a round are `lower`, which of these too `short`, and which are `taken`; (A,) each."""
 
     def __init__(
-        self, here: Points, there: Points, along: Along, rounding: Callable[[np.ndarray], np.ndarray]
+        self,
+        here: SearchPoints,
+        there: SearchPoints,
+        along: Along,
+        rounding: Callable[[np.ndarray], np.ndarray],
     ):
         self.here, self.there, self._along, self._rounding = here, there, along, rounding
         self.s = there.z - here.z

@@ -24,7 +24,7 @@ from ..minimisers.outcomes import SearchStatus
 from ..minimisers.unknowns import ScaledVariables
 from ..stepper import Gradient
 from .integrator_lanes import DISPLACEMENT, MOST_NODES, MOST_STATEMENTS, TOLERANCE
-from .line_searches import Bracket, Judgement, Points, dots
+from .line_searches import Bracket, Judgement, SearchPoints, dots
 from .member_energies import ROOM, MemberEnergies
 
 FLAGS = ("step", "change", "moved", "exhausted", "pairs", "energy")
@@ -97,16 +97,16 @@ class MinimiserLanes:
     def _x(self, rows: np.ndarray) -> np.ndarray:
         return self.whole[rows[:, None], self._places].astype(np.float64)
 
-    def _take(self, rows: np.ndarray, there: Points) -> None:
+    def _take(self, rows: np.ndarray, there: SearchPoints) -> None:
         self.whole[rows[:, None], self._places] = there.x
         self.gradient[rows], self.energy[rows] = there.gradient, there.energy
 
     def _slope(self, gradient: np.ndarray) -> np.ndarray:
         return self.variables.scale * gradient[:, self._places].astype(np.float64)
 
-    def _here(self, rows: np.ndarray) -> Points:
+    def _here(self, rows: np.ndarray) -> SearchPoints:
         x, gradient = self._x(rows), self.gradient[rows]
-        return Points(x, self.variables.scaled(x), self.energy[rows], self._slope(gradient), gradient)
+        return SearchPoints(x, self.variables.scaled(x), self.energy[rows], self._slope(gradient), gradient)
 
     def _stored(self, z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The values (A, n) that fields hold nearest to z, and the whole fields of these members."""
@@ -114,13 +114,13 @@ class MinimiserLanes:
         whole[:, self._places] = self.variables.inside(z)
         return whole[:, self._places].astype(np.float64), whole
 
-    def _evaluated(self, z: np.ndarray, rows: np.ndarray) -> Points:
+    def _evaluated(self, z: np.ndarray, rows: np.ndarray) -> SearchPoints:
         x, whole = self._stored(z, rows)
         energy, gradient = self.energies(whole, rows)
         with np.errstate(invalid="ignore", over="ignore"):
             slope = self._slope(gradient)
         energy[~np.isfinite(slope).all(axis=1)] = np.nan
-        return Points(x, self.variables.scaled(x), energy, slope, gradient)
+        return SearchPoints(x, self.variables.scaled(x), energy, slope, gradient)
 
     def _values(self, z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """z as stored and U there; of any number of rows."""
@@ -205,7 +205,7 @@ class MinimiserLanes:
         self.exhausted[row] = True
         return False, True
 
-    def _accept(self, rows: np.ndarray, here: Points, there: Points) -> None:
+    def _accept(self, rows: np.ndarray, here: SearchPoints, there: SearchPoints) -> None:
         """The end of an iteration: remember the pair of each of these members, and move it."""
         if not len(rows):
             return

@@ -49,7 +49,7 @@ LARGEST = 0.5
 """The largest change of an edge in one deformation, as a fraction of it."""
 
 
-class Cell:
+class MovingBox:
     """The box of a potential, moved by a barostat, and the positions and velocities that follow it.
 
     motions, inertia: those of the integrator. `momentum` is p (d, d), `given` the heat that its bath has

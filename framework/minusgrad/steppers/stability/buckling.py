@@ -21,7 +21,7 @@ import numpy as np
 
 from ...errors import EnergyError, RunFailedError
 from ...solvers.linear_solver import direct
-from .loaded_body import Equilibrium, LoadedBody
+from .loaded_body import LoadedBody, LoadedEquilibrium
 
 DENSE = 400
 """Unknowns up to which the linearised problem is diagonalised."""
@@ -57,7 +57,9 @@ class CriticalPoint:
         return 0.5 * (self.lower + self.upper)
 
 
-def linearised(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.ndarray, np.ndarray]:
+def linearised(
+    rest: LoadedEquilibrium, loaded: LoadedEquilibrium, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The `count` smallest positive factors, ascending, and their modes (N, k), of unit length.
 
     There may be fewer, and none where the load stiffens. Raises `RunFailedError` where one is missed, and
@@ -77,7 +79,9 @@ def linearised(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.n
     return _positive(rest, inverse, modes)
 
 
-def _positive(rest: Equilibrium, inverse: np.ndarray, modes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _positive(
+    rest: LoadedEquilibrium, inverse: np.ndarray, modes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Positive factors, and unit modes, from 1/lambda in descending order."""
     positive = inverse > SOFT * np.abs(inverse).max(initial=0.0)
     factors = rest.factor + 1.0 / inverse[positive]
@@ -85,7 +89,9 @@ def _positive(rest: Equilibrium, inverse: np.ndarray, modes: np.ndarray) -> tupl
     return factors, modes
 
 
-def _linearised_along(rest: Equilibrium, loaded: Equilibrium, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _linearised_along(
+    rest: LoadedEquilibrium, loaded: LoadedEquilibrium, count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """`linearised` along constraints, whose tangent space turns as the load grows.
 
     In an orthonormal basis Z_0 of the kernel of G_0, and in the one of the kernel of G_1 that is nearest.
@@ -108,7 +114,7 @@ def _linearised_along(rest: Equilibrium, loaded: Equilibrium, count: int) -> tup
     return _positive(rest, inverse[::-1][:count], begun @ modes[:, ::-1][:, :count])
 
 
-def _largest(rest: Equilibrium, change, count: int) -> tuple[np.ndarray, np.ndarray]:
+def _largest(rest: LoadedEquilibrium, change, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The largest 1/lambda of -K' phi = (1/lambda) K_0 phi by the Lanczos method, none missed."""
     from scipy.sparse.linalg import LinearOperator, eigsh
 
@@ -130,7 +136,7 @@ def _largest(rest: Equilibrium, change, count: int) -> tuple[np.ndarray, np.ndar
     raise RunFailedError(f"buckling: the Lanczos method missed {missed} factors; ask for another number")
 
 
-def critical_point(body: LoadedBody, rest: Equilibrium, guess: float | None) -> CriticalPoint | None:
+def critical_point(body: LoadedBody, rest: LoadedEquilibrium, guess: float | None) -> CriticalPoint | None:
     """The first point along the path from `rest`, which is stable, at which stability is lost.
 
     guess: where it may be. None if there is none up to `largest_factor`. Moves the fields. Raises
@@ -172,7 +178,7 @@ def largest_factor(guess: float | None) -> float:
     return MOST if guess is None else FARTHER * guess
 
 
-def _zero_between(lower: Equilibrium, beyond: Equilibrium, margin: float, halve: bool) -> float:
+def _zero_between(lower: LoadedEquilibrium, beyond: LoadedEquilibrium, margin: float, halve: bool) -> float:
     """A factor between a stable and an unstable equilibrium: where K is singular if it is linear, or the
     middle. `margin` moves it to the side of the zero that was not tried last, so that the interval closes."""
     middle = 0.5 * (lower.factor + beyond.factor)
@@ -184,7 +190,7 @@ def _zero_between(lower: Equilibrium, beyond: Equilibrium, margin: float, halve:
     return trial if lower.factor < trial < beyond.factor else middle
 
 
-def _first_zero(here: Equilibrium, change) -> float | None:
+def _first_zero(here: LoadedEquilibrium, change) -> float | None:
     """The smallest s > 0 at which K + s K' is singular, by inverse iteration; None if there is none."""
     assert here.factors is not None
     shape = np.random.Generator(np.random.Philox(key=1)).normal(size=change.shape[0])
@@ -198,7 +204,7 @@ def _first_zero(here: Equilibrium, change) -> float | None:
     return 1.0 / found if found > 0.0 else None
 
 
-def _softest(here: Equilibrium) -> tuple[np.ndarray, float]:
+def _softest(here: LoadedEquilibrium) -> tuple[np.ndarray, float]:
     """The eigenvector of the eigenvalue of K that is nearest to zero, and it, by inverse iteration."""
     assert here.factors is not None
     shape = np.random.Generator(np.random.Philox(key=2)).normal(size=len(here.x))

@@ -23,7 +23,7 @@ from ...solvers.linear_solver import direct
 from ...solvers.saddle_point import SaddlePoint, negative_on_kernel
 from ..constrained.dependent_constraints import row_sizes
 from ..holds import Holds
-from .loaded_body import BALANCED, HALVINGS, ITERATIONS, ROUNDINGS, Equilibrium, LoadedBody
+from .loaded_body import BALANCED, HALVINGS, ITERATIONS, ROUNDINGS, LoadedBody, LoadedEquilibrium
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -80,7 +80,7 @@ class ConstrainedBody(LoadedBody):
     def imbalance(self, factor: float) -> float:
         return float(np.abs(self._balance(factor)[0]).max())
 
-    def equilibrium(self, factor: float, start: np.ndarray) -> Equilibrium | None:
+    def equilibrium(self, factor: float, start: np.ndarray) -> LoadedEquilibrium | None:
         """The equilibrium near `start`; None where Newton's method does not find one. Moves the fields.
 
         Raises `EnergyError` for dependent constraints.
@@ -102,7 +102,7 @@ class ConstrainedBody(LoadedBody):
             enough = max(BALANCED * abs(factor) * self.push, ROUNDINGS * rounding)
             met = np.abs(off).max() <= ROUNDINGS * eps
             if met and np.abs(force).max() <= enough:
-                return Equilibrium(factor, self.x, stiffness, factors, self._jacobian)
+                return LoadedEquilibrium(factor, self.x, stiffness, factors, self._jacobian)
             if factors is None:
                 return None
             found = self._stepped(factor, factors.step(force, self._values), enough, force, off)

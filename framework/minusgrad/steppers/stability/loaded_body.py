@@ -47,7 +47,7 @@ class Factors(Protocol):
 
 
 @dataclass(frozen=True)
-class Equilibrium:
+class LoadedEquilibrium:
     """An equilibrium: the load's factor, the free components x (N,), K there, and its factors.
 
     jacobian: G (E, N) of constraints; K is then that of the Lagrangian, and its factors are those along them.
@@ -123,7 +123,7 @@ class LoadedBody:
         rest, load = (exact_hessian(part, self.names, self.t) for part in (self._rest, self._load))
         return self._selection.of((rest + factor * load).tocsr())
 
-    def equilibrium(self, factor: float, start: np.ndarray) -> Equilibrium | None:
+    def equilibrium(self, factor: float, start: np.ndarray) -> LoadedEquilibrium | None:
         """The equilibrium near `start`; None where Newton's method does not find one. Moves the fields."""
         self.x = start
         residual = self.gradient(factor)
@@ -135,13 +135,13 @@ class LoadedBody:
             rounding = np.finfo(np.float64).eps * float(abs(stiffness).dot(np.abs(self.x)).max())
             enough = max(BALANCED * abs(factor) * self.push, ROUNDINGS * rounding)
             if np.abs(residual).max() <= enough:
-                return Equilibrium(factor, self.x, stiffness, factors)
+                return LoadedEquilibrium(factor, self.x, stiffness, factors)
             if factors is None:
                 return None
             residual = self._towards(factor, factors.solve(-residual, 0.0), residual)
         return None
 
-    def follow(self, here: Equilibrium, factor: float) -> Equilibrium | None:
+    def follow(self, here: LoadedEquilibrium, factor: float) -> LoadedEquilibrium | None:
         """The equilibrium at another factor on the same path; None where none was found on it.
 
         The way there must be near the tangents K dx/dlambda = -dU_load/dx at both ends (after a small step at
@@ -159,7 +159,7 @@ class LoadedBody:
         off = [way - step * t for t in tangents]
         return there if max(np.linalg.norm(o) for o in off) <= allowed else None
 
-    def _tangent(self, at: Equilibrium) -> np.ndarray:
+    def _tangent(self, at: LoadedEquilibrium) -> np.ndarray:
         """dx/dlambda (N,)."""
         assert at.factors is not None
         self.x = at.x

@@ -23,7 +23,7 @@ from ..timed.heat_bath import Bath
 from ..timed.inertias import inertia
 
 
-class Clock(Protocol):
+class HasTime(Protocol):
     """What has a present time: a stepper."""
 
     @property
@@ -59,7 +59,7 @@ class System:
     lagrangian: Potential | None = None
     bath: Bath | None = None
     barostat: Barostat | None = None
-    clock: Clock = field(default=Instant(), repr=False, compare=False)
+    clock: HasTime = field(default=Instant(), repr=False, compare=False)
     of_stepper: tuple[Potential, ...] = ()
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class System:
         if self.holds is None:
             object.__setattr__(self, "holds", Holds(self.potential.fields))
 
-    def timed_by(self, clock: Clock) -> "System":
+    def timed_by(self, clock: HasTime) -> "System":
         """The same system at the present time of a clock."""
         return replace(self, clock=clock)
 

@@ -19,7 +19,7 @@ from ...potential.fused_code import FusedCode
 from ..constrained.constrained_moves import ConstrainedMoves
 from ..constrained.move_tape import MoveRecorder
 from ..moves import Moves
-from ..pressure.cell import Cell
+from ..pressure.cell import MovingBox
 from ..schemes import Scheme
 from ..step_sequence import (
     BathDrift,
@@ -53,7 +53,7 @@ class SingleMoves:
         self,
         moves: Moves,
         scheme: Scheme,
-        cell: Cell | None = None,
+        cell: MovingBox | None = None,
         constrained: ConstrainedMoves | None = None,
     ):
         self.moves, self.scheme, self.cell, self.constrained = moves, scheme, cell, constrained
@@ -226,7 +226,7 @@ class SingleMoves:
         kernel(h, float(self.number))
         _add(bath.given, self._kinetic() - before)
 
-    def _pressure_drift(self, cell: Cell, h: float) -> None:
+    def _pressure_drift(self, cell: MovingBox, h: float) -> None:
         """Half a drift, half a deformation, the baths, and the halves in reverse order."""
         cell.kick_by_motion(0.5 * h)
         self._drift(0.5 * h)

@@ -28,7 +28,7 @@ from ...potential.potential import Potential
 from ...potential.velocity_terms import refuse_velocities
 from ..constrained.move_tape import TakenMove
 from ..constrained.projected_start import projected_start
-from ..constrained.start import Start
+from ..constrained.start import ProjectedStart
 from ..implicit.moving_components import MovingComponents
 from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
@@ -130,7 +130,7 @@ class VariationalIntegrator(MotionStepper):
         self._divided = DividedSteps()
         self.holds.place(self.time)
         fresh = self.kept is not None and tape is None  # with one it goes on from the state of another
-        self._given_start = Start(self.kept.projections, self.time) if self.kept and fresh else None
+        self._given_start = ProjectedStart(self.kept.projections, self.time) if self.kept and fresh else None
         self.evaluate()
         self._held = self._boundary()
 
@@ -184,7 +184,7 @@ class VariationalIntegrator(MotionStepper):
     def begin(self) -> None:
         self.holds.place(self.time)
         if self.kept and self._given_start:
-            self._given_start = Start(self.kept.projections, self.time)
+            self._given_start = ProjectedStart(self.kept.projections, self.time)
         self.evaluate()
         self._held = self._boundary()
 

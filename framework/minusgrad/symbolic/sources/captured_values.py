@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .snapshots import CONSTANT_MODULES, OWN_FUNCTIONS, PLAIN, Attributes, Bound, is_engines, snapshot
+from .snapshots import CONSTANT_MODULES, OWN_FUNCTIONS, PLAIN, Attributes, BoundFunction, is_engines, snapshot
 
 Derive = TypeVar("Derive", bound=Callable)
 LARGEST = 1 << 16
@@ -90,8 +90,10 @@ def _of_value(value: Any, around: tuple[Any, ...]) -> Hashable:
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, Attributes):
         return _of_attributes(value, around)
-    if isinstance(value, Bound):
-        return Bound, *(_of_value(part, around) for part in (value.function, value.first, value.named))
+    if isinstance(value, BoundFunction):
+        return BoundFunction, *(
+            _of_value(part, around) for part in (value.function, value.first, value.named)
+        )
     if isinstance(value, BuiltinMethodType) and not isinstance(value.__self__, ModuleType):
         return value.__name__, _of_value(value.__self__, around)
     if isinstance(value, ModuleType):

@@ -110,7 +110,7 @@ class Attributes:
         return self.kept[name]
 
 
-class Bound:
+class BoundFunction:
     """A function with its first arguments, and some by name: a method, or a partial function."""
 
     def __init__(self, function: Any, first: tuple[Any, ...], named: dict[str, Any]):
@@ -126,7 +126,7 @@ class _Snapshots:
 
     def value(self, value: Any, names: frozenset[str]) -> Any:
         """The snapshot of a value; `names`: of the attributes that its reader may read."""
-        if isinstance(value, (*PLAIN, Attributes, Bound)) or is_snapshot(value):
+        if isinstance(value, (*PLAIN, Attributes, BoundFunction)) or is_snapshot(value):
             return value
         if id(value) not in self._made and len(self._made) >= MOST:
             return value
@@ -161,10 +161,10 @@ class _Snapshots:
             self._made[key] = self.value(below, names)
         elif isinstance(value, functools.partial):
             first, named = self.value(value.args, names), self.value(value.keywords, names)
-            self._made[key] = Bound(self.value(value.func, names), first, named)
+            self._made[key] = BoundFunction(self.value(value.func, names), first, named)
         elif isinstance(value, MethodType):
             function = self.value(value.__func__, names)
-            self._made[key] = Bound(function, (self.value(value.__self__, _names(function)),), {})
+            self._made[key] = BoundFunction(function, (self.value(value.__self__, _names(function)),), {})
         elif isinstance(value, (tuple, list, set, frozenset, dict)):
             self._container(key, value, names)
         elif isinstance(value, np.ndarray):
