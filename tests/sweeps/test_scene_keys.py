@@ -1,13 +1,11 @@
-"""Keys of a scene that a sweep varies: their paths, and their values as a scene writes them."""
+"""Keys of a scene that a sweep varies: their values as a scene writes them."""
 
 import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad.scene.document import load
 from minusgrad.scene.ensemble_table import VaryTable
-from minusgrad.sweeps.scene_keys import SceneKey, path_of
-from tests.support.command import SCENES
+from minusgrad.sweeps.scene_keys import SceneKey
 
 pytestmark = pytest.mark.unit
 CSV = b"seed,k\n3,1.5\n4,2.5\n"
@@ -15,25 +13,6 @@ CSV = b"seed,k\n3,1.5\n4,2.5\n"
 
 def key(**how: object) -> SceneKey:
     return SceneKey(VaryTable.model_validate_json(__import__("json").dumps(how)), lambda name: CSV)
-
-
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("stepper.dt", "stepper.dt"),
-        ("energy.0.youngs_modulus", "energy.0.youngs_modulus"),
-        ("linear.youngs_modulus", "energy.0.youngs_modulus"),  # the block's kind
-        ("load.traction.1", "energy.1.traction.1"),  # the block's name
-        ("energies.every", "observe.0.every"),
-    ],
-)
-def test_a_key_is_a_path_or_begins_with_a_block(name: str, path: str) -> None:
-    assert path_of(load(SCENES / "uncertain_beam.toml"), name) == path
-
-
-def test_an_unknown_block_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(UserError, match=r"no section or block named 'lode'; did you mean 'load'\?"):
-        path_of(load(SCENES / "uncertain_beam.toml"), "lode.traction")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
-from . import parsing, toml_text
+from . import addresses, parsing, toml_text
 from .box_table import BoxTable
 from .ensemble_table import EnsembleTable
 from .fit_table import FitTable
@@ -275,6 +275,10 @@ class Skeleton(Record):
     """Many members of the scene, which differ in some values (default: one run)."""
 
 
+SKELETON_KEYS = tuple(Skeleton.model_fields)
+"""The keys of a scene, with which addresses may begin."""
+
+
 class MagneticSkeleton(Skeleton):
     """A scene with a magnetic field, in which charges move without any energy, too."""
 
@@ -425,7 +429,8 @@ class Document:
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene without its plugin blocks' contents, or None and all its problems."""
         whole, problems = self._validate((), self.data, self.model)
-        if whole is None:
+        problems += [self.problem(*one) for one in addresses.called_as_sections(self.data, SKELETON_KEYS)]
+        if whole is None or problems:
             return None, [_bracketed(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
@@ -435,6 +440,10 @@ class Document:
             of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
             whole.fit, whole.ensemble, of[LOSS], self,
         ), []  # fmt: skip
+
+    def path_of(self, address: str) -> str:
+        """The path in the scene that an address means. Raises `UserError` for an unknown or shared name."""
+        return ".".join(addresses.path_of(self.data, address.split("."), SKELETON_KEYS))
 
     def blocks(self) -> list[Block]:
         """All blocks that have a kind: in the order of SECTIONS, then losses; even in an invalid scene."""
@@ -561,7 +570,7 @@ def of_text(
         data = parsing.parse(str(path), text)
     except SceneError as error:
         raise _single_brackets(str(path), text) or error from None
-    origins = parsing.override(data, overrides)
+    origins = parsing.override(data, overrides, SKELETON_KEYS)
     document = Document(path, source, tuple(overrides), data, origins, dict(attached or {}), located)
     if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
         raise SceneError(problems)

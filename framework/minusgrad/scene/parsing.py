@@ -1,4 +1,4 @@
-"""Parsing of scene files and overrides (`key.sub.0=value`) into plain data, with limits on size and depth.
+"""Parsing of scene files and overrides (`gravity.G=2.0`) into plain data, with limits on size and depth.
 
 Limits are checked before parsing: a 200 kB key of 100,000 dotted parts exhausts the memory of tomllib.
 Afterwards tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or NaN.
@@ -8,11 +8,12 @@ import math
 import re
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import Problem, SceneError, UserError, printable
+from .addresses import names_in, path_of
 from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 
@@ -117,11 +118,12 @@ def unfit(data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield path, "dates and times are not allowed in a scene; write text in quotes"
 
 
-def override(data: dict[str, Any], overrides: Sequence[str]) -> dict[KeyPath, str]:
-    """Set `key.sub.0=value` in `data`; returns the override of each changed or new key.
+def override(data: dict[str, Any], overrides: Sequence[str], sections: Collection[str]) -> dict[KeyPath, str]:
+    """Set `address=value` in `data`; returns the override of each changed or new key.
 
     The right side is a TOML value, or one plain word as text. Missing tables on the way are made, list
-    elements must exist. Raises SceneError with all overrides that cannot be applied.
+    elements must exist. sections: the keys of a scene. Raises SceneError with all overrides that cannot be
+    applied.
     """
     origins: dict[KeyPath, str] = {}
     problems = []
@@ -129,8 +131,8 @@ def override(data: dict[str, Any], overrides: Sequence[str]) -> dict[KeyPath, st
         origin = override_name(text)
         try:
             keys, value = _split(text)
-            origins[_set(data, keys, value)] = origin
-        except ValueError as error:
+            origins[_set(data, path_of(data, keys, sections), value)] = origin
+        except (ValueError, UserError) as error:
             problems.append(Problem(origin, 0, 0, "", str(error)))
     if problems:
         raise SceneError(problems)
@@ -181,8 +183,8 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
 
 
 def _element(elements: list[Any], key: str, path: KeyPath) -> int:
-    if key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(elements):
-        return int(key)
+    if isinstance(found := names_in(elements).get(key), int):
+        return found
     last = len(elements) - 1
     there = "it is empty" if last < 0 else f"there are 0 to {last}" if last else "there is only 0"
     raise ValueError(f"'{'.'.join(map(str, path))}' has no element '{key}' ({there})")

@@ -21,7 +21,7 @@ from ..scene.document import load
 from ..scene.ensemble_table import EnsembleTable
 from . import sensitivity
 from .members import of_members
-from .scene_keys import SceneKey, path_of
+from .scene_keys import SceneKey
 from .sweep_file import Sweeping
 
 SHOWN = 5
@@ -93,7 +93,7 @@ def _varied(
     paths: dict[str, str] = {}
     for key, how in tables.vary.items():
         try:
-            paths[key] = path_of(document, key)
+            paths[key] = document.path_of(key)
             keys[key] = SceneKey(how, sweeping.read)
         except UserError as error:
             raise sweeping.wrong(("vary", key), str(error)) from None

@@ -10,21 +10,23 @@ member's number; ranges and grids are multiplied out, the first key of the file 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from math import prod
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ...errors import UserError
 from ...scene.ensemble_table import EnsembleTable
 from . import draws
-from .varied_keys import VariedKey
+from .ways_to_vary import Varied
 
+K = TypeVar("K", bound=Varied)
 BY_NUMBER = ("list", "table")
 """Ways to vary a key that give each member its own row."""
 PRODUCTS = ("range", "grid")
 """Ways to vary a key whose values are combined with those of all others."""
 
 
-class Points:
+class Points(Generic[K]):
     """The values of the varied keys of an ensemble.
 
     table: `[ensemble]` of the scene. seed: that of the scene. varied: the keys, by name. `count`: the members
@@ -32,7 +34,7 @@ class Points:
     `UserError` for numbers of values and members that contradict each other.
     """
 
-    def __init__(self, table: EnsembleTable, seed: int, varied: Mapping[str, VariedKey]):
+    def __init__(self, table: EnsembleTable, seed: int, varied: Mapping[str, K]):
         self.table, self.seed, self.varied = table, seed, varied
         self.lengths = {key: len(one.listed) for key, one in varied.items() if one.listed is not None}
         self.count = self._count()
@@ -66,17 +68,10 @@ class Points:
         one, how = self.varied[key], self.table.vary[key]
         if one.listed is not None:
             return one.listed[self._rows(key)]
-        if how.kind == "jitter":
-            return one.pair[0] * draws.normals(self.seed, key, self.members, one.shape)
-        a, b = one.pair
-        if how.kind in ("uniform", "sobol"):
-            u = self._sobol[key] if how.kind == "sobol" else self._uniforms(key)
-            return a + (b - a) * u
-        z = draws.normals(self.seed, key, self.members, one.shape)
-        return a + b * z if how.kind == "normal" else a * np.exp(b * z)
-
-    def _uniforms(self, key: str) -> np.ndarray:
-        return draws.uniforms(self.seed, key, self.members, self.varied[key].shape)
+        if how.kind == "sobol":
+            return one.of_random(self._sobol[key])
+        draw = draws.uniforms if how.kind == "uniform" else draws.normals
+        return one.of_random(draw(self.seed, key, self.members, one.shape))
 
     def _rows(self, key: str) -> np.ndarray:
         """The row of each member among the values of a list, a table, a range or a grid."""

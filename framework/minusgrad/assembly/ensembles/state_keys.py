@@ -19,6 +19,7 @@ from ...energies.local_map import LocalMap
 from ...energies.term import Term
 from ...engine import storage
 from ...errors import MinusgradError, PluginError, UserError, unknown
+from ...scene.addresses import names_in
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem, base_units, parse_quantity
@@ -136,7 +137,7 @@ def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> t
     path: list[str | int] = []
     value: Any = block.values
     for part in key.split(".")[1:]:
-        names = _names(value)
+        names = names_in(value)
         known = [*names, *(keys_at(model, tuple(path)) if isinstance(value, dict) else ())]
         if part not in known:
             there = [] if path else simulation.fields
@@ -152,18 +153,6 @@ def state_key(simulation: BuiltScene, model: Any, key: str, how: VaryTable) -> t
         raise UserError("jitter: needs a value in [state] to be about, got none; write it")
     base = _numbers(key, value, unit, simulation.units) if written else np.zeros(_shape(how))
     return StateKey(tuple(path), unit), KeyPlace(key, base, unit, base.dtype, of_state=True)
-
-
-def _names(value: Any) -> dict[str, str | int]:
-    """The keys of a table, or the numbers of a list's elements and the names that they have."""
-    if isinstance(value, dict):
-        return {name: name for name in value}
-    if not isinstance(value, list):
-        return {}
-    named: dict[str, str | int] = {
-        one["name"]: k for k, one in enumerate(value) if isinstance(one, dict) and "name" in one
-    }
-    return named | {str(k): k for k in range(len(value))}
 
 
 def _unit(key: str, how: VaryTable) -> str:

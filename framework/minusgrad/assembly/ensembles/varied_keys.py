@@ -15,13 +15,16 @@ import numpy as np
 from ...energies.roles import Bounded, Datum
 from ...energies.term import Term
 from ...energies.values.element_data import require_range
-from ...engine import memory, storage
-from ...errors import EnergyError, UserError, unknown
+from ...engine import storage
+from ...errors import UserError, unknown
 from ...files.csv_table import CsvTable
 from ...potential.potential import Potential
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.units import UnitSystem
+from ...steppers.supports.hold_numbers import HoldNumbers
 from ..built_scene import BuiltScene
+from ..named_arguments import owner_of
+from .ways_to_vary import Varied
 
 STATE = "state"
 """The first part of keys of initial fields, and of keys of `[state]`."""
@@ -29,10 +32,6 @@ STATE = "state"
 
 SHARED = ("stepper", "run", "runtime", "observe", "checkpoint", "box", "units", "fit", "hold")
 """Sections whose keys members do not differ in, because they share times and observations."""
-
-
-WHOLE = 1e-9
-"""Parts by which the steps of a range may miss its end."""
 
 
 @dataclass(frozen=True)
@@ -85,34 +84,18 @@ def _worst(values: np.ndarray, role: Bounded) -> float:
     return float(next(one for one in values.flat if not role.admits(np.array(one))))
 
 
-class VariedKey:
+class VariedKey(Varied):
     """One key of `[ensemble.vary]`, with the numbers of its table in the run's units.
 
-    shape: of one member's values. listed: those of a list, table, range or grid, (n, *shape). pair: the
-    numbers of a distribution, which broadcast to `shape`; one alone of a jitter.
+    shape: of one member's values.
     """
 
     def __init__(
         self, key: str, how: VaryTable, place: KeyPlace, units: UnitSystem, read: Callable[[str], bytes]
     ):
-        self.key, self.how, self.place, self.units, self._read = key, how, place, units, read
-        self.shape = self._chosen(place.base).shape
-        given = getattr(how, how.kind)
-        self.listed: np.ndarray | None = None
-        self.pair: tuple[np.ndarray, ...] = ()
-        if how.kind in ("list", "grid"):
-            self.listed = np.stack([self._shaped(one) for one in given])
-        elif how.kind == "range":
-            self.listed = np.stack([np.broadcast_to(one, self.shape) for one in self._range(given)])
-        elif how.kind == "table":
-            self.listed = self._table(given)
-        elif how.kind == "jitter":
-            self.pair = (self._shaped(given),)
-        else:
-            first, second = given
-            unit = "1" if how.kind == "lognormal" else None
-            self.pair = (self._shaped(first), self._shaped(second, unit))
-            self._refuse_pair()
+        self.key, self.place, self.units = key, place, units
+        self.shape = (place.base if place.nodes is None else place.base[place.nodes]).shape
+        super().__init__(how, read)
 
     def member(self, values: np.ndarray, base: np.ndarray | None = None) -> np.ndarray:
         """The whole values of one member from those drawn for it: `base` where it is not varied.
@@ -126,8 +109,8 @@ class VariedKey:
         made[nodes] = made[nodes] + values if self.how.kind == "jitter" else values
         return made
 
-    def _chosen(self, base: np.ndarray) -> np.ndarray:
-        return base if self.place.nodes is None else base[self.place.nodes]
+    def _numbers(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
+        return tuple(self._shaped(one, "1" if plain else None) for one in given)
 
     def _shaped(self, given: Any, unit: str | None = None) -> np.ndarray:
         """Numbers or quantities as an array of `shape`: one for all, one value, or all values."""
@@ -151,25 +134,15 @@ class VariedKey:
         return self.units.convert(given, UnitSystem.si().symbol(unit))
 
     def _range(self, table: RangeTable) -> np.ndarray:
-        """The values of a range (n,)."""
-        first, last = (self._converted(one, self.place.unit) for one in (table.start, table.to))
-        count = table.count
-        if count is None:
-            step = self._converted(table.step, self.place.unit)
-            parts = (last - first) / step if step else 0.0
-            if not 0.5 < parts < 2**53 or abs(parts - round(parts)) > WHOLE * parts:
-                raise UserError(
-                    f"range: needs a step that divides it, got {table.step} from {table.start} to"
-                    f" {table.to}; give a `count`"
-                )
-            count = round(parts) + 1
-        memory.require(
-            16 * count * max(int(np.prod(self.shape)), 1), f"range: {count:,} values", "take fewer"
+        """The values of a range, (n, *shape)."""
+        first, last, step = (
+            self._converted(one, self.place.unit) for one in (table.start, table.to, table.step or 0.0)
         )
-        return np.linspace(first, last, count)
+        values = self._equidistant(table, first, last, step)
+        return np.stack([np.broadcast_to(one, self.shape) for one in values])
 
-    def _table(self, file: str) -> np.ndarray:
-        """The values of the columns of a file, (n, *shape)."""
+    def _column(self, file: str) -> np.ndarray:
+        """The values of one column, or of one for each number, (n, *shape)."""
         table = CsvTable(file, self._read(file))
         named = self.how.column or self.key
         names = (named,) if isinstance(named, str) else named
@@ -184,21 +157,6 @@ class VariedKey:
         rows = np.broadcast_to(columns * unit, (len(columns), size))
         return rows.reshape(-1, *self.shape)
 
-    def _refuse_pair(self) -> None:
-        first, second = self.pair
-        if self.how.kind in ("uniform", "sobol") and (first > second).any():
-            raise UserError(f"{self.how.kind}: needs its lower end first, got {self._written()}; swap them")
-        if self.how.kind in ("normal", "lognormal") and (second < 0).any():
-            raise UserError(
-                f"{self.how.kind}: needs a deviation of at least 0, got {self._written()}; correct it"
-            )
-        if self.how.kind == "lognormal" and (first <= 0).any():
-            raise UserError(f"lognormal: needs a median above 0, got {self._written()}; correct it")
-
-    def _written(self) -> str:
-        first, second = getattr(self.how, self.how.kind)
-        return f"{first} and {second}"
-
 
 def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str, np.ndarray]) -> KeyPlace:
     """What a key stands for in a simulation, whose initial fields are `base`.
@@ -210,7 +168,7 @@ def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str
     if "." not in key:
         owner = STATE if key in base else "TERM"
         raise UserError(f"needs a key of two parts, got '{key}'; write '{owner}.{key}'")
-    if (section := key.partition(".")[0]) in SHARED and not _is_named(simulation, key):
+    if (section := key.partition(".")[0]) in SHARED:
         raise UserError(
             f"members share [{section}], got '{key}'; sweep it (`minusgrad sweep`), or vary a parameter of a"
             " term, an initial field or a key of [state]"
@@ -237,12 +195,11 @@ def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base:
 
 def place_of_term(simulation: BuiltScene, key: str) -> KeyPlace:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
-    term, _, argument = key.rpartition(".")
-    numbers = simulation.holds.numbers
-    if key in numbers:
-        put = partial(numbers.set_parameter, key)
-        return KeyPlace(key, numbers.parameter(key), numbers.unit(key), np.dtype(np.float64), (), put)
-    owner = _owner(simulation, key, term)
+    term, _, argument = key.partition(".")
+    owner = owner_of(simulation, key)
+    if isinstance(owner, HoldNumbers):
+        put = partial(owner.set_parameter, key)
+        return KeyPlace(key, owner.parameter(key), owner.unit(key), np.dtype(np.float64), (), put)
     part = owner.parts[term]
     role = part.energy.roles.get(argument)
     if isinstance(part, Term) and argument in part.data and isinstance(role, Datum):
@@ -262,8 +219,9 @@ def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> 
 
     Raises `UserError` where elements of other bodies share them.
     """
-    term, _, argument = key.rpartition(".")
-    part = _owner(simulation, key, term).parts[term] if key not in simulation.holds.numbers else None
+    term, _, argument = key.partition(".")
+    owner = owner_of(simulation, key)
+    part = owner.parts[term] if isinstance(owner, Potential) else None
     index, elements, inside = None, np.zeros((0, 1), int), np.zeros(0, dtype=np.bool_)
     if isinstance(part, Term) and part.elements.own_values:
         elements, inside = np.asarray(part.elements.nodes), np.zeros(part.nodes, dtype=np.bool_)
@@ -282,20 +240,3 @@ def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> 
         why = "which elements of other bodies share" if len(found) else "which has none"
         raise UserError(f"body: needs values of elements of {listed} alone, got '{key}', {why}; leave it out")
     return found
-
-
-def _is_named(simulation: BuiltScene, key: str) -> bool:
-    """True if the first part of a key is the name of a term, or the key a number of a hold."""
-    term, numbers = key.partition(".")[0], simulation.holds.numbers
-    return key in numbers or any(term in potential.parts for potential in simulation.potentials)
-
-
-def _owner(simulation: BuiltScene, key: str, term: str) -> Potential:
-    every = simulation.potentials
-    known = [name for potential in every for name in potential.parts]
-    if term not in known:
-        simulation.holds.numbers.refuse(key)
-        raise EnergyError(f"{unknown('term', term, known)}; initial fields are 'state.FIELD'")
-    if known.count(term) > 1:
-        raise EnergyError(f"two terms are named '{term}'; rename one")
-    return next(potential for potential in every if term in potential.parts)

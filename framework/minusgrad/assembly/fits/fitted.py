@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ...energies.fields import Fields
-from ...errors import CheckpointError, EnergyError, RunFolderError, UserError, unknown
+from ...errors import CheckpointError, EnergyError, RunFolderError, UserError
 from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
 from ...files.run_folder import INPUTS, RunDir
@@ -26,7 +26,9 @@ from ...potential.potential import Potential
 from ...scene.document import Scene
 from ...scene.units import UnitSystem
 from ...steppers.holds import Holds
+from ...steppers.supports.hold_numbers import HoldNumbers
 from .. import provenance
+from ..named_arguments import owner_of
 
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""
@@ -208,13 +210,10 @@ class _Place:
             if name in simulation.fields.derived:
                 raise EnergyError(f"'{name}' is computed by a map")
             return cls(name, field.shape, simulation.units.symbol(field.unit), field.set)
-        if name in (numbers := simulation.holds.numbers):
-            write = partial(numbers.set_parameter, name)
-            return cls(name, numbers.shape(name), simulation.units.symbol(numbers.unit(name)), write)
-        owner = next((p for p in simulation.potentials if term in p.parts), None)
-        if owner is None:
-            known = [part for potential in simulation.potentials for part in potential.parts]
-            raise EnergyError(unknown("term", term, known))
+        owner = owner_of(simulation, name)
+        if isinstance(owner, HoldNumbers):
+            write = partial(owner.set_parameter, name)
+            return cls(name, owner.shape(name), simulation.units.symbol(owner.unit(name)), write)
         shape, role = argument_values(owner, name).shape, owner.parts[term].energy.roles[argument]
         write = partial(set_argument_values, owner, name)
         return cls(name, shape, simulation.units.symbol(role.unit), write)

@@ -11,14 +11,14 @@ from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded
-from ...errors import EnergyError, unknown
+from ...errors import EnergyError
 from ...potential.argument_values import argument_values, set_argument_values
-from ...potential.potential import Potential
 from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
 from ...steppers.minimisers.unknowns import Unknown, within_role
 from ...steppers.supports.hold_numbers import HoldNumbers
 from ..built_scene import BuiltScene
+from ..named_arguments import owner_of
 
 
 class FitParameters:
@@ -88,7 +88,7 @@ class FitParameters:
         if table.body is not None:
             raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
-        potential = self._owner(name)
+        potential = owner_of(self.function, name)
         if isinstance(potential, HoldNumbers):
             start, unit = potential.parameter(name).astype(np.float64), potential.unit(name)
             put: Callable[[Any], None] = partial(potential.set_parameter, name)
@@ -101,23 +101,9 @@ class FitParameters:
         parameter = FitParameter(name, start, put, unit)
         return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
-    def _owner(self, name: str) -> Potential | HoldNumbers:
-        """The potential, L, the dissipation or the flows of magnetic fields; or the numbers of holds."""
-        term, numbers = name.partition(".")[0], self.function.holds.numbers
-        if name in numbers:
-            return numbers
-        every = self.function.potentials
-        known = [name for potential in every for name in potential.parts]
-        if term not in known:
-            numbers.refuse(name)
-            raise EnergyError(unknown("term", term, known))
-        if known.count(term) > 1:
-            raise EnergyError(f"two terms are named '{term}'; rename one")
-        return next(potential for potential in every if term in potential.parts)
-
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles of a field or a parameter, each with the name of its argument."""
-        potential = self._owner(name) if "." in name else self.simulation.potential
+        potential = owner_of(self.function, name) if "." in name else self.simulation.potential
         if isinstance(potential, HoldNumbers):
             return []
         return [(what, role) for what, role in potential.roles_of(name) if isinstance(role, Bounded)]

@@ -1,0 +1,47 @@
+"""Arguments of a built scene by name, for fits, members, fitted values and checkpoints alike.
+
+    gravity.G, rod.length      a parameter or datum of a term, whatever it is part of
+    grip.angle                 a number of a hold
+
+Decisions 0109.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from ..errors import EnergyError, unknown
+from ..potential.potential import Potential
+from ..scene.document import SKELETON_KEYS
+from ..steppers.supports.hold_numbers import HoldNumbers
+
+
+class Owners(Protocol):
+    """What has terms and holds: a built scene, or a function of its run."""
+
+    @property
+    def potentials(self) -> Sequence[Potential]: ...
+    @property
+    def holds(self) -> Any: ...
+
+
+def owner_of(owners: Owners, name: str) -> Potential | HoldNumbers:
+    """U, L, the dissipation, the constraints or the flows of magnetic fields; or the numbers of holds.
+
+    name: "term.argument" or "hold.number". Raises `EnergyError` for a term that there is not, or twice.
+    """
+    term, numbers = name.partition(".")[0], owners.holds.numbers
+    if name in numbers:
+        return numbers
+    known = [part for potential in owners.potentials for part in potential.parts]
+    if term not in known:
+        numbers.refuse(name)
+        if term in SKELETON_KEYS:
+            argument = name.rpartition(".")[2]
+            parts = [part for potential in owners.potentials for part in potential.parts.items()]
+            able = [f"{term}.{argument}" for term, part in parts if argument in part.energy.roles]
+            cure = f"write {' or '.join(able)}" if able else f"there are the terms {', '.join(known)}"
+            raise EnergyError(f"'{name}': needs a term and its argument, got a path in the scene; {cure}")
+        raise EnergyError(unknown("term", term, known))
+    if known.count(term) > 1:
+        raise EnergyError(f"two terms are named '{term}'; rename one")
+    return next(potential for potential in owners.potentials if term in potential.parts)
