@@ -34,6 +34,12 @@ def path_of(data: Mapping[str, Any], address: Sequence[str], sections: Collectio
     named = parts(data)
     found = named.get(first, [])
     if not found:
+        for name, (place, *_) in named.items():
+            if (kind := value_at(data, place).get("kind")) == first:
+                path = ".".join(map(str, place))
+                raise UserError(
+                    f"{path}, of kind '{kind}', is named '{name}'; write {'.'.join([name, *rest])}"
+                )
         listed = choices(first, [*named, *sections])
         raise UserError(f"no section and no part of the scene is named '{printable(first)}'{listed}")
     if len(found) > 1:
@@ -58,7 +64,7 @@ def parts(data: Mapping[str, Any]) -> dict[str, list[KeyPath]]:
             for number, table in enumerate(tables if isinstance(tables, (list, tuple)) else ()):
                 if (name := name_of(str(path[0]), table)) is not None:
                     own.setdefault(name, []).append((*path, number))
-        found = own | found
+        found |= {name: places for name, places in own.items() if name not in found}
     return found
 
 
@@ -71,6 +77,13 @@ def name_of(section: str, table: Any) -> str | None:
         name = table.get("body")
         name = "_".join(map(str, name)) if isinstance(name, (list, tuple)) else name
     return name if isinstance(name, str) else None
+
+
+def value_at(data: Any, path: KeyPath) -> Any:
+    """What stands at a path of the data."""
+    for step in path:
+        data = data[step]
+    return data
 
 
 def names_in(value: Any) -> dict[str, str | int]:
@@ -90,9 +103,7 @@ def called_as_sections(data: Mapping[str, Any], sections: Collection[str]) -> It
     """The keys that give parts the name of a section, with the mistake; of holds only those that move."""
     for name, places in parts(data).items():
         for place in places if name in sections else ():
-            table: Any = data
-            for step in place:
-                table = table[step]
+            table = value_at(data, place)
             if place[0] == HOLD and not table.keys() & {"displacement", "velocity", "rotation"}:
                 continue  # it has no number that an address could mean
             key = next(key for key in ("name", "kind", "body") if key in table)
