@@ -368,7 +368,7 @@ def test_mistakes_in_overridden_keys_name_the_override(write: Any) -> None:
         "override 'run.steps=abc': run.steps: needs a whole number of at least 0, not 'abc'"
     )
     assert complaints(path, "enrgy.0=1").startswith(
-        "override 'enrgy.0=1': enrgy: no key 'enrgy'; did you mean 'energy'?"
+        "override 'enrgy.0=1': no section and no part of the scene is named 'enrgy'; did you mean 'energy'?"
     )
     document = load(path, ["energy.0.softening=true", "energy.0={kind='gravity', G='x'}"])
     [problem] = document.validate(document.blocks()[1], Gravity)[1]

@@ -9,9 +9,9 @@ import pytest
 
 from minusgrad.app.run_options import RunOptions
 from minusgrad.app.runs import build
+from minusgrad.assembly.building.named_arguments import owner_of
 from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.assembly.fits.fit import ParameterFit
-from minusgrad.assembly.named_arguments import owner_of
 from minusgrad.errors import SceneError, UserError
 from minusgrad.scene.addresses import SYSTEM
 from minusgrad.scene.document import MANY, SKELETON_KEYS, load, of_text

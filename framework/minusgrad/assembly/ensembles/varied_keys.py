@@ -22,8 +22,8 @@ from ...potential.potential import Potential
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.units import UnitSystem
 from ...steppers.supports.hold_numbers import HoldNumbers
+from ..building.named_arguments import owner_of
 from ..built_scene import BuiltScene
-from ..named_arguments import owner_of
 from .ways_to_vary import Varied
 
 STATE = "state"
@@ -196,7 +196,7 @@ def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base:
 def place_of_term(simulation: BuiltScene, key: str) -> KeyPlace:
     """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
     term, _, argument = key.partition(".")
-    owner = owner_of(simulation, key)
+    owner = owner_of(simulation, key, "; initial fields are 'state.FIELD'")
     if isinstance(owner, HoldNumbers):
         put = partial(owner.set_parameter, key)
         return KeyPlace(key, owner.parameter(key), owner.unit(key), np.dtype(np.float64), (), put)

@@ -28,7 +28,7 @@ from ...scene.units import UnitSystem
 from ...steppers.holds import Holds
 from ...steppers.supports.hold_numbers import HoldNumbers
 from .. import provenance
-from ..named_arguments import owner_of
+from ..building.named_arguments import owner_of
 
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""

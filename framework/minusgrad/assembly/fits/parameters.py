@@ -17,8 +17,8 @@ from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
 from ...steppers.minimisers.unknowns import Unknown, within_role
 from ...steppers.supports.hold_numbers import HoldNumbers
+from ..building.named_arguments import owner_of
 from ..built_scene import BuiltScene
-from ..named_arguments import owner_of
 
 
 class FitParameters:

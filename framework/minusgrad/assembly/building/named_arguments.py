@@ -9,10 +9,10 @@ Decisions 0109.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ..errors import EnergyError, unknown
-from ..potential.potential import Potential
-from ..scene.document import SKELETON_KEYS
-from ..steppers.supports.hold_numbers import HoldNumbers
+from ...errors import EnergyError, unknown
+from ...potential.potential import Potential
+from ...scene.document import SKELETON_KEYS
+from ...steppers.supports.hold_numbers import HoldNumbers
 
 
 class Owners(Protocol):
@@ -24,10 +24,11 @@ class Owners(Protocol):
     def holds(self) -> Any: ...
 
 
-def owner_of(owners: Owners, name: str) -> Potential | HoldNumbers:
+def owner_of(owners: Owners, name: str, more: str = "") -> Potential | HoldNumbers:
     """U, L, the dissipation, the constraints or the flows of magnetic fields; or the numbers of holds.
 
-    name: "term.argument" or "hold.number". Raises `EnergyError` for a term that there is not, or twice.
+    name: "term.argument" or "hold.number". more: ends the message about an unknown term. Raises
+    `EnergyError` for a term that there is not, or twice.
     """
     term, numbers = name.partition(".")[0], owners.holds.numbers
     if name in numbers:
@@ -41,7 +42,7 @@ def owner_of(owners: Owners, name: str) -> Potential | HoldNumbers:
             able = [f"{term}.{argument}" for term, part in parts if argument in part.energy.roles]
             cure = f"write {' or '.join(able)}" if able else f"there are the terms {', '.join(known)}"
             raise EnergyError(f"'{name}': needs a term and its argument, got a path in the scene; {cure}")
-        raise EnergyError(unknown("term", term, known))
+        raise EnergyError(unknown("term", term, known) + more)
     if known.count(term) > 1:
         raise EnergyError(f"two terms are named '{term}'; rename one")
     return next(potential for potential in owners.potentials if term in potential.parts)
