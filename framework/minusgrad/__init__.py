@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .energies.staged_map import staged_map
     from .energies.term import bind
     from .engine.special_functions import erf, erfc
-    from .errors import CallbackError, UserError
+    from .errors import CallbackError, MinusgradDeprecationWarning, UserError
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged.staged_binding import bind_staged
@@ -109,7 +109,7 @@ _HOMES = {
     "energies.term": "bind",
     "engine.runtime": "ti",
     "engine.special_functions": "erf erfc",
-    "errors": "CallbackError UserError",
+    "errors": "CallbackError MinusgradDeprecationWarning UserError",
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged.staged_binding": "bind_staged",
@@ -131,25 +131,38 @@ _HOMES = {
 """The public names by the module that defines them; a test compares them with the imports above."""
 
 __all__ = [
-    "BDF2", "FIRE", "LBFGS", "NPT", "Adam", "At", "Between", "BlanesMoan4", "BlanesMoan6",
-    "BlanesMoanRkn4", "BlanesMoanRkn6", "Body", "CallbackError", "Cell", "Datum", "Evolution", "Fields",
-    "GaussRadau", "GradientDescent", "GradientFlow", "Grid", "Hold", "ImplicitEuler", "ImplicitMidpoint",
-    "KahanLi8", "Langevin", "Leapfrog", "Linear", "Loss", "McLachlan8", "Motion", "Newmark", "Newton",
-    "Node", "Output", "Parameter", "PathSearch", "Potential", "Rollout", "Rotation", "Simulation",
-    "Spacing", "Stage", "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep", "UserError",
-    "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind", "bind_staged",
-    "biot_squares", "build", "checked", "constraint", "energy", "erf", "erfc", "every", "fit", "hookimpl",
-    "lagrangian", "least_value", "load", "local_energy", "local_map", "log_stretch_squares", "observer",
-    "open", "polar", "repeated", "resume", "run", "staged_energy", "staged_map", "stepper", "stretch_powers",
-    "stretch_trace", "sweep", "ti", "vector_potential",
+    "BDF2", "FIRE", "LBFGS", "NPT", "Adam", "At", "Between", "BlanesMoan4", "BlanesMoan6", "BlanesMoanRkn4",
+    "BlanesMoanRkn6", "Body", "CallbackError", "Cell", "Datum", "Evolution", "Fields", "GaussRadau",
+    "GradientDescent", "GradientFlow", "Grid", "Hold", "ImplicitEuler", "ImplicitMidpoint", "KahanLi8",
+    "Langevin", "Leapfrog", "Linear", "Loss", "McLachlan8", "MinusgradDeprecationWarning", "Motion",
+    "Newmark", "Newton", "Node", "Output", "Parameter", "PathSearch", "Potential", "Rollout", "Rotation",
+    "Simulation", "Spacing", "Stage", "Staged", "State", "SymplecticEuler", "Table", "Time", "TimeStep",
+    "UserError", "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind",
+    "bind_staged", "biot_squares", "build", "checked", "constraint", "energy", "erf", "erfc", "every",
+    "fit", "hookimpl", "lagrangian", "least_value", "load", "local_energy", "local_map",
+    "log_stretch_squares", "observer", "open", "polar", "repeated", "resume", "run", "staged_energy",
+    "staged_map", "stepper", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 
 
-def _door(module: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a module that imports its public names when they are first used."""
+def _door(
+    module: str, homes: dict[str, str], old: dict[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module that imports its public names when they are first used.
+
+    old: former names, which still work with a `MinusgradDeprecationWarning`, and those that replace them.
+    """
     home = {name: path for path, names in homes.items() for name in names.split()}
 
     def find(name: str) -> Any:
+        if old and name in old:
+            import warnings
+
+            from .errors import MinusgradDeprecationWarning
+
+            text = f"{module}.{name}: is an old name; write {module}.{old[name]}"
+            warnings.warn(text, MinusgradDeprecationWarning, stacklevel=2)
+            name = old[name]
         if name not in home:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         found = __import__(f"minusgrad.{home[name]}", fromlist=[name])

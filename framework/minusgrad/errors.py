@@ -24,6 +24,10 @@ class MinusgradError(Exception):
     """The end of a run for JSON, where this error is a named one."""
 
 
+class MinusgradDeprecationWarning(FutureWarning):
+    """An old name of a kind, a key or a public name, which still works; the text says the new one."""
+
+
 class UserError(MinusgradError):
     """A mistake of the user: the command line prints the message alone, without a traceback.
 

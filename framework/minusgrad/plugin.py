@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .adjoint.chaos.member_variation import MemberVariation
     from .adjoint.chaos.variation import Variation
+    from .assembly.building.old_names import OldName
     from .assembly.contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
     from .assembly.core_plugin import AdamBlock
     from .assembly.ensembles.member_lanes import MemberLanes
@@ -108,6 +109,7 @@ _HOMES = {
     "assembly.ensembles.stacked_rows": "StackedRows",
     "assembly.observers": "Observer",
     "files.trajectory": "Recorder",
+    "assembly.building.old_names": "OldName",
     "elements.periodic.linked_pairs": "LinkedPairs",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
@@ -169,7 +171,8 @@ __all__ = [
     "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
     "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
     "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node",
-    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "PartFlow", "Plane", "Potential",
+    "NonFiniteError", "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane",
+    "Potential",
     "Pressure", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows", "Stage", "State", "StateContext", "Stepper",
     "StepperContext", "System", "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances",

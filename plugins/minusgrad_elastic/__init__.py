@@ -8,14 +8,21 @@ def register_energies():
     """Solids of several materials, springs and muscles, angles, dead loads, obstacles."""
     from .angles import angle, dihedral
     from .contacts import floor, sphere, wall
-    from .hyperelastic import neo_hookean, st_venant_kirchhoff
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
     from .springs import muscle, spring
     from .topology.penalised import penalised_plate
 
-    solids, springs = [neo_hookean, st_venant_kirchhoff, *MATERIALS], [spring, muscle, angle, dihedral]
-    return [*solids, penalised_plate, *springs, body_force, traction, load, pressure, floor, wall, sphere]
+    solids, springs = [*MATERIALS, penalised_plate], [spring, muscle, angle, dihedral]
+    return [*solids, *springs, body_force, traction, load, pressure, floor, wall, sphere]
+
+
+@hookimpl
+def register_old_names():
+    """The plates in plane stress, which were kinds of their own."""
+    from .materials.registered import OLD_NAMES
+
+    return OLD_NAMES
 
 
 @hookimpl

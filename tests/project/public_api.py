@@ -156,7 +156,8 @@ def _scenes() -> Iterator[str]:
         labels.setdefault(model, f"{section}:{kind}")
     above = Counter(base for model in models.values() for base in model.__mro__[1:] if _has_keys(base))
     labels |= {base: base.__name__ for base in above if base not in labels}
-    assert len({*labels.values()}) == len(labels)
+    shared = [label for label, count in Counter(labels.values()).items() if count > 1]
+    assert not shared, f"two models of keys have one name: {shared}; rename one"
     kinds = {f"{section}:{kind}": model for (section, kind), model in models.items()}
     for name, model in (kinds | {label: model for model, label in labels.items()}).items():
         yield " ".join([f"{name}  <", *(labels[base] for base in _groups(model, labels))])

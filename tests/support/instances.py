@@ -23,8 +23,8 @@ from minusgrad.potential.potential import Potential
 from minusgrad_control import electrodes, layers, mechanisms
 from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
-from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, rods, springs
-from minusgrad_elastic.materials.registered import MATERIALS
+from minusgrad_elastic import angles, contacts, damping, loads, rods, springs
+from minusgrad_elastic.materials.registered import MATERIALS, PLATES
 from minusgrad_gravity import about_a_mass, drags, external_fields
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
@@ -174,9 +174,7 @@ CANONICAL: dict[str, Instance] = {
     "disc_field": Instance(external_fields.disc_field),
     "poynting_robertson": Instance(drags.poynting_robertson),
     "gas_drag": Instance(drags.gas_drag),
-    "neo_hookean": Instance(hyperelastic.neo_hookean, state=general),
-    "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=general),
-    **{material.name: _solid(material) for material in MATERIALS},
+    **{material.name: _solid(material) for material in (*MATERIALS, *PLATES.values())},
     "spring": Instance(springs.spring),
     "muscle": Instance(springs.muscle),
     "rod": Instance(rods.rod.weighted()),

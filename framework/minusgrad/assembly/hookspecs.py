@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..energies.magnetic_field import MagneticField
     from ..energies.staged_map import StagedMap
     from ..steppers.stepper import Stepper
+    from .building.old_names import OldName
 
     Warning = Callable[[Stepper, int], str]
 
@@ -93,6 +94,14 @@ def register_warnings() -> "Sequence[Warning]":  # type: ignore[empty-body]
 
 WARNINGS = "register_warnings"
 """The hook whose functions are asked about every run, whatever the scene names."""
+
+
+@hookspec
+def register_old_names() -> "Sequence[OldName]":  # type: ignore[empty-body]
+    """Former names of kinds and keys, which scenes may still use with a warning."""
+
+
+OLD_NAMES = "register_old_names"
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",

@@ -36,6 +36,7 @@ from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
 from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
+from .building.old_names import OldName
 from .installed_plugins import OURS, Plugin, described, installed, only
 from .origins.source_text import TEXT, source_text
 
@@ -83,6 +84,7 @@ class Registry:
         self.modules: dict[str, ModuleType] = {}
         self._hashes: dict[str, str] = {}
         self.broken: dict[str, PluginError] = {}
+        self.old_names: list[OldName] = []
         self.tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
         self._warnings: list[tuple[Plugin, Callable[[Any, int], str]]] = []
         self._manager = pluggy.PluginManager(hookspecs.GROUP)
@@ -113,8 +115,12 @@ class Registry:
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
-        """All maps, energies, Lagrangians, dissipations, magnetic fields and constraints by name."""
-        return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
+        """All maps, energies, Lagrangians, dissipations, magnetic fields and constraints by name.
+
+        Those in plane stress of solids are among them.
+        """
+        entries = (e for s in ENERGIES for e in self.tables[s].values())
+        return {energy.name: energy for entry in entries for energy in _with_forms(entry)}
 
     def energy(self, name: str) -> LocalEnergy | Staged:
         """The energy of that name. Raises `UserError` for an unknown name."""
@@ -127,7 +133,7 @@ class Registry:
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
         """The maps, energies, Lagrangians, dissipations, magnetic fields and constraints of one plugin."""
         entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
-        return [e.energy for e in entries if e.energy is not None]
+        return [energy for entry in entries for energy in _with_forms(entry)]
 
     def models(self) -> dict[str, dict[str, type[BaseModel]]]:
         """Section to kind to model, for the schema."""
@@ -187,6 +193,7 @@ class Registry:
         self._warnings += self._given_warnings(plugin)
         for (section, kind), entry in found.items():
             self.tables[section][kind] = entry
+        self.old_names += self._old_names(plugin)
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
         self._hashes[plugin.name] = source_hash(module)
 
@@ -205,12 +212,27 @@ class Registry:
         if plugin.name == "core":
             yield from ((LOSS, kind, Entry(plugin, model)) for kind, model in LOSSES.items())
         for hook, section in hookspecs.HOOKS.items():
-            for implementation in getattr(self._manager.hook, hook).get_hookimpls():
-                if implementation.plugin_name == plugin.name:
-                    with blamed(plugin, f"{hook} failed"):
-                        given = implementation.function()
-                    of_kind = _energies if section in ENERGIES else _blocks
-                    yield from of_kind(section)(plugin, given)
+            for given in self._given(plugin, hook):
+                of_kind = _energies if section in ENERGIES else _blocks
+                yield from of_kind(section)(plugin, given)
+
+    def _given(self, plugin: Plugin, hook: str) -> Iterator[Any]:
+        """What a hook of the plugin gives, if it has that hook."""
+        for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+            if implementation.plugin_name == plugin.name:
+                with blamed(plugin, f"{hook} failed"):
+                    given = implementation.function()
+                yield given
+
+    def _old_names(self, plugin: Plugin) -> list[OldName]:
+        """The old names of the plugin. Raises `PluginError` for anything else."""
+        found: list[OldName] = []
+        for given in self._given(plugin, hookspecs.OLD_NAMES):
+            if not isinstance(given, Sequence) or not all(isinstance(one, OldName) for one in given):
+                what = f"{plugin}: {hookspecs.OLD_NAMES}"
+                raise PluginError(f"{what} gives {_kind_of(given)}, not a list of OldName")
+            found += given
+        return found
 
     def _given_warnings(self, plugin: Plugin) -> Iterator[tuple[Plugin, Callable[[Any, int], str]]]:
         for implementation in self._manager.hook.register_warnings.get_hookimpls():
@@ -230,6 +252,12 @@ class Registry:
             with blamed(plugin, "cannot be asked for warnings"):
                 found.append(asked(stepper, steps))
         return [text for text in found if text]
+
+
+def _with_forms(entry: Entry) -> list[LocalEnergy | Staged]:
+    """The energy of an entry, and that of the same solid in plane stress."""
+    found = (entry.energy, getattr(entry.energy, "plane_stress", None))
+    return [energy for energy in found if energy is not None]
 
 
 def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
@@ -316,7 +344,7 @@ def _check(plugin: Plugin, module: Any) -> None:
     api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)
     if api != hookspecs.API_VERSION:
         raise PluginError(f"{plugin} is written for plugin API {api}; this is {hookspecs.API_VERSION}")
-    known = [*hookspecs.HOOKS, hookspecs.WARNINGS]
+    known = [*hookspecs.HOOKS, hookspecs.WARNINGS, hookspecs.OLD_NAMES]
     for name, value in vars(module).items():
         marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
         if marked and name not in known:

@@ -13,6 +13,7 @@ from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.observation_times import in_steps
 from ..scene.toml_positions import KeyPath
+from .building.old_names import with_new_names
 from .fits.fitted import Fitted
 from .installed_plugins import MOVED, installed
 from .origins.plugin_names import defining
@@ -72,13 +73,15 @@ def validate(
     While a plugin that the scene names is missing, its kinds are not reported one by one; without its engine,
     which plugins take as `ti`, none is imported.
     """
-    scene, problems = document.skeleton()
     try:
         runtime.engine(document.engine)
     except RuntimeUnavailableError as error:
-        raise SceneError([*problems, document.problem(("runtime", "engine"), str(error))]) from error
+        problems = [*document.skeleton()[1], document.problem(("runtime", "engine"), str(error))]
+        raise SceneError(problems) from error
     names = _named(document)
     registry = registry or Registry.load(names, plugins)
+    document = with_new_names(document, registry.old_names)
+    scene, problems = document.skeleton()
     for number, name in enumerate(names or ()):
         if name in registry.broken:
             problems.append(document.problem(("plugins", number), str(registry.broken[name])))

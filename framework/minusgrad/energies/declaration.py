@@ -20,7 +20,7 @@ PAIR_KEYS = ("cutoff", "switch", "skin", "images", "exclude", "scale")
 """The same of blocks of energies over pairs."""
 TUPLE_KEYS = ("images",)
 """The same of blocks of energies over listed tuples."""
-DENSITY_KEYS = ("fbar", "rest_shape")
+DENSITY_KEYS = ("fbar", "rest_shape", "plane_stress")
 """The same of blocks of energies that are Linear in positions."""
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""

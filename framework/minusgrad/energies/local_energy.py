@@ -85,7 +85,8 @@ class LocalEnergy(Declaration):
     the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs. `looks`: gives
     the shapes that pictures draw, from values of parameters. `beyond_cutoff`: it stands for the pairs beyond
     the cutoffs of other energies, at uniform density. derive: gives data
-    that are declared `derived`. borne: gives the forces at held components, where they are not those of U.
+    that are declared `derived`. plane_stress: its form for
+    plates that are free across. borne: gives the forces at held components, where they are not those of U.
     """
 
     name: str
@@ -104,6 +105,7 @@ class LocalEnergy(Declaration):
     beyond_cutoff: bool = field(default=False, kw_only=True)
     derive: Derive | None = field(default=None, kw_only=True, compare=False)
     borne: Borne | None = field(default=None, kw_only=True, compare=False)
+    plane_stress: "LocalEnergy | None" = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __repr__(self) -> str:
         """`LocalEnergy('gravity', over 'pairs': x [m], m [kg], G [m^3 kg^-1 s^-2])`."""

@@ -369,8 +369,12 @@ class Scene:
         return self.document.overrides
 
     def resolved(self) -> dict[str, Any]:
-        """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
-        whole = self.document.model.model_validate_json(json.dumps(self.document.data))
+        """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON.
+
+        Old names of kinds and keys stay, so that a run with them is the same run later.
+        """
+        document = self.document
+        whole = document.model.model_validate_json(json.dumps(document.as_written or document.data))
         data = whole.model_dump(mode="json", exclude_none=True)
         for section in (
             "compound",
@@ -404,6 +408,8 @@ class Document:
     """Files that the scene reads, by name, which need not exist: the arrays of a simulation in Python."""
     located: bool = True
     """Whether a user sees the text, so that its lines and columns have a meaning."""
+    as_written: dict[str, Any] | None = field(default=None, repr=False)
+    """The data with the old names of kinds and keys that the text has; None: it has none."""
 
     @property
     def engine(self) -> Engine | None:

@@ -16,15 +16,14 @@ from scipy.optimize import brentq
 
 from minusgrad.errors import EnergyError, MinusgradError
 from minusgrad.plugin import Node, least_value, local_energy, ti
-from minusgrad_elastic import hyperelastic
 from minusgrad_elastic.materials.registered import MATERIALS as REGISTERED
+from minusgrad_elastic.materials.registered import PLATES as FORMS
 from tests.support import stretch_energies
 from tests.support.command import minusgrad
 from tests.support.single_cell import Cell
 from tests.support.tiers import sampled
 
-ENERGIES = {energy.name: energy for energy in [*REGISTERED, hyperelastic.neo_hookean]}
-ENERGIES["st_venant_kirchhoff"] = hyperelastic.st_venant_kirchhoff
+ENERGIES = {energy.name: energy for energy in [*REGISTERED, *FORMS.values()]}
 PLATES = {
     "neo_hookean_plane_stress": "neo_hookean",
     "stable_neo_hookean_plane_stress": "stable_neo_hookean",

@@ -18,6 +18,7 @@ edges = "periodic"                    over cells, and of windows of cells: what 
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
 fbar = true                           of a density of F: changes of volume are means over cells
+plane_stress = true                   of a solid in the plane: a thin plate, free across
 rest_shape = true                     and the nodes at rest are the field `rest` of the state
 cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
 switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
@@ -90,6 +91,13 @@ class Density(Record):
     """Take changes of volume from means over cells, against locking."""
     rest_shape: bool = False
     """Read the nodes at rest from the field `rest` of the state, so that U has derivatives by it."""
+
+
+class PlaneStress(Record):
+    """A solid may be a plate in plane stress."""
+
+    plane_stress: bool = False
+    """A thin plate in plane stress, free across; false: in the plane, plane strain."""
 
 
 Rows = tuple[tuple[int, ...], ...]
@@ -265,7 +273,7 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
         windows = energy.cell is not None and not energy.element_kind.cells
         bases = (bases, *[WindowKeys] * windows, Giving)
     if is_density(energy):
-        bases = (bases, Density)
+        bases = (bases, Density, *[PlaneStress] * (energy.plane_stress is not None))
     if isinstance(energy, Constraint):
         bases = (ConstraintKeys, bases)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None

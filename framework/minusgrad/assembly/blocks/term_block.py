@@ -52,6 +52,10 @@ class TermBlock:
     ):
         self.holds = holds
         self.model, self.state, self.units = model, state, units
+        self.name: str | None = getattr(model, "name", None)
+        if getattr(model, "plane_stress", False):
+            self.name = self.name or energy.name
+            energy = energy.plane_stress  # type: ignore[union-attr, assignment]
         self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
         if getattr(model, "rest_shape", False):
             if self.energy is not energy:
@@ -60,7 +64,7 @@ class TermBlock:
                     " one of them out"
                 )
             self.energy = self._of_rest_shape(self.energy)
-        label, roles = getattr(model, "name", None) or energy.name, energy.roles
+        label, roles = self.name or energy.name, energy.roles
         self._given: dict[str, Any] = {}
         for a, value in quantities(model, units).items():
             if value is not None and a in roles:
@@ -109,7 +113,7 @@ class TermBlock:
         bodies = bodies_named(self.state, body if body is not None else self._bodies_of_parameters())
         return TermSpec(
             energy,
-            name=getattr(model, "name", None),
+            name=self.name,
             tuples=tuples,
             bodies=bodies,
             renamed=getattr(model, "fields", {}),

@@ -17,6 +17,7 @@ Decisions 0321.
 """
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from ...errors import EnergyError
 from ..local_energy import LocalEnergy
@@ -27,7 +28,7 @@ MEAN = "mean_"
 """Begins the names of weights that are means over a cell, and of the gradient that they make."""
 
 
-def is_density(energy: object) -> bool:
+def is_density(energy: object) -> TypeGuard[LocalEnergy]:
     """True if an energy is a density of one deformation gradient, so that it has an F-bar form."""
     return isinstance(energy, LocalEnergy) and len(energy.linear) == 1 and bool(energy.shaping)
 
