@@ -156,12 +156,8 @@ def _door(
 
     def find(name: str) -> Any:
         if old and name in old:
-            import warnings
-
-            from .errors import MinusgradDeprecationWarning
-
-            text = f"{module}.{name}: is an old name; write {module}.{old[name]}"
-            warnings.warn(text, MinusgradDeprecationWarning, stacklevel=2)
+            errors = __import__("minusgrad.errors", fromlist=["warn_of_old_name"])
+            errors.warn_of_old_name(f"{module}.{name}", f"{module}.{old[name]}")
             name = old[name]
         if name not in home:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")

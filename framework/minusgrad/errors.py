@@ -28,6 +28,13 @@ class MinusgradDeprecationWarning(FutureWarning):
     """An old name of a kind, a key or a public name, which still works; the text says the new one."""
 
 
+def warn_of_old_name(old: str, new: str) -> None:
+    """Warn, at the line that calls the caller, of an old public name and say the new one."""
+    import warnings
+
+    warnings.warn(f"{old}: is an old name; write {new}", MinusgradDeprecationWarning, stacklevel=3)
+
+
 class UserError(MinusgradError):
     """A mistake of the user: the command line prints the message alone, without a traceback.
 
