@@ -260,7 +260,7 @@ def main(arguments: list[str]) -> int:
     changes, changelog = differences(written(), lines), CHANGELOG.read_text()
     if "--write" not in arguments:
         print(report(changes, changelog) or "public_api.txt is up to date")
-        return int(bool(changes) or lines != written())
+        return int(bool(changes))
     if missing := unnamed(changes, changelog):
         print(f"not written: CHANGELOG.md, unreleased, names none of: {', '.join(missing)}")
         return 1

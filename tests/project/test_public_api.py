@@ -46,7 +46,6 @@ def test_the_api_is_as_it_is_written(now: list[str]) -> None:
     told = report(differences(written(), now), CHANGELOG.read_text())
     cure = "python -m tests.project.public_api --write"
     assert not told, f"the public API differs from {FILE.name}; then {cure}:\n{told}"
-    assert now == written(), f"groups of keys differ from {FILE.name}; {cure}"
 
 
 def test_the_file_was_not_written_by_hand() -> None:
