@@ -161,7 +161,7 @@ def test_keys_have_their_meaning_unit_and_default(validator: Any) -> None:
         made = known[table]["properties"][name]
         return known[made["$ref"].rpartition("/")[2]] if "$ref" in made else made
 
-    assert key("Run", "steps")["description"].startswith("Number of time steps")
+    assert key("RunTable", "steps")["description"].startswith("Number of time steps")
     softening = key("energy_gravity", "softening")
     assert softening["description"] == "Plummer's softening length; 0: none."
     assert softening["default"] == 0.0
