@@ -531,8 +531,8 @@ def outermost(everything: list[Key]) -> list[Key]:
     ]
 
 
-ALIKE = {("cells", "cell"), ("members", "member")}
-"""A key, and a misspelling of it that is another key of the same table."""
+ALIKE = {("cells", "cell"), ("members", "member"), ("c01", "0c1")}
+"""A key, and a misspelling of it that is another key of the same table, or as near to one (c10)."""
 
 
 def misspellings(text: str, repeated: bool) -> Iterator[tuple[Key, str, str]]:

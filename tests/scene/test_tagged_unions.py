@@ -42,6 +42,8 @@ def test_one_mistake_is_reported_for_the_member_that_was_meant() -> None:
     assert places(shape={"kind": "file"}) == [("shape", "of kind file", "file")]
     assert places(shape={"kind": "disk"}) == [("shape", "of no kind", "kind")]
     assert places(shape={}) == [("shape", "of no kind", "kind")]
+    assert places(shape={"kind": {"a": 1}}) == [("shape", "of no kind", "kind")]
+    assert places(shape={"kind": ["disc"]}) == [("shape", "of no kind", "kind")]
     assert places(mass=-1.0) == [("mass", "one")]
     assert places(mass=(1.0, -1.0)) == [("mass", "each", 1)]
 

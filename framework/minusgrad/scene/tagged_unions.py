@@ -43,7 +43,7 @@ class ByKind:
 
         def tag(table: Any) -> str:
             kind = table.get("kind") if isinstance(table, Mapping) else getattr(table, "kind", None)
-            return f"of kind {kind}" if kind in models else UNKNOWN
+            return f"of kind {kind}" if isinstance(kind, str) and kind in models else UNKNOWN
 
         return _union(members, tag, handler)
 
