@@ -2,7 +2,6 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO := runs/demo
 SHORT_ON_QUADRANTS := engine exams/test_energies.py steppers/test_heat_bath.py
 ON_QUADRANTS := $(SHORT_ON_QUADRANTS) steppers/test_integrator.py \
 	potential/test_potential.py potential/test_staged_term.py torch/test_kernel.py torch/test_rollout.py
@@ -15,7 +14,6 @@ QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST)
 FILES := tests/files tests/app
 CHECK := tests/check tests/lint
 EXAMS := tests/exams tests/scene tests/project
-SCENES := two_body outer_solar_system stretch laser_butterfly
 
 # The device that `make devices` computes on; WHEELS: a folder to install from, without a network.
 ARCH := vulkan
@@ -43,11 +41,7 @@ help:
 	@echo "make bench  where we stand, in ratios"
 
 demo: $(VENV)/plot
-	@for scene in $(SCENES); do \
-		$(BIN)/minusgrad run scenes/$$scene.toml --out $(DEMO)/$$scene --force && \
-		$(BIN)/minusgrad plot $(DEMO)/$$scene || exit $$?; \
-	done
-	@echo "results: $(DEMO)/*/trajectory.h5 (H5MD)   pictures: $(DEMO)/*/pictures/*.png"
+	@$(BIN)/minusgrad demo
 
 test: bytecode
 	@began=$$(date +%s); $(PYTEST) -m "not long" && $(QUADRANTS) $(SHORT_ON_QUADRANTS:%=tests/%) -m "not long"; status=$$?; \
@@ -96,9 +90,9 @@ pictures: $(VENV)/plot
 	done
 	@few='observe=[{kind="frames",every=6}] run.steps=300' && \
 		$(BIN)/minusgrad run scenes/figure_eight.toml $$few --out runs/pictures/figure_eight_film --force && \
-		$(BIN)/minusgrad movie runs/pictures/figure_eight_film --fps 12 --to scenes/pictures/figure_eight.webp && \
-		$(BIN)/minusgrad movie runs/pictures/chain_of_rods --every 2 --fps 15 --to scenes/pictures/chain_of_rods.webp && \
-		$(BIN)/minusgrad movie runs/pictures/elastic_seed --fps 8 --to scenes/pictures/elastic_seed.webp
+		$(BIN)/minusgrad movie runs/pictures/figure_eight_film --fps 12 --out scenes/pictures/figure_eight.webp && \
+		$(BIN)/minusgrad movie runs/pictures/chain_of_rods --every 2 --fps 15 --out scenes/pictures/chain_of_rods.webp && \
+		$(BIN)/minusgrad movie runs/pictures/elastic_seed --fps 8 --out scenes/pictures/elastic_seed.webp
 	@$(BIN)/python docs/pictures/convergence.py scenes/two_body.toml scenes/pictures/two_body_convergence.png
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png

@@ -103,7 +103,7 @@ def run(asked: argparse.Namespace) -> int:
         "figures": [asdict(figure) for figure in figures],
         "not measured": "peers of works but gravity",
     }
-    file = asked.json or RESULTS / f"{_slug(document)}.json"
+    file = asked.out or RESULTS / f"{_slug(document)}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(document, indent=1) + "\n")
     file.with_suffix(".md").write_text(table(document))

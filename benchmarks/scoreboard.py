@@ -1,6 +1,6 @@
 """`minusgrad bench`, `python -m benchmarks`: measure, show, and keep what was measured.
 
-    minusgrad bench [WORK ...] [--engine NAME ...] [--columns WORD ...] [--quick] [--threads N] [--json FILE]
+    minusgrad bench [WORK ...] [--engine NAME ...] [--columns WORD ...] [--quick] [--threads N] [--out FILE]
 
 WORK: a name of `works`, or one of its cases such as "gravity_forces[4096-f32]", or the beginning of one.
 """
@@ -38,7 +38,7 @@ def run(asked: argparse.Namespace) -> int:
     if find_spec("pytest_benchmark") is None:
         raise UserError("bench needs pytest-benchmark: pip install 'minusgrad[bench]'")
     measured: list[Measured] = []
-    file = asked.json or ROOT / "runs" / "bench" / f"{'-'.join(_named(asked.works)) or 'all'}.json"
+    file = asked.out or ROOT / "runs" / "bench" / f"{'-'.join(_named(asked.works)) or 'all'}.json"
     with Pool() as pool:
         for case in chosen:
             _say(case.label)

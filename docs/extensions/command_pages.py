@@ -36,16 +36,18 @@ def _section(verb: str) -> str:
     formatter = argparse.HelpFormatter(parser.prog, width=84)
     formatter.add_usage(parser.usage, parser._actions, [])
     usage = formatter.format_help().strip()
-    rows = [_row(action) for action in parser._actions if action.dest != "help"]
+    rows = [
+        _row(action)
+        for action in parser._actions
+        if action.help not in (None, argparse.SUPPRESS) and action.dest != "help"
+    ]
     table = "\n".join(["| argument | |", "|---|---|", *rows]) if rows else ""
     about = HELP[verb]
     return f"{about[0].upper()}{about[1:]}.\n\n```text\n{usage}\n```\n\n{table}\n"
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:
-    whole = cli._parser([verb])
-    choices = next(a for a in whole._actions if isinstance(a, argparse._SubParsersAction)).choices
-    return choices[verb]
+    return cli.verbs_of(cli.parser_of([verb]))[verb]
 
 
 def _row(action: argparse.Action) -> str:

@@ -141,5 +141,5 @@ def test_kinds_are_listed_with_their_keys(
 @pytest.mark.unit
 def test_no_scenes_in_a_folder(invoke: Callable, tmp_path: Path) -> None:
     code, _, err = invoke("scenes", tmp_path)
-    cure = "give another folder (those of minusgrad are in scenes/ of a checkout)"
+    cure = "give another folder, or none for those of minusgrad"
     assert (code, err) == (2, f"minusgrad: {tmp_path}: contains no scenes (*.toml); {cure}\n")

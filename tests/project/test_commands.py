@@ -52,7 +52,7 @@ MEANT = {
     "laser IMAGE --machine PROFILE": (
         'laser scenes/data/disc.png --machine grbl_diode --width "2.56 mm" --steps 2 --force'
     ),
-    "check NAME --report --to FILE.md|FILE.json --scene SCENE.toml": "check laser --report --to laser.md",
+    "check NAME --report --out FILE.md|FILE.json --scene SCENE.toml": "check laser --report --out laser.md",
     "check NAME --report": "check laser --report",
     "check NAME --plugin": "check halo --plugin",
     "check NAME": "check spring",
@@ -60,6 +60,8 @@ MEANT = {
     "kinds NAME": "kinds network",
     "fit SCENE": "fit swing.toml",
     "scenes DIR": "scenes scenes",
+    "run NAME": "run two_body run.steps=5",
+    "init tutorial | NAME": "init tutorial --out begun",
 }
 
 SCRIPTS = sorted(path.relative_to(SCENES).as_posix() for path in SCENES.rglob("*.py"))
@@ -69,6 +71,8 @@ SUITE = "it runs this suite"
 ELSEWHERE = {
     "git clone <this repository> && cd minusgrad": INSTALLS,
     "make demo": INSTALLS,
+    'pip install "minusgrad[plot]"': INSTALLS,
+    "minusgrad demo": "tests/project/test_stranger.py",
     "make test": SUITE,
     "make long": SUITE,
     "make unit": SUITE,
@@ -99,6 +103,7 @@ ELSEWHERE = {
     "python -m benchmarks.mosaic.gradient_error": "tests/exams/test_mosaic.py",
     "minusgrad buckling RUN": "it needs a body under load; tests/app/test_buckling.py",
     "minusgrad VERB ...": "the form of all",
+    "minusgrad completion fish | source": "a line of fish; tests/app/test_completion.py",
     "minusgrad sweep scenes/uncertain_beam.toml scenes/sweeps/uncertain_beam.toml": (
         "it runs 1,280 points; tests/sweeps/test_uncertain_beam.py"
     ),

@@ -131,6 +131,50 @@ def test_it_brings_a_command(desk: Desk) -> None:
     assert "count-masses Count the masses of a tube" in " ".join(desk.minusgrad("--help").stdout.split())
 
 
+# A wheel is enough ----------------------------------------------------------------------------------
+
+
+def test_the_scenes_are_installed_with_their_data_and_without_pictures(desk: Desk) -> None:
+    done = desk.minusgrad("scenes", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {row["scene"]: row for row in json.loads(done.stdout)}
+    assert [*rows] == sorted(path.stem for path in (ROOT / "scenes").glob("*.toml"))
+    assert all(row["title"] and row["pictures"] for row in rows.values())
+    share = desk.environment / "share" / "minusgrad" / "scenes"
+    kept = {p.relative_to(ROOT / "scenes") for p in (ROOT / "scenes").rglob("*") if p.is_file()}
+    kept = {p for p in kept if p.parts[0] != "torch" and p.suffix != ".pyc"}
+    kept = {p for p in kept if p.parts[0] != "pictures" or p.suffix == ".csv"}
+    assert {p.relative_to(share) for p in share.rglob("*") if p.is_file()} == kept
+    assert f"{share / 'README.md'} describes them" in desk.minusgrad("scenes").stdout
+
+
+def test_a_scene_with_data_runs_by_its_name(desk: Desk) -> None:
+    done = desk.minusgrad("run", "outer_solar_system", "run.steps=10")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("runs/outer_solar_system: 10 steps, t = 50 day\n")
+
+
+def test_the_tutorial_starts_from_files_that_init_writes(desk: Desk) -> None:
+    assert desk.minusgrad("init", "tutorial", "--out", "learn").returncode == 0
+    assert desk.minusgrad("init", "tutorial", "--out", "learn").returncode == 2
+    plugin, scene = "learn/magnets.py", "learn/magnets.toml"
+    done = desk.minusgrad("run", scene, "run.steps=20", "--plugin", plugin, "--out", "learned")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_demo_runs_and_draws_where_matplotlib_is(desk: Desk) -> None:
+    """Without it the runs are there, and a line says what pictures need."""
+    plain = ended(desk.start("minusgrad", "demo", "--out", "plain"), timeout=600)
+    assert (plain.returncode, plain.stderr) == (0, "")
+    cure = "pictures need Matplotlib: pip install 'minusgrad[plot]'"
+    assert plain.stdout.endswith(f"results: plain/*/trajectory.h5 (H5MD)   {cure}\n")
+    desk.python("-m", "pip", "install", "--no-compile", "matplotlib>=3.9")
+    done = ended(desk.start("minusgrad", "demo"), timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
+    drawn = {p.parent.parent.name: p for p in (desk.folder / "runs/demo").glob("*/pictures/*.png")}
+    assert {*drawn} == {"two_body", "outer_solar_system", "stretch", "laser_butterfly"}
+
+
 # What its scene claims ------------------------------------------------------------------------------
 
 AROUND, RINGS, EDGE, MASS, WIDENED, SHIFTED, MODE = 24, 16, 0.01, 0.002, 0.004, 0.01, 2

@@ -15,14 +15,14 @@ import os
 import sys
 
 from .. import __version__
-from ..errors import MinusgradError, PluginError, UserError
-from .streams import OutputLostError, open_closed_streams, safe_streams
-from .verbs import SAVING, VERBS, plugin_verbs
-from .verbs.shared_options import complain
+from ..errors import MinusgradError, UserError, printable, suggestion
+from .streams import OutputLostError, open_closed_streams, safe_streams, without_remarks
+from .verbs import LISTS, SAVING, VERBS, plugin_verbs
+from .verbs.shared_options import complain, quiet_option
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 EPILOG = (
     "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable,"
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with safe_streams() as out:
         try:
             arguments = _parsed(sys.argv[1:] if argv is None else argv)
-        except PluginError as error:
+        except UserError as error:  # of a plugin, or no verb
             complain(error)
             return error.exit_code
         code = _run(arguments)
@@ -56,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     try:
         os.getcwd()  # the engine asks for it, too
-        return arguments.run_verb(arguments)
+        with without_remarks(getattr(arguments, "quiet", False)):
+            return arguments.run_verb(arguments)
     except OutputLostError:
         return 0
     except MinusgradError as error:
@@ -115,19 +116,36 @@ def _internal_error(error: BaseException) -> int:
     import traceback
 
     traceback.print_exception(error)
-    complain("internal error in minusgrad; please report the traceback above")
+    complain(
+        "internal error in minusgrad; please report the traceback above and the output of `minusgrad doctor`"
+    )
     return MinusgradError.exit_code
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
-    """The arguments; overrides may stand behind options, which argparse alone does not accept."""
-    parser = _parser(argv)
+    """The arguments; overrides may stand behind options, which argparse alone does not accept.
+
+    Raises `UserError` for a verb that does not exist.
+    """
+    parser = parser_of(argv)
+    verbs = verbs_of(parser)
+    if argv and not argv[0].startswith("-") and argv[0] not in verbs:
+        cure = f"{suggestion(argv[0], [*verbs])} (`minusgrad --help` lists them)"
+        raise UserError(f"no verb named '{printable(argv[0], 60)}'{cure}")
     arguments, rest = parser.parse_known_args(argv)
     if hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
         arguments.overrides += rest
     elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        known = [*verbs[argv[0]]._option_string_actions] if argv[0] in verbs else []
+        meant = next(filter(None, (suggestion(word, known) for word in rest if word.startswith("--"))), "")
+        parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
     return arguments
+
+
+def verbs_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The parsers of all verbs, by name."""
+    actions = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return next(actions).choices
 
 
 class _Help(argparse.HelpFormatter):
@@ -141,7 +159,7 @@ class _Help(argparse.HelpFormatter):
         super().__init__(prog, width=columns - 2)
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
     """A parser of all verbs, with the options of those that occur in `argv`.
 
     Raises `PluginError` for a verb with two owners, or of a module that cannot be imported.
@@ -160,6 +178,8 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             function = name.replace("-", "_")
             getattr(home, f"{function}_options")(verb)
             verb.set_defaults(run_verb=getattr(home, function), saves=name in SAVING)
+            if name not in LISTS:
+                quiet_option(verb)
     _add_plugin_verbs(verbs, argv)
     return parser
 
@@ -176,3 +196,4 @@ def _add_plugin_verbs(verbs: argparse._SubParsersAction, argv: Sequence[str]) ->
         verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG, formatter_class=_Help)
         if is_used:
             owners[0].prepare(verb)
+            quiet_option(verb)

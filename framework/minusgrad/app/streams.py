@@ -129,6 +129,23 @@ def drawing(stream: Any) -> AbstractContextManager[None]:
     return stream.drawing() if isinstance(stream, SafeStream) else nullcontext()
 
 
+@contextmanager
+def without_remarks(quiet: bool) -> Iterator[None]:
+    """Context manager: nothing that is written to `sys.stderr` inside is shown, if `quiet`.
+
+    Errors are raised, and told outside.
+    """
+    if not quiet:
+        yield
+        return
+    with open(os.devnull, "w", encoding="utf-8") as null:
+        before, sys.stderr = sys.stderr, SafeStream(null)
+        try:
+            yield
+        finally:
+            sys.stderr = before
+
+
 class OutputLostError(Exception):
     """The output of a verb cannot be written any more, and is all that the verb would do."""
 

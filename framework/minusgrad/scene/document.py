@@ -628,6 +628,15 @@ def claim(path: Path) -> str:
     return " ".join(line.lstrip("# ") for line in comments)
 
 
+def title(path: Path) -> str:
+    """The title of a scene file; empty for a scene without one, or with mistakes."""
+    try:
+        found = load(path).data.get("title")
+    except UserError:
+        return ""
+    return found if isinstance(found, str) else ""
+
+
 def members(path: Path) -> str:
     """The members of a scene's ensemble in words; empty for a scene without one, or with mistakes."""
     try:

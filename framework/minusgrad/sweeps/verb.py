@@ -7,7 +7,14 @@ import sys
 from functools import partial
 
 from ..app.verbs.runs import hours
-from ..app.verbs.shared_options import common_options, complain, path, print_json
+from ..app.verbs.shared_options import (
+    common_options,
+    complain,
+    out_option,
+    print_json,
+    scene_argument,
+    with_scene_file,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,10 +26,10 @@ SHOWN = 10
 
 
 def sweep_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scene", type=path, help="a scene file")
+    scene_argument(parser)
     text = "points of a SWEEP.toml (default: members of [ensemble]), and changed keys of the scene"
     parser.add_argument("overrides", nargs="*", metavar="SWEEP.toml key.sub=value", help=text)
-    parser.add_argument("--out", type=path, help="folder of the sweep (default: sweeps/NAME)")
+    out_option(parser, "folder of the sweep (default: sweeps/NAME)")
     where = parser.add_mutually_exclusive_group()
     text = "processes on this machine (default 2; 0: run the points in this one)"
     where.add_argument("--workers", type=_count, metavar="N", help=text)
@@ -60,15 +67,18 @@ def points_of(text: str) -> list[int]:
 
 def sweep(a: argparse.Namespace) -> int:
     from ..app.progress import announcements, progress
+    from ..app.shipped.places import sweep_file
     from ..errors import UserError
     from .run_sweep import opened, sweep
 
+    with_scene_file(a)
     if a.submit and not a.slurm:
         raise UserError("--submit: belongs to --slurm; give both")
     files = [word for word in a.overrides if "=" not in word]
     if len(files) > 1:
         raise UserError(f"needs one SWEEP.toml, got {' and '.join(files)}; an override is key=value")
-    points, overrides = files[0] if files else None, [w for w in a.overrides if "=" in w]
+    points = sweep_file(files[0]) if files else None
+    overrides = [word for word in a.overrides if "=" in word]
     if a.slurm or a.point is not None:
         folder = opened(a.scene, points, overrides, a.out, a.plugin)
         return _print_job(a, folder, points, overrides) if a.slurm else _run_points(a, folder)

@@ -74,7 +74,7 @@ def save(
     RunDir.open(run, read_only=True)
     server.viser()
     scenery = Scenery(run, field, bodies, every)
-    with durable.outside_a_run(path, "give another file with --save"):
+    with durable.outside_a_run(path, "give another file with --out"):
         text, left_out = document(scenery, max_mb, str(path), progress)
         page = text.encode()
         durable.make_folder(path.parent)

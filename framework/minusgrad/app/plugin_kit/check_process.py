@@ -47,6 +47,7 @@ from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..run_options import RunOptions
 from ..runs import build
+from ..shipped import places
 from .process_end import ProcessEnd
 
 MOST_CURL = 1e-7
@@ -254,6 +255,8 @@ def examined(
 
     reverses: False loads a file without running reverses of its kernels.
     """
+    if (scene := _shipped_scene(what, plugins)) is not None:
+        what, plugins = str(scene), [*map(str, places.own_plugins(scene)), *plugins]
     if fitted is not None and not what.endswith(".toml"):
         raise UserError(f"{what}: --fitted needs a scene; give the scene that was fitted")
     if what.endswith(".toml"):
@@ -272,6 +275,15 @@ def examined(
         energies = _energies(registry, what)
         for k, energy in enumerate(energies):
             yield energy.name, k + 1 < len(energies), partial(_energy, energy, registry)
+
+
+def _shipped_scene(what: str, plugins: Sequence[str]) -> Path | None:
+    """The scene of minusgrad with this name, if no file, energy or plugin has it."""
+    if not places.is_name(Path(what)) or what not in places.scenes():
+        return None
+    registry = Registry.load(None, list(map(Path, plugins)))
+    is_taken = what in registry.energies() or bool(registry.of_plugin(what))
+    return None if is_taken else places.scenes()[what]
 
 
 def _has_members(what: str, overrides: Sequence[str]) -> bool:

@@ -4,6 +4,9 @@ Only the module of the verb that is used is imported, so that help needs none of
 """
 
 VERBS = {
+    "demo": ("first_steps", "run and draw a scene of each of four plugins"),
+    "init": ("first_steps", "write files to start from: those of the tutorial, or of a scene"),
+    "doctor": ("doctor", "facts for a report: versions, engine, machine, extras, a kernel that runs"),
     "run": ("runs", "run a scene into a new folder"),
     "fit": ("runs", "parameter estimation: do the [fit] of a scene, into a new folder"),
     "resume": ("runs", "continue an interrupted run or fit, bit for bit"),
@@ -19,7 +22,10 @@ VERBS = {
     "modes": ("modes", "normal modes of a saved state: frequencies, a picture, an animation"),
     "buckling": ("buckling", "loads at which a saved state buckles: factors, a picture, an animation"),
     "elastic": ("elastic", "stress and elastic constants of a saved crystal"),
-    "scenes": ("listings", "list the scenes of a folder, with their first comments"),
+    "scenes": (
+        "listings",
+        "list the scenes that come with minusgrad, or those of a folder, with their pictures",
+    ),
     "kinds": ("kinds", "list all kinds of blocks in scenes, or the keys of one with unit, default, meaning"),
     "energies": (
         "listings",
@@ -33,6 +39,10 @@ VERBS = {
     "devices": ("listings", "list the devices of this machine that kernels can run on: number, name, memory"),
     "new-plugin": ("new_plugin", "write a plugin to begin with: an energy, a state, a scene, tests"),
     "schema": ("listings", "print the JSON schema of scene files, for editors"),
+    "completion": (
+        "shell_completion",
+        "print a script by which bash, zsh or fish completes verbs and options",
+    ),
     "bench": ("benchmarks", "run the benchmarks: time and memory relative to C and to peer packages"),
 }
 """By name: the module of the verb, relative to this package, and its help.
@@ -40,5 +50,10 @@ VERBS = {
 The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code; "-" is "_" there.
 """
 
+LISTS = (
+    *("info", "verify", "compare", "scenes", "kinds", "energies", "states", "steppers", "observers"),
+    *("source", "plugins", "devices", "schema", "completion"),
+)
+"""The verbs that print nothing but their result, so that `--quiet` has no meaning for them."""
 SAVING = ("run", "fit", "resume", "sweep")
 """The verbs whose results are on disk, whatever becomes of their output."""

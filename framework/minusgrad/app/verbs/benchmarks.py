@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ...errors import UserError
-from .shared_options import path
+from .shared_options import out_option, path
 
 
 def bench_options(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", choices=("cuda", "vulkan", "metal"), metavar="ARCH", help=text)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see whether everything runs")
     parser.add_argument("--threads", type=int, default=0, help="threads of every column (default: all cores)")
-    parser.add_argument("--json", type=path, metavar="FILE", help="file to write (default: in runs/bench)")
+    out_option(parser, "file to write (default: in runs/bench)", "FILE", former="--json")
 
 
 def bench(a: argparse.Namespace) -> int:

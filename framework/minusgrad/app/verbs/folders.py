@@ -8,7 +8,7 @@ from functools import partial
 
 from ...errors import UserError
 from ..streams import EndingStream
-from .shared_options import json_option, path, print_json
+from .shared_options import json_option, out_option, path, print_json
 
 
 def info_options(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
     text = "names of recorded series, like total or position (default: all observables)"
     parser.add_argument("series", nargs="*", metavar="SERIES", help=text)
     text = "file to write (default: the terminal); of --member and vtu the folder (default: FOLDER-...)"
-    parser.add_argument("--out", type=path, metavar="FILE", help=text)
+    out_option(parser, text, "FILE")
     text = "csv; xyz: frames for OVITO, VMD and ASE; vtu: frames for ParaView (default: csv)"
     parser.add_argument("--format", choices=("csv", "xyz", "vtu"), default="csv", help=text)
     text = "of xyz and vtu: the frame of step N alone, or the last one before it"
@@ -47,7 +47,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run or a fit")
-    parser.add_argument("--out", type=path, help="folder to write (default: pictures/ in the run)")
+    out_option(parser, "folder to write (default: pictures/ in the run)")
     text = "file format: png, or svg or pdf for print (default: png)"
     parser.add_argument("--format", default="png", metavar="F", help=text)
     text = "show bodies, points and maps as they were recorded last up to this step (default: the end)"
@@ -75,7 +75,7 @@ def movie_options(parser: argparse.ArgumentParser) -> None:
     text = (
         "file to write: .webp, .gif or .mp4, which needs the extra movie (default: a WebP file in pictures/)"
     )
-    parser.add_argument("--to", type=path, metavar="FILE", help=text)
+    out_option(parser, text, "FILE", former="--to")
     text = "field that gives the colour, or is shown: speed, or the name of a recorded series"
     parser.add_argument("--field", default="", metavar="NAME", help=text)
     body_option(parser)
@@ -183,6 +183,6 @@ def movie(a: argparse.Namespace) -> int:
 
     shown = {"field": a.field, "bodies": a.body, "view": a.view}
     print(
-        movie(a.folder, a.to, **shown, fps=a.fps, every=a.every, progress=partial(progress, counted="frame"))
+        movie(a.folder, a.out, **shown, fps=a.fps, every=a.every, progress=partial(progress, counted="frame"))
     )
     return 0

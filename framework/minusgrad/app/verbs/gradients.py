@@ -7,7 +7,7 @@ import sys
 
 from ...errors import UserError, printable
 from ..streams import drawing
-from .shared_options import common_options, fitted_option, path, print_json, warn_of_broken
+from .shared_options import common_options, fitted_option, out_option, path, print_json, warn_of_broken
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     text = "a conformance report of the installed plugin PLUGIN, by all installed engines"
     parser.add_argument("--report", action="store_true", help=text)
     text = "write the report, too: FILE.md or FILE.json"
-    parser.add_argument("--to", type=path, metavar="FILE", help=text)
+    out_option(parser, text, "FILE", former="--to")
     text = "a scene of the plugin, for the report (default: those in `scenes` beside its package)"
     parser.add_argument("--scene", type=path, action="append", metavar="SCENE.toml", help=text)
     fitted_option(parser)
@@ -37,7 +37,7 @@ def source_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(a: argparse.Namespace) -> int:
-    if a.report or a.to or a.scene:
+    if a.report or a.out or a.scene:
         return _report(a)
     from ...check.outcomes import exit_code
     from ..plugin_kit.check_process import findings
@@ -57,15 +57,15 @@ def _report(a: argparse.Namespace) -> int:
     from ..tables import print_table
 
     if not a.report:
-        raise UserError("check: --to and --scene belong to a report, got no --report; add it")
+        raise UserError("check: --out and --scene belong to a report, got no --report; add it")
     if a.overrides or a.plugin or a.fitted:
         raise UserError("check: a report is of an installed plugin as it is; leave out keys and files")
-    if a.to is not None:
-        report.refuse_file(a.to)
+    if a.out is not None:
+        report.refuse_file(a.out)
     rows = report.report(a.what, a.scene, _shown)
     _shown("")
-    if a.to is not None:
-        report.write(a.to, a.what, rows)
+    if a.out is not None:
+        report.write(a.out, a.what, rows)
     if a.json:
         print_json([row.as_dict() for row in rows])
     else:

@@ -22,25 +22,36 @@ def energies_options(parser: argparse.ArgumentParser) -> None:
 
 
 def scenes_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, nargs="?", default="scenes", help="default: scenes")
+    text = "list the scenes of this folder (default: those that come with minusgrad, by their names)"
+    parser.add_argument("folder", type=path, nargs="?", metavar="DIR", help=text)
     json_option(parser)
 
 
 def scenes(a: argparse.Namespace) -> int:
-    from ...scene.document import claim, members
+    from ...scene.document import claim, members, title
+    from ..shipped import places
     from ..tables import print_table
 
-    files = sorted(a.folder.glob("*.toml"))
+    if a.folder is None:
+        files, pictures = places.scenes(), places.pictures()
+    else:
+        files, pictures = {str(file): file for file in sorted(a.folder.glob("*.toml"))}, {}
     if not files:
         raise UserError(
-            f"{a.folder}: contains no scenes (*.toml); give another folder (those of minusgrad are in scenes/"
-            " of a checkout)"
+            f"{a.folder}: contains no scenes (*.toml); give another folder, or none for those of minusgrad"
         )
-    rows = [(str(f), claim(f), members(f)) for f in files]
+    rows = [(name, title(f), claim(f), members(f), pictures.get(name, [])) for name, f in files.items()]
     if a.json:
-        print_json([{"scene": f, "claim": c} | ({"members": m} if m else {}) for f, c, m in rows])
-    else:
-        print_table(("scene", "first comment"), [(f, f"{c} ({m})" if m else c) for f, c, m in rows])
+        keys = ("scene", "title", "claim", "members", "pictures")
+        found = [dict(zip(keys, row, strict=True)) for row in rows]
+        print_json([{k: v for k, v in one.items() if v or k in keys[:3]} for one in found])
+        return 0
+    head = ("scene", "what", "pictures")
+    table = [(n, f"{t or c}{f' ({m})' if m else ''}", ", ".join(p)) for n, t, c, m, p in rows]
+    print_table(head[: 3 if pictures else 2], [row[: 3 if pictures else 2] for row in table])
+    if a.folder is None:
+        page = places.home() / "scenes" / places.PAGE
+        print(f"minusgrad run NAME runs one, minusgrad init NAME copies its files; {page} describes them")
     return 0
 
 

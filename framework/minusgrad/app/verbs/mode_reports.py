@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...errors import UserError
-from .shared_options import common_options, path, print_json
+from .shared_options import common_options, out_option, print_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def picture_options(parser: argparse.ArgumentParser) -> None:
     """Which mode is animated, where pictures go, plugins and JSON."""
     text = "animate this mode of the table, as a GIF"
     parser.add_argument("--mode", type=int, metavar="K", help=text)
-    parser.add_argument("--out", type=path, help="folder for pictures (default: pictures/ in the run)")
+    out_option(parser, "folder for pictures (default: pictures/ in the run)")
     common_options(parser)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from .shared_options import json_option, path, print_json
+from .shared_options import json_option, out_option, path, print_json
 
 
 def new_plugin_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="of the plugin, its package and its distribution")
-    parser.add_argument("--out", type=path, metavar="DIR", help="a new or empty folder (default: NAME)")
+    out_option(parser, "a new or empty folder (default: NAME)")
     json_option(parser)
 
 

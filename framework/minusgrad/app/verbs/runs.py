@@ -7,7 +7,17 @@ import os
 from contextlib import contextmanager
 
 from ...errors import MinusgradError
-from .shared_options import common_options, complain, fitted_option, path, print_json, warn_of_broken
+from .shared_options import (
+    common_options,
+    complain,
+    fitted_option,
+    out_option,
+    path,
+    print_json,
+    scene_argument,
+    warn_of_broken,
+    with_scene_file,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> None:
-    parser.add_argument("scene", type=path, help="a scene file")
+    scene_argument(parser)
     parser.add_argument(
         "overrides", nargs="*", metavar="key.sub=value", help=f"change a key of the scene, e.g. {example}"
     )
-    parser.add_argument("--out", type=path, help=out)
+    out_option(parser, out)
     parser.add_argument("--force", action="store_true", help="delete an earlier run in that folder")
     text = "start with the last saved state of another run ([initial] run)"
     parser.add_argument("--from", type=path, dest="start", metavar="RUN", help=text)
@@ -84,11 +94,12 @@ def run(a: argparse.Namespace) -> int:
     from ..progress import announcements, progress
     from ..runs import run
 
+    with_scene_file(a)
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
         options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, a.max_hours, say)
         done = run(*options, fitted=a.fitted)
-    return _report_run(done, a.json, say.said)
+    return report_run(done, a.json, say.said)
 
 
 def fit(a: argparse.Namespace) -> int:
@@ -99,6 +110,7 @@ def fit(a: argparse.Namespace) -> int:
         if not a.json:
             print(job.plan, flush=True)
 
+    with_scene_file(a)
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
         options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
@@ -113,7 +125,7 @@ def resume(a: argparse.Namespace) -> int:
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
         done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say, arch=a.arch)
-    report = _report_fit if isinstance(done, Fit) else _report_run
+    report = _report_fit if isinstance(done, Fit) else report_run
     return report(done, a.json, say.said)
 
 
@@ -160,7 +172,7 @@ def _report_fit(fit: Any, as_json: bool, said: Collection[str]) -> int:
     return failed
 
 
-def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
+def report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
     from ...files import trajectory
     from ...scene import units

@@ -38,6 +38,42 @@ def path(text: str) -> Any:
     return Path(text)
 
 
+def scene_argument(parser: argparse.ArgumentParser) -> None:
+    text = "a scene file, or the name of a scene that comes with minusgrad (`minusgrad scenes`)"
+    parser.add_argument("scene", type=path, metavar="SCENE", help=text)
+
+
+def with_scene_file(a: argparse.Namespace) -> None:
+    """Put the file of a scene that is given by its name in the place of the name, and add its own energies.
+
+    Raises `UserError` for a name that no scene has.
+    """
+    from ..shipped.places import own_plugins, scene_file
+
+    named, a.scene = a.scene, scene_file(a.scene)
+    if a.scene is not named:
+        a.plugin = [*own_plugins(a.scene), *a.plugin]
+
+
+def out_option(parser: argparse.ArgumentParser, text: str, metavar: str = "DIR", former: str = "") -> None:
+    """The file or folder to write, which has one name in every verb; its former name works, too."""
+    parser.add_argument("-o", "--out", type=path, metavar=metavar, help=text)
+    if former:
+        _former_name(parser, former, "out")
+
+
+def _former_name(parser: argparse.ArgumentParser, option: str, dest: str) -> None:
+    """An option of earlier versions, which is understood and not shown."""
+    parser.add_argument(option, type=path, dest=dest, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
+def quiet_option(parser: argparse.ArgumentParser) -> None:
+    """Not of a plugin's verb that has such options of its own."""
+    if not {"-q", "--quiet"} & {*parser._option_string_actions}:
+        text = "print results and errors alone: no progress, no remarks"
+        parser.add_argument("-q", "--quiet", action="store_true", help=text)
+
+
 def common_options(parser: argparse.ArgumentParser) -> None:
     plugin_option(parser)
     json_option(parser)
@@ -50,7 +86,8 @@ def plugin_option(parser: argparse.ArgumentParser) -> None:
 
 def fitted_option(parser: argparse.ArgumentParser) -> None:
     text = "start with what this fit of the scene found: its parameters and initial fields"
-    parser.add_argument("--fitted", "--found", type=path, metavar="DIR", help=text)
+    parser.add_argument("--fitted", type=path, metavar="DIR", help=text)
+    _former_name(parser, "--found", "fitted")
 
 
 def json_option(parser: argparse.ArgumentParser) -> None:

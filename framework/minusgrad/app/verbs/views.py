@@ -7,7 +7,7 @@ from functools import partial
 
 from ...errors import UserError, printable
 from .folders import body_option
-from .shared_options import complain, path
+from .shared_options import complain, out_option, path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def view_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=path, help="folder of a run, which may be going on")
     text = "write one HTML file that opens without a network, in place of serving a page"
-    parser.add_argument("--save", type=path, metavar="FILE.html", help=text)
+    out_option(parser, text, "FILE.html", former="--save")
     text = "port of the page (default: the first free one from 8080 on)"
     parser.add_argument("--port", type=int, metavar="N", help=text)
     text = "address to listen at (default: 127.0.0.1, which only this machine reaches)"
@@ -29,16 +29,16 @@ def view_options(parser: argparse.ArgumentParser) -> None:
     body_option(parser)
     text = "take every K-th recorded frame (default: at most 240 frames)"
     parser.add_argument("--every", type=int, metavar="K", help=text)
-    text = "with --save: the largest file in megabytes; frames, then points are left out (default: 50)"
+    text = "with --out: the largest file in megabytes; frames, then points are left out (default: 50)"
     parser.add_argument("--max-mb", type=float, metavar="MB", help=text)
 
 
 def view(a: argparse.Namespace) -> int:
     shown: dict[str, Any] = {"field": a.field, "bodies": a.body, "every": a.every}
-    if a.save is not None:
+    if a.out is not None:
         return _saved(a, shown)
     if a.max_mb is not None:
-        raise UserError(f"view: --max-mb is for a saved page, got {a.max_mb:g}; give --save FILE.html, too")
+        raise UserError(f"view: --max-mb is for a saved page, got {a.max_mb:g}; give --out FILE.html, too")
     from ...view.page import show
     from ...view.server import HOST
 
@@ -63,7 +63,7 @@ def _saved(a: argparse.Namespace, shown: dict[str, Any]) -> int:
         )
     counted = partial(progress, counted="frame")
     saved = save(
-        a.folder, a.save, **shown, max_mb=MEGABYTES if a.max_mb is None else a.max_mb, progress=counted
+        a.folder, a.out, **shown, max_mb=MEGABYTES if a.max_mb is None else a.max_mb, progress=counted
     )
     complain(*saved.remarks)
     print(saved.path)

@@ -61,7 +61,7 @@ def movie(
         raise UserError(
             f"{run}: a movie needs two frames or more, got 1; record more, or ask for more by --every"
         )
-    with durable.outside_a_run(to, "give another file with --to"), mpl.rc_context(style.RC):
+    with durable.outside_a_run(to, "give another file with --out"), mpl.rc_context(style.RC):
         durable.make_folder(to.parent)
         return film_files.written(to, _pictures(subject, reel, meta.get("title", ""), progress), fps)
 

@@ -1,0 +1,28 @@
+"""`doctor`: what to paste into a report."""
+
+from __future__ import annotations
+
+import argparse
+
+from .shared_options import complain, json_option, print_json
+
+
+def doctor_options(parser: argparse.ArgumentParser) -> None:
+    text = "report a kernel as hanging after S seconds (default: 120)"
+    parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help=text)
+    json_option(parser)
+
+
+def doctor(a: argparse.Namespace) -> int:
+    from ..doctor.facts import facts
+
+    found = []
+    for fact in facts(a.seconds):
+        found.append(fact)
+        if not a.json:
+            print(f"{fact.what:<14} {'WRONG: ' if fact.wrong else ''}{fact.found}", flush=True)
+        if fact.what == "variables":
+            complain("compiling a kernel ...")
+    if a.json:
+        print_json([fact._asdict() for fact in found])
+    return int(any(fact.wrong for fact in found))
