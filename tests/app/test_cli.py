@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from minusgrad.app import runs
 from minusgrad.assembly.registry import Registry
 from minusgrad.engine import devices, memory
 from minusgrad.engine.runtime import is_there
@@ -169,11 +170,32 @@ def test_run_names_its_folders(invoke, here: Path) -> None:
     """`runs/NAME`, then `runs/NAME-2`; what was asked for is kept beside the scene."""
     for name in ("two_body", "two_body-2", "two_body-3"):
         code, out, err = invoke("run", TWO_BODY, SHORT, "runtime.seed=7")
-        assert (code, err) == (0, "")
+        said = "" if name == "two_body" else f"minusgrad: runs/two_body exists; writing runs/{name}\n"
+        assert (code, err) == (0, said)
         assert out.startswith(f"runs/{name}: 20 steps")
     assert files(here / "runs/two_body") == files(here / "runs/two_body-3")
     assert (here / "runs/two_body/scene.toml").read_bytes() == TWO_BODY.read_bytes()
     assert json.loads((here / "runs/two_body/overrides.json").read_text()) == [SHORT, "runtime.seed=7"]
+
+
+def test_force_without_a_folder_writes_the_first_one_again(invoke, here: Path) -> None:
+    for k in range(2):
+        assert invoke("run", TWO_BODY, f"run.steps={5 + k}", "--force")[::2] == (0, "")
+    assert os.listdir(here / "runs") == ["two_body"]
+    assert json.loads((here / "runs/two_body/overrides.json").read_text()) == ["run.steps=6"]
+
+
+def test_an_occupied_folder_is_refused_before_anything_is_built(invoke, here: Path, monkeypatch) -> None:
+    """With `--out` and with `--force`, of runs and of fits."""
+    monkeypatch.setattr(runs, "_built", lambda *_: pytest.fail("something was built"))
+    for name in ("mine", "runs/two_body", "runs/swing_up-fit"):
+        (here / name).mkdir(parents=True)
+        (here / name / "letter").write_text("dear")
+    for words in (["run", TWO_BODY, "--out", "mine"], ["run", TWO_BODY, "--force"]):
+        assert "not empty, and not a run; use another --out" in complaint(invoke, *words)
+    for words in (["--out", "mine"], ["--force"]):
+        said = complaint(invoke, "fit", SCENES / "swing_up.toml", *words)
+        assert "not empty, and not a run; use another --out" in said
 
 
 def test_overrides_may_stand_anywhere(invoke, here: Path) -> None:

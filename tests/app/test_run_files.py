@@ -202,7 +202,7 @@ def test_looking_needs_a_run(made: Path, invoke: Callable, here: Path) -> None:
     why = "not a run (it lacks scene.toml or journal.jsonl); `minusgrad run` makes one"
     for verb in ("info", "verify", "export"):
         assert complaint(invoke, verb, here) == f"{here}: {why}"
-        assert complaint(invoke, verb, "nowhere") == f"nowhere: {why}"
+        assert complaint(invoke, verb, "nowhere") == "nowhere: no such folder; `minusgrad run` makes one"
     assert complaint(invoke, "compare", here, made / "two") == f"{here}: {why}"
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minusgrad.app.shipped import places, starting_files
-from minusgrad.app.shipped.demo import SCENES as SHOWN
+from minusgrad.app.shipped import demo, places, starting_files
 from minusgrad.assembly.registry import Registry
 from minusgrad.errors import UserError
 from minusgrad.scene.document import title
@@ -153,8 +152,23 @@ def test_a_copied_scene_has_all_files_that_it_names(name: str, tmp_path: Path) -
 
 @pytest.mark.unit
 def test_the_demonstration_shows_scenes_that_exist_and_make_calls_it() -> None:
-    assert {*SHOWN} <= {*NAMES}
+    assert {*demo.SCENES} <= {*NAMES}
     assert "$(BIN)/minusgrad demo\n" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("has_matplotlib", [False, True])
+def test_the_demonstration_draws_if_it_can(
+    has_matplotlib: bool, invoke: Callable, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "SCENES", ("two_body",))
+    monkeypatch.setattr(demo, "can_draw", lambda: has_matplotlib)
+    for _ in range(2):  # the second takes the place of the first
+        code, out, err = invoke("demo", "--out", "shown")
+        assert (code, err) == (0, "")
+    assert [p.name for p in (here / "shown").iterdir()] == ["two_body"]
+    assert (here / "shown/two_body/pictures/orbits.png").is_file() == has_matplotlib
+    said = "pictures: shown/*/pictures/*.png" if has_matplotlib else "pictures need Matplotlib: pip install"
+    assert out.splitlines()[-1].startswith(f"results: shown/*/trajectory.h5 (H5MD)   {said}")
 
 
 @pytest.mark.unit

@@ -1,6 +1,6 @@
 """Options that runs and fits share: overrides, plugins, the run folder, progress, a time limit.
 
-Decisions 0245.
+Decisions 0122, 0245.
 """
 
 import errno
@@ -17,7 +17,8 @@ from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError
-from ..files.run_folder import RunDir
+from ..files.run_folder import RunDir, refuse_occupied
+from ..files.run_listing import RUNS
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
 from ..steppers.scheduler import ScheduledObserver
@@ -96,14 +97,36 @@ class RunOptions:
         valid.fitted = None if self.fitted is None else Fitted.of_fit(Path(self.fitted))
         return valid
 
+    def refuse_occupied(self, suffix: str = "") -> None:
+        """Raise `RunFolderError` if `folder` would hold something that stays; nothing is made.
+
+        It is asked before anything is built, and again by the run, which then has the folder.
+        """
+        path = self._named(suffix)
+        if path.is_dir() and (self.out is not None or self.force):
+            refuse_occupied(path, self.force)
+
     def folder(self, suffix: str = "") -> Path:
-        """The folder `out`, or a new runs/NAME + suffix. Raises `RunFolderError` if it is not writable."""
+        """The folder `out`; else runs/NAME + suffix, and with another number at its end where that exists.
+
+        With `force` it is runs/NAME + suffix in any case. `say` is told of another number. Raises
+        `RunFolderError` if it is not writable.
+        """
+        path = self._named(suffix)
+        if self.out is not None or self.force:
+            return writable(path)
+        found = _free(path)
+        if found != path:
+            self.say(f"{path} exists; writing {found}")
+        return found
+
+    def _named(self, suffix: str) -> Path:
         if self.out is not None:
-            return writable(Path(self.out))
+            return Path(self.out)
         path = self.scene.path if isinstance(self.scene, Document) else self.scene
         named = isinstance(path, Path) or (isinstance(path, str) and not is_text(path))
         name = Path(path).stem if named else "scene"  # type: ignore[arg-type]
-        return _free(Path("runs") / f"{name}{suffix}")
+        return RUNS / f"{name}{suffix}"
 
 
 def as_overrides(overrides: Overrides) -> list[str]:

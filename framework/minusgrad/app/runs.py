@@ -118,13 +118,13 @@ def run(
 
     scene: the path of the scene file; or its text, or its tables as a dictionary. overrides: values by key
     ({"stepper.dt": 0.01}), or texts as the command line takes them ("stepper.dt=0.01"). out: the run folder
-    (default: runs/NAME, or the next free runs/NAME-2, ...). plugins: files, modules or energies, besides the
-    installed plugins. force: overwrite an earlier run in `out`. progress: True for a bar, False for none
-    (default: a bar in a notebook); or a function that is called with the first and the last step and gives a
-    context manager whose value is called with each step. max_hours: stop after this time, resumably. say:
-    called with remarks as they arise: dt against its stability limit at the start, an energy that drifts, a
-    gradient that jumps. fitted: the folder of a fit of this scene, whose result is the start: the parameters
-    and initial fields that it found replace those of the scene.
+    (default: runs/NAME, or the next free runs/NAME-2, ...; with force runs/NAME). plugins: files, modules or
+    energies, besides the installed plugins. force: delete an earlier run in that folder. progress: True for a
+    bar, False for none (default: a bar in a notebook); or a function that is called with the first and the
+    last step and gives a context manager whose value is called with each step. max_hours: stop after this
+    time, resumably. say: called with remarks as they arise: dt against its stability limit at the start, an
+    energy that drifts, a gradient that jumps. fitted: the folder of a fit of this scene, whose result is the
+    start: the parameters and initial fields that it found replace those of the scene.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
@@ -134,6 +134,7 @@ def run(
     after a signal or `max_hours`; the run is then saved, and `resume` continues it.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
+    options.refuse_occupied()
     validated = options.validated()
     if validated.scene.ensemble is not None:
         return _begun(_ready(_built(Ensemble, validated)), options.folder(), options)
@@ -160,6 +161,7 @@ def fit(
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
+    options.refuse_occupied("-fit")
     validated = options.validated()
     job: ParameterFit | FitStarts
     if has_starts(validated.scene):
@@ -213,6 +215,7 @@ def simulation_of(
 
 def begin(job: BuiltScene, options: RunOptions) -> Run:
     """Run a simulation that was made in Python, from its present state, into a new folder."""
+    options.refuse_occupied()
     return _begun(_ready(job), options.folder(), options)
 
 

@@ -36,9 +36,9 @@ from .held import held_folders, journals
 from .held.given_folder import GivenFolder
 from .held.held_folders import FolderHold
 from .held.json_text import TooDeepError, parsed
+from .run_listing import JOURNAL, refuse_no_run
 from .trajectory import Recorder
 
-_JOURNAL = "journal.jsonl"
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 RECORDER = "recorder"  # the folder of the unsealed rows among a checkpoint's arrays
@@ -70,11 +70,11 @@ class RunDir:
         The caller saves a checkpoint of step 0 next; from then on the run can be resumed.
         Raises RunFolderError if the folder is in use, or not empty (with `force`: not empty and not a run).
         """
-        _refuse_occupied(path, force)
+        refuse_occupied(path, force)
         durable.make_folder(path)
         run = cls._locked(path)
         try:
-            _refuse_occupied(path, force)  # again: with the lock, no other process can fill it
+            refuse_occupied(path, force)  # again: with the lock, no other process can fill it
             run._clear()
             run.journal("started", pid=os.getpid())
             durable.make_folder(run._ckpt)
@@ -92,10 +92,7 @@ class RunDir:
 
         Raises RunFolderError if the folder is not a run, or another process writes to it.
         """
-        if not all(os.path.lexists(path / name) for name in ("scene.toml", _JOURNAL)):
-            raise RunFolderError(
-                f"{path}: not a run (it lacks scene.toml or {_JOURNAL}); `minusgrad run` makes one"
-            )
+        refuse_no_run(path)
         held_folders.examine(path)
         if read_only:
             return cls(path, None)
@@ -112,7 +109,7 @@ class RunDir:
         """The run in a folder, held and locked. Raises RunFolderError if another process writes to it."""
         hold = _held(path)
         try:
-            return cls(path, journals.locked(path / _JOURNAL), hold)
+            return cls(path, journals.locked(path / JOURNAL), hold)
         except BaseException:
             hold.close()
             raise
@@ -369,7 +366,7 @@ class RunDir:
 
     @property
     def _journal(self) -> Path:
-        return self.path / _JOURNAL
+        return self.path / JOURNAL
 
 
 def _drop(paths: Iterable[Path]) -> None:
@@ -384,8 +381,9 @@ def _held(path: Path) -> FolderHold:
         raise RunFolderError(f"{path}: cannot be written: {error.strerror}; use another --out") from error
 
 
-def _refuse_occupied(path: Path, force: bool) -> None:
-    journal = path / _JOURNAL
+def refuse_occupied(path: Path, force: bool) -> None:
+    """Raise `RunFolderError` for a folder that is not empty; with `force` for one that is no run either."""
+    journal = path / JOURNAL
     try:
         entries = os.listdir(path)
     except FileNotFoundError:
@@ -393,10 +391,10 @@ def _refuse_occupied(path: Path, force: bool) -> None:
     except OSError as error:
         raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
     try:
-        if not entries or (entries == [_JOURNAL] and not held_folders.read(journal)):
+        if not entries or (entries == [JOURNAL] and not held_folders.read(journal)):
             return
         begun = next(journals.events(journal), {}).get("event")
-        is_run = begun == "started" or (_JOURNAL in entries and not held_folders.read(journal))
+        is_run = begun == "started" or (JOURNAL in entries and not held_folders.read(journal))
     except OSError as error:
         raise RunFolderError(f"{journal}: cannot be written: {error.strerror}; use another --out") from error
     if not is_run:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from .mode_reports import count_options, picture_options, report
-from .shared_options import path
+from .shared_options import run_argument, with_run
 
 
 def buckling_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, metavar="RUN", help="folder of a run, in equilibrium under load")
+    run_argument(parser, "folder of a run, in equilibrium under load")
     count_options(parser, 6)
     text = "an energy that grows with the factor (repeat; default: those that are linear in the positions)"
     parser.add_argument("--load", action="append", default=[], metavar="NAME", help=text)
@@ -19,4 +19,5 @@ def buckling_options(parser: argparse.ArgumentParser) -> None:
 def buckling(a: argparse.Namespace) -> int:
     from ..buckling import buckling
 
+    with_run(a)
     return report(a, buckling(a.folder, a.at, a.count, a.load, a.plugin), "buckling_mode")

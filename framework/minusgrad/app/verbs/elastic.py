@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from .shared_options import common_options, path, print_json
+from .shared_options import common_options, print_json, run_argument, with_run
 
 
 def elastic_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, metavar="RUN", help="folder of a run")
+    run_argument(parser, "folder of a run")
     parser.add_argument("--at", type=int, metavar="STEP", help="a saved step (default: the last one)")
     common_options(parser)
 
@@ -17,6 +17,7 @@ def elastic(a: argparse.Namespace) -> int:
     from ..elastic import elastic
     from ..tables import print_table
 
+    with_run(a)
     found = elastic(a.folder, a.at, a.plugin)
     if a.json:
         print_json(found.as_dict())

@@ -8,11 +8,11 @@ from functools import partial
 
 from ...errors import UserError
 from ..streams import EndingStream
-from .shared_options import json_option, out_option, path, print_json
+from .shared_options import json_option, out_option, path, print_json, run_argument, with_run
 
 
 def info_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    run_argument(parser)
     json_option(parser)
 
 
@@ -46,7 +46,7 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 
 def plot_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    run_argument(parser)
     out_option(parser, "folder to write (default: pictures/ in the run)")
     text = "file format: png, or svg or pdf for print (default: png)"
     parser.add_argument("--format", default="png", metavar="F", help=text)
@@ -71,7 +71,7 @@ def view_option(parser: argparse.ArgumentParser) -> None:
 
 
 def movie_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    run_argument(parser)
     text = (
         "file to write: .webp, .gif or .mp4, which needs the extra movie (default: a WebP file in pictures/)"
     )
@@ -90,6 +90,7 @@ def info(a: argparse.Namespace) -> int:
     from ..info import info
     from ..tables import print_info
 
+    with_run(a)
     found = info(a.folder)
     print_json(found) if a.json else print_info(found)
     return 0
@@ -99,6 +100,7 @@ def verify(a: argparse.Namespace) -> int:
     from ..tables import print_verification
     from ..verify import strays, verify
 
+    with_run(a)
     answers = list(verify(a.folder))
     if a.json:
         print_json([answer.as_dict() for answer in answers])
@@ -171,6 +173,7 @@ def plot(a: argparse.Namespace) -> int:
     from ...plot.pictures import plot
     from ..run_options import writable
 
+    with_run(a)
     shown = {"step": a.step, "field": a.field, "view": a.view, "form": a.format}
     for file in plot(a.folder, a.out and writable(a.out), a.body, **shown):
         print(file)
@@ -181,6 +184,7 @@ def movie(a: argparse.Namespace) -> int:
     from ...plot.movies.movie import movie
     from ..progress import progress
 
+    with_run(a)
     shown = {"field": a.field, "bodies": a.body, "view": a.view}
     print(
         movie(a.folder, a.out, **shown, fps=a.fps, every=a.every, progress=partial(progress, counted="frame"))

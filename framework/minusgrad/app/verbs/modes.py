@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from .mode_reports import count_options, picture_options, report
-from .shared_options import path
+from .shared_options import run_argument, with_run
 
 
 def modes_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, metavar="RUN", help="folder of a run")
+    run_argument(parser, "folder of a run")
     count_options(parser, 30)
     picture_options(parser)
 
@@ -17,4 +17,5 @@ def modes_options(parser: argparse.ArgumentParser) -> None:
 def modes(a: argparse.Namespace) -> int:
     from ..modes import modes
 
+    with_run(a)
     return report(a, modes(a.folder, a.at, a.count, a.plugin))

@@ -55,6 +55,21 @@ def with_scene_file(a: argparse.Namespace) -> None:
         a.plugin = [*own_plugins(a.scene), *a.plugin]
 
 
+def run_argument(parser: argparse.ArgumentParser, text: str = "folder of a run or a fit") -> None:
+    """The run that a verb reads, which `with_run` finds where none is given."""
+    text += " (default: the newest one below runs)"
+    parser.add_argument("folder", type=path, nargs="?", metavar="RUN", help=text)
+
+
+def with_run(a: argparse.Namespace) -> None:
+    """Put the newest run in the place of none, and say so. Raises `RunFolderError` if there is none."""
+    if a.folder is None:
+        from ...files.run_listing import newest_run
+
+        a.folder = newest_run()
+        complain(f"{a.folder} is the newest run here")
+
+
 def out_option(parser: argparse.ArgumentParser, text: str, metavar: str = "DIR", former: str = "") -> None:
     """The file or folder to write, which has one name in every verb; its former name works, too."""
     parser.add_argument("-o", "--out", type=path, metavar=metavar, help=text)

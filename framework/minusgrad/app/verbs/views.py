@@ -7,7 +7,7 @@ from functools import partial
 
 from ...errors import UserError, printable
 from .folders import body_option
-from .shared_options import complain, out_option, path
+from .shared_options import complain, out_option, run_argument, with_run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def view_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=path, help="folder of a run, which may be going on")
+    run_argument(parser, "folder of a run, which may be going on")
     text = "write one HTML file that opens without a network, in place of serving a page"
     out_option(parser, text, "FILE.html", former="--save")
     text = "port of the page (default: the first free one from 8080 on)"
@@ -34,6 +34,7 @@ def view_options(parser: argparse.ArgumentParser) -> None:
 
 
 def view(a: argparse.Namespace) -> int:
+    with_run(a)
     shown: dict[str, Any] = {"field": a.field, "bodies": a.body, "every": a.every}
     if a.out is not None:
         return _saved(a, shown)
