@@ -68,7 +68,7 @@ lint: $(VENV)/test
 
 # Warnings are errors. `docs/conf.py` writes the generated pages into docs/generated/.
 docs: $(VENV)/docs
-	$(BIN)/python -m sphinx -q -W --keep-going docs build/site
+	$(BIN)/python -m sphinx -W --keep-going docs build/site
 	@echo "the site: build/site/index.html"
 
 bench: $(VENV)/test
@@ -130,11 +130,12 @@ devices: $(VENV)/devices
 	status=$$?; echo $(MINUTES); exit $$status
 
 wheels: $(VENV)/bin/python
-	$(BIN)/python -m pip download --quiet --dest $(WHEELS) ".[devices]" "setuptools>=77" wheel
+	$(BIN)/python -m pip download --dest $(WHEELS) ".[devices]" "setuptools>=77" wheel
 
 # Each marker is an installation of the project with that extra; it is renewed when pyproject.toml changes.
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(WHEELS),--no-index --find-links $(WHEELS)) \
+	@echo "installing minusgrad[$*] into $(VENV), for a minute or more ..."
+	$(BIN)/python -m pip install --disable-pip-version-check $(if $(WHEELS),--no-index --find-links $(WHEELS)) \
 		--editable ".[$*]"
 	@touch $@
 

@@ -4,14 +4,18 @@ import logging
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from minusgrad.app import progress
+from minusgrad.app import cli, progress
 from minusgrad.app.runs import resume, run
+from minusgrad.app.streams import LastWrite, SafeStream
 from minusgrad.assembly import built_scene
 from minusgrad.engine import slices
 from minusgrad.errors import InterruptedRunError
@@ -20,6 +24,8 @@ from minusgrad.steppers import scheduler
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from tests.support.command import SCENES, files
+from tests.support.engine import restarted
+from tests.support.pages import ROOT
 
 SPHERE, SOLID = SCENES / "plummer.toml", SCENES / "stretch.toml"
 FEW = {"state.n": 50, "run.steps": 8}
@@ -104,15 +110,78 @@ def test_durations(seconds: float, text: str) -> None:
 
 
 @pytest.mark.unit
-def test_compiling_is_announced_where_nothing_else_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 1.0, 6.0, 7.0, 12.0, 13.0])
-    monkeypatch.setattr("minusgrad.app.progress.time.monotonic", lambda: next(clock))
-    stream, logger = StringIO(), logging.getLogger("minusgrad")
+def test_what_is_done_is_said_once_after_a_second_without_output() -> None:
+    stream, last = StringIO(), LastWrite()
+    announcer = progress.Announcer(stream, last, "loading ...")
+
+    def log(level: int, text: str) -> None:
+        announcer.emit(logging.LogRecord("minusgrad", level, "", 0, text, (), None))
+
+    def seen(seconds: float) -> str:
+        stream.seek(0)
+        stream.truncate()
+        announcer.look(last.at + seconds)
+        return stream.getvalue()
+
+    assert [seen(0.9), seen(1.1), seen(9.0)] == ["", "minusgrad: loading ...\n", ""]
+    log(logging.DEBUG, "compiling kernels ...")
+    assert [seen(0.9), seen(1.1), seen(9.0)] == ["", "minusgrad: compiling kernels ...\n", ""]
+    log(logging.DEBUG, "")
+    assert seen(9.0) == ""
+    log(logging.INFO, "the forces take about 5 min")
+    assert stream.getvalue() == "minusgrad: the forces take about 5 min\n"
+
+
+@pytest.mark.unit
+def test_a_write_to_either_stream_ends_the_silence() -> None:
+    last = LastWrite()
+    for one in (SafeStream(StringIO(), last=last), SafeStream(StringIO(), drawing=True, last=last)):
+        last.at = 0.0
+        one.write("a row")
+        assert last.at > 0.0
+
+
+@pytest.mark.unit
+def test_messages_reach_the_announcer_while_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    stream, logger, said = StringIO(), logging.getLogger("minusgrad"), Event()
+    write = stream.write
+    monkeypatch.setattr(stream, "write", lambda text: (write(text), said.set())[0])
     with progress.announcements(stream):
-        for _ in range(3):
-            logger.debug("compiling kernels ...")
-        logger.info("the forces take about 5 min")
         logger.debug("compiling kernels ...")
+        assert said.wait(60)
     logger.info("nobody listens any more")
-    lines = ["compiling kernels ...", "the forces take about 5 min"]
-    assert stream.getvalue() == "".join(f"minusgrad: {line}\n" for line in lines)
+    assert stream.getvalue() == "minusgrad: compiling kernels ...\n"
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "minusgrad"]
+
+
+def test_slow_parts_say_what_they_are(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Compiling, drawing and encoding: each begins with a message, and compiling ends with an empty one."""
+    restarted()
+    with caplog.at_level(logging.DEBUG, "minusgrad"):
+        done = run(SCENES / "two_body.toml", {"run.steps": 20}, tmp_path / "run")
+        assert logged(caplog)[-2:] == ["compiling kernels ...", ""]
+        done.plot()
+        assert "drawing orbits.png ..." in logged(caplog)
+        done.movie(every=10)
+        assert logged(caplog)[-1] == "encoding the film ..."
+
+
+@pytest.mark.unit
+def test_make_says_what_takes_long() -> None:
+    text = (ROOT / "Makefile").read_text()
+    assert not re.search(r"(pip (install|download)|sphinx).* (-q|--quiet) ", text)
+    assert '@echo "installing ' in text
+
+
+@pytest.mark.unit
+def test_lists_say_what_they_do_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verb whose result is a list writes nothing else into a log."""
+    parse = cli.parser_of(["kinds", "plot"]).parse_args
+    assert isinstance(cli._announced(parse(["kinds"])), nullcontext)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert not isinstance(cli._announced(parse(["kinds"])), nullcontext)
+    assert not isinstance(cli._announced(parse(["plot", "run"])), nullcontext)

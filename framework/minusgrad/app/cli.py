@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 
 from .. import __version__
 from ..errors import MinusgradError, UserError, printable, suggestion
@@ -23,6 +24,7 @@ from .verbs.shared_options import complain, quiet_option
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 EPILOG = (
     "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable,"
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     try:
         os.getcwd()  # the engine asks for it, too
-        with without_remarks(getattr(arguments, "quiet", False)):
+        with without_remarks(getattr(arguments, "quiet", False)), _announced(arguments):
             return arguments.run_verb(arguments)
     except OutputLostError:
         return 0
@@ -77,6 +79,15 @@ def _run(arguments: argparse.Namespace) -> int:
         if _lacks_memory(error):
             return _out_of_memory(error)
         return _internal_error(error)
+
+
+def _announced(arguments: argparse.Namespace) -> AbstractContextManager[None]:
+    """Say what is being done while nothing is seen; of lists on a terminal alone, of others in logs, too."""
+    if arguments.lists and not sys.stderr.isatty():
+        return nullcontext()
+    from .progress import announcements
+
+    return announcements(doing="loading ...")
 
 
 def _lacks_memory(error: BaseException) -> bool:
@@ -177,7 +188,7 @@ def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
             home = import_module(f".{module}", f"{__package__}.verbs")
             function = name.replace("-", "_")
             getattr(home, f"{function}_options")(verb)
-            verb.set_defaults(run_verb=getattr(home, function), saves=name in SAVING)
+            verb.set_defaults(run_verb=getattr(home, function), saves=name in SAVING, lists=name in LISTS)
             if name not in LISTS:
                 quiet_option(verb)
     _add_plugin_verbs(verbs, argv)
@@ -196,4 +207,5 @@ def _add_plugin_verbs(verbs: argparse._SubParsersAction, argv: Sequence[str]) ->
         verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG, formatter_class=_Help)
         if is_used:
             owners[0].prepare(verb)
+            verb.set_defaults(lists=False)
             quiet_option(verb)

@@ -5,10 +5,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging import DEBUG, Handler, LogRecord, getLogger
+from threading import Event, Thread
 from typing import Any, TextIO
 
 from .results import notebook_progress
-from .streams import SafeStream
+from .streams import LastWrite, SafeStream
+
+SILENCE = 1.0
+"""Seconds without output after which it is said what is being done."""
 
 
 class Tell:
@@ -42,8 +46,11 @@ def progress(
     if stream is None:  # of a daemon
         yield lambda step: None
         return
-    safe: Any = SafeStream(stream.stream if isinstance(stream, SafeStream) else stream, drawing=True)
-    with (_bar if stream.isatty() else _lines)(first, last, safe, counted) as tell:
+    if isinstance(stream, SafeStream):
+        safe = SafeStream(stream.stream, drawing=True, last=stream.last)
+    else:
+        safe = SafeStream(stream, drawing=True)
+    with (_bar if stream.isatty() else _lines)(first, last, safe, counted) as tell:  # type: ignore[arg-type]
         yield tell
 
 
@@ -75,7 +82,8 @@ def _bar(first: int, last: int, stream: TextIO, counted: str) -> Iterator[Callab
 def _lines(
     first: int, last: int, stream: TextIO, counted: str, seconds: float = 5.0
 ) -> Iterator[Callable[[int], None]]:
-    began = said = time.monotonic()
+    began = time.monotonic()
+    said = began - seconds + SILENCE  # the first line comes soon
 
     def show(step: int, saved: int | None) -> None:
         nonlocal said
@@ -95,32 +103,57 @@ def _lines(
 
 
 @contextmanager
-def announcements(stream: TextIO | None = None) -> Iterator[None]:
-    """Print estimates of long runs; and where nothing else is printed for seconds, that kernels compile."""
-    handler = _Announcements(stream or sys.stderr)
+def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
+    """Say what is being done where nothing is seen for a second; and print estimates of long runs at once.
+
+    doing: what it is at first. Messages of the logger "minusgrad" at level DEBUG say what it is from then on;
+    an empty one, that it has ended.
+    """
+    stream = stream or sys.stderr
+    announcer = Announcer(stream, getattr(stream, "last", None) or LastWrite(), doing)
     logger = getLogger("minusgrad")
     before = logger.level
-    logger.addHandler(handler)
+    logger.addHandler(announcer)
     logger.setLevel(DEBUG)
+    ended = Event()
+    watch = Thread(target=announcer.watch, args=(ended,), daemon=True)
+    watch.start()
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        ended.set()
+        watch.join()
+        logger.removeHandler(announcer)
         logger.setLevel(before)
 
 
-class _Announcements(Handler):
-    """Messages of the logger "minusgrad": those of level DEBUG once `seconds` have passed without another."""
+class Announcer(Handler):
+    """Messages of the logger "minusgrad": those of level DEBUG once, after a second without output."""
 
-    def __init__(self, stream: Any, seconds: float = 5.0):
+    def __init__(self, stream: Any, last: LastWrite, doing: str = ""):
         super().__init__()
-        self.stream, self.seconds, self.said = stream, seconds, time.monotonic()
+        self.stream, self.last, self.doing, self.said = stream, last, doing, ""
 
     def emit(self, record: LogRecord) -> None:
-        now = time.monotonic()
-        if record.levelno > DEBUG or now - self.said >= self.seconds:
-            self.said = now
-            print(f"minusgrad: {record.getMessage()}", file=self.stream, flush=True)
+        if record.levelno > DEBUG:
+            self._print(record.getMessage())
+        else:
+            self.doing = record.getMessage()
+
+    def watch(self, ended: Event) -> None:
+        """Look until the event is set."""
+        while not ended.wait(SILENCE / 10):
+            self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Say what is being done, if nothing was written for a second and it was not said before."""
+        doing = self.doing
+        if doing and doing != self.said and now - self.last.at >= SILENCE:
+            self.said = doing
+            self._print(doing)
+
+    def _print(self, text: str) -> None:
+        print(f"minusgrad: {text}", file=self.stream, flush=True)
 
 
 def _rate(steps: int, began: float) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from contextlib import contextmanager, nullcontext
 
 TYPE_CHECKING = False  # `typing` takes long to import
@@ -57,6 +58,13 @@ def _plugin_writes(frame: FrameType | None) -> bool:
     return False
 
 
+class LastWrite:
+    """When something was last written to one of the streams that share this."""
+
+    def __init__(self) -> None:
+        self.at = time.monotonic()
+
+
 class SafeStream:
     """A text stream whose writes raise no `OSError`, and send a terminal no sequence from a stranger's file.
 
@@ -65,8 +73,9 @@ class SafeStream:
     distribution prints on its own, only the former.
     """
 
-    def __init__(self, stream: Any, drawing: bool = False):
+    def __init__(self, stream: Any, drawing: bool = False, last: LastWrite | None = None):
         self.stream = stream
+        self.last = last or LastWrite()
         self.failure: OSError | None = None
         self._shown: Callable[[str], str] = str if drawing else escaped
         if hasattr(stream, "reconfigure"):
@@ -76,6 +85,7 @@ class SafeStream:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
+        self.last.at = time.monotonic()
         if self.failure is None:
             hidden = self._shown is escaped and _HIDDEN.search(text) is not None
             own = hidden and _plugin_writes(sys._getframe(1))
@@ -110,7 +120,8 @@ def safe_streams() -> Iterator[SafeStream]:
     `sys.__stdout__` follows `sys.stdout`: where the two differ, the engines believe to be in a notebook.
     """
     before = sys.stdout, sys.stderr, sys.__stdout__
-    out, err = SafeStream(sys.stdout), SafeStream(sys.stderr)
+    last = LastWrite()
+    out, err = SafeStream(sys.stdout, last=last), SafeStream(sys.stderr, last=last)
     _assign(out, err, out if before[0] is before[2] else before[2])
     try:
         yield out

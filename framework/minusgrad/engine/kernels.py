@@ -198,6 +198,7 @@ class BoundKernel:
             with vectors, arithmetic, whole, positions, texts, refused, runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
+            logger.debug("")
             self._life = _life()
         else:
             self._bound(*scalars)

@@ -13,6 +13,7 @@ and over a grid of two varied values map.png.
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from logging import getLogger
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +30,8 @@ from .movies import subjects
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+logger = getLogger("minusgrad")
 
 
 def plot(
@@ -81,7 +84,12 @@ def plot(
         durable.make_folder(out)
         title = known.get("title", "")
         chosen = list(jobs.items())[:most]
-        return [picture_files.drawn(out / f"{stem}.{form}", draw, title) for stem, draw in chosen]
+        return [_drawn(out / f"{stem}.{form}", draw, title) for stem, draw in chosen]
+
+
+def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
+    logger.debug("drawing %s ...", path.name)
+    return picture_files.drawn(path, draw, title)
 
 
 class Shown(NamedTuple):

@@ -66,7 +66,7 @@ def points_of(text: str) -> list[int]:
 
 
 def sweep(a: argparse.Namespace) -> int:
-    from ..app.progress import announcements, progress
+    from ..app.progress import progress
     from ..app.shipped.places import sweep_file
     from ..errors import UserError
     from .run_sweep import opened, sweep
@@ -82,12 +82,11 @@ def sweep(a: argparse.Namespace) -> int:
     if a.slurm or a.point is not None:
         folder = opened(a.scene, points, overrides, a.out, a.plugin)
         return _print_job(a, folder, points, overrides) if a.slurm else _run_points(a, folder)
-    with announcements():
-        table = sweep(
-            a.scene, points, overrides, a.out, a.plugin, a.force, partial(progress, counted="point"),
-            a.max_hours, complain, workers=2 if a.workers is None else a.workers, cluster=a.cluster,
-            retry_failed=a.retry_failed, dashboard=a.dashboard,
-        )  # fmt: skip
+    table = sweep(
+        a.scene, points, overrides, a.out, a.plugin, a.force, partial(progress, counted="point"),
+        a.max_hours, complain, workers=2 if a.workers is None else a.workers, cluster=a.cluster,
+        retry_failed=a.retry_failed, dashboard=a.dashboard,
+    )  # fmt: skip
     return _report(table, a.json)
 
 
@@ -112,7 +111,7 @@ def _run_points(a: argparse.Namespace, folder: SweepFolder) -> int:
     """Run points in this process. Returns the exit code of the first that does not end well."""
     import time
 
-    from ..app.progress import announcements, progress
+    from ..app.progress import progress
     from ..errors import UserError
     from .run_sweep import run_one
 
@@ -123,14 +122,13 @@ def _run_points(a: argparse.Namespace, folder: SweepFolder) -> int:
         )
     until = None if a.max_hours is None else time.time() + 3600.0 * a.max_hours
     worst = 0
-    with announcements():
-        for point in a.point:
-            row = run_one(folder, point, progress, until, a.retry_failed)
-            print(f"{folder.run(point)}: {row.state}{': ' if row.error else ''}{row.error}")
-            code = {"finished": 0, "failed": 3, "refused": 2}.get(row.state, 4)
-            if code == 4:
-                return code
-            worst = max(worst, code)
+    for point in a.point:
+        row = run_one(folder, point, progress, until, a.retry_failed)
+        print(f"{folder.run(point)}: {row.state}{': ' if row.error else ''}{row.error}")
+        code = {"finished": 0, "failed": 3, "refused": 2}.get(row.state, 4)
+        if code == 4:
+            return code
+        worst = max(worst, code)
     return worst
 
 

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
+from logging import getLogger
 from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
@@ -50,6 +51,7 @@ from ..runs import build
 from ..shipped import places
 from .process_end import ProcessEnd
 
+logger = getLogger("minusgrad")
 MOST_CURL = 1e-7
 """The largest error of a curl, in parts of the slopes of A: differences of order 6 are closer."""
 SECONDS = 300.0
@@ -138,7 +140,9 @@ class _CheckChild:
                     yield Finding(**message["finding"])
                 self.number = message.get("number", self.number)
                 self.more = message.get("more", self.more)
-                self.name = message.get("name", self.name)
+                if "name" in message:
+                    self.name = message["name"]
+                    logger.debug("checking %s ...", self.name)
                 self.begun = self.begun or "name" in message
                 if "doing" in message:
                     self.doing, self.why = message["doing"], message.get("why", ["", ""])

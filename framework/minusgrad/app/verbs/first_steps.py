@@ -53,14 +53,13 @@ def _run(files: list[Path]) -> str:
 
 
 def demo(a: argparse.Namespace) -> int:
-    from ..progress import announcements, progress
+    from ..progress import progress
     from ..shipped.demo import FOLDER, can_draw, demo
     from .runs import Aloud, report_run
 
     say, out = Aloud(), a.out or FOLDER
-    with announcements():
-        for run in demo(out, progress, say):
-            report_run(run, False, say.said)
+    for run in demo(out, progress, say):
+        report_run(run, False, say.said)
     pictures = out / "*" / "pictures" / "*.png"
     drawn = f"pictures: {pictures}" if can_draw() else f"pictures need Matplotlib: {pip_line('plot')}"
     print(f"results: {out / '*' / 'trajectory.h5'} (H5MD)   {drawn}")

@@ -91,19 +91,19 @@ def hours(text: str) -> float:
 
 
 def run(a: argparse.Namespace) -> int:
-    from ..progress import announcements, progress
+    from ..progress import progress
     from ..runs import run
 
     with_scene_file(a)
     say = Aloud()
-    with announcements(), _divergence_in_json(a.json):
+    with _divergence_in_json(a.json):
         options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, a.max_hours, say)
         done = run(*options, fitted=a.fitted)
     return report_run(done, a.json, say.said)
 
 
 def fit(a: argparse.Namespace) -> int:
-    from ..progress import announcements, progress
+    from ..progress import progress
     from ..runs import fit
 
     def print_plan(job: Any) -> None:
@@ -112,18 +112,18 @@ def fit(a: argparse.Namespace) -> int:
 
     with_scene_file(a)
     say = Aloud()
-    with announcements(), _divergence_in_json(a.json):
+    with _divergence_in_json(a.json):
         options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
         done = fit(*options, fitted=a.fitted)
     return _report_fit(done, a.json, say.said)
 
 
 def resume(a: argparse.Namespace) -> int:
-    from ..progress import announcements, progress
+    from ..progress import progress
     from ..runs import Fit, resume
 
     say = Aloud()
-    with announcements(), _divergence_in_json(a.json):
+    with _divergence_in_json(a.json):
         done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say, arch=a.arch)
     report = _report_fit if isinstance(done, Fit) else report_run
     return report(done, a.json, say.said)

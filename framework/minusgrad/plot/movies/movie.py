@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from logging import getLogger
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from .subject import MovieSubject
 
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 DPI = 120
+logger = getLogger("minusgrad")
 
 
 def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -81,6 +83,7 @@ def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress)
     framed = figure.get_constrained_layout()
     if framed and title:
         figure.suptitle(title, color=style.INK)
+    logger.debug("")
     with progress(0, len(reel)) as tell:
         for number, frame in enumerate(reel, start=1):
             when = style.rounded_moment(frame.step, frame.time, longest, clock, passes)
@@ -90,3 +93,4 @@ def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress)
                 figure.set_layout_engine("none")
             yield film_files.pixels(figure)
             tell(number)
+    logger.debug("encoding the film ...")
