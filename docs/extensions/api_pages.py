@@ -14,6 +14,8 @@ MODULES = {
     "minusgrad.openmm": "OpenMM: the energy of a scene as a force.",
 }
 USERS = "minusgrad"
+BESIDE = {"minusgrad": ("open",)}
+"""Public names that `import *` leaves to Python."""
 SKIPPED = ("ti", "random", "memory", "images")
 """The engine, and modules."""
 
@@ -69,7 +71,7 @@ def page(name: str, about: str) -> str:
     """The page of a module: a directive of autodoc for each name."""
     module = import_module(name)
     names = sorted(
-        (one for one in module.__all__ if one not in SKIPPED),
+        (one for one in [*module.__all__, *BESIDE.get(name, ())] if one not in SKIPPED),
         key=lambda one: (not inspect.isclass(getattr(module, one)), one.lower()),
     )
     shared = [one for one in names if name != USERS and one in import_module(USERS).__all__]

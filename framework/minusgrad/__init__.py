@@ -9,7 +9,8 @@ This is the door for users. Authors of plugins import from `minusgrad.plugin`, P
 `minusgrad.torch`; every other module is internal. `ti` is the engine in use, Taichi or Quadrants;
 `hookimpl` marks the hooks of a plugin.
 
-Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi.
+Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi. `from
+minusgrad import *` brings all but `open`, which would take the place of Python's.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from .adjoint.losses import Loss
     from .adjoint.rollout import Rollout
-    from .app.results.opened import open
+    from .app.results.opened import open as open
     from .app.runs import build, fit, run
     from .assembly.hookspecs import hookimpl
     from .energies.constraint import constraint
@@ -140,7 +141,7 @@ __all__ = [
     "UserError", "Variational", "Velocity", "WisdomHolman", "Yoshida4", "Yoshida6", "Yoshida8", "bind",
     "bind_staged", "biot_squares", "build", "checked", "constraint", "energy", "erf", "erfc", "every",
     "fit", "hookimpl", "lagrangian", "least_value", "load", "local_energy", "local_map",
-    "log_stretch_squares", "observer", "open", "polar", "repeated", "resume", "run", "staged_energy",
+    "log_stretch_squares", "observer", "polar", "repeated", "resume", "run", "staged_energy",
     "staged_map", "stepper", "stretch_powers", "stretch_trace", "sweep", "ti", "vector_potential",
 ]  # fmt: skip
 

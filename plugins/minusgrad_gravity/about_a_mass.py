@@ -19,10 +19,10 @@ from typing import Any
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
+from .constants import G_UNIT, NEWTONS_CONSTANT
+
 SYMMETRIES = ("translation", "rotation")
-G = Parameter(
-    "m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf), about="Newton's constant."
-)
+G = Parameter(G_UNIT, default=NEWTONS_CONSTANT, bounds=(0.0, inf), about="Newton's constant.")
 PAIR: dict[str, Any] = {"x": Node("m", ("d",)), "m": Node("kg")}
 
 

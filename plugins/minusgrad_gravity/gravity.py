@@ -10,6 +10,8 @@ from math import inf
 
 from minusgrad.plugin import Node, Parameter, local_energy, ti
 
+from .constants import G_UNIT, NEWTONS_CONSTANT
+
 
 @local_energy(
     "gravity",
@@ -17,9 +19,7 @@ from minusgrad.plugin import Node, Parameter, local_energy, ti
     symmetries=("translation", "rotation", "permutation"),
     x=Node("m", ("d",)),
     m=Node("kg"),
-    G=Parameter(
-        "m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf), about="Newton's constant."
-    ),
+    G=Parameter(G_UNIT, default=NEWTONS_CONSTANT, bounds=(0.0, inf), about="Newton's constant."),
     softening=Parameter("m", default=0.0, bounds=(0.0, inf), about="Plummer's softening length; 0: none."),
 )
 def gravity(x, m, G, softening):

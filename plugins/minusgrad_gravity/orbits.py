@@ -20,6 +20,7 @@ from minusgrad.plugin import (
     quantities,
 )
 
+from .constants import NEWTONS_CONSTANT, gravity_quantities
 from .orbital_elements import Elements, refuse_mismatch
 from .states import GravitationalConstant, Length, Mass, point_masses
 
@@ -84,11 +85,11 @@ class Orbits(Record):
     """The body that the orbits are about."""
     bodies: list[OrbitingBody] = Field(min_length=1)
     """The other bodies, by their elements."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        G = quantities(self, context.units)["G"]
+        G = gravity_quantities(self, context.units)["G"]
         M = quantities(self.central, context.units)["mass"]
         x, v, m = [np.zeros(3)], [np.zeros(3)], [M]
         for body in self.bodies:
@@ -132,7 +133,7 @@ class OrbitalElementsBlock(Record):
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     central: Annotated[int, Field(ge=0)] = 0
     """Number of the node that the elements are about."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: ObserverContext) -> Observer:
@@ -143,7 +144,7 @@ class OrbitalElementsBlock(Record):
                 " give one of these"
             )
         names = [*context.state.names] or [str(k) for k in range(n)]
-        G = quantities(self, context.units)["G"]
+        G = gravity_quantities(self, context.units)["G"]
         return OrbitalElements(context, self.every, self.central, G, names)
 
 

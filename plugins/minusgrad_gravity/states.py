@@ -18,6 +18,7 @@ from minusgrad.plugin import (
     quantities,
 )
 
+from .constants import G_UNIT, NEWTONS_CONSTANT, gravity_quantities
 from .draws import directions
 
 Count = Annotated[int, Field(ge=2), memory.fits(600)]
@@ -25,7 +26,6 @@ Count = Annotated[int, Field(ge=2), memory.fits(600)]
 TINY = "a body without mass has no acceleration -dU/dx / m: give it a tiny one, such as 1e-20 of the largest"
 Mass = Annotated[float | str, Quantity("kg", "positive", TINY)]
 Length = Annotated[float | str, Quantity("m", "positive")]
-G_UNIT = "m^3 kg^-1 s^-2"
 GravitationalConstant = Annotated[float | str, Quantity(G_UNIT, "positive")]
 
 
@@ -54,11 +54,11 @@ class TwoBody(Record):
     """Semi-major axis of the relative orbit."""
     eccentricity: Annotated[float, Field(ge=0.0, lt=1.0)]
     """Eccentricity, 0 up to 1."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        values = quantities(self, context.units)
+        values = gravity_quantities(self, context.units)
         m, a, e = np.array(values["masses"]), values["semi_major_axis"], self.eccentricity
         M = m.sum()
         shares = np.array([[-m[1] / M], [m[0] / M]])
@@ -80,11 +80,11 @@ class PlummerSphere(Record):
     """Mass of the whole sphere."""
     radius: Length
     """Scale radius a of the potential -G M / sqrt(r^2 + a^2)."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        values, rng = quantities(self, context.units), context.random("plummer_sphere")
+        values, rng = gravity_quantities(self, context.units), context.random("plummer_sphere")
         M, a = values["mass"], values["radius"]
         enclosed = rng.uniform(0.0, 0.999, self.n)
         r = a / np.sqrt(enclosed ** (-2.0 / 3.0) - 1.0)

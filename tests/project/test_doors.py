@@ -1,6 +1,7 @@
 """The public doors: they load lazily, show their names, and document them."""
 
 import ast
+import builtins
 import inspect
 import re
 import rlcompleter
@@ -66,8 +67,22 @@ def test_type_checkers_see_the_names_that_a_door_loads(door: ModuleType) -> None
     }
     homes = {name: home for home, names in door._HOMES.items() for name in names.split()}
     assert seen | ({"ti": "engine.runtime"} if "ti" in homes else {}) == homes
-    assert door.__all__ == sorted(homes, key=isort_key)
-    assert all(hasattr(door, name) for name in door.__all__)
+    assert door.__all__ == sorted((name for name in homes if not hasattr(builtins, name)), key=isort_key)
+    assert all(hasattr(door, name) for name in homes)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=called)
+def test_import_of_everything_replaces_no_function_of_python(door: ModuleType) -> None:
+    assert [name for name in door.__all__ if hasattr(builtins, name)] == []
+    space: dict[str, Any] = {}
+    exec(f"from {door.__name__} import *", space)
+    assert {*door.__all__} <= {*space}
+    assert "open" not in space
+
+
+def shown(door: ModuleType) -> set[str]:
+    """The public names of a door, with those that Python has, too."""
+    return {*door.__all__, *({"open"} if door is minusgrad else ())}
 
 
 def isort_key(name: str) -> tuple[bool, bool, str]:
@@ -77,22 +92,22 @@ def isort_key(name: str) -> tuple[bool, bool, str]:
 
 @pytest.mark.parametrize("door", DOORS, ids=called)
 def test_dir_and_the_tab_key_show_the_public_names(door: ModuleType) -> None:
-    assert set(door.__all__) <= set(dir(door))
+    assert shown(door) <= set(dir(door))
     completer = rlcompleter.Completer({"door": door})
     found = {text.partition("(")[0] for text in completer.attr_matches("door.")}
-    assert {f"door.{name}" for name in door.__all__} <= found
+    assert {f"door.{name}" for name in shown(door)} <= found
 
 
 @pytest.mark.parametrize("door", DOORS, ids=called)
 def test_dir_shows_nothing_else(door: ModuleType) -> None:
-    assert {name for name in dir(door) if not name.startswith("__")} == set(door.__all__)
+    assert {name for name in dir(door) if not name.startswith("__")} == shown(door)
     with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute 'Recrod'"):
         _ = door.Recrod
 
 
 def public() -> dict[str, Any]:
     """Every public name, and of modules among them every function; constants are left out."""
-    found = {f"{door.__name__}.{n}": getattr(door, n) for door in DOORS for n in door.__all__}
+    found = {f"{door.__name__}.{n}": getattr(door, n) for door in DOORS for n in shown(door)}
     found = {name: value for name, value in found.items() if name.rpartition(".")[2] not in CONSTANTS}
     for name, value in list(found.items()):
         if inspect.ismodule(value):
@@ -120,6 +135,29 @@ def test_a_public_name_is_documented(name: str) -> None:
     assert len(re.findall(r"[.;:](?: |$)", text)) > 1, text
     if raises(value):
         assert "aises" in text, text
+
+
+MANY = 15
+"""More arguments than this are documented one by one, not in a paragraph."""
+
+
+@pytest.mark.parametrize("name", public())
+def test_many_arguments_are_documented_one_by_one(name: str) -> None:
+    """Each has a row in the table of the docstring, and `help` of the constructor has the table, too."""
+    value = public()[name]
+    try:
+        given = [p.name for p in inspect.signature(value).parameters.values() if p.kind != p.VAR_KEYWORD]
+    except (TypeError, ValueError):
+        return
+    if len(given) <= MANY:
+        return
+    texts = [value.__doc__ or ""]
+    if inspect.isclass(value) and value.__init__.__module__.startswith("minusgrad"):
+        own = value.__init__.__doc__
+        texts += [] if hasattr(value, "__dataclass_fields__") else [own or ""]
+    for text in texts:
+        rows = re.findall(r"^ *(\w+) {2,}\S", text, re.MULTILINE)
+        assert [one for one in given if one not in ("energy", "fields") and one not in rows] == []
 
 
 def test_constants_are_documented_by_their_module() -> None:

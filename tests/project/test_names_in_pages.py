@@ -63,7 +63,7 @@ def exists(name: str) -> bool:
     """`package.module`, a name that this module has, or one that a public door hands out."""
     owner, _, last = name.rpartition(".")
     if owner in DOORS:
-        return name in modules() or last in import_module(f"minusgrad.{owner}".rstrip(".")).__all__
+        return name in modules() or last in dir(import_module(f"minusgrad.{owner}".rstrip(".")))
     return name in modules() or (owner in modules() and last in defined(modules()[owner]))
 
 

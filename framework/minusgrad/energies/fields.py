@@ -222,21 +222,30 @@ class State:
         State(fields={"x": x, "v": v, "m": m}, units={"x": "m", "v": "m s^-1", "m": "kg"},
               motions=(Motion("x", "v", "m"),), tuples={"edges": edges}, data={"edges": {"rest": rest}})
 
-    fields: arrays (n, ...) by name. units: the SI unit of each. motions: which fields move. bodies: nodes by
-    name. tuples: lists of elements, arrays (E, k) of node numbers, by name. data: arrays (E, ...) of their
-    elements, by list and by argument of an energy. holds: components with prescribed motion. labels: the
-    names under which fields are recorded (H5MD's `position`, `velocity`). names: those of the nodes. shown:
-    the lists that a picture is drawn with. grids: grids of cells by name. tables: arrays of constants by the
-    argument of an energy. quadratures: by name, points in the cells of lists; an energy over "cells" has an
-    element for each of its points if there are some, and `data` has a value for each.
-    of_rest: the names of data and fields that were computed from the field `rest`, the nodes at rest.
-    groups: by list of tuples and by body, the numbers of the elements that are in the body, where this is
-    known: those of a named group of facets are fewer than the facets between its nodes. inner: the same, how
-    many elements of a body are not in the list. compare: gives remarks on the energies and compounds of a
-    scene: it is called with the values of their blocks, and the `kind` of each.
-    images: in a periodic box, by list, copies of the nodes of its tuples, whole numbers (E, k, d), of pairs
-    also (E, d), those of second nodes; without them images follow as energies declare. parents: by list, the
-    slot that each slot of each of its tuples follows, (E, k), in place of what energies declare.
+    fields       arrays (n, ...) by name
+    units        the SI unit of each field
+    motions      which fields move
+    bodies       nodes by name
+    tuples       lists of elements, arrays (E, k) of node numbers, by name
+    data         arrays (E, ...) of their elements, by list and by argument of an energy
+    holds        components with prescribed motion
+    labels       the names under which fields are recorded (H5MD's `position`, `velocity`)
+    names        those of the nodes
+    shown        the lists that a picture is drawn with
+    grids        grids of cells by name
+    tables       arrays of constants by the argument of an energy
+    quadratures  by name, points in the cells of lists; an energy over "cells" has an element for each of
+                 its points if there are some, and `data` has a value for each
+    of_rest      the names of data and fields that were computed from the field `rest`, the nodes at rest
+    groups       by list of tuples and by body, the numbers of the elements that are in the body, where this
+                 is known: those of a named group of facets are fewer than the facets between its nodes
+    inner        the same, how many elements of a body are not in the list
+    compare      gives remarks on the energies and compounds of a scene: it is called with the values of
+                 their blocks, and the `kind` of each
+    images       in a periodic box, by list, copies of the nodes of its tuples, whole numbers (E, k, d), of
+                 pairs also (E, d), those of second nodes; without them images follow as energies declare
+    parents      by list, the slot that each slot of each of its tuples follows, (E, k), in place of what
+                 energies declare
     """
 
     fields: Mapping[str, np.ndarray]

@@ -40,17 +40,49 @@ OWN = ("self", "run", "callbacks", "unfit", "__class__")
 class Simulation(BuiltScene):
     """A simulation of arrays, energies and a stepper: a scene in Python, at step 0.
 
-    fields: arrays (n, ...) by name, in the units of the simulation, or (array, "km"); x is at rest without
-    v. energies, maps, compounds, lagrangians, dissipations, magnetic, constraints: lists of energies with
-    their values, `gravity(G=1.0)` or `minusgrad.energy("spring", stiffness=3.0)`, or of tables as scenes
-    have them; slopes stand among the maps. stepper: `minusgrad.Leapfrog(dt=0.01)`, or a table. tuples: lists
-    of elements by name, (E, k) numbers of nodes, or (rows, {"rest": lengths}). images: in a
-    periodic box, by list, copies of their nodes, (E, k, d), of pairs also (E, d). bodies: numbers of nodes by
-    name. motions: the fields that move, `Motion("x", "v", "m")`. labels, names, grids: as in `State`. state:
-    a table in place of fields. units: a table, or the name of a system. box: a table, or its edges. holds,
-    observe: lists of tables. initial, runtime, checkpoint, fit, ensemble, run: tables. title: of the
-    simulation. plugins: the names of the installed plugins to load (default: all), and plugin files.
-    callbacks: functions marked with `minusgrad.every`.
+    fields        arrays (n, ...) by name, in the units of the simulation, or (array, "km"). x (n, d)
+                  moves with velocity v (n, d), default at rest, and mass m (n,), default 1
+    energies      list of energies with their values, `gravity(G=1.0)` or `minusgrad.energy("spring",
+                  stiffness=3.0)`, or of tables as [[energy]] has them; U is their sum. Numbers are in
+                  the units of the simulation, texts have their own
+    stepper       `minusgrad.Leapfrog(dt=0.01)` or another class of a stepper, or a table
+    tuples        lists of elements by name, whole numbers (E, k) of nodes, or (rows, {"rest": lengths})
+                  with data (E, ...)
+    images        in a periodic box, by list, copies of their nodes, whole numbers (E, k, d), of pairs
+                  also (E, d)
+    bodies        numbers of nodes by name, whole numbers (k,)
+    motions       list of the fields that move: `minusgrad.Motion("x", "v", "m")`; default: x with v and
+                  m
+    labels        by field, the name under which it is recorded; default: "position" of x, "velocity" of
+                  v, "mass" of m
+    names         a name for each node; default: none
+    grids         grids of cells by name, as in `State`
+    state         the table [state] of another kind, in place of fields and all of the above from tuples
+                  on
+    initial       the table [initial]: files with other values than fields; or a `Run`, whose last state
+                  is the start
+    units         "si" (the default), "dimensionless", "molecular", or a table such as {"length": "km"}
+    box           edges of a periodic box (d,), in the unit of length, or the table [box]; default: none
+    maps          list of maps, like energies; tables without a kind are slopes
+    compounds     list of compounds, like energies
+    lagrangians   list of Lagrangians L(q, v, t), like energies, for the stepper Variational
+    dissipations  list of dissipations R(v, x, t), like energies; the friction is -dR/dv
+    magnetic      list of magnetic fields, like energies; the force is q v x B
+    constraints   list of constraints g(x) = 0, like energies
+    holds         list of tables [[hold]], such as {"body": "left"}: supports
+    observe       list of tables [[observe]], or `minusgrad.observer("energies", every=10)`; default:
+                  energies and frames
+    runtime       the table [runtime]: engine, arch, device, precision, threads, seed
+    checkpoint    the table [checkpoint]: how often a run is saved
+    fit           the table [fit], for `fit`
+    ensemble      the table [ensemble]: many members
+    run           the table [run]; `run` takes the number of steps
+    title         title of reports and pictures; default: none
+    plugins       names of the installed plugins to load, default all; and files with energies of your
+                  own
+    callbacks     functions marked with `minusgrad.every(n)`, called with the simulation between steps
+
+    All arguments are given by name; numbers are in the units of the simulation, SI without `units`.
 
     Raises `UserError` for arrays that do not fit, and `SceneError` with all mistakes of the tables.
     """
@@ -354,3 +386,7 @@ class Simulation(BuiltScene):
         text. What was changed between steps is not in it; that stands in checkpoints.
         """
         return scene_text.written(self, None if path is None else Path(path))
+
+
+Simulation.__init__.__doc__ = Simulation.__doc__
+"""For `help`, which would show "Initialize self"."""

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from minusgrad.plugin import Body, ByKind, Quantity, Record, State, StateContext, UserError, quantities
 
+from ..constants import NEWTONS_CONSTANT, gravity_quantities
 from ..draws import Draws
 from ..spheres.eddington import Potential
 from ..spheres.profiles import INNER, CuspedSphere, log_grid
@@ -106,11 +107,11 @@ class Drawn:
 class Galaxy(Parts):
     """A galaxy of a disc and spheres, each in equilibrium in the potential of all."""
 
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        return self.drawn(context, "galaxy", quantities(self, context.units)["G"]).state()
+        return self.drawn(context, "galaxy", gravity_quantities(self, context.units)["G"]).state()
 
 
 class InclinedGalaxy(Parts):
@@ -123,7 +124,7 @@ class InclinedGalaxy(Parts):
 
     def turned(self, context: StateContext, stream: str, G: float) -> "Drawn":
         """Its stars about the origin, with the disc inclined."""
-        given = quantities(self, context.units)
+        given = gravity_quantities(self, context.units)
         axes = tilted(given["inclination"], given["node"])
         drawn = self.drawn(context, stream, G)
         return Drawn(drawn.x @ axes.T, drawn.v @ axes.T, drawn.m, drawn.parts)
@@ -145,11 +146,11 @@ class GalaxyEncounter(Record):
     """Eccentricity of the orbit; 1 is a parabola."""
     separation: Length
     """Distance of the centres at the start."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        values = quantities(self, context.units)
+        values = gravity_quantities(self, context.units)
         first, second = (
             one.turned(context, f"galaxy_encounter/{name}", values["G"])
             for name, one in (("first", self.first), ("second", self.second))

@@ -17,8 +17,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import CsvTable, Record, State, StateContext, UserError, quantities
+from minusgrad.plugin import CsvTable, Record, State, StateContext, UserError
 
+from ..constants import NEWTONS_CONSTANT, gravity_quantities
 from ..states import GravitationalConstant, point_masses
 
 TABLE = Path(__file__).with_name("solar_system.csv")
@@ -46,7 +47,7 @@ class SolarSystem(Record):
 
     bodies: list[Name] = Field(default_factory=lambda: list(PLANETS))
     """Names of the bodies (default: Sun, Moon and planets with Pluto)."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
     frame: Literal["ecliptic", "icrf"] = "ecliptic"
     """Axes: of the ecliptic, or of the equator (ICRF), of J2000."""
@@ -54,7 +55,7 @@ class SolarSystem(Record):
     def make(self, context: StateContext) -> State:
         """The fields x, v, m. Raises `UserError` for bodies that are missing or taken twice."""
         _refuse(self.bodies)
-        G, units = quantities(self, context.units)["G"], context.units
+        G, units = gravity_quantities(self, context.units)["G"], context.units
         length, time = units.convert("1 AU", "m"), units.convert("1 day", "s")
         GM, x, v = (np.array(part) for part in zip(*(table()[name] for name in self.bodies), strict=True))
         x, v = (part - GM @ part / GM.sum() for part in (x, v))

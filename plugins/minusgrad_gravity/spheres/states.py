@@ -7,6 +7,7 @@ from pydantic import Field
 
 from minusgrad.plugin import Record, State, StateContext, UserError, quantities
 
+from ..constants import NEWTONS_CONSTANT, gravity_quantities
 from ..draws import Draws
 from ..states import Count, GravitationalConstant, Length, Mass, point_masses
 from .eddington import Potential, distribution
@@ -45,11 +46,11 @@ class KingSphere(Record):
     """Depth of the centre: dimensionless potential, 0.1 to 16."""
     tidal_radius: Length
     """Radius at which the density ends."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        values, draws = quantities(self, context.units), Draws(context.seed, "king_sphere", self.n)
+        values, draws = gravity_quantities(self, context.units), Draws(context.seed, "king_sphere", self.n)
         model = KingModel.solved(self.W0)
         sphere, _ = model.sphere(values["mass"], values["tidal_radius"], values["G"])
         return at_rest(*sphere.draw(draws), values["mass"])
@@ -102,7 +103,7 @@ class HernquistSphere(Record):
     truncation: Length | None = None
     """Length r_t at which the density is truncated, by sech(r / r_t) (default: the outermost 1 % is left
     out)."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
@@ -120,7 +121,7 @@ class NfwSphere(Record):
     """Scale radius."""
     truncation: Length
     """Length r_t at which the density is truncated, by sech(r / r_t)."""
-    G: GravitationalConstant
+    G: GravitationalConstant = NEWTONS_CONSTANT
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
@@ -129,7 +130,7 @@ class NfwSphere(Record):
 
 def alone(record: Any, context: StateContext, kind: str, outer: float) -> State:
     """The state of a sphere in its own potential."""
-    values = quantities(record, context.units)
+    values = gravity_quantities(record, context.units)
     sphere = cusped(values, outer)
     tables = isolated(sphere, values["G"])
     return at_rest(*tables.draw(Draws(context.seed, kind, record.n), tail(sphere)), values["mass"])
