@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app import cli
-from minusgrad.app.completion import SHELLS
 from minusgrad.app.verbs import LISTS, VERBS
+from minusgrad.app.verbs.completion_script import SHELLS
 
 pytestmark = pytest.mark.unit
 

@@ -50,7 +50,7 @@ def test_a_stranger_brings_a_verb(install, invoke) -> None:
     assert invoke("count-up", 3) == (1, "1 2 3\n", "")
     code, out, _ = invoke("count-up", "--help")
     assert code == 0
-    assert out.startswith("usage: minusgrad count-up [-h] number\n\nCount to a number\n")
+    assert out.startswith("usage: minusgrad count-up [-h] [-q] number\n\nCount to a number\n")
 
 
 def test_help_names_it_without_its_import(install) -> None:

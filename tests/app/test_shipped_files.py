@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minusgrad.app.shipped import demo, places, starting_files
+from minusgrad.app.verbs.shipped import demo, places, starting_files
 from minusgrad.assembly.registry import Registry
 from minusgrad.errors import UserError
 from minusgrad.scene.document import title

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minusgrad.errors import RunFolderError
+from minusgrad.files.held.run_listing import newest_run, runs_below
 from minusgrad.files.run_folder import RunDir
-from minusgrad.files.run_listing import newest_run, runs_below
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@
 import re
 import sys
 
-from minusgrad.app.shipped import places
+from minusgrad.app.verbs.shipped import places
 from minusgrad.scene.document import claim, members, title
 
 PAGE = places.home() / "scenes" / places.PAGE

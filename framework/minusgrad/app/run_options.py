@@ -17,8 +17,8 @@ from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError
+from ..files.held.run_listing import RUNS
 from ..files.run_folder import RunDir, refuse_occupied
-from ..files.run_listing import RUNS
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
 from ..steppers.scheduler import ScheduledObserver

@@ -36,7 +36,7 @@ from .held import held_folders, journals
 from .held.given_folder import GivenFolder
 from .held.held_folders import FolderHold
 from .held.json_text import TooDeepError, parsed
-from .run_listing import JOURNAL, refuse_no_run
+from .held.run_listing import JOURNAL, refuse_no_run
 from .trajectory import Recorder
 
 INPUTS = "inputs"

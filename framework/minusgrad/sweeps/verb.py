@@ -67,7 +67,7 @@ def points_of(text: str) -> list[int]:
 
 def sweep(a: argparse.Namespace) -> int:
     from ..app.progress import progress
-    from ..app.shipped.places import sweep_file
+    from ..app.verbs.shipped.places import sweep_file
     from ..errors import UserError
     from .run_sweep import opened, sweep
 

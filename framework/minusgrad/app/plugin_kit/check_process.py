@@ -48,7 +48,7 @@ from ...steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..run_options import RunOptions
 from ..runs import build
-from ..shipped import places
+from ..verbs.shipped import places
 from .process_end import ProcessEnd
 
 logger = getLogger("minusgrad")

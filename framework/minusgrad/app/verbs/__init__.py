@@ -6,7 +6,7 @@ Only the module of the verb that is used is imported, so that help needs none of
 VERBS = {
     "demo": ("first_steps", "run and draw a scene of each of four plugins"),
     "init": ("first_steps", "write files to start from: those of the tutorial, or of a scene"),
-    "doctor": ("doctor", "facts for a report: versions, engine, machine, extras, a kernel that runs"),
+    "doctor": ("doctor.verb", "facts for a report: versions, engine, machine, extras, a kernel that runs"),
     "run": ("runs", "run a scene into a new folder"),
     "fit": ("runs", "parameter estimation: do the [fit] of a scene, into a new folder"),
     "resume": ("runs", "continue an interrupted run or fit, bit for bit"),

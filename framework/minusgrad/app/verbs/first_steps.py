@@ -26,7 +26,7 @@ def demo_options(parser: argparse.ArgumentParser) -> None:
 
 
 def init(a: argparse.Namespace) -> int:
-    from ..shipped.starting_files import NAME, write_starting_files
+    from .shipped.starting_files import NAME, write_starting_files
 
     folder = a.out or path(".")
     files = write_starting_files(a.name, folder)
@@ -54,8 +54,8 @@ def _run(files: list[Path]) -> str:
 
 def demo(a: argparse.Namespace) -> int:
     from ..progress import progress
-    from ..shipped.demo import FOLDER, can_draw, demo
     from .runs import Aloud, report_run
+    from .shipped.demo import FOLDER, can_draw, demo
 
     say, out = Aloud(), a.out or FOLDER
     for run in demo(out, progress, say):

@@ -29,8 +29,8 @@ def scenes_options(parser: argparse.ArgumentParser) -> None:
 
 def scenes(a: argparse.Namespace) -> int:
     from ...scene.document import claim, members, title
-    from ..shipped import places
     from ..tables import print_table
+    from .shipped import places
 
     if a.folder is None:
         files, pictures = places.scenes(), places.pictures()

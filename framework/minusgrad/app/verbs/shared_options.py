@@ -48,7 +48,7 @@ def with_scene_file(a: argparse.Namespace) -> None:
 
     Raises `UserError` for a name that no scene has.
     """
-    from ..shipped.places import own_plugins, scene_file
+    from .shipped.places import own_plugins, scene_file
 
     named, a.scene = a.scene, scene_file(a.scene)
     if a.scene is not named:
@@ -64,7 +64,7 @@ def run_argument(parser: argparse.ArgumentParser, text: str = "folder of a run o
 def with_run(a: argparse.Namespace) -> None:
     """Put the newest run in the place of none, and say so. Raises `RunFolderError` if there is none."""
     if a.folder is None:
-        from ...files.run_listing import newest_run
+        from ...files.held.run_listing import newest_run
 
         a.folder = newest_run()
         complain(f"{a.folder} is the newest run here")

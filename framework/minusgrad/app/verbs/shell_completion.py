@@ -12,8 +12,8 @@ def completion_options(parser: argparse.ArgumentParser) -> None:
 
 def completion(a: argparse.Namespace) -> int:
     from .. import cli
-    from ..completion import script
     from . import VERBS, plugin_verbs
+    from .completion_script import script
 
     parsers = dict(cli.verbs_of(cli.parser_of([*VERBS])))
     for name, owners in plugin_verbs.installed().items():

@@ -10,12 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ... import __version__
-from ...assembly.installed_plugins import OURS, listed
-from ...engine import memory, runtime
-from ...errors import UserError
+from .... import __version__
+from ....assembly.installed_plugins import OURS, listed
+from ....engine import memory, runtime
+from ....errors import UserError
+from ..device_list import devices
 from ..shipped import places
-from ..verbs.device_list import devices
 from . import trial
 
 NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import RunFolderError, printable
+from ...errors import RunFolderError, printable
 
 JOURNAL, SCENE = "journal.jsonl", "scene.toml"
 RUNS = Path("runs")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ...errors import UserError, choices, printable
+from ....errors import UserError, choices, printable
 from . import places
 
 NAME = "tutorial"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from shlex import quote
 from typing import NamedTuple
 
-from ..errors import UserError
+from ...errors import UserError
 from .shipped import places
 
 SCENES = ("run", "fit", "sweep", "check", "init")

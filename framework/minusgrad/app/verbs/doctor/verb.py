@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from logging import getLogger
 
-from .shared_options import complain, json_option, print_json
+from ..shared_options import json_option, print_json
+
+logger = getLogger("minusgrad")
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +17,7 @@ def doctor_options(parser: argparse.ArgumentParser) -> None:
 
 
 def doctor(a: argparse.Namespace) -> int:
-    from ..doctor.facts import facts
+    from .facts import facts
 
     found = []
     for fact in facts(a.seconds):
@@ -22,7 +25,7 @@ def doctor(a: argparse.Namespace) -> int:
         if not a.json:
             print(f"{fact.what:<14} {'WRONG: ' if fact.wrong else ''}{fact.found}", flush=True)
         if fact.what == "variables":
-            complain("compiling a kernel ...")
+            logger.debug("compiling a kernel ...")
     if a.json:
         print_json([fact._asdict() for fact in found])
     return int(any(fact.wrong for fact in found))

@@ -12,9 +12,9 @@ import os
 import sys
 from pathlib import Path
 
-from ...errors import UserError, unknown
+from ....errors import UserError, unknown
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 """The folder of the package `minusgrad`."""
 SHARE = "share/minusgrad"
 TUTORIAL = "docs/start/tutorial.md"

@@ -19,7 +19,7 @@ MOST_ERROR = 1e-12
 def run_trial(seconds: float = SECONDS) -> dict[str, Any]:
     """What the child said, with `seconds`; or `error`, its last line, where it did not end well."""
     began = time.monotonic()
-    call = [sys.executable, "-P", "-m", "minusgrad.app.doctor.trial"]
+    call = [sys.executable, "-P", "-m", "minusgrad.app.verbs.doctor.trial"]
     try:
         done = subprocess.run(call, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
     except subprocess.TimeoutExpired:
@@ -39,12 +39,12 @@ def main() -> None:
     """Compute U = k |x|^2 / 2 and k x of two nodes, and print how far off they are."""
     import numpy as np
 
-    from ...energies.fields import Fields
-    from ...energies.local_energy import local_energy
-    from ...energies.roles import Node, Parameter
-    from ...energies.term import bind
-    from ...engine import runtime
-    from ...potential.potential import Potential
+    from ....energies.fields import Fields
+    from ....energies.local_energy import local_energy
+    from ....energies.roles import Node, Parameter
+    from ....energies.term import bind
+    from ....engine import runtime
+    from ....potential.potential import Potential
 
     @local_energy("trial", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
     def trial(x, k):
