@@ -146,6 +146,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _meant(name: str, home: dict[str, str]) -> str:
+    """`; did you mean 'Leapfrog'?` for a name in another spelling; nothing for names that tools ask for."""
+    if name.startswith("_"):
+        return ""
+    from .errors import suggestion
+
+    return suggestion(name, [*home])
+
+
 def _door(
     module: str, homes: dict[str, str], old: dict[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -161,7 +170,7 @@ def _door(
             errors.warn_of_old_name(f"{module}.{name}", f"{module}.{old[name]}")
             name = old[name]
         if name not in home:
-            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+            raise AttributeError(f"module '{module}' has no attribute '{name}'{_meant(name, home)}")
         found = __import__(f"minusgrad.{home[name]}", fromlist=[name])
         return found.engine() if name == "ti" else getattr(found, name)
 

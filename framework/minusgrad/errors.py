@@ -274,6 +274,7 @@ def suggestion(word: str, known: list[str]) -> str:
     """`; did you mean 'gravity'?` where something close exists, else nothing."""
     from difflib import get_close_matches
 
-    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    close = [one for one in known if one.lower() == word.lower()]
+    close = close or get_close_matches(word, known, n=1, cutoff=0.6)
     close = close or [one for one in known if sorted(one) == sorted(word)]  # 'td' is as far from 'dt' as 'xt'
     return f"; did you mean '{close[0]}'?" if close else ""

@@ -137,6 +137,8 @@ def test_a_public_name_is_documented(name: str) -> None:
         assert "aises" in text, text
 
 
+GIVEN = ("minusgrad.plugin.Term",)
+"""Classes whose objects a function makes: `bind`."""
 MANY = 15
 """More arguments than this are documented one by one, not in a paragraph."""
 
@@ -145,6 +147,8 @@ MANY = 15
 def test_many_arguments_are_documented_one_by_one(name: str) -> None:
     """Each has a row in the table of the docstring, and `help` of the constructor has the table, too."""
     value = public()[name]
+    if name in GIVEN:
+        return
     try:
         given = [p.name for p in inspect.signature(value).parameters.values() if p.kind != p.VAR_KEYWORD]
     except (TypeError, ValueError):

@@ -30,7 +30,7 @@ from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..engine import runtime
-from ..errors import PluginError, UserError, unknown
+from ..errors import PluginError, UserError, printable, unknown
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
@@ -38,6 +38,7 @@ from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
 from .building.old_names import OldName
 from .installed_plugins import OURS, Plugin, described, installed, only
+from .origins.plugin_names import defining
 from .origins.source_text import TEXT, source_text
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
@@ -126,6 +127,9 @@ class Registry:
         """The energy of that name. Raises `UserError` for an unknown name."""
         known = self.energies()
         if name not in known:
+            if files := defining(Path.cwd(), name):
+                here = f"{files[0]} here defines it: add --plugin {files[0]}"
+                raise UserError(f"no energy named '{printable(name)}'; {here}")
             cure = "a scene ends in .toml, a file with kernels in .py"
             raise UserError(f"{unknown('energy', name, known, 'installed', 'energies')}; {cure}")
         return known[name]

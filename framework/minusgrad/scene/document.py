@@ -551,7 +551,29 @@ def is_text(scene: SceneSource) -> bool:
 def of_file(source: bytes, path: Path, overrides: Sequence[str] = ()) -> Document:
     """The document in the bytes of a file at this path. Raises as `load` does."""
     parsing.refuse_long(source, path)
-    return of_text(parsing.decode(str(path), source), path, overrides, source)
+    try:
+        return of_text(parsing.decode(str(path), source), path, overrides, source)
+    except SceneError as error:
+        raise _no_scene(path) or error from None
+
+
+_OTHERS = (
+    *(".csv", ".gcode", ".geo", ".gif", ".h5", ".html", ".jpg", ".json", ".jsonl", ".md", ".mp4", ".msh"),
+    *(".npy", ".npz", ".obj", ".pdb", ".png", ".svg", ".vtk", ".vtu", ".webp", ".xml", ".xyz"),
+)
+"""Endings of files that are no scenes, if they cannot be read as one."""
+
+
+def _no_scene(path: Path) -> SceneError | None:
+    """The mistake of giving another file in place of a scene."""
+    if path.suffix == ".py":
+        cure = f"a file with energies goes with --plugin {path}"
+    elif path.suffix.lower() in _OTHERS:
+        cure = "give the scene that reads it"
+    else:
+        return None
+    text = f"is no scene, whose file ends in .toml, got '{path.suffix}'; {cure}"
+    return SceneError([Problem(str(path), 0, 0, "", text)])
 
 
 def of_text(

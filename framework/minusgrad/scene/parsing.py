@@ -9,10 +9,11 @@ import re
 import tomllib
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem, SceneError, UserError, printable
+from ..errors import Problem, SceneError, UserError, printable, suggestion
 from .addresses import names_in, path_of
 from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
@@ -20,6 +21,7 @@ from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 MOST_BYTES = 1_000_000
 TOO_LONG = "has more than 1 MB; put large data into a file that the scene names"
 MOST_PARTS = 32
+_MOST_FILES = 1000
 _MOST_DIGITS = 4000
 """Limit on the digits of one number; Python's own is 4,300."""
 
@@ -36,6 +38,12 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _BARE = re.compile(r"[A-Za-z_][\w.-]*")
 _WORDS = dict.fromkeys(("None", "null", "nil"), "TOML has no empty value; leave the key out")
 _WORDS |= {word: f"write {word.lower()}, in lower case" for word in ("True", "False", "TRUE", "FALSE")}
+_LONGEST = 40
+"""Characters of a number, or of a unit, that messages quote."""
+_NUMBER_BEFORE = re.compile(r"(?<=[=\[,\s])([-+]?[\d.]+(?:[eE][-+]?\d+)?)[ \t]*$")
+_UNIT_WORD = r"[^\W\d_][^\s#,\]}=]*"
+_UNIT = re.compile(rf"[ \t]*((?:[°%]|{_UNIT_WORD})(?: {_UNIT_WORD})*)[ \t]*(?=$|[#,\]}}])")
+"""What may be a unit, up to the end of a value."""
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -49,9 +57,19 @@ def read(path: Path) -> bytes:
         raise SceneError([Problem(str(path), 0, 0, "", str(error))]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}")]) from None
+        meant = _meant(path) if isinstance(error, FileNotFoundError) else ""
+        raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}{meant}")]) from None
     refuse_long(source, path)
     return source
+
+
+def _meant(path: Path) -> str:
+    """`; did you mean 'magnets.toml'?` where a scene of nearly that name lies in the folder."""
+    try:
+        beside = [str(one) for one in islice(path.parent.glob("*.toml"), _MOST_FILES)]
+    except (OSError, ValueError):
+        return ""
+    return suggestion(str(path), sorted(beside))
 
 
 def refuse_long(source: bytes, path: Path) -> None:
@@ -91,11 +109,20 @@ def parse(file: str, text: str) -> dict[str, Any]:
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
             message = _WORDS.get(word[0], f'text needs quotes; write "{printable(word[0], 60)}"')
+        if quantity := _quantity(text.split("\n")[line - 1], column - 1) if line else "":
+            message = f'a value with a unit stands in quotes; write "{quantity}"'
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
         line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)
         raise SceneError([Problem(file, line, column, "", too_deep)])
     return data
+
+
+def _quantity(line: str, at: int) -> str:
+    """A number before this place with the unit behind it, such as `10 ms`; empty if there is none."""
+    number = _NUMBER_BEFORE.search(line[max(0, at - _LONGEST) : at])
+    unit = _UNIT.match(line[at : at + _LONGEST])
+    return f"{number[1]} {unit[1]}" if number and unit else ""
 
 
 def leaves(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

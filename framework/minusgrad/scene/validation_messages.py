@@ -49,7 +49,9 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
         found.setdefault(_path(data, finding), []).append(finding)
     listed = [_mistake(path, findings, model) for path, findings in found.items()]
     missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
-    return listed + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
+    meant = {path: list(_meant(path, model, data)) for path in missing}
+    listed = [mistake for mistake in listed if not meant.get(mistake.path)]  # told at the misspelt key alone
+    return listed + [m for of in meant.values() for m in of if m.path not in found]
 
 
 def _echoes(finding: Any) -> bool:

@@ -182,6 +182,10 @@ class Simulation(BuiltScene):
 
     @dt.setter
     def dt(self, dt: float) -> None:
+        try:
+            float(dt)
+        except (TypeError, ValueError):
+            raise UserError(f"dt: needs a number, got {dt!r}; write sim.dt = 0.01") from None
         if not isinstance(self.stepper, TimeStepper):
             raise UserError(f"stepper '{self.stepper.name}': has no time step, got dt = {dt:g}; leave it out")
         self.stepper.dt = dt
@@ -217,8 +221,10 @@ class Simulation(BuiltScene):
     def step(self, n: int = 1) -> None:
         """Take n steps, without observers and checkpoints; callbacks are called.
 
-        Raises `NonFiniteError` as a run does, and `CallbackError` that names the step.
+        n: a whole number of at least 0. Raises `UserError` for another one, `NonFiniteError` as a run does,
+        and `CallbackError` that names the step.
         """
+        n = _count("step", n, "sim.step(100)")
         self.notice()
         self._warn_once()
         last = self.stepper.step + n
@@ -354,10 +360,8 @@ class Simulation(BuiltScene):
         here = self.scene.document
         if steps is None and self._tables is not None:
             raise UserError("run: needs a number of steps, got none; write sim.run(steps=1000)")
-        if steps is not None and (
-            isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0
-        ):
-            raise UserError(f"run: needs a whole number of steps, got {steps!r}; write sim.run(steps=1000)")
+        if steps is not None:
+            steps = _count("run", steps, "sim.run(steps=1000)")
         if steps is None:
             made = here
         elif self._tables is not None:
@@ -390,3 +394,12 @@ class Simulation(BuiltScene):
 
 Simulation.__init__.__doc__ = Simulation.__doc__
 """For `help`, which would show "Initialize self"."""
+
+
+def _count(what: str, steps: Any, example: str) -> int:
+    """The number of steps. Raises `UserError` for what is no whole number of at least 0."""
+    if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+        raise UserError(
+            f"{what}: needs a whole number of steps of at least 0, got {steps!r}; write {example}"
+        )
+    return int(steps)

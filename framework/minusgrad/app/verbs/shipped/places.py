@@ -58,6 +58,13 @@ def scenes() -> dict[str, Path]:
     return {path.stem: path for path in sorted((home() / "scenes").glob("*.toml"))}
 
 
+def _names() -> list[str]:
+    try:
+        return [*scenes()]
+    except UserError:
+        return []
+
+
 def pictures() -> dict[str, list[str]]:
     """The names of the pictures that `minusgrad plot` draws of each scene, the most telling one first."""
     rows = (home() / "scenes" / PICTURES).read_text(encoding="utf-8").splitlines()[1:]
@@ -72,9 +79,11 @@ def is_name(scene: Path) -> bool:
 def scene_file(scene: Path) -> Path:
     """The file of a scene that is given by its path, or by the name of one that comes with minusgrad.
 
-    Raises `UserError` for a name that none has.
+    Raises `UserError` for a name that none has, and for a file that is not there and has the name of one.
     """
     if not is_name(scene):
+        if scene.suffix == ".toml" and not scene.exists() and scene.stem in _names():
+            raise UserError(f"{scene}: no such file; that of minusgrad is named without .toml: {scene.stem}")
         return scene
     known = scenes()
     if scene.name in known:
