@@ -150,9 +150,7 @@ def _meant(name: str, home: dict[str, str]) -> str:
     """`; did you mean 'Leapfrog'?` for a name in another spelling; nothing for names that tools ask for."""
     if name.startswith("_"):
         return ""
-    from .errors import suggestion
-
-    return suggestion(name, [*home])
+    return __import__("minusgrad.errors", fromlist=["suggestion"]).suggestion(name, [*home])
 
 
 def _door(

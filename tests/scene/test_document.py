@@ -162,15 +162,13 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
     )
     assert scene is None
     assert str(SceneError(problems)).splitlines() == [
-        "galaxy.toml:1:1: stepper: required, but missing",
         "galaxy.toml:2:9: title: needs text in quotes, not 5",
         "galaxy.toml:5:10: units.length: no unit 'AUU'; did you mean 'AU'?",
         "galaxy.toml:14:8: energy.0.kind: no energy named 'gravty'; did you mean 'gravity'? "
         "(installed: gravity, neo_hookean, spring)",
         f"galaxy.toml:15:1: energy.0.softning: no key 'softning'; did you mean 'softening'? (keys: {keys})",
         f"galaxy.toml:21:2: steper: no key 'steper'; did you mean 'stepper'? (keys: {tops})",
-        "galaxy.toml:25:2: run.steps: required, but missing",
-        "galaxy.toml:26:1: run.stps: no key 'stps'; did you mean 'steps'? (keys: allow_dead, steps)",
+        "galaxy.toml:26:1: run.stps: no key 'stps'; did you mean 'steps'? (keys: allow_dead, steps, time)",
     ]
 
 

@@ -4,14 +4,14 @@ Decisions 0223.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..energies.fields import State
 from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
-from ..scene.observation_times import in_steps
+from ..scene.observation_times import in_steps, run_in_steps
 from ..scene.toml_positions import KeyPath
 from .building.old_names import with_new_names
 from .fits.fitted import Fitted
@@ -99,6 +99,9 @@ def validate(
                 problems += more
             models[block.path], more = document.validate(block, entry.model)
             problems += more
+    if scene is not None:
+        table, more = run_in_steps(document, scene.run, scene.units.build())
+        scene, problems = replace(scene, run=table), [*problems, *more]
     if scene is None or problems:
         raise SceneError(problems)
     return ValidatedScene(scene, registry, entries, models)

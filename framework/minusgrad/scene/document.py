@@ -110,12 +110,23 @@ class Runtime(Record):
 
 
 class RunTable(Record):
-    """`[run]`: number of steps; `allow_dead` permits fields that U depends on with a gradient of zero."""
+    """`[run]`: number of steps, or the time that they take.
 
-    steps: Count
-    """Number of time steps, or the most iterations of a minimiser."""
+    `allow_dead` permits fields that U depends on with a gradient of zero.
+    """
+
+    steps: Count = 0
+    """Number of time steps, or the most iterations of a minimiser (default: as `time` says)."""
+    time: Annotated[float | str, Quantity("s", "positive")] | None = None
+    """How long the run is, such as "100 yr", a whole number of dt (default: as `steps` says)."""
     allow_dead: bool = False
     """Run even if U depends on a field whose gradient is zero everywhere along a step."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> "RunTable":
+        if len(self.model_fields_set & {"steps", "time"}) != 1:
+            raise ValueError('needs either steps, or a time such as "10 s", in place of it')
+        return self
 
 
 class Checkpoint(Record):
@@ -599,10 +610,20 @@ def of_text(
     except SceneError as error:
         raise _single_brackets(str(path), text) or error from None
     origins = parsing.override(data, overrides, SKELETON_KEYS)
+    _let_overrides_choose(data, origins)
     document = Document(path, source, tuple(overrides), data, origins, dict(attached or {}), located)
     if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
         raise SceneError(problems)
     return document
+
+
+def _let_overrides_choose(data: dict[str, Any], origins: Mapping[KeyPath, str]) -> None:
+    """An override of the steps of a run takes the place of its time, and the other way round."""
+    run, both = data.get("run"), ("steps", "time")
+    if isinstance(run, dict) and all(key in run for key in both):
+        given = [key for key in both if ("run", key) in origins]
+        if len(given) == 1:
+            del run["time" if given == ["steps"] else "steps"]
 
 
 def _single_brackets(file: str, text: str) -> SceneError | None:

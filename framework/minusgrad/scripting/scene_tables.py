@@ -59,7 +59,7 @@ class SceneTables:
         """The energies and maps that were given as objects."""
         self._blocks = {section: [*self._of(name, section)] for name, section in LISTS.items()}
         self._state = self._table_of_state()
-        self._run = {"steps": 0, **(run or {})}
+        self._run = {**({} if "time" in (run or {}) else {"steps": 0}), **(run or {})}
         self._defaults: list[dict[str, Any]] = []
 
     @property
@@ -94,7 +94,8 @@ class SceneTables:
 
     def run(self, steps: int, record: int | None) -> None:
         """The steps of a run; and without observers, energies and frames at every `record` steps."""
-        self._run = {**self._run, "steps": steps}
+        kept = {key: value for key, value in self._run.items() if key != "time"}
+        self._run = {**kept, "steps": steps}
         blocks = self._blocks
         if record is not None and blocks["observe"]:
             raise UserError("record: is for a simulation without `observe`, got both; leave one of them out")
