@@ -36,6 +36,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_math_renderer = "mathml"

@@ -1007,3 +1007,15 @@ def test_one_label_of_tuples_and_of_nodes_gives_two_pictures(tmp_path):
     out = pictures.plot(_path(tmp_path / "run", cells=cells))
     names = ["mesh", "mesh_power", "mesh_power_nodes", "power"]
     assert [path.name for path in out] == [f"{name}.png" for name in names]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-7, 1e7])
+def test_numbers_of_an_axis_are_no_differences(scale):
+    """A series that hardly changes has its digits at the ticks, and no number to add in a corner."""
+    with matplotlib.rc_context(style.RC):
+        figure = Figure()
+        axes = figure.subplots()
+        axes.plot(scale * (17.408 + 1e-5 * np.arange(5.0)))
+        figure.draw_without_rendering()
+        assert "+" not in axes.yaxis.get_offset_text().get_text()
+        assert len({label.get_text() for label in axes.get_yticklabels()}) > 3

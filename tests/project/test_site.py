@@ -129,6 +129,17 @@ def test_signatures_have_bare_types() -> None:
 
 
 @pytest.mark.unit
+def test_blocks_of_code_have_a_button_that_copies_them() -> None:
+    """It asks for nothing outside the page, and both files are served with the site."""
+    assert 'html_js_files = ["copy.js"]' in (ROOT / "docs/conf.py").read_text()
+    script, sheet = ((ROOT / "docs/_static" / name).read_text() for name in ("copy.js", "site.css"))
+    assert 'querySelectorAll("div.highlight")' in script
+    assert "navigator.clipboard.writeText" in script
+    assert not re.search("http|import|fetch", script)
+    assert "button.copy" in sheet
+
+
+@pytest.mark.unit
 def test_the_claim_of_a_scene_is_plain_text() -> None:
     assert claim("# U^2 *falls*\n# by `x_0`.\n[units]\n") == r"U\^2 \*falls\* by `x_0`."
 

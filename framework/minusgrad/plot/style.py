@@ -36,6 +36,7 @@ RC: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.formatter.limits": (-3, 4),
     "axes.formatter.use_mathtext": True,
+    "axes.formatter.useoffset": False,  # digits stand at the ticks, not as a number to add in a corner
     "xtick.color": FAINT,
     "ytick.color": FAINT,
     "xtick.labelcolor": INK,
