@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from minusgrad.errors import UserError
+from minusgrad.files import trajectory
 from minusgrad.plot.curves import observables
 from minusgrad.plot.curves.swings import BINS, SWINGS, draw_line, turns
 from minusgrad.plot.pictures import plot
@@ -33,6 +34,25 @@ def test_every_observable_is_drawn_and_vectors_have_components(tmp_path: Path) -
     assert temperature.get_ylabel() == "temperature"
     assert (momentum.get_xlabel(), temperature.get_xlabel()) == ("", "time [yr]")
     assert [path.name for path in plot(run)] == ["observables.png"]
+
+
+def test_the_name_of_a_single_matrix_stands_at_its_axis_alone(tmp_path: Path) -> None:
+    seen = {"elastic_constants/stress": T[:, None, None] * np.eye(2)}
+    (axes,) = _panels(recorded_run(tmp_path / "run", observables=seen), sorted(seen))
+    assert axes.get_ylabel() == "elastic constants, stress"
+    assert [line.get_label() for line in axes.lines] == ["xx", "xy", "yx", "yy"]
+
+
+def test_coordinates_of_a_mechanism_are_numbered(tmp_path: Path) -> None:
+    """The two angles of a double pendulum are along no axes of space; of one there is no number."""
+    frames = {"q": np.stack([T, 2 * T], axis=1)[:, None], "a": T[:, None]}
+    run = recorded_run(tmp_path / "run", frames=frames)
+    figure = Figure()
+    (draw,) = observables.jobs(run, trajectory.names(run)).values()
+    draw(figure)
+    found = {axes.get_ylabel(): [line.get_label() for line in axes.lines] for axes in figure.axes}
+    assert found["q"] == ["0", "1"]
+    assert [*found] == ["q", "a"] or [*found] == ["a", "q"]
 
 
 def test_energies_and_series_with_pictures_of_their_own_are_left_to_them(tmp_path: Path) -> None:

@@ -88,11 +88,17 @@ def draw(figure: "Figure", run: Path, panels: Sequence[Sequence[str]]) -> None:
 def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
     """The lines of one group; returns whether they count iterations."""
     seen = [trajectory.series(run, name) for name in group]
-    kind = h5md.label(group[0]).split("/")[0]
+    kind, _, only = h5md.label(group[0]).partition("/")
+    if len(group) == 1 and only and seen[0].value.ndim > 1:  # its name stands once, at the axis
+        kind = f"{kind}, {only}"
     lines = [
         (one, values, label)
         for name, one in zip(group, seen, strict=True)
-        for values, label in _components(one.value, h5md.label(name).partition("/")[2])
+        for values, label in _components(
+            one.value,
+            h5md.label(name).removeprefix(kind.replace(", ", "/")).removeprefix("/"),
+            in_space=not h5md.is_of_nodes(name),
+        )
     ]
     for number, (one, values, label) in enumerate(lines[:LINES]):
         draw_line(axes, along(one), values, color=COLOURS[number % len(COLOURS)], label=label or "_")
@@ -112,14 +118,17 @@ def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
     return stands(seen[0])
 
 
-def _components(value: np.ndarray, label: str) -> list[tuple[np.ndarray, str]]:
-    """The numbers (T,) of a series (T, ...), each with its name: x, y, z, or their indices."""
+def _components(value: np.ndarray, label: str, in_space: bool) -> list[tuple[np.ndarray, str]]:
+    """The numbers (T,) of a series (T, ...), each with its name: x, y, z in space, else their indices.
+
+    Coordinates of a mechanism, such as the two angles of a pendulum, are along no axes of space.
+    """
     if value.ndim == 1:
         return [(value.astype(float), label.replace("_", " "))]
     if value.shape[1] == 1 and value.ndim > 2:  # of one node
         value = value[:, 0]
     shape = value.shape[1:]
-    letters = "xyz" if max(shape) <= 3 else ""
+    letters = "xyz" if in_space and max(shape) <= 3 else ""
     found = []
     for place in np.ndindex(shape):
         own = "".join(letters[k] for k in place) if letters else ", ".join(map(str, place))
