@@ -53,6 +53,8 @@ def _gravity(data: dict, **keys: Any) -> None:
 
 MISTAKES: dict[str, tuple[str, Callable[[dict], Any]]] = {
     "a text for a number": ("run/steps", lambda data: data["run"].update(steps="ten")),
+    "a run without an end": ("run", lambda data: data["run"].clear()),
+    "a run with two ends": ("run", lambda data: data["run"].update(time="1 s")),
     "a number below its bound": ("checkpoint/keep", lambda data: data["checkpoint"].update(keep=0)),
     "a key that no table has": ("hold/0", lambda data: data["hold"][0].update(bodie="wall")),
     "an unknown kind": ("energy/0", lambda data: data["energy"][0].update(kind="neo_hokean")),

@@ -22,7 +22,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import addresses, parsing, toml_text
@@ -114,6 +122,14 @@ class RunTable(Record):
 
     `allow_dead` permits fields that U depends on with a gradient of zero.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"required": ["time"]},
+            "then": {"not": {"required": ["steps"]}},
+            "else": {"required": ["steps"]},
+        }
+    )
 
     steps: Count = 0
     """Number of time steps, or the most iterations of a minimiser (default: as `time` says)."""
