@@ -36,7 +36,7 @@ def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subpro
 
 def complaints(err: str) -> str:
     """What was written to stderr, without progress, compilation, and the size of a stable step."""
-    progress = r"step \d+ of \d+, .* s left(, saved at step \d+)?"
+    progress = r"(step|frame|point|iteration) \d+ of \d+, .* s left(, saved at step \d+)?"
     silent = rf"{progress}|minusgrad: [a-z]+( \S+)*? \.\.\.|minusgrad: dt = (?!.*smaller).*"
     return re.sub(rf"^({silent})\n", "", err, flags=re.MULTILINE)
 

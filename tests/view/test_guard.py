@@ -26,6 +26,7 @@ from minusgrad.errors import UserError
 from minusgrad.view import guard
 from minusgrad.view.behind import parsed
 from minusgrad.view.guard import Guard
+from tests.support.command import complaints
 from tests.support.recorded_runs import T, recorded_run
 from tests.view import browser
 
@@ -256,7 +257,7 @@ def test_a_scan_of_ports_prints_nothing(tmp_path: Path) -> None:
         time.sleep(0.5)
         process.terminate()
         out, err = process.communicate(timeout=20)
-    assert err == ""
+    assert complaints(err) == ""
     assert out.strip() == ""
 
 

@@ -357,7 +357,7 @@ def test_the_command_saves_and_says_what_is_left_out(
     assert "frame" in said.err
     assert main(["view", str(run), "--save", str(page), "--port", "8080"]) == 2
     assert main(["view", str(run), "--max-mb", "3"]) == 2
-    assert "give --save" in capsys.readouterr().err
+    assert "give --out" in capsys.readouterr().err
 
 
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_it_is_written_as_markdown_and_json(tmp_path: Path) -> None:
             ("gravity", "--report", "--to", "x.pdf"),
             "x.pdf: must end in .md or .json, got '.pdf'; give such a name",
         ),
-        (("gravity", "--to", "x.md"), "check: --to and --scene belong to a report, got no --report; add it"),
+        (("gravity", "--to", "x.md"), "check: --out and --scene belong to a report, got no --report; add it"),
         (
             ("gravity", "a.b=1", "--report"),
             "check: a report is of an installed plugin as it is; leave out keys",
