@@ -267,7 +267,7 @@ def test_what_is_stored_is_within_the_plan():
     for budget in (1 << 20, 3 << 20):
         rollout = ended(one, 150, budget)
         rollout.evaluate(["x"])
-        tape = sum(a.nbytes for a in rollout._recorded.tape.positions.values())
+        tape = sum(a.nbytes for a in rollout._recorded[()].tape.positions.values())
         gc.collect()
         tracemalloc.start()
         try:

@@ -145,12 +145,12 @@ class Rollout:
         directions do not fit into the budget.
         """
         names = list(dict.fromkeys(n for direction in directions for n in direction))
+        self._refuse_unfit()
         beside = self._beside(names)
         groups = self._groups(beside, directions)
         together = beside.size is not None and len(groups) == 1
         if not together:
             self._refuse_large(len(directions))
-        self._refuse_unfit()
         with self._from_here():
             self._derivation.begin()
             if together:
@@ -171,8 +171,8 @@ class Rollout:
 
         `direction`: by the names that `evaluate` takes. Raises as `curvature` does.
         """
-        beside = self._beside(list(direction))
         self._refuse_unfit()
+        beside = self._beside(list(direction))
         with self._from_here():
             self._derivation.begin()
             beside.start([direction])

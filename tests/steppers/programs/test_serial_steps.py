@@ -325,14 +325,14 @@ def mixed(a, b, k):
 
 
 def long_chain(precision: str) -> Evolution:
-    """Forty maps in a row: more arrays than a kernel may have."""
+    """Eighty maps in a row: more arrays than a kernel may have, of parameters alone."""
     of = Fields({"q": np.linspace(0.1, 0.9, 5)}, precision=precision)
-    names = ["q", *(f"y{k}" for k in range(40))]
+    names = ["q", *(f"y{k}" for k in range(80))]
     maps = []
     for k, (a, y) in enumerate(pairwise(names)):
         renamed = {"a": a, "b": names[max(k - 1, 0)]}
         maps.append(bind(mixed, of, name=f"m{k}", renamed=renamed, gives=y, parameters={"k": 0.01 * (k + 1)}))
-    return Evolution(System(Potential(of, [], maps)), {"q": "y39"}, 0.1)
+    return Evolution(System(Potential(of, [], maps)), {"q": "y79"}, 0.1)
 
 
 @local_map("grown", gives="q_next", over="nodes", q=Node())
@@ -341,7 +341,7 @@ def grown(q):
     return q[0] * q[0]
 
 
-NAMES[long_chain] = ["q", "m3.k", "m39.k"]
+NAMES[long_chain] = ["q", "m3.k", "m79.k"]
 
 
 def test_more_arrays_than_a_kernel_may_have_are_divided(
