@@ -107,7 +107,7 @@ def test_dir_shows_nothing_else(door: ModuleType) -> None:
 
 def public() -> dict[str, Any]:
     """Every public name, and of modules among them every function; constants are left out."""
-    found = {f"{door.__name__}.{n}": getattr(door, n) for door in DOORS for n in shown(door)}
+    found = {f"{door.__name__}.{n}": getattr(door, n) for door in DOORS for n in sorted(shown(door))}
     found = {name: value for name, value in found.items() if name.rpartition(".")[2] not in CONSTANTS}
     for name, value in list(found.items()):
         if inspect.ismodule(value):
