@@ -76,13 +76,19 @@ def _doors() -> Iterator[str]:
     seen: dict[int, str] = {}
     for door in filter(installed, DOORS):
         module = import_module(door)
-        for name in module.__all__:
+        for name in _names(module):
             one = getattr(module, name)
             if id(one) in seen and callable(one):
                 yield f"{door}:{name}  is {seen[id(one)]}"
                 continue
             seen[id(one)] = f"{door}:{name}"
             yield from _described(f"{door}:{name}", one)
+
+
+def _names(module: Any) -> list[str]:
+    """The names of a door; `from minusgrad import *` leaves out one that is Python's, too."""
+    homes = " ".join(getattr(module, "_HOMES", {}).values()).split()
+    return [*module.__all__, *sorted({*homes} - {*module.__all__})]
 
 
 def _described(name: str, one: Any) -> Iterator[str]:

@@ -107,7 +107,8 @@ def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
     """Say what is being done where nothing is seen for a second; and print estimates of long runs at once.
 
     doing: what it is at first. Messages of the logger "minusgrad" at level DEBUG say what it is from then on;
-    an empty one, that it has ended.
+    an empty one, that it has ended. Where the address space is limited there is no watch: its thread alone
+    reserves 136 MB.
     """
     stream = stream or sys.stderr
     announcer = Announcer(stream, getattr(stream, "last", None) or LastWrite(), doing)
@@ -117,14 +118,26 @@ def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
     logger.setLevel(DEBUG)
     ended = Event()
     watch = Thread(target=announcer.watch, args=(ended,), daemon=True)
-    watch.start()
+    watched = not _address_space_is_limited()
+    if watched:
+        watch.start()
     try:
         yield
     finally:
         ended.set()
-        watch.join()
+        if watched:
+            watch.join()
         logger.removeHandler(announcer)
         logger.setLevel(before)
+
+
+def _address_space_is_limited() -> bool:
+    """True under `ulimit -v`; False, too, where the system has no such limits."""
+    try:
+        import resource
+    except ImportError:
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 class Announcer(Handler):
