@@ -281,7 +281,7 @@ def test_losses_of_other_kinds_look_at_steps(here: Path) -> None:
         ({"steps": []}, "fit.loss.0.steps: names no step; leave it out for the last one"),
     ):
         with pytest.raises(SceneError, match=re.escape(message)):
-            fitted(adam | {"fit.loss.0": {"kind": "reach", **when}})
+            fitted(adam | {"fit.loss.0": {"kind": "reach", **when}}, force=True)
 
 
 def test_sigmas_are_given_to_all_misfits_or_to_none(here: Path) -> None:

@@ -310,7 +310,7 @@ def test_folders_that_hold_no_fit(here: Path, done) -> None:
     with pytest.raises(RunFolderError) as error:
         started(fit="run")
     assert str(error.value) == "run: contains a run; give the folder of a fit (`minusgrad fit`)"
-    with pytest.raises(RunFolderError, match="nowhere: not a run"):
+    with pytest.raises(RunFolderError, match="nowhere: no such folder; runs here: run, fit"):
         started(fit="nowhere")
     shutil.rmtree("fit/ckpt")
     with pytest.raises(RunFolderError, match="fit: has no usable checkpoint; fit again"):

@@ -652,8 +652,8 @@ REFUSALS = {
     "no term named 'sprig'; did you mean 'spring'? (there are: gravity, spring, trap)": lambda: (
         three_terms().gradient("sprig.k")
     ),
-    "spring has no derivative with respect to 'K' (there are: k, rest)": lambda: three_terms().gradient(
-        "spring.K"
+    "spring has no derivative with respect to 'K'; did you mean 'k'? (there are: k, rest)": lambda: (
+        three_terms().gradient("spring.K")
     ),
     "spring has no derivative with respect to 'x' (there are: k, rest)": lambda: three_terms().gradient(
         "spring.x"

@@ -117,7 +117,7 @@ def test_mistakes_about_runs() -> None:
     assert simulation.fields["m"].values.tolist() == [1.0, 1.0, 2.0]
     for steps, got in (
         (None, "needs a number of steps, got none"),
-        (1.5, "needs a whole number of steps, got 1.5"),
+        (1.5, "needs a whole number of steps of at least 0, got 1.5; write sim.run"),
     ):
         with pytest.raises(UserError, match=f"run: {got}"):
             simulation.run(steps=steps)  # type: ignore[arg-type]

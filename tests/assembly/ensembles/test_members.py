@@ -237,7 +237,7 @@ def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
         (
             "gravity.g",
             "{ uniform = [0, 1] }",
-            "gravity: no parameter or datum named 'g' (there are: G, softening)",
+            "gravity: no parameter or datum named 'g'; did you mean 'G'? (there are: G, softening)",
         ),
         (
             "gravty.G",

@@ -123,7 +123,7 @@ def test_mistakes_about_the_run_are_reported_at_their_place(here):
     missing = refused({"initial.step": 7})
     assert "initial.step: first: no state of step 7 was saved (there are: 0, 10)" in missing
     assert "no field named 'y'" in refused({"initial.take": ["y"]})
-    assert "second: not a run" in refused({"initial.run": "second"})
+    assert "second: no such folder; runs here: first" in refused({"initial.run": "second"})
     assert "has no members, got member 3" in refused({"initial.member": 3})
     still = {"stepper": {"kind": "lbfgs"}, "initial.time": True}
     assert "initial.time: stepper 'lbfgs' has no clock, got time = true" in refused(still)

@@ -310,7 +310,6 @@ def test_the_shrinking_centre_is_the_densest_place():
             {"kind": "king_sphere", "n": 9, "mass": 1.0, "W0": 40.0, "tidal_radius": 1.0, "G": 1.0},
             "state.W0",
         ),
-        ("state", {"kind": "king_sphere", "n": 9, "mass": 1.0, "W0": 4.0, "tidal_radius": 1.0}, "state.G"),
         ("state", {"kind": "uniform_sphere", "n": 9, "mass": 1.0, "radius": -2.0}, "state.radius"),
     ],
 )
