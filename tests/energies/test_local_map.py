@@ -1276,7 +1276,9 @@ def test_an_argument_may_be_called_sum_or_cut() -> None:
 
 def test_a_misspelt_argument_of_fields_is_refused() -> None:
     fields = Fields({"x": [1.0], "z": [2.0]})
-    with pytest.raises(EnergyError, match=r"^hat: no node field named 'X'; did you mean 'x'\? \(there are: x\)$"):
+    with pytest.raises(
+        EnergyError, match=r"^hat: no node field named 'X'; did you mean 'x'\? \(there are: x\)$"
+    ):
         bind(hat, fields, grid=Grid((9,)), renamed={"X": "z"})
 
 

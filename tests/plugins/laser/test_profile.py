@@ -122,7 +122,9 @@ def test_both_rules_for_corners(tmp_path: Path):
 def test_a_misspelt_key_is_reported_alone_and_together_with_one_that_is_missing(tmp_path: Path):
     misspelt = DIODE.replace("acceleration =", "aceleration =")
     said = refused(tmp_path, misspelt)
-    assert said.startswith("machine.toml:9:1: aceleration: no key 'aceleration'; did you mean 'acceleration'?")
+    assert said.startswith(
+        "machine.toml:9:1: aceleration: no key 'aceleration'; did you mean 'acceleration'?"
+    )
     assert "missing" not in said
     missing = "\n".join(line for line in misspelt.splitlines() if not line.startswith("speed ="))
     said = refused(tmp_path, missing)
