@@ -118,14 +118,13 @@ def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
     logger.setLevel(DEBUG)
     ended = Event()
     watch = Thread(target=announcer.watch, args=(ended,), daemon=True)
-    watched = not _address_space_is_limited()
-    if watched:
+    if not _address_space_is_limited():
         watch.start()
     try:
         yield
     finally:
         ended.set()
-        if watched:
+        if watch.is_alive():
             watch.join()
         logger.removeHandler(announcer)
         logger.setLevel(before)

@@ -11,7 +11,7 @@ Decisions 0121.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from shlex import quote
 from typing import NamedTuple
 
@@ -65,16 +65,21 @@ def _scenes(verb: str) -> list[str]:
         return []
 
 
+def _choices(verbs: list[Verb]) -> Iterator[tuple[str, list[str]]]:
+    """The words of each option that has some, by its case: the verb and the option, in quotes."""
+    for v in verbs:
+        for option, words in v.choices.items():
+            yield quote(f"{v.name} {option}"), words
+
+
 def _bash(verbs: list[Verb]) -> str:
     rows = [
         f"    {v.name}) options={quote(' '.join(v.options))}; names={quote(' '.join(v.names))};;"
         for v in verbs
     ]
-    given = 'COMPREPLY=($(compgen -W {} -- "$cur")); return;;'
     chosen = [
-        f"    {quote(f'{v.name} {option}')}) {given.format(quote(' '.join(words)))}"
-        for v in verbs
-        for option, words in v.choices.items()
+        f'    {case}) COMPREPLY=($(compgen -W {quote(" ".join(words))} -- "$cur")); return;;'
+        for case, words in _choices(verbs)
     ]
     return "\n".join(
         [
@@ -110,9 +115,7 @@ def _zsh(verbs: list[Verb]) -> str:
         for v in verbs
     ]
     chosen = [
-        f"    {quote(f'{v.name} {option}')}) compadd -- {' '.join(map(quote, words))}; return;;"
-        for v in verbs
-        for option, words in v.choices.items()
+        f"    {case}) compadd -- {' '.join(map(quote, words))}; return;;" for case, words in _choices(verbs)
     ]
     return "\n".join(
         [

@@ -280,7 +280,7 @@ def coalesced(pieces: Iterable[Code], scratch: Iterable[Any]) -> list[Code]:
 def _joined(parts: Sequence[_Piece], arrays: dict[int, Any], free: set[int]) -> Pair | None:
     """An array, and the one that may stand for it; None if there are no more."""
     live = _lives(parts, arrays, free)
-    candidates = [(id(into), id(source)) for into, source in (p.copies or () for p in parts if p.copies)]
+    candidates = [(id(copy[0]), id(copy[1])) for part in parts if (copy := part.copies)]
     for k, part in enumerate(parts):
         candidates += [
             (a, b)

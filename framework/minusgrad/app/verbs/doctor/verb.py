@@ -6,13 +6,14 @@ import argparse
 from logging import getLogger
 
 from ..shared_options import json_option, print_json
+from .trial import SECONDS
 
 logger = getLogger("minusgrad")
 
 
 def doctor_options(parser: argparse.ArgumentParser) -> None:
-    text = "report a kernel as hanging after S seconds (default: 120)"
-    parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help=text)
+    text = f"report a kernel as hanging after S seconds (default: {SECONDS:g})"
+    parser.add_argument("--seconds", type=float, default=SECONDS, metavar="S", help=text)
     json_option(parser)
 
 
