@@ -101,7 +101,7 @@ def test_the_table_and_the_pictures(made: Path, invoke: Callable) -> None:
     assert numbers[:, 3] == pytest.approx(EXPECTED / 1e12, rel=1e-5)
     assert numbers[:, 4] == pytest.approx(EXPECTED / 29979245800.0, rel=1e-5)
     assert remark == "6 lowest of 6 modes: 3 zero, 0 unstable"
-    assert rest == "largest |dU/dx|: 0 angstrom Da ps⁻² (at rest)"
+    assert rest == "largest |dU/dx|: 0 Å Da ps⁻² (at rest)"
     assert (picture, animation) == ("drawn/modes.png", "drawn/mode_4.gif")
     with Image.open(picture) as png, Image.open(animation) as gif:
         assert min(png.size) > 300
@@ -157,7 +157,7 @@ def test_held_nodes_are_left_out(made: Path, invoke: Callable) -> None:
 def test_a_state_that_is_not_at_rest_is_reported(made: Path, invoke: Callable) -> None:
     out = invoke("modes", made / "bent", "--out", "drawn")[1]
     (said,) = (line for line in out.splitlines() if line.startswith("largest"))
-    assert said.endswith("angstrom Da ps⁻² (NOT at rest: these are modes of the quadratic part of U)")
+    assert said.endswith("Å Da ps⁻² (NOT at rest: these are modes of the quadratic part of U)")
     cure = "minimise U first for vibrations about a place of rest: [stepper] kind = 'lbfgs'"
     assert cure in out.splitlines()
 

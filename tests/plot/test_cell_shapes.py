@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import minusgrad
-from minusgrad.plot import cell_shapes, pictures
+from minusgrad.plot import pictures
+from minusgrad.plot.shapes import cell_shapes
 from minusgrad_elastic.cells import reference_cells
 from tests.support import cell_meshes
 

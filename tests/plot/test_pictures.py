@@ -21,11 +21,12 @@ from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
-from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style, surfaces
+from minusgrad.plot import clouds, layers, mesh_artists, meshes, orbits, pictures, style
 from minusgrad.plot import grids as grid_pictures
 from minusgrad.plot.curves import energies, space_time
 from minusgrad.plot.curves import line as line_pictures
 from minusgrad.plot.moments import moments
+from minusgrad.plot.shapes import surfaces
 from minusgrad_elastic import generators
 from tests.support.recorded_runs import UNITS, T
 from tests.support.recorded_runs import recorded_run as _run
@@ -286,7 +287,7 @@ def test_energies_without_a_total_are_drawn(tmp_path):
 def test_a_moving_system_shows_time_and_drift(tmp_path):
     above, below = _energy_axes(_run(tmp_path / "run", observables=ENERGIES | {"residual": 1 + T}))
     assert [line.get_label() for line in above.lines] == ["gravity", "kinetic", "total"]
-    assert (below.get_xlabel(), below.get_ylabel()) == ("time [yr]", "(E − E₀) / |E₀|")
+    assert (below.get_xlabel(), below.get_ylabel()) == ("time [yr]", "energy error\n(relative)")
     np.testing.assert_allclose(below.lines[-1].get_ydata(), 1e-9 * T, rtol=1e-6, atol=1e-15)
 
 

@@ -179,7 +179,7 @@ def test_the_core_knows_no_triangle() -> None:
     """Cells are tuples of nodes; only what draws surfaces, or names them for VTK, needs the word."""
     words = ("triang", "tetrah")
     knowing = {room for room, text in sources(CORE).items() if any(w in text.lower() for w in words)}
-    assert knowing == {"plot/cell_shapes", "plot/surfaces", "files/vtkhdf"}
+    assert knowing == {"plot/shapes/cell_shapes", "plot/shapes/surfaces", "files/vtkhdf"}
 
 
 PHYSICS = re.compile(

@@ -23,7 +23,7 @@ from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
-from minusgrad.plot.surfaces import fans, sides
+from minusgrad.plot.shapes.surfaces import fans, sides
 from minusgrad.view import overlay
 from minusgrad.view.drawings import line_bytes
 from minusgrad.view.frames import RunFrames

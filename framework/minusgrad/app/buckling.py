@@ -14,7 +14,7 @@ import numpy as np
 from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..errors import EnergyError, RunFailedError, UserError, unknown
-from ..plot.mode_shapes import Shapes
+from ..plot.modes.mode_shapes import Shapes
 from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem, quotient

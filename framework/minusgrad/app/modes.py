@@ -10,7 +10,7 @@ import numpy as np
 from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..errors import EnergyError, UserError
-from ..plot.mode_shapes import Shapes
+from ..plot.modes.mode_shapes import Shapes
 from ..scene import units
 from ..scene.units import UnitSystem, quotient
 from ..steppers.stability.lagrangian_modes import lagrangian_modes

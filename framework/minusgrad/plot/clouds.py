@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md, trajectory
+from ..files import h5md
 from ..scene import units
-from . import mesh_artists, style, surfaces
+from . import mesh_artists, readings, style
 from .light import Light
 from .moments import ShownMoment, moments, newest
+from .shapes import surfaces
 from .surroundings.saved import surroundings
 from .surroundings.scenery import DrawnSurroundings
 
@@ -127,7 +128,7 @@ def draw(
     if view is not None:
         low = low - [0.0, 0.14 * float((high - low).max())]  # for the compass
     panels = _panels(figure, len(frames), float(np.divide(*(high - low))))
-    unit, clock = trajectory.symbols(run, h5md.POSITION)
+    unit, clock = readings.symbols(run, h5md.POSITION)
     passes = frames[0].time != frames[-1].time
     light = Light(low, high, PIXELS) if seen.is_crowd else None
     values = [_values(run, colour, frame, seen) for frame in frames] if colour else []
@@ -167,7 +168,7 @@ def _values(run: Path, name: str, frame: ShownMoment, seen: Look) -> np.ndarray:
 def series_label(run: Path, name: str) -> str:
     """The words of a colour bar: `speed [m s⁻¹]`."""
     words = "speed" if name == h5md.VELOCITY else h5md.label(name).replace("_", " ")
-    return units.with_unit(words.replace("von mises", "von Mises"), trajectory.symbols(run, name)[0])
+    return units.with_unit(words.replace("von mises", "von Mises"), readings.symbols(run, name)[0])
 
 
 def _draw_points(axes: "Axes", x: np.ndarray, seen: Look, rgb: np.ndarray | None, deep: bool) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..files import h5md, trajectory
 from ..files.h5md import Raster
 from ..scene import units
-from . import mesh_artists, style
+from . import mesh_artists, readings, style
 from .moments import ShownMoment, moments
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def draw(figure: "Figure", run: Path, name: str, until: int | None = None) -> No
     extent = (left, right, bottom, top)
     panels = style.panels(figure, len(frames), right - left, top - bottom, bar=True)
     length = raster.unit[0] if raster.unit else ""
-    unit, clock = trajectory.symbols(run, name)
+    unit, clock = readings.symbols(run, name)
     passes = len(frames) > 1 or advances(run, name)
     for axes, frame, value, scale in zip(panels, frames, values, scales, strict=True):
         axes.imshow(value, origin="lower", extent=extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
@@ -82,5 +82,5 @@ def _frames(run: Path, name: str, until: int | None) -> list[ShownMoment]:
 
 def advances(run: Path, name: str) -> bool:
     """True unless time stands still, as in a search for a minimum."""
-    first, last = next(trajectory.pieces(run, name)), trajectory.last(run, name)
+    first, last = next(readings.pieces(run, name)), readings.last(run, name)
     return bool(first.time[0] != last.time[0] or first.step[0] == last.step[0])

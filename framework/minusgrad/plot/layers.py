@@ -12,7 +12,7 @@ import numpy as np
 from ..files import h5md, trajectory
 from ..files.h5md import Raster
 from ..scene import units
-from . import mesh_artists, style
+from . import mesh_artists, readings, style
 from .grids import advances, scalar
 from .moments import moments
 
@@ -94,7 +94,7 @@ def draw(figure: "Figure", run: Path, name: str, until: int | None = None) -> No
     shown = [cut.of(values) for cut in drawn]
     scale = mesh_artists.colours(np.concatenate([layer.ravel() for layer in shown]), "maps")
     length = raster.unit[0] if raster.unit else ""
-    unit, clock = trajectory.symbols(run, name)
+    unit, clock = readings.symbols(run, name)
     when = style.moment(frame.step, frame.time, clock, advances(run, name))
     axes_of = panels(figure, drawn, length)
     for axes, cut, layer in zip(axes_of, drawn, shown, strict=True):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from ..scene import units
-from . import style, surfaces
+from . import style
+from .shapes import surfaces
 from .style import FAINT, INK
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 CROWD = 250  # this many overlapping lines are as dark as one
 JOINTS = 64  # networks of so many nodes or fewer show them
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
-_PALE, PLAIN = "#bfc6ce", "#a9c4de"
+PALE, PLAIN = "#bfc6ce", "#a9c4de"
 LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
 Kind = Literal["cells", "lines", "paths", "maps", "fields", "lights"]
 OFFSET = 0.2
@@ -111,7 +112,7 @@ def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[DrawnLis
         for part in parts:
             crowd = 1.0 if part.is_filled else min(1.0, (CROWD / len(part.began)) ** 0.5)
             edges = np.concatenate([part.rim, part.began]) if number == 0 else part.rim
-            lines = LineCollection(nodes[edges][..., :2], colors=_PALE, linewidths=0.6, alpha=crowd)
+            lines = LineCollection(nodes[edges][..., :2], colors=PALE, linewidths=0.6, alpha=crowd)
             _add(axes, lines, 1)
 
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
-from . import clouds, mesh_artists, style, surfaces
-from .cell_shapes import OUTLINES, outline
+from . import clouds, mesh_artists, readings, style
 from .mesh_artists import DrawnList
 from .moments import ShownMoment, moments, newest
+from .shapes import surfaces
+from .shapes.cell_shapes import OUTLINES, outline
 from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def can_draw(tuples: np.ndarray, d: int) -> bool:
 
 def drawable(run: Path) -> dict[str, np.ndarray]:
     """The recorded lists that a picture can show, by name: of two nodes, or of cells."""
-    nodes, d = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1:]
+    nodes, d = next(readings.pieces(run, h5md.POSITION)).value.shape[1:]
     return {
         name: tuples
         for name, tuples in trajectory.connectivity(run).items()
@@ -52,7 +53,7 @@ def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[st
     """Series with one number for each tuple of these lists, by label and list."""
     found: dict[str, dict[str, str]] = {}
     for name in names:
-        if h5md.list_of(name) in lists and next(trajectory.pieces(run, name)).value.ndim == 2:
+        if h5md.list_of(name) in lists and next(readings.pieces(run, name)).value.ndim == 2:
             found.setdefault(h5md.label(name), {})[h5md.list_of(name)] = name
     return found
 
@@ -62,9 +63,9 @@ def node_colourings(
 ) -> dict[str, dict[str, str]]:
     """Series with one number for each node, for the lists of cells, or of lines where there are none."""
     cells = [name for name, tuples in lists.items() if tuples.shape[1] > 2] or list(lists)
-    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    nodes = next(readings.pieces(run, h5md.POSITION)).value.shape[1]
     frames = [name for name in names if h5md.is_of_nodes(name)]
-    scalars = [name for name in frames if next(trajectory.pieces(run, name)).value.shape[1:] == (nodes,)]
+    scalars = [name for name in frames if next(readings.pieces(run, name)).value.shape[1:] == (nodes,)]
     return {h5md.label(name): dict.fromkeys(cells, name) for name in scalars}
 
 
@@ -93,7 +94,7 @@ def draw(
     step, values = _last_values(run, series, lists, until)
     scale = _scale(values, drawn, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
-    unit, clock = trajectory.symbols(run, h5md.POSITION)
+    unit, clock = readings.symbols(run, h5md.POSITION)
 
     canvas = _canvas(run, unit) if flat else None
     travels = flat and not is_flat_body and not path
@@ -134,7 +135,7 @@ def draw(
 def _travelled(run: Path, parts: Iterable[DrawnList]) -> np.ndarray:
     """The places (T, 2) of the centre of all nodes in lists, if it travels and more than two are known."""
     nodes = np.unique(np.concatenate([part.shown.ravel() for part in parts]))
-    pieces = [piece.value[:, nodes].astype(float) for piece in trajectory.pieces(run, h5md.POSITION)]
+    pieces = [piece.value[:, nodes].astype(float) for piece in readings.pieces(run, h5md.POSITION)]
     centre = np.concatenate([piece.mean(axis=1) for piece in pieces])
     size = np.ptp(pieces[0][0], axis=0).max()
     far = np.linalg.norm(centre - centre[0], axis=1).max()
@@ -143,7 +144,7 @@ def _travelled(run: Path, parts: Iterable[DrawnList]) -> np.ndarray:
 
 def _traced(run: Path, last: ShownMoment) -> list[np.ndarray]:
     """The places (T, 2) of each node that moves, up to a moment."""
-    seen = trajectory.series(run, h5md.POSITION)
+    seen = readings.series(run, h5md.POSITION)
     x = seen.value[seen.step <= last.step].astype(float)
     return [path for path in x.swapaxes(0, 1) if np.ptp(path, axis=0).max() > 0.0] if len(x) > 2 else []
 

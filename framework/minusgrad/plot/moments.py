@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import UserError
 from ..files import trajectory
+from . import readings
 
 
 class ShownMoment(NamedTuple):
@@ -23,7 +24,7 @@ def moments(run: Path, name: str, between: int, until: int | None = None) -> lis
     until: a step; the last frame is the newest one up to it. The series is read in pieces, because a whole
     one may not fit into memory. Raises `UserError` if the first frame is after that step.
     """
-    begin = _moment(next(trajectory.pieces(run, name)), 0)
+    begin = _moment(next(readings.pieces(run, name)), 0)
     steps = trajectory.steps(run, name)
     count = len(steps) if until is None else int(np.searchsorted(steps, until, "right"))
     if not count:
@@ -43,14 +44,14 @@ def moments(run: Path, name: str, between: int, until: int | None = None) -> lis
 def newest(run: Path, name: str, until: int | None) -> ShownMoment:
     """The newest row of a series up to a step, or its first one; None: the last row."""
     if until is None:
-        return _moment(trajectory.last(run, name), -1)
+        return _moment(readings.last(run, name), -1)
     count = int(np.searchsorted(trajectory.steps(run, name), until, "right"))
     return _rows(run, name, np.array([max(count - 1, 0)]))[0]
 
 
 def _rows(run: Path, name: str, wanted: np.ndarray) -> list[ShownMoment]:
     found, start = [], 0
-    for piece in trajectory.pieces(run, name):
+    for piece in readings.pieces(run, name):
         inside = wanted[(wanted >= start) & (wanted < start + len(piece.step))]
         found += [_moment(piece, k - start) for k in inside]
         start += len(piece.step)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
-from . import clouds, mesh_artists, moments
+from . import clouds, mesh_artists, moments, readings
 from .style import COLOURS
 from .surroundings.scenery import DrawnSurroundings
 
@@ -35,17 +35,17 @@ def draw(
     seen = trajectory.steps(run, h5md.POSITION)
     if until is not None and until < seen[0]:
         moments.moments(run, h5md.POSITION, 0, until)  # names the recorded steps
-    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    nodes = next(readings.pieces(run, h5md.POSITION)).value.shape[1]
     few = nodes <= FEW and every and not colour
     if few:
         kept = len(seen) if until is None else int(np.searchsorted(seen, until, "right"))
-        x = trajectory.series(run, h5md.POSITION).value[:kept].astype(float)
+        x = readings.series(run, h5md.POSITION).value[:kept].astype(float)
         turned = x if view is None else x @ view.T
         _paths(figure, turned[..., :2], names)
         _surround(figure, run, x, int(seen[kept - 1]), view)
     else:
         clouds.draw(figure, run, bodies, every, until, view, colour)
-    unit = trajectory.symbols(run, h5md.POSITION)[0]
+    unit = readings.symbols(run, h5md.POSITION)[0]
     for axes in figure.axes:
         if not axes.axison or axes.get_label() == "<colorbar>":
             continue

@@ -23,7 +23,7 @@ from ..errors import UserError, unknown
 from ..files import checkpoint, durable, h5md, trajectory
 from ..files.frames import series_names
 from ..files.run_folder import RunDir
-from . import clouds, grids, layers, meshes, orbits, picture_files, style, views
+from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
 from .bodies import clusters, few_bodies
 from .curves import energies, fans, fit_data, fits, line, maps, observables, radial, space_time
 from .movies import subjects
@@ -44,6 +44,10 @@ def plot(
     view: str = "",
     form: str = "png",
     most: int | None = None,
+    dark: bool = False,
+    width: str = "",
+    dpi: int | None = None,
+    font: str = "sans",
 ) -> list[Path]:
     """Draw the recorded series as files in `out` (default: `pictures` in the run); returns their paths.
 
@@ -52,13 +56,17 @@ def plot(
     it are drawn, and of points in its colours. view: of bodies in space, as for `named_view`. form: png, svg
     or pdf. most: of all these, so many at most.
 
+    dark: light lines on a dark page. width: of each picture, "8.5 cm" for a column of a journal. dpi: dots an
+    inch of PNG (150). font: "sans", "serif" as in journals, or the name of an installed font.
+
     Raises UserError without Matplotlib, if nothing can be drawn, or for an option that does not fit the run;
     RunFolderError if `run` is not a run, CheckpointError if a segment is damaged.
     """
-    mpl = picture_files.matplotlib()
+    picture_files.matplotlib()
     RunDir.open(run, read_only=True)
     if form not in picture_files.FORMS:
         raise UserError(f"plot: {unknown('format', form, picture_files.FORMS)}")
+    paper = picture_files.Paper.of(dark, width, dpi, font)
     names, known = trajectory.names(run), meta(run)
     axes = views.dimension(run, names)
     moving = axes > 1
@@ -80,16 +88,16 @@ def plot(
     if not jobs:
         raise UserError(f"{run}: nothing to draw (there are: {', '.join(names) or 'no series'})")
     out = out or run / "pictures"
-    with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
+    with durable.outside_a_run(out, "give another folder with --out"), paper.rc():
         durable.make_folder(out)
         title = known.get("title", "")
         chosen = list(jobs.items())[:most]
-        return [_drawn(out / f"{stem}.{form}", draw, title) for stem, draw in chosen]
+        return [_drawn(out / f"{stem}.{form}", draw, title, paper) for stem, draw in chosen]
 
 
-def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
+def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str, paper: picture_files.Paper) -> Path:
     logger.debug("drawing %s ...", path.name)
-    return picture_files.drawn(path, draw, title)
+    return picture_files.drawn(path, draw, title, paper)
 
 
 class Shown(NamedTuple):
@@ -152,7 +160,7 @@ def _fields(
         label = name.removeprefix(h5md.FRAMES + "/")
         averaged = label.endswith("_at_nodes")  # of cells that have pictures of their own
         wanted = label != name and not averaged and field in ("", label)
-        if wanted and next(trajectory.pieces(run, name)).value.ndim == 2:
+        if wanted and next(readings.pieces(run, name)).value.ndim == 2:
             stem = _stem(label)
             jobs[stem + "_field" * (stem in {*taken, *jobs})] = partial(space_time.draw, run=run, name=name)
     return jobs

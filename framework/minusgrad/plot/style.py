@@ -1,4 +1,10 @@
-"""The style of all pictures: colours, lines, sizes, and the label of a time."""
+"""The style of all pictures: colours, dashes, markers, sizes, and the label of a time.
+
+Lines and dots are told apart in three ways: by colours, which are at least 15 apart (CIEDE2000) for readers
+with usual sight, without red and without green receptors; by their lightness in print; by dashes and markers.
+
+Decisions 0124.
+"""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -10,23 +16,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT = "#1b1f24", "#8a929c"
-COLOURS = [
-    "#2f6db3",
-    "#d9772b",
-    "#3a9468",
-    "#b8433f",
-    "#7d5ba6",
-    "#8c6a4f",
-    "#cf6fa3",
-    "#5f6b78",
-    "#a8a12b",
-    "#2aa3b5",
-]
-LIGHTS = ["#dfe3ea", "#86b2ff", "#ffa163", "#7fe0ae", "#ff8a94", "#cfa8ff", "#ffe08a", "#7fe3f2"]  # on black
+COLOURS = ["#0967a6", "#d2791c", "#60a17c", "#b41f02", "#523054", "#d581d1", "#488083", "#7c2936"]
+DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]
+MARKERS = "osD^vPX*"
+ON_DARK = ["#8babf5", "#b36400", "#8befc1", "#e07478", "#7367ef", "#fba124", "#b5ebf0", "#b75786"]
+"""The same on dark pages, in this order."""
+DARK = {"#ffffff": "#14171b", INK: "#e6e9ed", FAINT: "#7d8691"}
+"""Paper, text and rules of dark pages, by those of white ones."""
+LIGHTS = ["#dfe3ea", "#8babf5", "#fba124", "#8befc1", "#e07478", "#7367ef", "#b75786", "#b36400"]
+"""Colours of points that shine on black: of those of no body, and of each body."""
 SEQUENTIAL, DIVERGING = "inferno", "RdBu_r"  # equal steps of lightness, from black and away from white
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
+    "text.color": INK,
     "axes.titlesize": 9,
     "axes.titlecolor": INK,
     "axes.labelcolor": INK,
@@ -50,7 +53,23 @@ RC: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "figure.titlesize": 11,
     "svg.hashsalt": "minusgrad",
+    "pdf.fonttype": 42,  # text stays text, with its fonts
 }
+
+
+def line_pen(number: int) -> dict[str, Any]:
+    """The colour and the dashes of a line by its number; they are different up to 32."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[_shifted(number, len(DASHES))]}
+
+
+def marker_pen(number: int) -> dict[str, Any]:
+    """The colour and the marker of a row of dots by its number; they are different up to 64."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[_shifted(number, len(MARKERS))]}
+
+
+def _shifted(number: int, count: int) -> int:
+    """One of so many shapes, which meet other colours in each round of the colours."""
+    return (number + number // len(COLOURS)) % count
 
 
 def is_signed(low: float, high: float) -> bool:

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md, trajectory
-from . import surfaces
+from ..files import h5md
+from . import readings
+from .shapes import surfaces
 
 VIEWS = {"x": (0.0, 0.0), "y": (-90.0, 0.0), "z": (-90.0, 90.0)}
 """Angles of an eye on an axis of space."""
@@ -21,7 +22,7 @@ def dimension(run: Path, names: Collection[str]) -> int:
     """
     if h5md.POSITION not in names:
         return 0
-    shape = next(trajectory.pieces(run, h5md.POSITION)).value.shape
+    shape = next(readings.pieces(run, h5md.POSITION)).value.shape
     return int(shape[2]) if len(shape) > 2 else 1
 
 

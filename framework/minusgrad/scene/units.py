@@ -442,7 +442,8 @@ def named(unit: str) -> str:
 
 
 def raised(unit: str) -> str:
-    """A unit with raised powers and the micro sign, as it stands; nothing for a plain number."""
+    """A unit with raised powers, the micro sign and Å, as it stands; nothing for a plain number."""
+    unit = re.sub(r"\bangstrom\b", "Å", unit)
     powers = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
     return "" if unit == "1" else re.sub(r"\bu(?=[a-zA-Z])", "µ", powers) if _has_micro(unit) else powers
 

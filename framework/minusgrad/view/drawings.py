@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plot import mesh_artists, style, surfaces
+from ..plot import mesh_artists, style
 from ..plot.mesh_artists import Colours, DrawnList
+from ..plot.shapes import surfaces
 from .space import SIDE, Space
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..files import h5md, trajectory
-from ..plot import style
+from ..plot import readings, style
 from ..plot.curves.energies import energies_of
 from ..scene import units
 
@@ -37,15 +37,15 @@ def charts(run: Path) -> list[Chart]:
         for name in names
         if name.startswith(f"{h5md.OBSERVABLES}/")
         and name not in energies
-        and next(trajectory.pieces(run, name)).value.ndim == 1
+        and next(readings.pieces(run, name)).value.ndim == 1
     ]
     found = [_chart(run, "energy", energies)] if energies else []
     return found + [_chart(run, _words(name), [name]) for name in others]
 
 
 def _chart(run: Path, title: str, names: list[str]) -> Chart:
-    seen = {name: trajectory.series(run, name) for name in names}
-    unit, clock = trajectory.symbols(run, names[0])
+    seen = {name: readings.series(run, name) for name in names}
+    unit, clock = readings.symbols(run, names[0])
     stands = all(len(rows.time) > 1 and not np.ptp(rows.time) for rows in seen.values())
     axes = {name: rows.step.astype(float) if stands else rows.time for name, rows in seen.items()}
     x = np.unique(np.concatenate(list(axes.values())))
@@ -59,7 +59,7 @@ def _chart(run: Path, title: str, names: list[str]) -> Chart:
 
 
 def _pens() -> list[str]:
-    return [style.COLOURS[0], *style.COLOURS[2:]] * 9
+    return style.COLOURS * 9
 
 
 def _words(name: str) -> str:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..plot import surfaces
+from ..plot.shapes import surfaces
 
 if TYPE_CHECKING:
     from viser import ViserServer

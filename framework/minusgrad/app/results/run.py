@@ -203,8 +203,8 @@ class Run:
     def plot(self, out: Path | str | None = None, **options: Any) -> "Pictures":
         """Draw the pictures of the run, which a notebook shows; their files are in `pictures` of the run.
 
-        out: another folder. options: those of `plot.pictures.plot`: bodies, step, field, view, form. It
-        raises `UserError` without Matplotlib or with nothing to draw.
+        out: another folder. options: those of `plot.pictures.plot`: bodies, step, field, view, form,
+        dark, width, dpi, font. It raises `UserError` without Matplotlib or with nothing to draw.
         """
         from ...plot.pictures import plot
         from .pictures import Pictures

@@ -50,6 +50,14 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
     out_option(parser, "folder to write (default: pictures/ in the run)")
     text = "file format: png, or svg or pdf for print (default: png)"
     parser.add_argument("--format", default="png", metavar="F", help=text)
+    text = "light lines on a dark page, for a talk"
+    parser.add_argument("--dark", action="store_true", help=text)
+    text = "width of the pictures, such as 8.5cm for a column of a journal (default: about 16 cm)"
+    parser.add_argument("--width", default="", metavar="W", help=text)
+    text = "dots an inch of PNG files (default: 150; journals ask for 300 to 600)"
+    parser.add_argument("--dpi", type=int, metavar="N", help=text)
+    text = "sans, serif as in journals, or the name of an installed font (default: sans)"
+    parser.add_argument("--font", default="sans", metavar="F", help=text)
     text = "show bodies, points and maps as they were recorded last up to this step (default: the end)"
     parser.add_argument("--step", type=int, metavar="N", help=text)
     text = "draw the pictures of this series alone, like energy_density, speed or temperature/kinetic"
@@ -175,6 +183,7 @@ def plot(a: argparse.Namespace) -> int:
 
     with_run(a)
     shown = {"step": a.step, "field": a.field, "view": a.view, "form": a.format}
+    shown |= {"dark": a.dark, "width": a.width, "dpi": a.dpi, "font": a.font}
     for file in plot(a.folder, a.out and writable(a.out), a.body, **shown):
         print(file)
     return 0

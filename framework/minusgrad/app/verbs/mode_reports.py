@@ -30,7 +30,7 @@ def picture_options(parser: argparse.ArgumentParser) -> None:
 
 def report(a: argparse.Namespace, found: RunModes | RunBuckling, name: str = "mode") -> int:
     """Print the table and draw the modes; name: of the files. Raises `UserError` for a mode not in it."""
-    from ...plot.mode_pictures import draw_modes
+    from ...plot.modes.mode_pictures import draw_modes
     from ..run_options import writable
     from ..tables import print_table
 

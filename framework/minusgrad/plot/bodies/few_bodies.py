@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...files.h5md import OBSERVABLES
 from ...scene import units
-from ..style import COLOURS, FAINT
+from .. import readings
+from ..style import COLOURS, FAINT, line_pen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,17 +43,17 @@ def draw_elements(figure: "Figure", run: Path, names: list[str], known: list[str
     """
     figure.set_size_inches(6.4, 7.0)
     rows = figure.subplots(4, 1, sharex=True)
-    orbits = {name: trajectory.series(run, name) for name in names}
+    orbits = {name: readings.series(run, name) for name in names}
     size = {name: float(np.abs(seen.value[0, 0])) for name, seen in orbits.items()}
     ordered = sorted(names, key=lambda name: size[name])
-    for colour, name in zip(COLOURS * (1 + len(names) // len(COLOURS)), ordered, strict=False):
+    for number, name in enumerate(ordered):
         seen = orbits[name]
         a, e, inclination, node, pericentre, _ = seen.value.T
         turned = np.unwrap(node + pericentre)
         shown = (np.abs(a), e, np.rad2deg(inclination), np.rad2deg(turned - turned[0]))
         for axes, values in zip(rows, shown, strict=True):
-            axes.plot(seen.time, values, color=colour, label=name.removeprefix(ORBIT))
-    length = trajectory.symbols(run, h5md.POSITION)[0] if h5md.POSITION in known else ""
+            axes.plot(seen.time, values, label=name.removeprefix(ORBIT), **line_pen(number))
+    length = readings.symbols(run, h5md.POSITION)[0] if h5md.POSITION in known else ""
     rows[0].set(ylabel=units.with_unit("semi-major axis", length))
     _wide(rows[0], size[ordered[0]], size[ordered[-1]])
     rows[1].set(ylabel="eccentricity")
@@ -66,11 +67,11 @@ def draw_elements(figure: "Figure", run: Path, names: list[str], known: list[str
 def draw_approach(figure: "Figure", run: Path) -> None:
     """The least distance of two bodies so far over time."""
     figure.set_size_inches(6.4, 3.2)
-    axes, seen = figure.subplots(), trajectory.series(run, APPROACH)
+    axes, seen = figure.subplots(), readings.series(run, APPROACH)
     axes.step(seen.time, seen.value, where="post", color=COLOURS[0])
     axes.set(xlabel=_time(run, APPROACH))
     _wide(axes, seen.value.min(), seen.value.max())
-    axes.set_ylabel(units.with_unit("least distance so far", trajectory.symbols(run, APPROACH)[0]))
+    axes.set_ylabel(units.with_unit("least distance so far", readings.symbols(run, APPROACH)[0]))
     axes.margins(x=0)
 
 
@@ -78,13 +79,13 @@ def draw_megno(figure: "Figure", run: Path) -> None:
     """MEGNO over time, with a line at 2, where regular orbits tend to; below, the Lyapunov time."""
     figure.set_size_inches(6.4, 4.5)
     above, below = figure.subplots(2, 1, sharex=True)
-    megno, lyapunov = (trajectory.series(run, name) for name in (MEGNO, LYAPUNOV))
+    megno, lyapunov = (readings.series(run, name) for name in (MEGNO, LYAPUNOV))
     above.axhline(2.0, color=FAINT, linewidth=0.6)
     above.plot(megno.time, megno.value, color=COLOURS[0])
     above.set(ylabel="MEGNO")
     below.plot(lyapunov.time, np.where(lyapunov.value > 0.0, lyapunov.value, np.nan), color=COLOURS[1])
     below.set(yscale="log", xlabel=_time(run, MEGNO))
-    below.set_ylabel(units.with_unit("Lyapunov time", trajectory.symbols(run, LYAPUNOV)[0]))
+    below.set_ylabel(units.with_unit("Lyapunov time", readings.symbols(run, LYAPUNOV)[0]))
     above.margins(x=0)
 
 
@@ -97,4 +98,4 @@ def _wide(axes: "Axes", least: float, most: float) -> None:
 
 
 def _time(run: Path, name: str) -> str:
-    return units.with_unit("time", trajectory.symbols(run, name)[1])
+    return units.with_unit("time", readings.symbols(run, name)[1])

@@ -1,4 +1,13 @@
-"""Energies over time, or over iterations, with the drift of the total or the residual of a search below."""
+"""Energies over time, or over iterations, with their error or the residual of a search below.
+
+    error = (E - E0) / S,  E = total - work + dissipated - heat + cell
+            S the largest so far of what `drift` is measured by, at the end of the run: |E0| or, where that is
+            nothing, the energies of the start; the work; the heat
+
+One S for all rows: a system that begins near energy zero and is driven has no large error at its start.
+
+Decisions 0124.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +18,7 @@ from ...files import trajectory
 from ...files.h5md import OBSERVABLES
 from ...files.trajectory import Series
 from ...scene import units
+from .. import readings, style
 from ..style import COLOURS, FAINT, INK
 from .swings import draw_line
 
@@ -32,26 +42,30 @@ def draw(figure: "Figure", run: Path, energies: list[str], names: list[str]) -> 
     """Plot energies; below, the drift of the total, or the residual of a minimiser."""
     total, residual, drift = (f"{OBSERVABLES}/{name}" for name in ("total", "residual", "drift"))
     searching = stands(trajectory.series(run, energies[-1]))
-    second = residual if searching else drift if drift in names else total
+    kept = not searching and f"{OBSERVABLES}/kinetic" in names and f"{OBSERVABLES}/damped" not in names
+    second = residual if searching else drift if drift in names else total if kept else ""
     rows = 1 + (second in names)
     figure.set_size_inches(6.4, 2.0 + 1.5 * rows)
     above, *below = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[:rows])[:, 0]
-    drawn: list[np.ndarray] = []
-    for colour, name in zip([COLOURS[0], *COLOURS[2:]] * 9, energies, strict=False):
-        label = name.removeprefix(f"{OBSERVABLES}/").removeprefix("potential/")
-        pen: dict[str, Any] = {"color": colour, "linewidth": 0.8 if "potential/" in name else 1.2}
-        if name == total:  # what lies below it is seen through its gaps
-            pen = {"color": INK, "linewidth": 1.3, "linestyle": (0, (5, 2))}
-        seen = trajectory.series(run, name)
-        draw_line(above, along(seen), seen.value, label=label, **pen)
-        drawn.append(seen.value)
-    if searching:
-        _stretch(above, drawn)
+    seen = {name: trajectory.series(run, name) for name in energies}
     unit, clock = trajectory.symbols(run, energies[-1])
-    above.set_ylabel(units.with_unit("energy", unit))
+    shown = readings.of_energies(unit, max(_largest(one.value) for one in seen.values()))
+    drawn = {name: one.value * shown.factor for name, one in seen.items()}
+    for number, (name, values) in enumerate(drawn.items()):
+        label = name.removeprefix(f"{OBSERVABLES}/").removeprefix("potential/").replace("_", " ")
+        pen: dict[str, Any] = style.line_pen(number) | {"linewidth": 0.8 if "potential/" in name else 1.2}
+        if name == total:  # what lies below it is seen through its gaps
+            pen = {"color": INK, "linewidth": 1.3, "linestyle": (0, (7, 2.5))}
+        draw_line(above, along(seen[name]), values, label=label, **pen)
+    if searching:
+        _stretch(above, list(drawn.values()))
+    above.set_ylabel(units.with_unit("energy", shown.name))
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     for axes in below:
-        (_residual if searching else _drift)(axes, run, second)
+        if searching:
+            _residual(axes, run, second)
+        else:
+            _error(axes, run, names)
     for axes in figure.axes:
         axes.margins(x=0)
     figure.axes[-1].set_xlabel("iteration" if searching else units.with_unit("time", clock))
@@ -79,26 +93,55 @@ def logarithmic(axes: "Axes", least: float = 0.0) -> None:
         axes.minorticks_off()
 
 
-def _drift(axes: "Axes", run: Path, name: str) -> None:
-    """Plot the recorded drift, or that of the total energy if none was recorded."""
-    _, time, value = trajectory.series(run, name)
+def _error(axes: "Axes", run: Path, names: list[str]) -> None:
+    """Plot the error of the energy in parts of one energy of the whole run."""
+    time, error = error_of_energy(run, names)
     axes.axhline(0, color=FAINT, linewidth=0.6)
-    if name.endswith("/drift"):
-        draw_line(axes, time, value, color=COLOURS[3])
-        axes.set_ylabel("relative drift")
-        return
-    start = value[0]
-    draw_line(axes, time, (value - start) / (abs(start) or 1), color=COLOURS[3])
-    unit = trajectory.symbols(run, name)[0]
-    axes.set_ylabel("(E − E₀) / |E₀|" if start else units.with_unit("E − E₀", unit))
+    draw_line(axes, time, error, color=COLOURS[3])
+    axes.set_ylabel("energy error\n(relative)")
+
+
+def error_of_energy(run: Path, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The times (T,) and the relative errors (T,) of the energy that should be kept.
+
+    A drift without the energies that it is made of is given as it was recorded.
+    """
+    flows = {
+        name: trajectory.series(run, f"{OBSERVABLES}/{name}").value
+        for name in ("work", "dissipated", "heat", "cell")
+        if f"{OBSERVABLES}/{name}" in names
+    }
+    drift = f"{OBSERVABLES}/drift"
+    if f"{OBSERVABLES}/total" not in names:
+        _, time, value = trajectory.series(run, drift)
+        return time, value
+    _, time, total = trajectory.series(run, f"{OBSERVABLES}/total")
+    if any(len(value) != len(total) for value in flows.values()):
+        _, time, value = trajectory.series(run, drift)
+        return time, value
+    signs = {"work": -1.0, "dissipated": 1.0, "heat": -1.0, "cell": 1.0}
+    kept = total + sum(signs[name] * value for name, value in flows.items())
+    off = kept - kept[0]
+    sizes = [_largest(flows[name]) for name in ("work", "heat") if name in flows]
+    if drift in names and len(value := trajectory.series(run, drift).value) == len(off):
+        moved = (value != 0.0) & (off != 0.0)
+        sizes += [_largest(off[moved] / value[moved])]
+    else:
+        sizes += [abs(float(kept[0])) or _largest(total)]
+    return time, off / (max(sizes) or 1.0)
+
+
+def _largest(values: np.ndarray) -> float:
+    """The largest size of those that are finite; 0 without one."""
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
 def _residual(axes: "Axes", run: Path, name: str) -> None:
-    step, _, residual = trajectory.series(run, name)
+    step, _, residual = readings.series(run, name)
     axes.plot(step, residual, color=COLOURS[3])
     if np.any(residual > 0):
         logarithmic(axes)
-    axes.set_ylabel(units.with_unit("residual", trajectory.symbols(run, name)[0]))
+    axes.set_ylabel(units.with_unit("residual", readings.symbols(run, name)[0]))
 
 
 def stands(seen: Series) -> bool:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...files.h5md import OBSERVABLES
 from ...scene import units
+from .. import readings
 from ..style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     ratios = {"width_ratios": (4, 1)}
     rows = figure.subplots(len(names), 2, squeeze=False, sharex="col", sharey="row", gridspec_kw=ratios)
     for (left, right), name in zip(rows, names, strict=True):
-        seen = trajectory.series(run, name)
+        seen = readings.series(run, name)
         searching = len(seen.time) > 1 and not np.ptp(seen.time)
         _fan(left, seen.step if searching else seen.time, seen.value)
         _histogram(right, seen.value)
-        unit, clock = trajectory.symbols(run, name)
+        unit, clock = readings.symbols(run, name)
         left.set_ylabel(units.with_unit(h5md.label(name), unit))
         last = "iteration" if searching else units.with_unit("time", clock)
         rows[-1][0].set_xlabel(last)
@@ -104,4 +105,4 @@ def _legend(values: np.ndarray) -> str:
 
 
 def _is_of_members(run: Path, name: str, members: int) -> bool:
-    return trajectory.last(run, name).value.shape[1:] == (members,)
+    return readings.last(run, name).value.shape[1:] == (members,)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...files import trajectory
 from ...files.held import held_folders
 from ...scene import units
-from ..style import COLOURS, FAINT, INK
+from .. import readings
+from ..style import COLOURS, FAINT, INK, line_pen, marker_pen
 from .fits import LOSS
 
 if TYPE_CHECKING:
@@ -76,14 +76,14 @@ def draw(figure: "Figure", run: Path, one: Compared, names: Sequence[str] = ()) 
     residual = (one.measured - one.model) / (error or 1.0)
     if over_time:
         _over_time(above, below, one, curves, error, residual, names)
-        clock = trajectory.symbols(run, LOSS)[1]
+        clock = readings.symbols(run, LOSS)[1]
         below.set_xlabel(units.with_unit("time", clock))
         above.set_ylabel(units.with_unit("measured", one.unit))
     else:
         kept = slice(None, None, 1 + len(one.model) // POINTS)
         ends = np.array([min(one.model.min(), one.measured.min()), max(one.model.max(), one.measured.max())])
         above.plot(ends, ends, color=INK, linewidth=0.8, label="model")
-        _points(above, one.model[kept], one.measured[kept], error, COLOURS[0], "data")
+        _points(above, one.model[kept], one.measured[kept], error, marker_pen(0), "data")
         below.plot(one.model[kept], residual[kept], "o", markersize=2, color=COLOURS[0], alpha=0.6)
         above.legend(handlelength=1.2)
         above.set_ylabel(units.with_unit("measured", one.unit))
@@ -118,23 +118,25 @@ def _over_time(
     """A few curves above, their residuals below, among pale ones of all."""
     kept = slice(None, None, 1 + len(one.time) // POINTS)
     below.plot(one.time[kept], residual[kept], "o", markersize=1.5, color=FAINT, alpha=0.4)
-    for colour, (curve, rows) in zip(COLOURS, curves.items(), strict=False):
+    for number, (curve, rows) in enumerate(curves.items()):
         order = rows[np.argsort(one.time[rows], kind="stable")]
         axis = "xyz"[int(curve[2])] if int(curve[2]) < 3 else curve[2]
         experiment = f", member {curve[0]}" * (len({c[0] for c in one.curve}) > 1)
         node = int(curve[1])
         label = f"{names[node] if node < len(names) else f'node {node}'}, {axis}{experiment}"
-        above.plot(one.time[order], one.model[order], color=colour, linewidth=0.9)
-        _points(above, one.time[order], one.measured[order], error, colour, label)
+        above.plot(one.time[order], one.model[order], linewidth=0.9, **line_pen(number))
+        _points(above, one.time[order], one.measured[order], error, marker_pen(number), label)
         size = 3.0 if len(order) < MANY else 1.5
-        below.plot(one.time[order], residual[order], "o", markersize=size, color=colour)
+        below.plot(one.time[order], residual[order], linestyle="", markersize=size, **marker_pen(number))
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="points: data\nlines: model")
 
 
-def _points(axes: Any, x: np.ndarray, y: np.ndarray, error: float | None, colour: str, label: str) -> None:
+def _points(
+    axes: Any, x: np.ndarray, y: np.ndarray, error: float | None, pen: dict[str, Any], label: str
+) -> None:
     """Measured points, with error bars where sigma is known."""
-    pen: dict[str, Any] = {"color": colour, "markersize": 3.0 if len(x) < MANY else 1.5, "label": label}
+    pen = pen | {"markersize": 3.0 if len(x) < MANY else 1.5, "label": label, "linestyle": ""}
     if error is None:
-        axes.plot(x, y, "o", **pen)
+        axes.plot(x, y, **pen)
     else:
-        axes.errorbar(x, y, yerr=error, fmt="o", elinewidth=0.8, capsize=1.5, **pen)
+        axes.errorbar(x, y, yerr=error, elinewidth=0.8, capsize=1.5, **pen)

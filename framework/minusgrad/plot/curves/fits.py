@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import trajectory
 from ...files.h5md import OBSERVABLES
-from ..style import COLOURS
+from .. import readings
+from ..style import COLOURS, line_pen, marker_pen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,17 +24,17 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     figure.set_size_inches(6.4, 0.4 + 2.1 * rows)
     above, *middle, below = figure.subplots(rows, 1, sharex=True)
     for axes in middle:
-        step, _, slope = trajectory.series(run, SLOPE)
+        step, _, slope = readings.series(run, SLOPE)
         axes.plot(step, slope, color=COLOURS[3], **_marks(step))
         axes.set_yscale("log", nonpositive="mask")
         axes.set_ylabel("slope")
-    step, _, loss = trajectory.series(run, LOSS)
+    step, _, loss = readings.series(run, LOSS)
     above.plot(step, loss, color=COLOURS[0], **_marks(step))
     if loss.min() > 0.0:
         above.set_yscale("log")
     above.set_ylabel("loss")
-    for colour, name in zip(COLOURS * (1 + len(sought) // len(COLOURS)), sought, strict=False):
-        _approach(below, run, name, colour)
+    for number, name in enumerate(sought):
+        _approach(below, run, name, number)
     below.set_yscale("log", nonpositive="mask")
     below.set(xlabel="iteration", ylabel="distance to final value\n(relative)")
     below.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
@@ -42,12 +42,13 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     figure.align_ylabels()
 
 
-def _approach(axes: "Axes", run: Path, name: str, colour: str) -> None:
+def _approach(axes: "Axes", run: Path, name: str, number: int) -> None:
     """Plot the distance of a parameter from its final value, relative to its start."""
-    step, _, value = trajectory.series(run, name)
+    step, _, value = readings.series(run, name)
     far = np.linalg.norm((value - value[-1]).reshape(len(value), -1), axis=1)
     label = name.removeprefix(PARAMETERS)
-    axes.plot(step[:-1], far[:-1] / (far[0] or 1.0), color=colour, label=label, **_marks(step))
+    pen = line_pen(number) | (marker_pen(number) | {"markersize": 3.0} if _marks(step) else {})
+    axes.plot(step[:-1], far[:-1] / (far[0] or 1.0), label=label, **pen)
 
 
 def _marks(step: np.ndarray) -> dict[str, Any]:

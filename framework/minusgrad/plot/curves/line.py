@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...scene import units
-from .. import style
+from .. import readings, style
 from ..moments import moments
 from .energies import along, stands
 from .swings import draw_line
@@ -27,10 +27,10 @@ def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
     until: the step of the last frame. Raises `UserError` if the first frame is after it.
     """
     frames = moments(run, h5md.POSITION, 0, until)
-    seen = trajectory.series(run, h5md.POSITION)
+    seen = readings.series(run, h5md.POSITION)
     kept = seen.step <= frames[-1].step
     x = seen.value.reshape(len(seen.value), -1)[kept].astype(float)
-    unit, clock = trajectory.symbols(run, h5md.POSITION)
+    unit, clock = readings.symbols(run, h5md.POSITION)
     passes = frames[0].time != frames[-1].time or len(frames) == 1
     moved = len(x) > 1
     figure.set_size_inches(6.4, 5.6 if moved else 3.0)
@@ -43,8 +43,8 @@ def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
             ylabel=units.with_unit("x", unit),
         )
         for number, node in enumerate(np.unique(np.linspace(0, x.shape[1] - 1, FEW).round().astype(int))):
-            colour = style.COLOURS[number % len(style.COLOURS)]
-            draw_line(panels[1], along(seen)[kept], x[:, node], color=colour, label=f"node {node}")
+            pen = style.line_pen(number)
+            draw_line(panels[1], along(seen)[kept], x[:, node], label=f"node {node}", **pen)
         panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
         panels[1].margins(x=0)
     draw_nodes(panels[0], x[-1], style.COLOURS[0])

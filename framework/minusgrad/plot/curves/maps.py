@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import checkpoint, h5md, trajectory
+from ...files import checkpoint, h5md
 from ...files.h5md import OBSERVABLES
 from ...scene import units
+from .. import readings
 from ..style import DIVERGING, FAINT, SEQUENTIAL, is_signed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def jobs(run: Path, names: list[str], members: int) -> "dict[str, Callable[[Figu
     shown = [
         name
         for name in names
-        if name.startswith(f"{OBSERVABLES}/") and trajectory.last(run, name).value.shape[1:] == (members,)
+        if name.startswith(f"{OBSERVABLES}/") and readings.last(run, name).value.shape[1:] == (members,)
     ]
     shown.sort(key=lambda name: (h5md.label(name) != MEGNO, name))
     parts = [shown[k : k + MOST] for k in range(0, len(shown), MOST)]
@@ -79,7 +80,7 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     figure.set_size_inches(6.4, 0.4 + 3.4 * len(names))
     panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
     for axes, name in zip(panels, names, strict=True):
-        last = trajectory.last(run, name)
+        last = readings.last(run, name)
         label = h5md.label(name)
         _map(figure, axes, (xs, ys), last.value[-1].reshape(len(xs), len(ys)).T, label, run, name)
         axes.set_ylabel(up)
@@ -99,7 +100,7 @@ def _map(
     shown = np.where(np.isfinite(values), values, np.nan)
     mesh = axes.pcolormesh(*along, shown, shading="nearest", rasterized=True, **colours)
     bar = figure.colorbar(mesh, ax=axes, pad=0.02, aspect=30, extend=ends)
-    bar.set_label(units.with_unit(label.replace("_", " "), trajectory.symbols(run, name)[0]))
+    bar.set_label(units.with_unit(label.replace("_", " "), readings.symbols(run, name)[0]))
     bar.outline.set_visible(False)
     axes.set_facecolor(FAINT)
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...files.h5md import OBSERVABLES
 from ...scene import units
+from .. import readings
 from ..bodies import clusters, few_bodies
-from ..style import COLOURS
+from ..style import line_pen
 from . import radial
 from .energies import ENERGIES, along, stands
 from .fits import LOSS, PARAMETERS, SLOPE
@@ -52,13 +53,13 @@ def jobs(run: Path, names: Sequence[str], only: str = "") -> "dict[str, Callable
     every = [name for name in names if name.startswith(f"{OBSERVABLES}/")]
     if h5md.POSITION not in names:  # coordinates of a mechanism, which no picture shows in space
         of_nodes = [n for n in names if h5md.is_of_nodes(n) and n != h5md.VELOCITY]
-        every += [n for n in of_nodes if trajectory.last(run, n).value.shape[1] == 1]
+        every += [n for n in of_nodes if readings.last(run, n).value.shape[1] == 1]
     shown = [n for n in every if h5md.label(n) == only] if only else [n for n in every if not _is_taken(n)]
     panels: dict[tuple[str, str], list[str]] = {}
     for name in shown:
-        if np.prod(trajectory.last(run, name).value.shape[1:], dtype=int) <= SMALL:
+        if np.prod(readings.last(run, name).value.shape[1:], dtype=int) <= SMALL:
             kind = h5md.label(name).split("/")[0]
-            panels.setdefault((kind, trajectory.symbols(run, name)[0]), []).append(name)
+            panels.setdefault((kind, readings.symbols(run, name)[0]), []).append(name)
     groups = list(panels.values())
     parts = [groups[k : k + MOST] for k in range(0, len(groups), MOST)]
     if only and parts:
@@ -80,14 +81,14 @@ def draw(figure: "Figure", run: Path, panels: Sequence[Sequence[str]]) -> None:
     searching = False
     for axes, group in zip(rows, panels, strict=True):
         searching = _panel(axes, run, group)
-    clock = trajectory.symbols(run, panels[-1][-1])[1]
+    clock = readings.symbols(run, panels[-1][-1])[1]
     rows[-1].set_xlabel("iteration" if searching else units.with_unit("time", clock))
     figure.align_ylabels()
 
 
 def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
     """The lines of one group; returns whether they count iterations."""
-    seen = [trajectory.series(run, name) for name in group]
+    seen = [readings.series(run, name) for name in group]
     kind, _, only = h5md.label(group[0]).partition("/")
     if len(group) == 1 and only and seen[0].value.ndim > 1:  # its name stands once, at the axis
         kind = f"{kind}, {only}"
@@ -101,7 +102,7 @@ def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
         )
     ]
     for number, (one, values, label) in enumerate(lines[:LINES]):
-        draw_line(axes, along(one), values, color=COLOURS[number % len(COLOURS)], label=label or "_")
+        draw_line(axes, along(one), values, label=label or "_", **line_pen(number))
     whole = np.concatenate([values for _, values, _ in lines])
     whole = whole[np.isfinite(whole)]
     if len(whole) and whole.min() > 0.0 and whole.max() > DECADES * whole.min():
@@ -113,7 +114,7 @@ def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
         place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handlelength": 1.2}
         axes.legend(title=more, title_fontsize=7, **place)
     words = kind.replace("_", " ")
-    axes.set_ylabel(units.with_unit(words, trajectory.symbols(run, group[0])[0]).replace(" [", "\n["))
+    axes.set_ylabel(units.with_unit(words, readings.symbols(run, group[0])[0]).replace(" [", "\n["))
     axes.margins(x=0 if len(whole) > len(lines) else 0.05)
     return stands(seen[0])
 

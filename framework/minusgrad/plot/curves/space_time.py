@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...scene import units
-from .. import style
+from .. import readings, style
 from .energies import along, stands
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def draw(figure: "Figure", run: Path, name: str) -> None:
     """Plot a scalar of every node over nodes and time; the colour scale is centred on zero for both signs."""
-    seen = trajectory.series(run, name)
+    seen = readings.series(run, name)
     moments, value = along(seen), seen.value
     rows, columns = 1 + len(moments) // 1500, 1 + value.shape[1] // 3000  # a picture has no more pixels
     nodes = np.arange(0, value.shape[1], columns)
@@ -29,7 +29,7 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
         {"cmap": style.DIVERGING, "vmin": -reach, "vmax": reach} if signed else {"cmap": style.SEQUENTIAL}
     )
     mesh = axes.pcolormesh(nodes, moments[::rows], shown, shading="nearest", rasterized=True, **colours)
-    unit, clock = trajectory.symbols(run, name)
+    unit, clock = readings.symbols(run, name)
     axes.set(xlabel="node", ylabel="iteration" if stands(seen) else units.with_unit("time", clock))
     bar = figure.colorbar(mesh, pad=0.02, aspect=30)
     bar.set_label(units.with_unit(name.removeprefix(h5md.FRAMES + "/"), unit))

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...scene import units
-from .. import style
+from .. import readings, style
 from ..curves.line import draw_nodes
 from .reel import ReelFrame
 from .subject import Extent
@@ -32,9 +32,9 @@ class Line:
         figure.set_size_inches(6.4, 3.6)
         self._axes = axes = figure.subplots()
         (low,), (high,) = self._extent.widened(0.06)
-        nodes = next(trajectory.pieces(self.run, h5md.POSITION)).value.shape[1]
+        nodes = next(readings.pieces(self.run, h5md.POSITION)).value.shape[1]
         (self._drawn,) = draw_nodes(axes, np.zeros(nodes), style.COLOURS[0])
-        unit = trajectory.symbols(self.run, h5md.POSITION)[0]
+        unit = readings.symbols(self.run, h5md.POSITION)[0]
         axes.set(xlabel="node", ylabel=units.with_unit("x", unit), ylim=(low, high))
 
     def show(self, frame: ReelFrame, when: str) -> None:

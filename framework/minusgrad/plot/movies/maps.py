@@ -7,7 +7,7 @@ import numpy as np
 
 from ...files import h5md, trajectory
 from ...scene import units
-from .. import grids, layers, mesh_artists
+from .. import grids, layers, mesh_artists, readings
 from .reel import ReelFrame
 from .subject import ColourSample
 
@@ -42,7 +42,7 @@ class Map:
         (name,) = self.series
         label = h5md.label(name).replace("_", " ")
         label = label if self._is_scalar else f"|{label}|"
-        text = units.with_unit(label, trajectory.symbols(self.run, name)[0])
+        text = units.with_unit(label, readings.symbols(self.run, name)[0])
         mesh_artists.draw_bar(figure, panels, scale, text)
 
     def show(self, frame: ReelFrame, when: str) -> None:

@@ -11,7 +11,7 @@ from ...errors import UserError
 from ...files import durable, trajectory
 from ...files.frames import series_names
 from ...files.run_folder import RunDir
-from .. import picture_files, pictures, style
+from .. import picture_files, pictures, readings, style
 from . import film_files, subjects
 from .reel import Reel, rate
 from .subject import MovieSubject
@@ -76,7 +76,7 @@ def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress)
         times.append(frame.time)
     passes = times[0] != times[-1]
     longest = max(map(abs, times))
-    clock = trajectory.symbols(reel.run, reel.names[0])[1]
+    clock = readings.symbols(reel.run, reel.names[0])[1]
     figure = picture_files.figure()
     figure.set_dpi(DPI)
     subject.prepare(figure)

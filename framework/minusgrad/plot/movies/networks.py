@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
-from .. import clouds, mesh_artists, meshes, surfaces
+from ...files import h5md
+from .. import clouds, mesh_artists, meshes, readings
+from ..shapes import surfaces
 from ..surroundings.scenery import DrawnSurroundings
 from .reel import ReelFrame
 from .stage import stage
@@ -31,7 +32,7 @@ class Network:
         view: np.ndarray | None = None,
     ):
         self.run, self.lists, self.coloured = run, lists, coloured
-        x = next(trajectory.pieces(run, h5md.POSITION)).value[0].astype(float)
+        x = next(readings.pieces(run, h5md.POSITION)).value[0].astype(float)
         usual = np.eye(2) if x.shape[1] == 2 else surfaces.sensible_view(x)
         self.view = usual if view is None else view
         self._parts = meshes.parts(x, lists, self.view)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import h5md, trajectory
-from .. import style
+from ...files import h5md
+from .. import readings, style
 from ..surroundings.scenery import DrawnSurroundings
 from .reel import ReelFrame
 from .stage import stage
@@ -28,7 +28,7 @@ class MoviePaths:
 
     def __init__(self, run: Path, names: Sequence[str], view: np.ndarray | None = None):
         self.run, self.names, self.view = run, names, view
-        whole = trajectory.series(run, h5md.POSITION)
+        whole = readings.series(run, h5md.POSITION)
         self.steps, self.x = whole.step, self._projected(whole.value)
         self.scenery = DrawnSurroundings(run, np.eye(whole.value.shape[2]) if view is None else view)
 

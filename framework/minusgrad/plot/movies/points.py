@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...files import h5md, trajectory
-from .. import clouds, mesh_artists, surfaces
+from ...files import h5md
+from .. import clouds, mesh_artists, readings
 from ..light import Light
+from ..shapes import surfaces
 from ..surroundings.saved import surroundings
 from ..surroundings.scenery import DrawnSurroundings
 from .reel import ReelFrame
@@ -40,10 +41,10 @@ class MoviePoints:
         self.run, self.colour, self.view = run, colour, view
         self.series = (h5md.POSITION, *((colour,) if colour else ()))
         self.stem = "points" if every else "_".join(name.replace("/", "_") for name in bodies)
-        nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+        nodes = next(readings.pieces(run, h5md.POSITION)).value.shape[1]
         self.look = clouds.look(nodes, bodies, every)
         self._sample, self._extent = ColourSample(), Extent()
-        around, x = surroundings(run), next(trajectory.pieces(run, h5md.POSITION)).value
+        around, x = surroundings(run), next(readings.pieces(run, h5md.POSITION)).value
         if view is None and x.shape[2] == 3 and around.box is not None:
             self.view = surfaces.sensible_view(around.box.edges[0])
         self.scenery = DrawnSurroundings(around, np.eye(x.shape[2]) if self.view is None else self.view)
@@ -101,7 +102,7 @@ class MoviePoints:
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
         self._glow = clouds.Glow(axes, light)
         self._time: Any = axes.text(0.02, 0.975, "", transform=axes.transAxes, color="white", va="top")
-        mesh_artists.draw_length(axes, trajectory.symbols(self.run, h5md.POSITION)[0], "white")
+        mesh_artists.draw_length(axes, readings.symbols(self.run, h5md.POSITION)[0], "white")
         if self.scale:
             least, most = self.scale.norm.vmin, self.scale.norm.vmax
             above = "and more " * (self.scale.beyond != "neither")

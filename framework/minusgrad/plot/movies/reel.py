@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...files import trajectory
+from .. import readings
 
 LONGEST = 240
 """So many frames has a movie unless its user chooses which."""
@@ -82,6 +83,6 @@ class _Newest:
 
 
 def _rows(run: Path, name: str, after: int = -1) -> Iterator[tuple[int, float, np.ndarray]]:
-    for piece in trajectory.pieces(run, name, after):
+    for piece in readings.pieces(run, name, after):
         for step, time, value in zip(piece.step, piece.time, piece.value, strict=True):
             yield int(step), float(time), value

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md, trajectory
+from ...files import h5md
 from ...scene import units
-from .. import mesh_artists, style
+from .. import mesh_artists, readings, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def stage(
     width, height = high - low
     axes = style.panel(figure, width, height, bar)
     axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    unit = trajectory.symbols(run, h5md.POSITION)[0]
+    unit = readings.symbols(run, h5md.POSITION)[0]
     if view is not None and turned:
         mesh_artists.draw_compass(axes, view, unit)
     else:

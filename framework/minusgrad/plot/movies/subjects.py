@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import UserError
 from ...files import h5md, trajectory
-from .. import clouds, grids, layers, meshes, orbits
+from .. import clouds, grids, layers, meshes, orbits, readings
 from ..views import dimension, named_view
 from .line import Line
 from .maps import Map
@@ -65,7 +65,7 @@ def _points(
     bodies: Sequence[str],
     eye: np.ndarray | None,
 ) -> MovieSubject:
-    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    nodes = next(readings.pieces(run, h5md.POSITION)).value.shape[1]
     if nodes <= orbits.FEW and not field and not bodies:
         return MoviePaths(run, meta.get("names") or [], eye)
     shown = clouds.chosen(run, meta.get("bodies") or {}, bodies)

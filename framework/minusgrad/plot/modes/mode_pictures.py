@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import durable
-from ..scene import units
-from . import mode_shapes, picture_files, style
+from ...files import durable
+from ...scene import units
+from .. import picture_files, style
+from ..movies import film_files
+from . import mode_shapes
 from .mode_shapes import Shapes
-from .movies import film_files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

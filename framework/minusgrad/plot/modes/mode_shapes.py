@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..scene import units
-from . import mesh_artists, meshes, style, surfaces
+from ...scene import units
+from .. import mesh_artists, meshes, style
+from ..shapes import surfaces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -221,11 +222,11 @@ def _draw_profile(axes: "Axes", shapes: Shapes, k: int, phase: float | None) -> 
         places, u, names = rest @ line, np.stack([along, across], axis=1), ["along", "across"]
     reach, order = float(np.abs(u).max()) or 1.0, np.argsort(places, kind="stable")
     axes.axhline(0.0, color=style.FAINT, linewidth=0.6)
-    for values, name, colour in zip(u.T, names, style.COLOURS * len(names), strict=False):
+    for number, (values, name) in enumerate(zip(u.T, names, strict=False)):
         if np.abs(values).max() > 1e-6 * reach:
-            pen: dict[str, Any] = {"color": colour, "label": name}
+            pen: dict[str, Any] = style.line_pen(number) | style.marker_pen(number) | {"label": name}
             pen["markersize"] = float(np.clip(100 / len(u), 0.0, 4.0))
-            axes.plot(places[order], values[order] * (1.0 if phase is None else phase) / reach, "o-", **pen)
+            axes.plot(places[order], values[order] * (1.0 if phase is None else phase) / reach, **pen)
     axes.set(ylim=(-1.15, 1.15), yticks=[])
     axes.set_xlabel(units.with_unit("place", shapes.unit) if on_line else "node")
     if len(axes.lines) > 2 and on_line:  # with the line at zero

@@ -1,0 +1,1 @@
+"""Pictures of normal modes and of buckling: their shapes, frequencies and films."""

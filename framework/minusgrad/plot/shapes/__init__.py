@@ -1,0 +1,1 @@
+"""Outlines of cells, and surfaces of bodies as an eye sees them."""
