@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad.engine.joined.coalescing import coalesced
+from minusgrad.engine.joined.flat_loops import flattened
 from minusgrad.engine.kernels import Code, added, at_each, copied, zeroed
 
 pytestmark = pytest.mark.unit
@@ -128,7 +129,7 @@ def names_of(pieces: list[Code]) -> int:
 
 def test_a_step_that_gives_a_new_state_is_taken_in_place() -> None:
     x, v, w, y = (array(k) for k in range(4))
-    step = [mapped(w, v, x), in_blocks(y, w), copied(v, w), copied(x, y)]
+    step = [mapped(w, v, x), flattened(in_blocks(y, w)), copied(v, w), copied(x, y)]
     few = coalesced(step, [w, y])
     assert (len(few), names_of(few)) == (2, 2)
 
@@ -142,6 +143,16 @@ def test_what_needs_both_arrays_keeps_both(between: object) -> None:
     x, y = array(0), array(1)
     few = coalesced([between(y, x), copied(x, y)], [y])  # type: ignore[operator]
     assert (len(few), names_of(few) >= 2) == (2, True)
+
+
+def test_blocks_become_plain_loops() -> None:
+    x, y = array(0), array(1)
+    lines = "".join(f"    into[n0, {c}] = 0.5 * source[n0, {c}]\n" for c in range(2))
+    plain = flattened(in_blocks(y, x))
+    assert plain.text == "for e in range(into.shape[0]):\n    n0 = e\n" + lines
+    assert flattened(plain) == plain
+    summing = Code("for b in range((a.shape[0] + 63) // 64):\n    s = 0.0\n")
+    assert flattened(summing) == summing
 
 
 def test_an_array_that_is_read_afterwards_stays() -> None:

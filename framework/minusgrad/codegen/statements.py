@@ -55,6 +55,11 @@ class Statements:
 
     # Arrays of the term
 
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        """The arrays of its own loops by name: of elements, values and buffers, not of fields."""
+        return self._arrays
+
     def _of_elements(self) -> dict[str, Any]:
         """The arrays that the loop over elements names."""
         return self.term.elements.arrays()

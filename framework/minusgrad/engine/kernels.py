@@ -73,12 +73,14 @@ class Code:
     """Loops as text, and the arrays that the text names; `slices`: how a launch of it can be divided.
 
     `aliases`: the names of arrays in a kernel of this code alone, so that equal loops are compiled once.
+    `alone`: the names of arrays that hold the numbers of these loops after the launch of a larger kernel.
     """
 
     text: str
     arrays: Mapping[str, Any] = field(default_factory=dict)
     slices: Slices | None = None
     aliases: Mapping[str, str] = field(default_factory=dict)
+    alone: frozenset[str] = frozenset()
 
     @classmethod
     def joined(cls, pieces: "Iterable[Code]") -> "Code":

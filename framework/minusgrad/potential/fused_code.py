@@ -7,14 +7,16 @@ A larger kernel has the scalar `t`. Staged terms, whose kernels are launched one
 Neither have terms whose elements are rebuilt between steps: the larger kernel would keep the arrays of the
 old ones.
 
-Decisions 0355.
+Decisions 0118, 0355.
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
-from ..codegen.derivative_request import DerivativeRequest
+from ..codegen.derivative_request import DerivativeRequest, Sweep
 from ..codegen.lane_statements import AllVectors
 from ..codegen.map_loops import MapLoops
 from ..codegen.one_thread.argument_sums import argument_sums
@@ -130,18 +132,31 @@ class FusedCode:
         return kernels.scattered if self.potential.scattered else kernels.emitter
 
 
+@dataclass(frozen=True)
+class EmittedLoops:
+    """Loops of a term or a map in a larger kernel; `verify` compares their numbers after its launch."""
+
+    loops: Emitter
+    code: Code
+    verify: Callable[[Code, float], object]
+
+
 class FusedSweep:
     """The kernels that `Potential.refresh` and `Potential.sweep` launch, as code for `Code.merged`.
 
     `statements`: about how many statements the code made so far executes; infinite where launches have no
     such code: terms that are staged or in lanes, elements that are rebuilt, slopes of energies of slopes.
+    `emitted`: the loops of terms and maps made so far, in their order. shared: arrays of a larger kernel.
     """
 
     def __init__(self, potential: Potential, shared: SharedArrays | None = None):
         self.potential, self.chain = potential, potential.chain
-        self._shared = shared or SharedArrays(_is_constant, _is_buffer)
+        self._shared = shared or SharedArrays(is_constant, _is_buffer)
+        self.emitted: list[EmittedLoops] = []
         energies = [kernels.slope.energy for kernels in self.chain.differentiators.values()]
         self._of_energies = {id(e): FusedSweep(cast(Potential, e), self._shared) for e in energies}
+        for one in self._of_energies.values():
+            one.emitted = self.emitted
         nested = any(energy.chain.slopes for energy in cast(Sequence[Potential], energies))
         self._statements = 0.0 if not nested and _separable(potential) else math.inf
 
@@ -169,7 +184,8 @@ class FusedSweep:
                     kernels.scaled,
                 ]
             else:
-                pieces.append(self._counted(kernels.loops, kernels.code))
+                verify = partial(_verify_forward, kernels.loops, {})
+                pieces.append(self._counted(kernels.loops, kernels.code, verify))
         return pieces
 
     def sweep(self, request: DerivativeRequest, into: Mapping[str, Any] | None = None) -> list[Code]:
@@ -199,7 +215,8 @@ class FusedSweep:
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
         emitter = kernels.emitter
-        pieces = [self._counted(emitter, emitter.sweep(wanted)[0])]
+        code, _ = emitter.sweep(wanted)
+        pieces = [self._counted(emitter, code, partial(_verify_sweep, emitter, emitter.swept, wanted))]
         for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
             for a in arguments:
                 array = into[f"{owner(name, kernels.term)}.{a}"]
@@ -225,11 +242,12 @@ class FusedSweep:
             pieces += [zeroed("zeros", array) for output, array in arrays.items() if output not in known]
             if along := tangents_of(name, part, known):
                 loops = self.chain.loops[name]
-                pieces.append(self._counted(loops, loops.forward(along, arrays)))
+                verify = partial(_verify_forward, loops, along)
+                pieces.append(self._counted(loops, loops.forward(along, arrays), verify))
             known |= arrays
         return known, pieces
 
-    def _counted(self, emitter: Emitter, code: Code) -> Code:
+    def _counted(self, emitter: Emitter, code: Code, verify: Callable[[Code, float], object]) -> Code:
         """The code, whose statements are counted."""
         if isinstance(emitter, AllVectors) or not emitter.term.elements.fixed:
             self._statements = math.inf
@@ -238,10 +256,23 @@ class FusedSweep:
             emitter.forwarded = None
         cells = emitter.cells if isinstance(emitter, WindowLoops) else 1
         self._statements += emitter.term.elements.count * cells * code.text.count("\n")
+        self.emitted.append(EmittedLoops(emitter, code, verify))
         return self._shared(code)
 
 
-def _is_constant(name: str) -> bool:
+def _verify_forward(loops: MapLoops, along: Mapping[str, Any], code: Code, t: float) -> None:
+    loops.verify_forward(code, along, t)
+
+
+def _verify_sweep(
+    emitter: Emitter, swept: Sweep | None, wanted: DerivativeRequest, code: Code, t: float
+) -> None:
+    if emitter.term.elements.rows:
+        emitter.swept = swept
+        emitter.verify(wanted, code, t)
+
+
+def is_constant(name: str) -> bool:
     """True for the numbers of nodes, and of rows of values, in the names of `Emitter` and `MapLoops`."""
     numbers = "nodes", "giving_start", "giving", "part_begin", "part_first", "part_nodes"
     return name in numbers or name.startswith(("start", "slots", "row_of_"))

@@ -2,6 +2,8 @@
 
 Numbers that a kernel keeps for each element are read from there. Sums that it adds to the arrays of fields
 are computed once more, by the same kernel, into arrays of zeros: other terms may have added to the originals.
+
+Decisions 0118.
 """
 
 from collections.abc import Mapping, Sequence
@@ -126,7 +128,12 @@ def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | 
 
 
 def relaunched(code: Code, names: set[str], t: float) -> dict[str, Any]:
-    """The arrays of these names, from zeros, after a launch of the same kernel on them."""
+    """The arrays of these names, from zeros, after a launch of the same kernel on them.
+
+    Where a larger kernel has run the code, and nothing else wrote them, those that it has filled.
+    """
+    if names <= code.alone:
+        return {name: code.arrays[name] for name in names}
     fresh = {name: storage.allocate(np.zeros_like(storage.host(code.arrays[name]))) for name in names}
     BoundKernel(code.naming(**fresh), "t")(t)
     runtime.sync()

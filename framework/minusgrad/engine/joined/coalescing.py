@@ -224,17 +224,16 @@ class _Piece:
 
     def _rows(self, row: str, loops: tuple[_Loop, ...]) -> int | None:
         """The number of rows that loops visit, from the first on and each once; None if they may not."""
-        if not loops or len(loops) > 2:
+        if len(loops) != 1:
             return None
-        index, variable = None, loops[-1].variable
+        index, variable = None, loops[0].variable
         if row.endswith(f"[{variable}]"):  # a row of the nodes of elements
             index = self.code.arrays.get(row.partition("[")[0])
         elif row != variable:
             return None
         shown = loops[0].over.removeprefix("range(").removesuffix(")")
-        name = shown.removesuffix(".shape[0]") if len(loops) == 1 else _in_blocks(*loops)
-        counted = self.code.arrays.get(name)
-        if counted is None or (shown.removesuffix(".shape[0]") == shown and len(loops) == 1):
+        counted = self.code.arrays.get(shown.removesuffix(".shape[0]")) if shown.endswith("]") else None
+        if counted is None:
             return None
         count = int(counted.shape[0])
         if index is None:
@@ -244,21 +243,13 @@ class _Piece:
         return count if np.array_equal(np.sort(index), np.arange(count)) else None
 
 
-def _in_blocks(outer: _Loop, inner: _Loop) -> str:
-    """The array over whose rows two loops run in blocks; "" if they do not."""
-    b = outer.variable
-    name = outer.over.removeprefix("range((").partition(".shape[0] + ")[0]
-    size = outer.over.rpartition(" // ")[2].removesuffix(")")
-    if not size.isdecimal():
-        return ""
-    count = f"{name}.shape[0]"
-    blocks = f"range(({count} + {int(size) - 1}) // {size})"
-    each = f"range({b} * {size}, ti.min(({b} + 1) * {size}, {count}))"
-    return name if (outer.over, inner.over) == (blocks, each) else ""
-
-
 def _alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and tuple(one.shape) == tuple(other.shape) and one.dtype == other.dtype
+
+
+def stored_arrays(code: Code) -> set[int]:
+    """The identities of the arrays that a code stores to."""
+    return {*_Piece(code).stores}
 
 
 def coalesced(pieces: Iterable[Code], scratch: Iterable[Any]) -> list[Code]:

@@ -8,7 +8,7 @@ state is the fields that are updated. A program has no energy balance.
 The derivative of a step is one sweep back through the maps and slopes, with the adjoints of the next state as
 seeds (`adjoint.programs`); its tangent is theirs.
 
-Decisions 0032, 0275, 0357.
+Decisions 0032, 0118, 0275, 0357.
 """
 
 from collections.abc import Mapping
@@ -19,9 +19,10 @@ import numpy as np
 from ...energies.fields import Field
 from ...engine import storage
 from ...engine.finite_numbers import FiniteNumbers
-from ...engine.kernels import BoundKernel, Code, copied
+from ...engine.kernels import copied
 from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
+from ...potential.joined_launch import JoinedLaunch
 from ...potential.non_finite import non_finite_field
 from ...potential.watches.verified_ranges import ProvenRanges
 from ...scene.units import parse_unit
@@ -70,9 +71,9 @@ class Evolution(TimeStepper):
         self._refuse_unlike()
         self.tape = tape
         self._copied = self._copies()
-        self._copy = BoundKernel(Code.merged(self._copied))
         self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
+        self._verified = self._kernel_to_verify()
         self._finite = FiniteNumbers([field.array for field in self.moving])
         self.holds.place(self.time)
 
@@ -113,14 +114,14 @@ class Evolution(TimeStepper):
                     x,
                 )
 
-    def _copies(self) -> list[Code]:
+    def _copies(self) -> list[tuple[Any, Any]]:
         """x <- y for all x at once: values that are read and overwritten are copied first."""
         fields = self.potential.fields
         kept = {y: fields[y].twin().array for y in self.updates.values() if y in self.updates}
-        saved = [copied(array, fields[y].array) for y, array in kept.items()]
+        saved = [(array, fields[y].array) for y, array in kept.items()]
         sources = {x: kept.get(y, fields[y].array) for x, y in self.updates.items()}
         self._scratch = [*kept.values(), *(field.array for field in self.potential.map_outputs.values())]
-        return [*saved, *(copied(fields[x].array, source) for x, source in sources.items())]
+        return [*saved, *((fields[x].array, source) for x, source in sources.items())]
 
     def _kernel_of_steps(self) -> SerialSteps | None:
         """Many steps in one kernel, which also records them on a tape; None for a large program."""
@@ -128,9 +129,18 @@ class Evolution(TimeStepper):
         computed = code.refresh() if code.possible else []
         if not SerialSteps.serve(code.statements):
             return None
-        loops, recorded = [*computed, *self._copied], self.tape.recorded() if self.tape else []
+        copies = [copied(into, source) for into, source in self._copied]
+        loops, recorded = [*computed, *copies], self.tape.recorded() if self.tape else []
         ending = [self.holds.code(), *recorded]
         return SerialSteps(loops, code.statements, ending, scratch=self._scratch)
+
+    def _kernel_to_verify(self) -> JoinedLaunch | None:
+        """All maps and slopes in one kernel, which verifies those of many steps."""
+        if self._steps is None:
+            return None
+        joined = JoinedLaunch(self.potential)
+        joined.join(joined.sweep.refresh())
+        return joined if joined.serves else None
 
     @property
     def fused(self) -> bool:
@@ -197,20 +207,27 @@ class Evolution(TimeStepper):
             self._exchange.take()
         else:
             self._exchange.leave()
-            self._copy()
+            self._copy_next()
         self.step += 1
         self.holds.place(self.time)
         if self.tape:
             self._exchange.record(self.step)
 
+    def _copy_next(self) -> None:
+        for into, source in self._copied:
+            storage.store(into, source)
+
     def _verify(self) -> None:
-        """Compute all maps and slopes by kernels of their own, which are verified and judge the range.
+        """Compute all maps and slopes by a kernel that is verified and judges the range.
 
         Once in each range of fields and parameters. The kernel of many steps has the same loops. Raises
         `EnergyError` for windows that never meet a grid.
         """
         if self._proven.lack(self.time):
-            self.potential.refresh(self.time)
+            if self._verified and self._verified.defined:
+                self._verified(self.time)
+            else:
+                self.potential.refresh(self.time)
             if not self.potential.chain.exits:
                 self.potential.chain.refuse_idle()
             self._proven.note()

@@ -19,6 +19,7 @@ import numpy as np
 from ...engine import runtime, storage
 from ...engine.device_tasks import LEAST_WORK, tasks
 from ...engine.joined.coalescing import coalesced
+from ...engine.joined.flat_loops import flattened
 from ...engine.kernels import MOST_ARRAYS, BoundKernel, Code
 
 SMALL = 10_000_000
@@ -55,7 +56,7 @@ class SerialSteps:
         if any(piece.text for piece in ending):
             end = Code("t = ended\n") if runtime.arch() != "cpu" else self._at("serial_step + 1")
             loops = [*loops, *(Code.joined([end, piece]) for piece in ending)]
-        loops = coalesced(loops, scratch)
+        loops = coalesced(map(flattened, loops), scratch)
         if runtime.arch() != "cpu":
             loops = [tasks(Code.joined([Code("tape_row = at\nt = begun\n"), piece])) for piece in loops]
         self._groups = _groups(loops)
