@@ -111,8 +111,19 @@ def test_a_paper_changes_size_colours_and_text_and_no_values(tmp_path):
         assert paper.width == pytest.approx(8.5 / 2.54 * 600, abs=2)
         assert screen.convert("RGB").getpixel((2, 2)) == (255, 255, 255)
         assert paper.convert("RGB").getpixel((2, 2)) == tuple(bytes.fromhex(style.DARK["#ffffff"][1:]))
-        assert screen.info["Description"] == paper.info["Description"]
+        assert {*screen.info["Description"].splitlines()} == {*paper.info["Description"].splitlines()}
         assert "energy error (relative)" in paper.info["Description"].splitlines()
+
+
+@pytest.mark.parametrize(("width", "below"), [("8.5 cm", True), ("16 cm", False)])
+def test_a_column_has_its_legend_below(tmp_path, width, below):
+    paper = picture_files.Paper.of(width=width)
+    figure = _energy_figure(_run(tmp_path / "run", observables=ENERGIES))
+    paper.lay(figure)
+    assert (len(figure.legends), figure.axes[0].get_legend() is None) == (below, below)
+    figure.canvas.draw()
+    wide = figure.axes[0].get_window_extent().width / figure.bbox.width
+    assert (wide > 0.7) if below else (wide < 0.85)
 
 
 def test_no_artist_of_a_dark_picture_keeps_a_colour_of_white_paper(tmp_path):

@@ -15,6 +15,7 @@ from minusgrad.energies.term_spec import TermSpec
 from minusgrad.errors import EnergyError
 from minusgrad.files import h5md
 from minusgrad.plot import meshes
+from minusgrad.plot.surroundings import support_artists
 from minusgrad.plot.surroundings.saved import Load, RecordedBox, Support, Surroundings, surroundings
 from minusgrad.plot.surroundings.scenery import DrawnSurroundings
 from minusgrad.plugin import Node, Parameter, Sphere, local_energy
@@ -54,6 +55,24 @@ def test_looks_that_fail_name_their_energy() -> None:
         facts_of([_term(lambda radius: ["a ball"])], [], UnitSystem.si())
     with pytest.raises(EnergyError, match="energy 'ball': looks takes parameters and d"):
         _ball(lambda stiffness: [])
+
+
+@pytest.mark.parametrize(("end", "hatched"), [(-1.0, True), (1.0, False)])
+def test_a_wall_never_hides_a_body(end: float, hatched: bool) -> None:
+    """Of a bar in space the far wall is hatched, the near one a rim; both are behind the bar."""
+    corners = np.array([[0.0, y, z] for y in (-0.2, 0.2) for z in (-0.2, 0.2)])
+    bar = np.concatenate([corners + np.array([x, 0.0, 0.0]) for x in np.linspace(-1.0, 1.0, 5)])
+    held = Support("wall", np.flatnonzero(bar[:, 0] == end), (0, 1, 2), False)
+    axes = Figure().subplots()
+    axes.set(xlim=(-2, 2), ylim=(-2, 2))
+    turned = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0], [0.8, -0.6, 0.0]])  # the eye is on the side of +x
+    support_artists.draw_supports(axes, [held], bar, turned)
+    (wall,) = axes.patches
+    assert (wall.get_hatch() is not None) == hatched
+    assert wall.get_zorder() < 1.0
+    assert (wall.get_facecolor()[3] > 0.0) == hatched
+    seen = wall.get_path().vertices
+    assert np.ptp(seen[:, 1]) == pytest.approx(0.4 * 1.3), "along the edges of the bar, somewhat larger"
 
 
 def test_a_hold_is_a_support_with_its_axes() -> None:

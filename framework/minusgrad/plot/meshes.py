@@ -123,6 +123,8 @@ def draw(
         else:
             mesh_artists.draw_compass(axes, view, unit)
     figure.axes[0].set_title(_when(frames, clock, not path), loc="left")
+    if len(boxes) > 1:
+        figure.axes[1].set_title("the last state, enlarged", loc="left")
     if scale:
         mesh_artists.draw_bar(
             figure,

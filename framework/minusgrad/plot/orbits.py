@@ -1,4 +1,8 @@
-"""Plot of a few moving points: their paths and names; of many, `clouds`."""
+"""Plot of a few moving points: their paths and names; of many, `clouds`.
+
+Up to eight points have colours of their own, more have markers, too, and a legend where they have no names;
+beyond 24 the colour is the number of the node.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,8 +11,9 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
-from . import clouds, mesh_artists, moments, readings
-from .style import COLOURS
+from . import clouds, mesh_artists, moments, readings, style
+from .bodies import name_places
+from .style import COLOURS, FAINT
 from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
@@ -16,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 64  # up to this many nodes have paths and names; more are a cloud
+TOLD_APART = 24  # up to this many nodes have pens of their own, more the colour of their number
+NUMBERS = "viridis"
 
 
 def draw(
@@ -65,7 +72,7 @@ def _surround(figure: "Figure", run: Path, x: np.ndarray, step: int, view: np.nd
     for axes in figure.axes:
         low, high = scenery.widened(*np.transpose([axes.get_xlim(), axes.get_ylim()]))
         axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        scenery.draw(axes, x[-1], step)
+        scenery.draw(axes, x[-1], step, sizes_above=True)
 
 
 def _paths(figure: "Figure", x: np.ndarray, names: list[str]) -> None:
@@ -74,12 +81,42 @@ def _paths(figure: "Figure", x: np.ndarray, names: list[str]) -> None:
     if not crowd.any():
         width, height = np.ptp(x, axis=(0, 1)).tolist()
         figure.set_size_inches(6.0, float(np.clip(5.2 * height / (width or 1) + 0.8, 2.4, 6.4)))
-        _draw_paths(figure.subplots(), x, names, ~crowd)
+        axes = figure.subplots()
+        axes.set_aspect("equal")
+        _draw_paths(axes, x, names, ~crowd)
+        _draw_key(figure, [axes], x.shape[1], names)
         return
     figure.set_size_inches(9.6, 4.9)
-    for axes, shown in zip(figure.subplots(1, 2), (~crowd, crowd), strict=True):
-        _draw_paths(axes, x, names, shown)
+    whole, near = figure.subplots(1, 2)
+    for axes, shown in ((whole, ~crowd), (near, crowd)):
         _square(axes, _centre(x), 1.1 * np.abs(x[:, shown] - _centre(x)).max())
+        _draw_paths(axes, x, names, shown)
+    whole.indicate_inset(_limits(near), edgecolor=FAINT, alpha=1.0, zorder=4)
+    near.set_title(f"the middle, {_times(whole, near)}", loc="left")
+    _draw_key(figure, [whole, near], x.shape[1], names)
+
+
+def _limits(axes: "Axes") -> tuple[float, float, float, float]:
+    """Left, lower edge, width and height of axes."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    return left, low, right - left, high - low
+
+
+def _times(whole: "Axes", near: "Axes") -> str:
+    return f"{_limits(whole)[2] / _limits(near)[2]:.2g} × enlarged"
+
+
+def pens(nodes: int) -> list[dict[str, Any]]:
+    """The colour and the marker of each of so many nodes."""
+    if nodes > TOLD_APART:
+        from matplotlib import colormaps
+        from matplotlib.colors import to_hex
+
+        shades = colormaps[NUMBERS](np.linspace(0.0, 0.95, nodes))
+        return [{"color": to_hex(shade), "marker": "o"} for shade in shades]
+    if nodes <= len(COLOURS):
+        return [{"color": colour, "marker": "o"} for colour in COLOURS[:nodes]]
+    return [style.marker_pen(node) for node in range(nodes)]
 
 
 def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarray) -> None:
@@ -87,24 +124,43 @@ def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarra
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2, foreground="white", alpha=0.8)]
-    middle = _centre(x[-1:])
+    drawn = pens(x.shape[1])
     for node, path in enumerate(x.swapaxes(0, 1)):
-        colour = COLOURS[node % len(COLOURS)]
+        colour, marker = drawn[node].values()
         axes.plot(*path.T, color=colour, alpha=0.7, linewidth=0.8)
-        if not marked[node]:
-            continue
-        axes.plot(*path[0], "o", markersize=4, markerfacecolor="white", markeredgecolor=colour, zorder=3)
-        axes.plot(*path[-1], "o", markersize=4.5, color=colour, zorder=3)
-        if node < len(names):
-            right = path[-1, 0] >= middle[0]  # names stand on the outer side, clear of the others
-            place: dict[str, Any] = {
-                "xytext": (5 if right else -5, 4),
-                "textcoords": "offset points",
-                "ha": "left" if right else "right",
-                "path_effects": halo,
-                "zorder": 2.5,
-            }
-            axes.annotate(names[node], path[-1], color=colour, fontsize=8, **place)
+        if marked[node]:
+            hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": colour}
+            axes.plot(*path[0], marker, markersize=4, zorder=3, **hollow)
+            axes.plot(*path[-1], marker, markersize=4.5, color=colour, zorder=3)
+    named = [node for node in np.flatnonzero(marked).tolist() if node < len(names)]
+    if named:
+        shown = [names[node] for node in named]
+        found = name_places.places(axes, x[-1, named], shown, x[0, named])
+        for node, place in zip(named, found, strict=True):
+            pen = name_places.pen(place) | {"color": drawn[node]["color"], "path_effects": halo}
+            axes.annotate(names[node], x[-1, node], zorder=2.5, **pen)
+
+
+def _draw_key(figure: "Figure", panels: "list[Axes]", nodes: int, names: list[str]) -> None:
+    """Which node is which, where they have no names and more than a few colours are needed."""
+    if len(names) >= nodes or nodes <= len(COLOURS):
+        return
+    if nodes > TOLD_APART:
+        from matplotlib import colormaps
+        from matplotlib.cm import ScalarMappable
+        from matplotlib.colors import ListedColormap, Normalize
+
+        shades = ListedColormap(colormaps[NUMBERS](np.linspace(0.0, 0.95, nodes)))
+        numbers = ScalarMappable(Normalize(-0.5, nodes - 0.5), shades)
+        bar = figure.colorbar(numbers, ax=panels, pad=0.02, aspect=30)
+        bar.set_label("node")
+        bar.outline.set_visible(False)
+        return
+    from matplotlib.lines import Line2D
+
+    dots = [Line2D([], [], linestyle="", markersize=4.5, **pen) for pen in pens(nodes)]
+    place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handletextpad": 0.2}
+    panels[-1].legend(dots, [str(node) for node in range(nodes)], title="node", **place)
 
 
 def _square(axes: "Axes", centre: np.ndarray, reach: float) -> None:

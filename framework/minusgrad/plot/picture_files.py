@@ -100,11 +100,31 @@ class Paper:
         """Give a drawn figure its width, heights in proportion, and its colours."""
         if self.width is not None:
             wide, high = shown.get_size_inches()
-            shown.set_size_inches(self.width, high * self.width / wide)
+            share = self.width / wide
+            to_scale = any(axes.get_aspect() != "auto" for axes in shown.axes)
+            below = _legend_below(shown) if self.width < NARROW else 0.0
+            high *= share if to_scale else share**0.65
+            shown.set_size_inches(self.width, high + (below + 0.3 if below and to_scale else 0.0))
         if self.dark:
             from .dark import darken
 
             darken(shown)
+
+
+def _legend_below(shown: "Figure") -> float:
+    """Put the one legend beside the axes of a figure below them; returns the height that it needs there."""
+    legends = [found for axes in shown.axes if (found := axes.get_legend()) is not None]
+    if len(legends) != 1 or legends[0].get_bbox_to_anchor().width:
+        return 0.0
+    (legend,) = legends
+    labels = [text.get_text() for text in legend.get_texts()]
+    title = legend.get_title().get_text() or None
+    handles: Any = legend.legend_handles
+    legend.remove()
+    columns = min(len(labels), 3)
+    pen: dict[str, Any] = {"handlelength": 1.5, "columnspacing": 1.2, "title": title, "ncols": columns}
+    shown.legend(handles, labels, loc="outside lower center", **pen)
+    return 0.17 * (-(-len(labels) // columns) + bool(title)) + 0.1
 
 
 def _inches(width: str) -> float:

@@ -16,6 +16,8 @@ BLUE, ORANGE = "#0072b2", "#d55e00"
 COOL, WARM = "#3b8fd1", "#e07b30"
 """The same two for lines, to be seen on a light and on a dark page."""
 AMOUNT = "viridis"
+STILL = 0.25
+"""Errors below this are pale: a material that saw no light has developed by a few hundredths."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,12 @@ def of(evidence: Evidence) -> list[Panel]:
         )
         shown.insert(0, Panel("target", "Target", "What shall be marked.", target))
         shown[3:3] = [
-            Panel("error", "Error", "Orange: marked, not wanted. Blue: wanted, not marked.", error),
+            Panel(
+                "error",
+                "Error",
+                f"Orange: marked, not wanted. Blue: wanted, not marked. Pale: less than {STILL:g} off.",
+                error,
+            ),
             Panel("edges", "Edge placement", "Along the target's edge; orange lies outside.", edges),
         ]
     if evidence.loss is not None:
@@ -89,7 +96,7 @@ def developed(axes: Any, e: Evidence) -> None:
 
 def error(axes: Any, e: Evidence) -> None:
     assert e.target is not None
-    _image(axes, e, e.developed - e.target, signed(), -1.0, 1.0, "developed - target")
+    _image(axes, e, e.developed - e.target, signed(still=STILL), -1.0, 1.0, "developed - target")
 
 
 def edges(axes: Any, e: Evidence) -> None:
@@ -171,11 +178,19 @@ def loss(axes: Any, e: Evidence) -> None:
     axes.set_ylabel("loss")
 
 
-def signed(middle: str = "#f4f4f4") -> Any:
-    """Blue below zero, orange above it."""
+def signed(middle: str = "#f4f4f4", still: float = 0.0) -> Any:
+    """Blue below zero, orange above it, over -1 to 1; `middle` alone up to `still` on both sides."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("signed", ["#00416a", BLUE, middle, ORANGE, "#7a3000"])
+    stops = [
+        (-1.0, "#00416a"),
+        (-0.5, BLUE),
+        (-still, middle),
+        (still, middle),
+        (0.5, ORANGE),
+        (1.0, "#7a3000"),
+    ]
+    return LinearSegmentedColormap.from_list("signed", [(0.5 + 0.5 * at, colour) for at, colour in stops])
 
 
 def _axis(e: Evidence, axis: int) -> np.ndarray:

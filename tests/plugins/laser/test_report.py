@@ -82,6 +82,20 @@ def test_drawings_have_the_colour_of_the_page_and_equal_bits(evidence: Evidence)
         assert drawn == pictures.svg(panel, evidence)
 
 
+def test_where_no_light_was_the_error_is_pale(evidence: Evidence) -> None:
+    """The sigmoid of no dose is some hundredths; half is the edge between marked and not."""
+    axes = Figure().subplots()
+    blank = np.zeros_like(evidence.dose)
+    panels.error(axes, replace(evidence, developed=blank + 0.08, target=blank))
+    (shown,) = axes.images
+    values = np.array([0.0, 0.08, -0.2, 0.5, -0.5])
+    none, dark, less, over, under = shown.cmap(shown.norm(values))[:, :3]
+    assert (none == dark).all()
+    assert (none == less).all()
+    assert over[0] - over[2] > 0.5, "orange"
+    assert under[2] - under[0] > 0.5, "blue"
+
+
 def test_a_diagonal_faster_than_an_axis_stays_in_the_frame(evidence: Evidence) -> None:
     """Two axes of 100 mm/s go at 141 mm/s together."""
     time = evidence.motion.time

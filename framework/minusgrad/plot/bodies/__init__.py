@@ -1,1 +1,1 @@
-"""Pictures of observers of bodies: of star clusters, and of few bodies on their orbits."""
+"""Pictures of observers of bodies: of star clusters, of few bodies on their orbits; places of their names."""

@@ -63,7 +63,8 @@ def draw(figure: "Figure", run: Path, energies: list[str], names: list[str]) -> 
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     for axes in below:
         if searching:
-            _residual(axes, run, second)
+            same = trajectory.symbols(run, second)[0] == unit  # of numbers, whose slopes are energies
+            _residual(axes, run, second, shown if same else None)
         else:
             _error(axes, run, names)
     for axes in figure.axes:
@@ -136,12 +137,14 @@ def _largest(values: np.ndarray) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
 
 
-def _residual(axes: "Axes", run: Path, name: str) -> None:
-    step, _, residual = readings.series(run, name)
+def _residual(axes: "Axes", run: Path, name: str, shown: readings.ShownUnit | None) -> None:
+    step, _, residual = trajectory.series(run, name)
+    shown = shown or readings.shown(trajectory.symbols(run, name)[0])
+    residual = residual * shown.factor
     axes.plot(step, residual, color=COLOURS[3])
     if np.any(residual > 0):
         logarithmic(axes)
-    axes.set_ylabel(units.with_unit("residual", readings.symbols(run, name)[0]))
+    axes.set_ylabel(units.with_unit("residual", shown.name))
 
 
 def stands(seen: Series) -> bool:

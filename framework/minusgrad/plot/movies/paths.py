@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md
-from .. import readings, style
+from .. import orbits, readings
 from ..surroundings.scenery import DrawnSurroundings
 from .reel import ReelFrame
 from .stage import stage
@@ -41,10 +41,11 @@ class MoviePaths:
         low, high = self.scenery.widened(*extent.widened(0.06))
         self._axes = axes = stage(figure, self.run, low, high, self.view)
         self._drawn: list[tuple[Any, Any, Any]] = []
+        pens = orbits.pens(self.x.shape[1])
         for node in range(self.x.shape[1]):
-            colour = style.COLOURS[node % len(style.COLOURS)]
+            colour, marker = pens[node].values()
             (trail,) = axes.plot([], [], color=colour, alpha=0.6, linewidth=1.0)
-            (dot,) = axes.plot([], [], "o", color=colour, markersize=5, zorder=3)
+            (dot,) = axes.plot([], [], marker, color=colour, markersize=5, zorder=3)
             name = self.names[node] if node < len(self.names) else ""
             pen: dict[str, Any] = {"xytext": (5, 4), "textcoords": "offset points", "fontsize": 8}
             self._drawn.append((trail, dot, axes.annotate(name, (0.0, 0.0), color=colour, **pen)))

@@ -87,21 +87,33 @@ def _face(held: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray] | No
         return None
     middle, (one, other, normal) = spread
     place = (held - middle) @ np.stack([one, other]).T
+    along = _tightest(place)
+    place = place @ along.T
     low, high = place.min(axis=0), place.max(axis=0)
-    edge = 0.18 * float((high - low).max())
+    edge = 0.15 * float((high - low).max())
     low, high = low - edge, high + edge
     square = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
     towards = normal if (x.mean(axis=0) - middle) @ normal > 0 else -normal
-    return middle + square @ np.stack([one, other]), towards
+    return middle + square @ along @ np.stack([one, other]), towards
+
+
+def _tightest(place: np.ndarray) -> np.ndarray:
+    """The axes (2, 2) along which the box around points (n, 2) has the least area."""
+    from scipy.spatial import ConvexHull
+
+    hull = place[ConvexHull(place).vertices]
+    sides = np.diff(hull, axis=0, append=hull[:1])
+    turned = [np.array([[c, s], [-s, c]]) for c, s in sides / np.linalg.norm(sides, axis=1, keepdims=True)]
+    return min(turned, key=lambda axes: float(np.prod(np.ptp(place @ axes.T, axis=0))))
 
 
 def _draw_face(axes: "Axes", wall: np.ndarray, normal: np.ndarray, view: np.ndarray) -> None:
-    """Draw a hatched wall: behind the body where its free side faces the eye, else before it, see-through."""
+    """Draw a wall behind all bodies: hatched where its free side faces the eye, else as its rim alone."""
     from matplotlib.patches import Polygon
 
-    behind = float(normal @ view[2]) > 0
-    pen: dict[str, Any] = {"facecolor": SOLID, "edgecolor": EDGE, "linewidth": 0.7, "hatch": "////"}
-    pen |= {"zorder": BEHIND, "alpha": 1.0} if behind else {"zorder": 2.8, "alpha": 0.45}
+    pen: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.7, "zorder": BEHIND, "clip_on": False}
+    seen = float(normal @ view[2]) > 0
+    pen |= {"facecolor": SOLID, "hatch": "////"} if seen else {"facecolor": "none", "linestyle": (0, (4, 2))}
     axes.add_patch(Polygon((wall @ view.T)[:, :2], **pen))
 
 
@@ -115,12 +127,18 @@ def _draw_symbols(axes: "Axes", support: Support, held: np.ndarray, view: np.nda
     axes.plot(*seen.T, marker=mark, markersize=size, zorder=4.5, label="_support", **pen)
 
 
-def draw_loads(axes: "Axes", loads: Sequence[Load], x: np.ndarray, view: np.ndarray) -> None:
-    """Draw forces and pressures as arrows where they act, with their size; accelerations above the axes."""
+def draw_loads(
+    axes: "Axes", loads: Sequence[Load], x: np.ndarray, view: np.ndarray, sizes_above: bool = False
+) -> None:
+    """Draw forces and pressures as arrows where they act, with their size; accelerations above the axes.
+
+    sizes_above: the sizes of forces stand there, too.
+    """
     uniform = []
     for load in loads:
         if not isinstance(load.shape, Acceleration):
-            _draw_forces(axes, load, x, view)
+            largest = _draw_forces(axes, load, x, view, sizes_above)
+            uniform += [f"force {largest}"] if largest and sizes_above else []
         elif size := float(np.linalg.norm(load.shape.vector)):
             what = units.number_with_unit(size, load.unit, digits=3)
             uniform.append(f"{_direction((np.asarray(load.shape.vector) @ view.T)[:2])} {what}")
@@ -133,10 +151,11 @@ def _few(rows: np.ndarray) -> np.ndarray:
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), FEW)).round().astype(int))]
 
 
-def _draw_forces(axes: "Axes", load: Load, x: np.ndarray, view: np.ndarray) -> None:
+def _draw_forces(axes: "Axes", load: Load, x: np.ndarray, view: np.ndarray, bare: bool) -> str:
+    """Draw arrows, with the size of the largest unless they are bare; returns this size."""
     elements = load.elements
     if not elements.size or elements.max() >= len(x):
-        return
+        return ""
     every = x[elements].mean(axis=1)
     kept = _apart((every @ view.T)[:, :2])
     nodes = x[elements[kept]]
@@ -147,20 +166,24 @@ def _draw_forces(axes: "Axes", load: Load, x: np.ndarray, view: np.ndarray) -> N
         sizes = np.full(len(elements), abs(float(load.shape.pressure)))
         vectors = -load.shape.pressure * _normals(nodes)
     else:
-        return
+        return ""
     if not sizes.any():
-        return
+        return ""
     feet, size = every[kept], float(np.ptp([axes.get_xlim(), axes.get_ylim()], axis=1).max())
     moved = LENGTH * size * vectors / sizes.max()
     push = float(np.einsum("ij,ij->i", moved, feet - x.mean(axis=0)).mean()) < -1e-9 * size**2
     starts, arrows = ((rows @ view.T)[:, :2] for rows in (feet - moved if push else feet, moved))
     _draw_arrows(axes, starts, arrows)
+    size_of_largest = units.number_with_unit(float(sizes.max()), load.unit, digits=3)
+    if bare:
+        return size_of_largest
     far = starts if push else starts + arrows
     above = float(arrows[:, 1].mean()) > 0 or push
     place = float(far[:, 0].mean()), float(far[:, 1].max() if above else far[:, 1].min())
     pen: dict[str, Any] = {"xytext": (0, 3 if above else -3), "textcoords": "offset points", "ha": "center"}
     pen |= {"va": "bottom" if above else "top", "color": PULL, "fontsize": 8, "zorder": 7}
-    axes.annotate(units.number_with_unit(float(sizes.max()), load.unit, digits=3), place, **pen)
+    axes.annotate(size_of_largest, place, **pen)
+    return size_of_largest
 
 
 def _apart(places: np.ndarray) -> np.ndarray:
