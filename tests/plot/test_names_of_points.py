@@ -1,4 +1,4 @@
-"""Points of a picture are told apart: names that do not overlap, a key where colours repeat, zooms that say so."""
+"""Points of a picture are told apart: names do not overlap, repeated colours have a key, zooms say so."""
 
 from itertools import combinations
 

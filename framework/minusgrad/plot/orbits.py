@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FEW = 64  # up to this many nodes have paths and names; more are a cloud
-TOLD_APART = 24  # up to this many nodes have pens of their own, more the colour of their number
-NUMBERS = "viridis"
 
 
 def draw(
@@ -106,25 +104,12 @@ def _times(whole: "Axes", near: "Axes") -> str:
     return f"{_limits(whole)[2] / _limits(near)[2]:.2g} × enlarged"
 
 
-def pens(nodes: int) -> list[dict[str, Any]]:
-    """The colour and the marker of each of so many nodes."""
-    if nodes > TOLD_APART:
-        from matplotlib import colormaps
-        from matplotlib.colors import to_hex
-
-        shades = colormaps[NUMBERS](np.linspace(0.0, 0.95, nodes))
-        return [{"color": to_hex(shade), "marker": "o"} for shade in shades]
-    if nodes <= len(COLOURS):
-        return [{"color": colour, "marker": "o"} for colour in COLOURS[:nodes]]
-    return [style.marker_pen(node) for node in range(nodes)]
-
-
 def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarray) -> None:
     """All paths x (T, N, 2); dots and names for the marked (N,) only."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2, foreground="white", alpha=0.8)]
-    drawn = pens(x.shape[1])
+    drawn = style.node_pens(x.shape[1])
     for node, path in enumerate(x.swapaxes(0, 1)):
         colour, marker = drawn[node].values()
         axes.plot(*path.T, color=colour, alpha=0.7, linewidth=0.8)
@@ -145,12 +130,11 @@ def _draw_key(figure: "Figure", panels: "list[Axes]", nodes: int, names: list[st
     """Which node is which, where they have no names and more than a few colours are needed."""
     if len(names) >= nodes or nodes <= len(COLOURS):
         return
-    if nodes > TOLD_APART:
-        from matplotlib import colormaps
+    if nodes > style.TOLD_APART:
         from matplotlib.cm import ScalarMappable
         from matplotlib.colors import ListedColormap, Normalize
 
-        shades = ListedColormap(colormaps[NUMBERS](np.linspace(0.0, 0.95, nodes)))
+        shades = ListedColormap([pen["color"] for pen in style.node_pens(nodes)])
         numbers = ScalarMappable(Normalize(-0.5, nodes - 0.5), shades)
         bar = figure.colorbar(numbers, ax=panels, pad=0.02, aspect=30)
         bar.set_label("node")
@@ -158,7 +142,7 @@ def _draw_key(figure: "Figure", panels: "list[Axes]", nodes: int, names: list[st
         return
     from matplotlib.lines import Line2D
 
-    dots = [Line2D([], [], linestyle="", markersize=4.5, **pen) for pen in pens(nodes)]
+    dots = [Line2D([], [], linestyle="", markersize=4.5, **pen) for pen in style.node_pens(nodes)]
     place: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handletextpad": 0.2}
     panels[-1].legend(dots, [str(node) for node in range(nodes)], title="node", **place)
 

@@ -19,6 +19,8 @@ INK, FAINT = "#1b1f24", "#8a929c"
 COLOURS = ["#0967a6", "#d2791c", "#60a17c", "#b41f02", "#523054", "#d581d1", "#488083", "#7c2936"]
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5))]
 MARKERS = "osD^vPX*"
+NUMBERS, TOLD_APART = "viridis", 24
+"""The colours of numbered nodes, of which there are more than this."""
 ON_DARK = ["#8babf5", "#b36400", "#8befc1", "#e07478", "#7367ef", "#fba124", "#b5ebf0", "#b75786"]
 """The same on dark pages, in this order."""
 DARK = {"#ffffff": "#14171b", INK: "#e6e9ed", FAINT: "#7d8691"}
@@ -65,6 +67,19 @@ def line_pen(number: int) -> dict[str, Any]:
 def marker_pen(number: int) -> dict[str, Any]:
     """The colour and the marker of a row of dots by its number; they are different up to 64."""
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[_shifted(number, len(MARKERS))]}
+
+
+def node_pens(nodes: int) -> list[dict[str, Any]]:
+    """The colour and the marker of each of so many nodes: beyond `TOLD_APART` the colour of its number."""
+    if nodes > TOLD_APART:
+        from matplotlib import colormaps
+        from matplotlib.colors import to_hex
+
+        shades = colormaps[NUMBERS]([0.95 * node / (nodes - 1) for node in range(nodes)])
+        return [{"color": to_hex(shade), "marker": "o"} for shade in shades]
+    if nodes <= len(COLOURS):
+        return [{"color": colour, "marker": "o"} for colour in COLOURS[:nodes]]
+    return [marker_pen(node) for node in range(nodes)]
 
 
 def _shifted(number: int, count: int) -> int:

@@ -18,7 +18,7 @@ SHRUNK = 0.8
 """Axes are smaller by about this factor when all labels have their room."""
 
 
-class Place(NamedTuple):
+class NamePlace(NamedTuple):
     """The offset of a name from its point [points of print], and which of its edges is there."""
 
     offset: tuple[float, float]
@@ -27,18 +27,18 @@ class Place(NamedTuple):
 
 
 _PLACES = (
-    Place((AWAY, AWAY - 1), "left", "bottom"),
-    Place((-AWAY, AWAY - 1), "right", "bottom"),
-    Place((AWAY, 1 - AWAY), "left", "top"),
-    Place((-AWAY, 1 - AWAY), "right", "top"),
-    Place((0.0, AWAY + 1), "center", "bottom"),
-    Place((0.0, -AWAY - 1), "center", "top"),
-    Place((AWAY + 2, 0.0), "left", "center"),
-    Place((-AWAY - 2, 0.0), "right", "center"),
+    NamePlace((AWAY, AWAY - 1), "left", "bottom"),
+    NamePlace((-AWAY, AWAY - 1), "right", "bottom"),
+    NamePlace((AWAY, 1 - AWAY), "left", "top"),
+    NamePlace((-AWAY, 1 - AWAY), "right", "top"),
+    NamePlace((0.0, AWAY + 1), "center", "bottom"),
+    NamePlace((0.0, -AWAY - 1), "center", "top"),
+    NamePlace((AWAY + 2, 0.0), "left", "center"),
+    NamePlace((-AWAY - 2, 0.0), "right", "center"),
 )
 
 
-def places(axes: "Axes", points: np.ndarray, names: Sequence[str], others: np.ndarray) -> list[Place]:
+def places(axes: "Axes", points: np.ndarray, names: Sequence[str], others: np.ndarray) -> list[NamePlace]:
     """A place for each of the names of points (n, 2), such that names hide as little as can be.
 
     others (m, 2): more points to keep clear of. Limits of the axes are those of now. The first place that is
@@ -63,7 +63,7 @@ def places(axes: "Axes", points: np.ndarray, names: Sequence[str], others: np.nd
     return found
 
 
-def _box(point: np.ndarray, name: str, place: Place) -> np.ndarray:
+def _box(point: np.ndarray, name: str, place: NamePlace) -> np.ndarray:
     """Left, lower, right and upper edge of a name."""
     size = np.array([LETTER * SIZE * len(name), 1.1 * SIZE])
     share = np.array([{"left": 0.0, "center": 0.5, "right": 1.0}[place.ha], 0.0])
@@ -87,7 +87,7 @@ def _outside(box: np.ndarray, frame: np.ndarray) -> float:
     return 20.0 * float(np.maximum(frame[:2] - box[:2], 0.0).sum())
 
 
-def pen(place: Place) -> dict[str, Any]:
+def pen(place: NamePlace) -> dict[str, Any]:
     """The arguments of `annotate` for a place."""
     shown = {"xytext": place.offset, "textcoords": "offset points", "fontsize": SIZE}
     return shown | {"ha": place.ha, "va": place.va}

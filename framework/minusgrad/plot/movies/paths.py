@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...files import h5md
-from .. import orbits, readings
+from .. import readings, style
 from ..surroundings.scenery import DrawnSurroundings
 from .reel import ReelFrame
 from .stage import stage
@@ -41,7 +41,7 @@ class MoviePaths:
         low, high = self.scenery.widened(*extent.widened(0.06))
         self._axes = axes = stage(figure, self.run, low, high, self.view)
         self._drawn: list[tuple[Any, Any, Any]] = []
-        pens = orbits.pens(self.x.shape[1])
+        pens = style.node_pens(self.x.shape[1])
         for node in range(self.x.shape[1]):
             colour, marker = pens[node].values()
             (trail,) = axes.plot([], [], color=colour, alpha=0.6, linewidth=1.0)
