@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from .adjoint.chaos.member_variation import MemberVariation
     from .adjoint.chaos.variation import Variation
+    from .assembly.blocks.searches import AdamBlock
     from .assembly.building.old_names import OldName
     from .assembly.contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
-    from .assembly.core_plugin import AdamBlock
     from .assembly.ensembles.member_lanes import MemberLanes
     from .assembly.ensembles.stacked_rows import StackedRows
     from .assembly.hookspecs import hookimpl
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assembly.contexts": "Compound CompoundContext ObserverContext StateContext StepperContext",
-    "assembly.core_plugin": "AdamBlock",
+    "assembly.blocks.searches": "AdamBlock",
     "assembly.hookspecs": "hookimpl",
     "adjoint.chaos.member_variation": "MemberVariation",
     "adjoint.chaos.variation": "Variation",

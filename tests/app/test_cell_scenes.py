@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.plugin_kit.check_process import findings
-from minusgrad.app.runs import build, resume, run
+from minusgrad.app.runs import build, run
 from minusgrad.assembly.building.recording import grids_of_fields
 from minusgrad.errors import InterruptedRunError, SceneError
 from minusgrad.files import trajectory

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from minusgrad.app import runs
+from minusgrad.app.jobs import job_runs
 from minusgrad.assembly.registry import Registry
 from minusgrad.engine import devices, memory
 from minusgrad.engine.runtime import is_there
@@ -187,7 +187,7 @@ def test_force_without_a_folder_writes_the_first_one_again(invoke, here: Path) -
 
 def test_an_occupied_folder_is_refused_before_anything_is_built(invoke, here: Path, monkeypatch) -> None:
     """With `--out` and with `--force`, of runs and of fits."""
-    monkeypatch.setattr(runs, "_built", lambda *_: pytest.fail("something was built"))
+    monkeypatch.setattr(job_runs, "_built", lambda *_: pytest.fail("something was built"))
     for name in ("mine", "runs/two_body", "runs/swing_up-fit"):
         (here / name).mkdir(parents=True)
         (here / name / "letter").write_text("dear")

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
-from minusgrad.app import runs, saver
+from minusgrad.app import runs
 from minusgrad.app.compare import compare
 from minusgrad.app.info import info
+from minusgrad.app.jobs import job_runs, saver
 from minusgrad.app.progress import progress
 from minusgrad.app.results.csv_export import export
 from minusgrad.app.verify import verify
@@ -39,7 +40,7 @@ JOBS = {
 DEFAULTS = {"checkpoint.every": 0}
 
 
-def started(job: str, out: Path, **options) -> runs.Run:
+def started(job: str, out: Path, **options) -> job_runs.Run:
     begin = runs.fit if job == "weigh_a_planet" else runs.run
     known = JOBS[job] | ({} if job == "weigh_a_planet" else DEFAULTS)
     return begin(SCENES / f"{job}.toml", known, out, **options)
@@ -114,7 +115,7 @@ def test_a_killed_run_with_default_settings_goes_on_from_the_clock(job: str, tmp
 
                     patch.setattr(os, name, mortal)
             with suppress(KilledError):
-                runs.resume(path) if trial else started(job, path)
+                job_runs.resume(path) if trial else started(job, path)
         events = saves(path)
         kept = [event for event in RunDir.open(path, read_only=True).events() if event["event"] == "restored"]
         if trial:
@@ -197,7 +198,7 @@ def test_damage_to_the_newest_save_goes_back_to_the_one_before(kind: str, killed
     newest.write_bytes(newest.read_bytes()[:-1])
     assert f"{newest.parent.name}/{newest.name}" in [a.what for a in verify(killed) if not a.passed]
     before = saves(killed)[1]["step"]
-    run = runs.resume(killed)
+    run = job_runs.resume(killed)
     assert any("skipped" in remark and newest.name in remark for remark in run.remarks)
     events = RunDir.open(killed, read_only=True).events()
     assert [event["step"] for event in events if event["event"] == "restored"] == [before]

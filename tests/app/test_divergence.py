@@ -8,7 +8,8 @@ import pytest
 import minusgrad
 from minusgrad.app.cli import main
 from minusgrad.app.info import info
-from minusgrad.app.runs import resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import run
 from minusgrad.errors import DivergedError, InterruptedRunError, NonFiniteError
 from minusgrad.files import checkpoint
 from tests.support.command import SCENES, own_files

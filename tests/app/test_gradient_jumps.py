@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 import minusgrad
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.steppers.minimisers.gradient_watch import GradientWatch
 from tests.support.command import minusgrad as command
 from tests.support.short_scenes import cut

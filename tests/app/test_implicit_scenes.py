@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import build, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, run
 from minusgrad.errors import UnsolvedStepError
 from minusgrad.steppers import scheduler
 from tests.support.command import SCENES, files, minusgrad

@@ -14,7 +14,8 @@ from threading import Event
 import pytest
 
 from minusgrad.app import cli, progress
-from minusgrad.app.runs import resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import run
 from minusgrad.app.streams import LastWrite, SafeStream
 from minusgrad.assembly import built_scene
 from minusgrad.engine import slices

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app import cli
-from minusgrad.app.runs import resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import run
 from minusgrad.errors import InterruptedRunError, PluginError, PluginFailedError
 from minusgrad.files import checkpoint
 from minusgrad.files.run_folder import RunDir

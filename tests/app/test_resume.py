@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import Run, build, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build, run
 from minusgrad.errors import CheckpointError, InterruptedRunError, RunFolderError
 from minusgrad.files import checkpoint
 from tests.support.command import (

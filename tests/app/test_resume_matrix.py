@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, fit, run
 from minusgrad.errors import InterruptedRunError
 from minusgrad.scene.document import PROGRAM, load
 from minusgrad.steppers import scheduler

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app import runs
+from minusgrad.app.jobs import job_runs
 from minusgrad.errors import RunFolderError
 from minusgrad.files import checkpoint
 from minusgrad.files.checkpoint import Snapshot
@@ -243,7 +244,7 @@ def test_a_start_from_the_folder_of_a_stranger_reads_no_link(tmp_path: Path) -> 
     long_runs.started(tmp_path / "one").close()
     (tmp_path / "one" / "inputs").symlink_to(tmp_path)
     with pytest.raises(RunFolderError, match="'inputs' must be a regular file or folder, got a link"):
-        runs.resume(tmp_path / "one")
+        job_runs.resume(tmp_path / "one")
 
 
 def test_a_sweep_writes_into_no_linked_point(invoke: Callable, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.assembly.kinds import kind_index
 from minusgrad.assembly.registry import Registry
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.steppers.schemes import SCHEMES, composed, mirrored
@@ -16,7 +17,8 @@ WEIGHTS = mirrored(0.3)
 
 @pytest.fixture
 def thirds(monkeypatch: pytest.MonkeyPatch) -> str:
-    """One row more."""
+    """One row more, which the index of kinds does not have."""
+    monkeypatch.setattr(kind_index, "may_be_behind", lambda: True)
     scheme = composed(2, WEIGHTS, "Three leapfrogs, all forwards: order 2.")
     monkeypatch.setitem(SCHEMES, "three_leapfrogs", scheme)
     return "three_leapfrogs"

@@ -20,7 +20,8 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.adjoint.standard_errors import standard_errors
 from minusgrad.app import cli
-from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, fit, run
 from minusgrad.assembly.fits.estimates import Estimate, combination, rounded
 from minusgrad.assembly.fits.parameters import FitParameters
 from minusgrad.assembly.registry import Registry

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from minusgrad.app import cli
-from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, fit, run
 from minusgrad.assembly.fits.fitted import Fitted
 from minusgrad.errors import CheckpointError, InterruptedRunError, RunFolderError, UserError
 from minusgrad.files import checkpoint, durable, trajectory

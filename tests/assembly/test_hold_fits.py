@@ -8,7 +8,8 @@ import pytest
 import torch
 from minusgrad.adjoint.checks.equilibrium_check import of_equilibrium
 from minusgrad.adjoint.supports.support_derivatives import SupportDerivatives
-from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, fit, run
 from minusgrad.errors import InterruptedRunError, TensorError, UserError
 from minusgrad.torch import Layer, equilibrium, rollout
 from tests.support.command import files

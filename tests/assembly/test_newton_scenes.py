@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minusgrad import build, run
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.errors import RunFailedError, SceneError
 from tests.support.command import SCENES, files
 from tests.support.short_scenes import cut

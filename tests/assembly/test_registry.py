@@ -465,11 +465,11 @@ def test_a_broken_plugin_stops_only_the_scene_that_names_it(
     code, out, err = invoke("run", two_body, "--out", "run")
     assert code == 0
     assert out.startswith("run: 10 steps")
-    assert err.startswith(
+    (warning,) = [line for line in err.splitlines() if not line.endswith(" ...")]  # "compiling kernels ..."
+    assert warning.startswith(
         f"minusgrad: warning: a plugin that is not used here could not be imported: {plugin}"
     )
-    assert err.count("\n") == 1
-    assert reason in err
+    assert reason in warning
 
     named = two_body.with_name("named.toml")
     named.write_text('plugins = ["gravity", "odd"]\n' + two_body.read_text())
@@ -603,7 +603,7 @@ def test_a_maker_that_fails_is_named_with_its_place(
 
 
 def test_another_version_is_told_at_resume(scene: Path, tmp_path: Path) -> None:
-    from minusgrad.app.runs import resume
+    from minusgrad.app.jobs.job_runs import resume
     from minusgrad.errors import CheckpointError
 
     folder = run(scene, out=tmp_path / "run").folder

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from minusgrad import ti
-from minusgrad.engine import kernels, random, runtime, source_texts, vector_functions
+from minusgrad.engine import kernels, random, runtime, vector_functions
 from minusgrad.engine.kernels import GRAIN, BoundKernel, Code, short_loops_serial
+from minusgrad.engine.loading import source_texts
 from tests.support.engine import restarted
 from tests.support.instances import CANONICAL
 

@@ -15,7 +15,8 @@ import pytest
 
 from minusgrad import ti
 from minusgrad.app.runs import build, run
-from minusgrad.engine import kernels, runtime, source_texts
+from minusgrad.engine import kernels, runtime
+from minusgrad.engine.loading import source_texts
 from minusgrad.engine.runtime import Options
 from minusgrad.errors import RuntimeUnavailableError, SceneError
 from minusgrad.files import trajectory

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import ellipk
 
 import minusgrad
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 from tests.support.command import SCENES
 from tests.support.hanging_chains import catenary_sag, on_paper
 

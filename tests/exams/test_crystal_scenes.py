@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 import minusgrad
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 
 SCENES = Path(__file__).parents[2] / "scenes"
 EV = 1.602176634e-19

@@ -9,7 +9,7 @@ import minusgrad
 from minusgrad import Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 from minusgrad.errors import SceneError
 from minusgrad_gravity.gravity import gravity
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.optimize import brentq
 
 import minusgrad
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from tests.support.laws import fitted_order
 
 SCENES = Path(__file__).parents[2] / "scenes"

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
 
 import minusgrad
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 
 SCENES = Path(__file__).parents[2] / "scenes"
 COOK = 23.96

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import minusgrad
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from tests.support.command import SCENES
 
 ARCSEC = 3600.0 * 180.0 / np.pi

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import minusgrad
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad_laser.jobs import gcode
 from minusgrad_laser.machine.profile import Profile

@@ -7,7 +7,7 @@ import pytest
 
 import minusgrad
 from minusgrad.app.info import info
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 from minusgrad.files.trajectory import symbols
 from tests.support.command import SCENES
 

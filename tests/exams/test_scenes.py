@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import minusgrad
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import SceneError
 from minusgrad.scene.document import claim

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 import minusgrad
-from minusgrad.app.runs import Run
+from minusgrad.app.results.run import Run
 from minusgrad.errors import SceneError
 from tests.support.command import SCENES, own_files
 

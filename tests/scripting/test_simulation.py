@@ -8,7 +8,7 @@ import pytest
 
 import minusgrad as mg
 from minusgrad.app.info import info
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.tables import print_info
 from minusgrad.errors import InterruptedRunError
 from minusgrad_gravity.gravity import gravity

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, local_energy, run, ti
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.energies.fields import Hold, Rotation
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.holds import Holds

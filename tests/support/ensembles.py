@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from minusgrad.app.runs import EnsembleRun, run
+from minusgrad.app.results.ensemble_run import EnsembleRun
+from minusgrad.app.runs import run
 from minusgrad.files import trajectory
 from minusgrad.files.h5md import OBSERVABLES
 

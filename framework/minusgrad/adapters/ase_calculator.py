@@ -10,7 +10,7 @@ import numpy as np
 from ase.calculators.calculator import Calculator as AseCalculator
 from ase.calculators.calculator import all_changes
 
-from ..app.runs import Overrides, Plugins
+from ..app.run_options import Overrides, Plugins
 from ..engine.runtime import ENGINE
 from ..errors import AtomsError
 from .scene_energy import Given, GivenUnits, SceneEnergy

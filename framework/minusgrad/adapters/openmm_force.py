@@ -10,7 +10,7 @@ from typing import Any, cast
 import openmm
 from openmm import unit
 
-from ..app.runs import Overrides, Plugins
+from ..app.run_options import Overrides, Plugins
 from ..engine.runtime import ENGINE
 from ..errors import AtomsError
 from ..scene.document import is_text

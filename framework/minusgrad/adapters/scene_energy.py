@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..app.runs import Overrides, Plugins, built_or_given
+from ..app.run_options import Overrides, Plugins
+from ..app.runs import built_or_given
 from ..assembly.built_scene import BuiltScene
 from ..codegen.derivative_request import DerivativeRequest
 from ..elements.periodic_box import PeriodicBox

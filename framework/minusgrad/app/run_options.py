@@ -10,20 +10,21 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..assembly.built_scene import BuiltScene
-from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError
 from ..files.held.run_listing import RUNS
-from ..files.run_folder import RunDir, refuse_occupied
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
-from ..steppers.scheduler import ScheduledObserver
 from .progress import progress as display
 from .results.notebook_progress import in_notebook
+
+if TYPE_CHECKING:
+    from ..assembly.built_scene import BuiltScene
+    from ..files.run_folder import RunDir
+    from ..steppers.scheduler import ScheduledObserver
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
@@ -55,7 +56,7 @@ def unsaid(text: str) -> None:
 class Calls(Protocol):
     """The functions that a run in Python calls between its steps."""
 
-    def observers(self, folder: RunDir, again: Callable[[], None]) -> Sequence[ScheduledObserver]:
+    def observers(self, folder: "RunDir", again: Callable[[], None]) -> "Sequence[ScheduledObserver]":
         """They as observers, which come after all others.
 
         folder: that of the run, for its journal. again: to be called when one of them has changed the state.
@@ -69,7 +70,7 @@ class ResumedCalls(Calls, Protocol):
     def names(self) -> Sequence[str]:
         """The names of the functions."""
 
-    def simulation(self, validated: ValidatedScene, folder: Path | None) -> BuiltScene:
+    def simulation(self, validated: ValidatedScene, folder: Path | None) -> "BuiltScene":
         """The simulation of a scene that they are called for; folder: that of its input files."""
 
 
@@ -94,7 +95,10 @@ class RunOptions:
         Raises `RunFolderError` and `CheckpointError` as `Fitted.of_fit` does.
         """
         valid = validate(load(self.scene, as_overrides(self.overrides)), self.plugins)
-        valid.fitted = None if self.fitted is None else Fitted.of_fit(Path(self.fitted))
+        if self.fitted is not None:
+            from ..assembly.fits.fitted import Fitted
+
+            valid.fitted = Fitted.of_fit(Path(self.fitted))
         return valid
 
     def refuse_occupied(self, suffix: str = "") -> None:
@@ -104,6 +108,8 @@ class RunOptions:
         """
         path = self._named(suffix)
         if path.is_dir() and (self.out is not None or self.force):
+            from ..files.run_folder import refuse_occupied
+
             refuse_occupied(path, self.force)
 
     def folder(self, suffix: str = "") -> Path:

@@ -16,8 +16,8 @@ from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
+from .jobs.job_runs import OTHER, rebuilt
 from .run_options import Plugins
-from .runs import OTHER, rebuilt
 
 
 def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) -> tuple[BuiltScene, int]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ..assembly.fits.estimates import Estimates
     from ..assembly.fits.starts import FitStarts
-    from ..assembly.registry import Entry
     from ..check.questions import Finding
     from .compare import Comparison
     from .verify import Answer
@@ -222,23 +221,3 @@ def _figure(f: "Finding") -> str:
     if f.figure is not None and f.question in COUNTS:
         return f"{f.figure:.0f}"
     return "not finite" if f.figure is None else f"{f.figure:.1e}"
-
-
-def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
-    """An energy, map or dissipation as plain data, for JSON."""
-    energy = entry.energy
-    assert energy is not None
-    arguments = [
-        {"name": name, "role": type(role).__name__.lower(), "unit": role.unit, "shape": list(role.shape)}
-        for name, role in energy.roles.items()
-    ]
-    return {
-        "section": section,
-        "name": energy.name,
-        "plugin": entry.owner.name,
-        "over": getattr(energy, "over", "stages"),
-        "gives": ", ".join(getattr(energy, "outputs", ())) if hasattr(energy, "gives") else None,
-        "symmetries": list(getattr(energy, "symmetries", ())),
-        "arguments": arguments,
-        "claim": energy.claim,
-    }

@@ -3,28 +3,32 @@
 Decisions 0001, 0224, 0246.
 """
 
+from __future__ import annotations
+
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..elements.periodic.linked_pairs import LinkedPairs
-from ..energies.fields import Fields, Motion, State
-from ..energies.term import Term
 from ..errors import UserError, printable
 from ..files.held import held_folders
 from ..files.held.json_text import parsed
-from ..files.run_folder import INPUTS
-from ..files.trajectory import Recorder
-from ..potential.potential import Potential
-from ..potential.staged.staged_term import StagedTerm
 from ..scene import input_files
-from ..scene.units import UnitSystem
-from ..steppers.stepper import Stepper
-from ..steppers.systems.system import System
-from .blocks.named_pairs import excluded, scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ..elements.periodic.linked_pairs import LinkedPairs
+    from ..energies.fields import Fields, Motion, State
+    from ..energies.term import Term
+    from ..files.trajectory import Recorder
+    from ..potential.potential import Potential
+    from ..potential.staged.staged_term import StagedTerm
+    from ..scene.units import UnitSystem
+    from ..steppers.stepper import Stepper
+    from ..steppers.systems.system import System
 
 
 @dataclass
@@ -55,6 +59,8 @@ class StateContext:
 
         Raises `UserError` if it is missing, lies elsewhere, is a FIFO or a device, or exceeds the memory.
         """
+        from ..files.run_folder import INPUTS
+
         within, outside = Path(name), f"'{printable(name)}' lies outside the scene's folder; copy it there"
         if name in self.attached:
             self.files[name] = self.attached[name]
@@ -121,6 +127,8 @@ class CompoundContext:
         With their images, for `exclude` and `tuples` of `bind`; NumPy takes them as an array (n, 2). None if
         it names none. Raises `EnergyError` for a list that the state does not have.
         """
+        from .blocks.named_pairs import excluded
+
         return excluded(self.state, named)
 
     def scaled(self, given: Mapping[str, float]) -> dict[str, tuple[LinkedPairs, float]]:
@@ -128,6 +136,8 @@ class CompoundContext:
 
         Raises `EnergyError` for a list that the state does not have.
         """
+        from .blocks.named_pairs import scaled
+
         return scaled(self.state, given)
 
 

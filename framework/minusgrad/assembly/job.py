@@ -26,7 +26,7 @@ HELD = 1 << 28
 
 
 class Job(Protocol):
-    """Protocol of a simulation or a fit: `app.runs` starts, saves and resumes it.
+    """Protocol of a simulation or a fit: `app.jobs` starts, saves and resumes it.
 
     `Simulation` takes the steps of a scene, `ParameterFit` the iterations of its fit.
     """

@@ -47,7 +47,8 @@ def culprit(registry: Registry, trace: TracebackType | None) -> tuple[Plugin, st
 
     Our own plugins are not blamed: a mistake in them is one of ours.
     """
-    foreign = {n: p for n, p in registry.plugins.items() if p.distribution != OURS}
+    imported = {n: p for n, p in registry.plugins.items() if n in registry.modules}
+    foreign = {n: p for n, p in imported.items() if p.distribution != OURS}
     places = {path: p for n, p in foreign.items() for path in sources(p, registry.modules[n]).paths}
     modules = {registry.modules[n].__name__: p for n, p in foreign.items()}
     for frame, line in reversed(list(traceback.walk_tb(trace))):

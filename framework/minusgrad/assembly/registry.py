@@ -1,10 +1,11 @@
 """Registry of plugins: the kinds that scenes may name, the plugin that owns each, and broken plugins.
 
-Plugins are listed from the metadata of installed distributions, without importing anything. Those that a
-scene names are imported (all, if it names none), one by one: an error is kept with its reason and
-stops only scenes that need the plugin. Hooks are called one implementation at a time.
+Plugins are listed from the metadata of installed distributions, without importing anything, and their kinds
+from the index of kinds. A plugin is imported when one of its kinds is used, or when all are asked for: an
+error is kept with its reason and stops only scenes that need the plugin. Hooks are called one implementation
+at a time.
 
-Decisions 0101, 0222.
+Decisions 0101, 0130, 0222.
 """
 
 import hashlib
@@ -15,9 +16,10 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import pluggy
 from pydantic import BaseModel
@@ -30,6 +32,7 @@ from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..engine import runtime
+from ..engine.loading import late_import
 from ..errors import PluginError, UserError, printable, unknown
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
@@ -38,6 +41,8 @@ from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
 from .building.old_names import OldName
 from .installed_plugins import OURS, Plugin, described, installed, only
+from .kinds import kind_index, kind_rows
+from .kinds.kind_index import PluginKinds, Row
 from .origins.plugin_names import defining
 from .origins.source_text import TEXT, source_text
 
@@ -77,17 +82,40 @@ class Entry:
     energy: LocalEnergy | Staged | None = None
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A plugin that is not loaded as a whole: what imports it, and what it registers."""
+
+    plugin: Plugin
+    importer: Callable[[], Any]
+    known: PluginKinds
+
+
+class Listed(NamedTuple):
+    """A row of the list of kinds."""
+
+    section: str
+    kind: str
+    plugin: str
+    row: Row
+
+
 class Registry:
-    """Tables from names to energies, states, steppers and observers."""
+    """Tables from names to energies, states, steppers and observers.
+
+    plugins: all that are not broken, loaded or not. modules: of those that are imported.
+    """
 
     def __init__(self) -> None:
         self.plugins: dict[str, Plugin] = {}
         self.modules: dict[str, ModuleType] = {}
-        self._hashes: dict[str, str] = {}
         self.broken: dict[str, PluginError] = {}
-        self.old_names: list[OldName] = []
-        self.tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
-        self._warnings: list[tuple[Plugin, Callable[[Any, int], str]]] = []
+        self._hashes: dict[str, str] = {}
+        self._tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
+        self._waiting: dict[str, Waiting] = {}
+        self._owners: dict[tuple[str, str], str] = {}
+        self._old: dict[str, list[OldName]] = {}
+        self._warnings: dict[str, list[Callable[[Any, int], str]]] = {}
         self._manager = pluggy.PluginManager(hookspecs.GROUP)
         self._manager.add_hookspecs(hookspecs)
 
@@ -95,25 +123,69 @@ class Registry:
     def load(cls, names: Iterable[str] | None = None, files: Sequence["PluginSource"] = ()) -> "Registry":
         """The core, the named plugins (all installed ones if None), and plugin files, modules or energies.
 
-        Plugins that cannot be loaded are in `broken`, by name, with the reason. Raises `PluginError` for the
-        core and for files, which are always needed.
+        Plugins in the index of kinds are imported when one of their kinds is used, or all are asked for;
+        others at once. Those that cannot be loaded are in `broken`, by name, with the reason. Raises
+        `PluginError` for the core and for files, which are always needed.
         """
         runtime.engine()
         registry, points = cls(), installed()
         for name in dict.fromkeys(["core", *(points if names is None else names)]):
-            try:
+            with registry._isolated(name):
                 registry._add_installed(name, points)
-            except PluginError as error:
-                if name == "core":
-                    raise
-                registry.broken[name] = error
         for file in files:
             registry.add(file)
         return registry
 
+    @property
+    def tables(self) -> dict[str, dict[str, Entry]]:
+        """Section to kind to entry, of all plugins, which are loaded for it."""
+        self.complete()
+        return self._tables
+
+    def complete(self) -> None:
+        """Load all plugins as a whole, those that are in the index of kinds, too."""
+        for name, waiting in [*self._waiting.items()]:
+            with self._isolated(name):
+                self._load(waiting.plugin, waiting.importer)
+        order = {name: number for number, name in enumerate(self.plugins)}
+        for section, table in self._tables.items():
+            entries = sorted(table.items(), key=lambda one: order[one[1].owner.name])
+            self._tables[section] = dict(entries)
+
     def entry(self, section: str, kind: str) -> Entry | None:
-        """The entry of a kind; None if no plugin provides it."""
-        return self.tables[section].get(kind)
+        """The entry of a kind, whose plugin is imported for it; None if no plugin provides it."""
+        found = self._tables[section].get(kind)
+        if found is None and (name := self._owners.get((section, kind))) in self._waiting:
+            with self._isolated(name):
+                self._enter(self._waiting[name], section, kind)
+        elif found is None and self._waiting and kind_index.may_be_behind():
+            self.complete()
+        return self._tables[section].get(kind)
+
+    def kinds(self, section: str) -> list[str]:
+        """The kinds of a section; no plugin is loaded."""
+        return [one.kind for one in self.listed() if one.section == section]
+
+    def listed(self) -> list[Listed]:
+        """All kinds, section by section, as the index of kinds has them; no plugin is loaded."""
+        of = {name: waiting.known for name, waiting in self._waiting.items()}
+        of |= {name: self.index_of(name) for name in self.plugins if name not in of}
+        every = [Listed(s, kind, name, row) for name in self.plugins for s, kind, row in of[name].rows()]
+        return sorted(every, key=lambda one: SECTIONS.index(one.section))
+
+    def index_of(self, name: str, places: bool = False) -> PluginKinds:
+        """What a plugin registers that is loaded as a whole; with `places`, where each kind is defined."""
+        kinds: dict[str, dict[str, Row]] = {section: {} for section in SECTIONS}
+        for section, table in self._tables.items():
+            for kind, entry in table.items():
+                if entry.owner.name == name:
+                    row = kind_rows.row(entry.model, entry.energy, section == LOSS)
+                    if places and not (section == LOSS and entry.energy):
+                        package = self.modules[name].__name__.partition(".")[0]
+                        row = {"at": kind_rows.place(entry.model, entry.energy, package)} | row
+                    kinds[section][kind] = row
+        kinds = {section: table for section, table in kinds.items() if table}
+        return PluginKinds(kinds, tuple(self._old.get(name, ())), bool(self._warnings.get(name)))
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
         """All maps, energies, Lagrangians, dissipations, magnetic fields and constraints by name.
@@ -125,6 +197,8 @@ class Registry:
 
     def energy(self, name: str) -> LocalEnergy | Staged:
         """The energy of that name. Raises `UserError` for an unknown name."""
+        if found := self._named(name):
+            return found[-1]
         known = self.energies()
         if name not in known:
             if files := defining(Path.cwd(), name):
@@ -133,6 +207,15 @@ class Registry:
             cure = "a scene ends in .toml, a file with kernels in .py"
             raise UserError(f"{unknown('energy', name, known, 'installed', 'energies')}; {cure}")
         return known[name]
+
+    def _named(self, name: str) -> list[LocalEnergy | Staged]:
+        """The energies and forms of that name, of what is loaded and, by the index, of what is not."""
+        for waiting in [*self._waiting.values()]:
+            for section, kind, row in waiting.known.rows():
+                if section in ENERGIES and name in (kind, row.get("form")):
+                    self.entry(section, kind)
+        found = (e for s in ENERGIES for entry in self._tables[s].values() for e in _with_forms(entry))
+        return [energy for energy in found if energy.name == name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
         """The maps, energies, Lagrangians, dissipations, magnetic fields and constraints of one plugin."""
@@ -159,11 +242,42 @@ class Registry:
         found = {name: getattr(module, TEXT, None) for name, module in self.modules.items()}
         return {name: text for name, text in found.items() if text is not None}
 
+    @property
+    def old_names(self) -> list[OldName]:
+        """Former names of kinds and keys, of all plugins."""
+        return [one for some in self._old.values() for one in some]
+
+    # Entering plugins
+
+    @contextmanager
+    def _isolated(self, name: str) -> Iterator[None]:
+        """Keep the error of a plugin, whose kinds are then not there. That of the core is raised."""
+        try:
+            yield
+        except PluginError as error:
+            if name == "core":
+                raise
+            self.broken[name] = error
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        for known in (self.plugins, self.modules, self._old, self._warnings):
+            known.pop(name, None)
+        self._forget_kinds(name)
+
     def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
+        """Note what the plugin registers; load it where that is unknown, or another has one of its kinds."""
         if name not in points:
             raise PluginError(unknown("plugin", name, points, "installed"))
         point = only(points[name])
-        self._add(described(point), point.load)
+        plugin, found = described(point), kind_index.known(described(point))
+        if found is None or any((s, kind) in self._owners for s, kind, _ in found.rows()):
+            self._add(plugin, point.load)
+            kind_index.keep(plugin, self.index_of(name))
+            return
+        self.plugins[name], self._waiting[name] = plugin, Waiting(plugin, point.load, found)
+        self._owners |= {(section, kind): name for section, kind, _ in found.rows()}
+        self._old[name] = [*found.old_names]
 
     def add(self, file: "PluginSource") -> None:
         """A plugin that is a file, a module or an energy at hand; without hooks, its energies are taken."""
@@ -180,34 +294,80 @@ class Registry:
             self._add(Plugin(path.stem, "file", path.name, str(path)), lambda: _imported(path), bare=True)
 
     def _add(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
-        """Import one plugin and enter all that it registers, or nothing; `bare` ones need no hooks."""
+        """Load one plugin, or nothing of it; `bare` ones need no hooks."""
         if plugin.name in self.plugins:
             raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
+        try:
+            self._load(plugin, importer, bare)
+        except PluginError:
+            self._forget(plugin.name)
+            raise
+
+    def _load(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
+        """Import one plugin and enter all that it registers; entries that are in use stay."""
+        module, waiting = self._opened(plugin, importer), self._waiting.get(plugin.name)
+        found: dict[tuple[str, str], Entry] = {}
+        for section, kind, entry in self._registered(plugin, module, bare):
+            owner = self._owners.get((section, kind))
+            if (section, kind) in found or owner not in (None, plugin.name):
+                other = self.plugins.get(owner or "", plugin)
+                raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, other)}")
+            found[section, kind] = self._tables[section].get(kind, entry)
+        warnings, old = [*self._given_warnings(plugin)], self._old_names(plugin)
+        self._forget_kinds(plugin.name)
+        for (section, kind), entry in found.items():
+            self._tables[section][kind] = entry
+            self._owners[section, kind] = plugin.name
+        self.plugins[plugin.name] = plugin
+        self._warnings[plugin.name], self._old[plugin.name] = warnings, old
+        if waiting is not None:
+            kind_index.keep(plugin, self.index_of(plugin.name))
+
+    def _forget_kinds(self, name: str) -> None:
+        """The kinds that the index has of a plugin: those that it registers take their place."""
+        self._waiting.pop(name, None)
+        self._owners = {key: owner for key, owner in self._owners.items() if owner != name}
+        for section, table in self._tables.items():
+            self._tables[section] = {k: e for k, e in table.items() if e.owner.name != name}
+
+    def _enter(self, waiting: Waiting, section: str, kind: str) -> None:
+        """Enter one kind of a plugin from where the index says that it is; else load the whole plugin."""
+        plugin, kinds = waiting.plugin, waiting.known.kinds
+        if section == LOSS and kind in kinds.get("energy", {}):
+            section = "energy"
+        at = kinds[section][kind].get("at", "")
+        defined = _defined(plugin, at) if at and plugin.distribution == OURS else None
+        if defined is None:
+            self._load(plugin, waiting.importer)
+            return
+        self._opened(plugin, waiting.importer)
+        if section == LOSS:
+            self._tables[LOSS][kind] = Entry(plugin, defined)
+            return
+        given = [defined] if section in ENERGIES else {kind: defined}
+        of_kind = _energies if section in ENERGIES else _blocks
+        for section_of, name, entry in of_kind(section)(plugin, given):
+            self._tables[section_of].setdefault(name, entry)
+
+    def _opened(self, plugin: Plugin, importer: Callable[[], Any]) -> ModuleType:
+        """The plugin's module, imported once."""
+        if plugin.name in self.modules:
+            return self.modules[plugin.name]
         with blamed(plugin, "cannot be imported"):
             module = importer()
         _check(plugin, module)
         if plugin.distribution != OURS:
             home = getattr(module, "__name__", type(module).__module__)  # of a module, or of any object
             packages_of_others.add(home.partition(".")[0])
-        found: dict[tuple[str, str], Entry] = {}
-        for section, kind, entry in self._registered(plugin, module, bare):
-            if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
-                raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, taken.owner)}")
-            found[section, kind] = entry
-        self._warnings += self._given_warnings(plugin)
-        for (section, kind), entry in found.items():
-            self.tables[section][kind] = entry
-        self.old_names += self._old_names(plugin)
-        self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
-        self._hashes[plugin.name] = source_hash(module)
+        with blamed(plugin, "does not fit the hooks"):
+            self._manager.register(module, plugin.name)
+        self.modules[plugin.name], self._hashes[plugin.name] = module, source_hash(module)
+        return module
 
     def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
         """Section, kind and entry of everything that the plugin's hooks return."""
-        with blamed(plugin, "does not fit the hooks"):
-            self._manager.register(module, plugin.name)
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
-            known = self.energies().values()
-            defined = [v for v in _own_energies(module) if v not in known]
+            defined = [v for v in _own_energies(module) if v not in self._named(v.name)]
             for section in MAKERS:
                 some = [v for v in defined if isinstance(v, KINDS[section])]
                 defined = [v for v in defined if v not in some]
@@ -238,7 +398,7 @@ class Registry:
             found += given
         return found
 
-    def _given_warnings(self, plugin: Plugin) -> Iterator[tuple[Plugin, Callable[[Any, int], str]]]:
+    def _given_warnings(self, plugin: Plugin) -> Iterator[Callable[[Any, int], str]]:
         for implementation in self._manager.hook.register_warnings.get_hookimpls():
             if implementation.plugin_name == plugin.name:
                 with blamed(plugin, f"{hookspecs.WARNINGS} failed"):
@@ -247,15 +407,34 @@ class Registry:
                     raise PluginError(
                         f"{plugin}: {hookspecs.WARNINGS} gives {_kind_of(strange)}, not a function"
                     )
-                yield from ((plugin, one) for one in given)
+                yield from given
 
     def warnings(self, stepper: Any, steps: int) -> list[str]:
         """What plugins warn of, before so many steps of a stepper are taken. Raises `PluginError`."""
         found = []
-        for plugin, asked in self._warnings:
-            with blamed(plugin, "cannot be asked for warnings"):
-                found.append(asked(stepper, steps))
+        for name, plugin in [*self.plugins.items()]:
+            for asked in self._warnings_of(name):
+                with blamed(plugin, "cannot be asked for warnings"):
+                    found.append(asked(stepper, steps))
         return [text for text in found if text]
+
+    def _warnings_of(self, name: str) -> list[Callable[[Any, int], str]]:
+        """The warnings of a plugin, which is imported for them."""
+        waiting = self._waiting.get(name)
+        if waiting is not None and waiting.known.warns and name not in self._warnings:
+            self._opened(waiting.plugin, waiting.importer)
+            self._warnings[name] = [*self._given_warnings(waiting.plugin)]
+        return self._warnings.get(name, [])
+
+
+def _defined(plugin: Plugin, at: str) -> Any:
+    """What an index's "module:name" says; None where it is not there."""
+    module, _, name = at.partition(":")
+    table, _, key = name.partition(".")
+    with blamed(plugin, "cannot be imported"), suppress(ModuleNotFoundError, AttributeError, KeyError):
+        found = getattr(import_module(module), table)
+        return found[key] if key else found
+    return None
 
 
 def _with_forms(entry: Entry) -> list[LocalEnergy | Staged]:
@@ -363,7 +542,7 @@ def blamed(plugin: Plugin, what: str, but: tuple[type[BaseException], ...] = ())
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, GeneratorExit, *but)):
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit, *but)) or error in late_import.failed:
             raise
         own = Path(plugin.target).name.partition(":")[0].partition(".")[0]
         files = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]

@@ -5,19 +5,21 @@ Decisions 0223.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..energies.fields import State
 from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.observation_times import in_steps, run_in_steps
 from ..scene.toml_positions import KeyPath
 from .building.old_names import with_new_names
-from .fits.fitted import Fitted
 from .installed_plugins import MOVED, installed
 from .origins.plugin_names import defining
 from .registry import Entry, PluginSource, Registry
+
+if TYPE_CHECKING:
+    from ..energies.fields import State
+    from .fits.fitted import Fitted
 
 WHAT = {
     "state": "initial state",
@@ -43,7 +45,7 @@ class MemberStart(Protocol):
         """Called with the simulation before its stepper is made; may overwrite fields and parameters."""
 
     @property
-    def state(self) -> State | None:
+    def state(self) -> "State | None":
         """The initial state of the member; None: that of the scene."""
 
 
@@ -59,7 +61,7 @@ class ValidatedScene:
     registry: Registry
     entries: dict[KeyPath, Entry]
     models: dict[KeyPath, Any]
-    fitted: Fitted | None = None
+    fitted: "Fitted | None" = None
     member: MemberStart | None = None
 
 
@@ -82,13 +84,13 @@ def validate(
     registry = registry or Registry.load(names, plugins)
     document = with_new_names(document, registry.old_names)
     scene, problems = document.skeleton()
+    blocks = [(block, registry.entry(block.section, block.kind)) for block in document.blocks()]
     for number, name in enumerate(names or ()):
         if name in registry.broken:
             problems.append(document.problem(("plugins", number), str(registry.broken[name])))
     entries: dict[KeyPath, Entry] = {}
     models: dict[KeyPath, Any] = {}
-    for block in document.blocks():
-        entry = registry.entry(block.section, block.kind)
+    for block, entry in blocks:
         if entry is None:
             missing = any(name in registry.broken for name in names or ())
             problems += [] if missing else [_unknown(document, block, registry, names)]
@@ -124,7 +126,7 @@ def _unknown(document: Document, block: Block, registry: Registry, names: list[s
     if files := defining(document.path.parent, block.kind):
         cure = f"{files[0]} here defines it: add --plugin {files[0]}, in Python plugins=['{files[0]}']"
         return document.problem((*block.path, "kind"), f"no {what} named '{block.kind}'; {cure}")
-    problem = unknown_kind(document, block, what, list(registry.tables[block.section]))
+    problem = unknown_kind(document, block, what, registry.kinds(block.section))
     if names is None:
         hint = "".join(f"; {error}" for error in registry.broken.values())
     else:

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..errors import DeviceError
-from . import runtime, standard_streams
+from . import runtime
 from .device_functions import DEVICES
+from .loading import standard_streams
 
 _FROM = re.compile(r"\[(spirv|gfx|vulkan|metal)\w*\.(cpp|h):")
 """In messages of the engines' C++ code for devices; others hold for every architecture."""

@@ -12,7 +12,6 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from ctypes.util import find_library
 from dataclasses import dataclass
 from functools import cache
 
@@ -194,6 +193,8 @@ def _library(*names: str) -> ctypes.CDLL:
 
 
 def _of_vulkan() -> Iterator[Device]:
+    from ctypes.util import find_library
+
     found = find_library("vulkan")
     vulkan = _library(*([found] if found else []), "libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
     instance, count = ctypes.c_void_p(), ctypes.c_uint32()

@@ -22,7 +22,6 @@ import io
 import math
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
@@ -34,7 +33,8 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import RuntimeUnavailableError, pip_line, unknown
-from . import device_functions, device_limits, devices, lane_blocks, memory, source_texts, standard_streams
+from . import device_functions, device_limits, devices, lane_blocks, memory
+from .loading import late_import, source_texts, standard_streams
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
@@ -94,10 +94,13 @@ class _Running:
 def engine(name: str | None = None) -> ModuleType:
     """The engine's module, chosen at first use: the named one, or by the rule in this module's docstring.
 
+    It is imported when its first attribute is read.
+
     Raises `RuntimeUnavailableError` for an unknown engine, one that is not installed, or another one than
     the process has.
     """
-    if _Running.module is None:
+    if _Running.module is None or late_import.failed:
+        late_import.failed.clear()
         chosen = _chosen(name)
         _Running.module = _imported(chosen)
         _Running.name = chosen
@@ -157,26 +160,42 @@ def _known(name: str) -> str:
 def _imported(name: str) -> ModuleType:
     os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
     if "HOME" not in os.environ:  # both engines end the process without it
+        import tempfile
+
         os.environ["HOME"] = os.path.expanduser("~") if _has_home() else tempfile.gettempdir()
+    _refuse_small_address_space()  # an import of Quadrants ends the process there
     try:
-        with _muted(), source_texts.lines_of_frames():
-            _refuse_small_address_space()  # an import of Quadrants ends the process there
-            if name == "quadrants":
-                import quadrants as module
-            else:
-                import taichi as module
+        return late_import.imported_late(name, _import_of_engine, _set_up)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
         line = "pip install 'minusgrad'" if name == "taichi" else pip_line(name)
         raise RuntimeUnavailableError(f"engine '{name}' is not installed; {line}") from None
+
+
+@contextmanager
+def _import_of_engine() -> Iterator[None]:
+    """The context of an engine's import.
+
+    Taichi's question for its newest version is left out, which `start` forbids in any case: its modules of
+    the network take a sixth of the import.
+    """
+    unasked = ModuleType("taichi._version_check")
+    unasked.start_version_check_thread = lambda: None  # type: ignore[attr-defined]
+    sys.modules.setdefault(unasked.__name__, unasked)
+    with _muted(), source_texts.lines_of_frames():
+        yield
+
+
+def _set_up(module: ModuleType) -> None:
+    """Prepare an engine that was imported."""
+    name = module.__name__
     if name == "taichi":
         _arrays_end_with_their_engine(module)
     with source_texts.lines_of_frames(), suppress(ModuleNotFoundError):  # an engine imports it late
         import_module(f"{name}.lang.matrix_ops")
     module.lang.impl.get_runtime().set_default_fp(module.f64)  # for types in files read before `start`
     module.set_logging_level(module.ERROR)  # a search for a driver warns
-    return module
 
 
 @contextmanager

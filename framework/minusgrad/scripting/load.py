@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from ..app import runs
+from ..app.jobs import job_runs
 from ..app.run_options import Overrides, as_overrides
 from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
@@ -35,5 +35,5 @@ def load(
     validated = validate(document.load(scene, as_overrides(overrides)), given)
     validated.fitted = None if fitted is None else Fitted.of_fit(Path(fitted))
     return cast(
-        "Simulation", runs.simulation_of(validated, None, partial(Simulation.of, callbacks=callbacks))
+        "Simulation", job_runs.simulation_of(validated, None, partial(Simulation.of, callbacks=callbacks))
     )

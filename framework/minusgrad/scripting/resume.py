@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..app import runs
+from ..app.jobs import job_runs
 from ..app.results.run import Run
 from ..app.run_options import Plugins, Say, ShowsProgress, unsaid
 from ..assembly.validation import ValidatedScene
@@ -76,6 +76,6 @@ def resume(
     given = energies_at_hand.plugins([*plugins, *energies])
     calls = ResumedSimulationCalls(callbacks)
     try:
-        return runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
+        return job_runs.resume(path, given, allow_changed, progress, max_hours, say, calls)
     finally:
         calls.end()

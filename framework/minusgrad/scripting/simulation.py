@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from ..app import runs
+from ..app.jobs import job_runs
 from ..app.results.fit import Fit
 from ..app.results.run import Run
 from ..app.run_options import RunOptions, Say, ShowsProgress, unsaid
@@ -333,7 +334,7 @@ class Simulation(BuiltScene):
         self.follow(validated)
         self.running = True
         try:
-            return runs.begin(self, options)
+            return job_runs.begin(self, options)
         finally:
             self.running = False
             self.changes.mark()

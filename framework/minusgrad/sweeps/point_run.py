@@ -9,8 +9,9 @@ import traceback
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..app.jobs.job_runs import resume
 from ..app.run_options import Progress, quiet
-from ..app.runs import resume, run
+from ..app.runs import run
 from ..assembly.registry import PluginSource
 from ..engine import runtime
 from ..errors import InterruptedRunError, MinusgradError, RunFolderError, UserError

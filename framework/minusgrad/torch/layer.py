@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..app.runs import Overrides, Plugins
+from ..app.run_options import Overrides, Plugins
 from ..assembly.built_scene import BuiltScene
 from ..errors import TensorError
 from . import tensors as guests

@@ -14,7 +14,8 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..app.runs import Overrides, Plugins, built_or_given
+from ..app.run_options import Overrides, Plugins
+from ..app.runs import built_or_given
 from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..codegen.derivative_request import DerivativeRequest

@@ -18,7 +18,8 @@ import torch
 from ..adjoint.backward import owner
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
-from ..app.runs import Overrides, Plugins, built_or_given
+from ..app.run_options import Overrides, Plugins
+from ..app.runs import built_or_given
 from ..assembly.built_scene import BuiltScene
 from ..assembly.plugin_blame import blaming
 from ..errors import NonFiniteError, PluginFailedError, TensorError

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from minusgrad.plugin import Integrator, Motion, Potential, Stepper
 
@@ -114,6 +113,8 @@ def _pairs(x: Numbers, m: Numbers) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     n = len(x)
     if n <= MOST:
         return np.triu_indices(n, 1)
+    from scipy.spatial import cKDTree
+
     count = min(NEAREST, n - 1)
     _, near = cKDTree(x).query(x, k=count + 1)
     heavy = np.broadcast_to(np.argsort(-m, kind="stable")[:count], (n, count))

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from minusgrad.app.cli import main
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.plugin_kit.check_process import findings
-from minusgrad.app.runs import EnsembleRun, build, resume, run
+from minusgrad.app.results.ensemble_run import EnsembleRun
+from minusgrad.app.runs import build, run
 from minusgrad.errors import UserError
 from minusgrad.files import trajectory
 from tests.support.command import files

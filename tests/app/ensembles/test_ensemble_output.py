@@ -11,7 +11,7 @@ from vtkmodules.vtkIOHDF import vtkHDFReader
 
 from minusgrad.app.cli import main
 from minusgrad.app.results.csv_export import export, export_table
-from minusgrad.app.runs import EnsembleRun
+from minusgrad.app.results.ensemble_run import EnsembleRun
 from minusgrad.errors import RunFolderError, UserError
 from minusgrad.files import trajectory
 from minusgrad.plot.curves import fans

@@ -10,7 +10,9 @@ import pytest
 from minusgrad.app.cli import main
 from minusgrad.app.compare import compare
 from minusgrad.app.ensembles.member_folder import write_member
-from minusgrad.app.runs import EnsembleRun, build, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.results.ensemble_run import EnsembleRun
+from minusgrad.app.runs import build, run
 from minusgrad.engine import memory
 from minusgrad.errors import CheckpointError, RunFailedError, SceneError, UserError
 from minusgrad.files import checkpoint, trajectory
@@ -168,7 +170,7 @@ def test_statistics_leave_out_members_that_failed(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_with_other_points_is_refused(scene: Path, sixteen: Path) -> None:
-    from minusgrad.app.runs import rebuilt
+    from minusgrad.app.jobs.job_runs import rebuilt
 
     folder = RunDir.open(sixteen, read_only=True)
     newest = checkpoint.load(checkpoint.listed(sixteen / "ckpt")[-1])

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import EnsembleRun, run
+from minusgrad.app.results.ensemble_run import EnsembleRun
+from minusgrad.app.runs import run
 from minusgrad.files import trajectory
 from minusgrad.files.h5md import EDGES
 from tests.app.test_resume_matrix import CASES

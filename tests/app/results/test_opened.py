@@ -199,9 +199,9 @@ def test_opening_and_reading_a_run_loads_no_engine(folder):
 
 
 def test_a_run_that_ran_here_is_of_the_same_class():
-    from minusgrad.app import runs
+    from minusgrad.app.jobs import job_runs
 
-    assert Run is runs.Run
+    assert Run is job_runs.Run
 
 
 def test_the_files_that_a_scene_read_are_given_as_they_were(tmp_path):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from minusgrad.app import cli
-from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, fit, run
 from minusgrad.assembly.ensembles.members import Members
 from minusgrad.assembly.validation import validate
 from minusgrad.errors import CheckpointError, InterruptedRunError, SceneError

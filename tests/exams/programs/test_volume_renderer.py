@@ -11,7 +11,8 @@ import pytest
 from benchmarks.tape import volume_renderer
 
 import minusgrad
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.engine import runtime
 from minusgrad.errors import SceneError

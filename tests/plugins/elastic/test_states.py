@@ -11,7 +11,8 @@ import pytest
 
 import minusgrad
 from minusgrad.app import cli
-from minusgrad.app.runs import Run, build
+from minusgrad.app.results.run import Run
+from minusgrad.app.runs import build
 from minusgrad.assembly.built_scene import BuiltScene
 from minusgrad.check import term_check
 from minusgrad.engine import memory

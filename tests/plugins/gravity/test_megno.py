@@ -6,7 +6,7 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, build, local_energy
 from minusgrad.adjoint.chaos.variation import Variation
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from minusgrad.errors import EnergyError, UserError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot.pictures import plot

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import resume
+from minusgrad.app.jobs.job_runs import resume
 from tests.support.command import files
 from tests.support.ensembles import TWO_BODIES, ensemble, unlike, written
 from tests.support.short_scenes import cut

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import build, resume, run
+from minusgrad.app.jobs.job_runs import resume
+from minusgrad.app.runs import build, run
 from minusgrad.errors import EnergyError, InterruptedRunError, SceneError
 from minusgrad.steppers import scheduler
 from minusgrad_laser.jobs import gcode

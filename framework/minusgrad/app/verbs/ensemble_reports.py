@@ -13,7 +13,7 @@ from ...errors import RunFailedError
 from .shared_options import print_json
 
 if TYPE_CHECKING:
-    from ..runs import EnsembleRun
+    from ..results.ensemble_run import EnsembleRun
 
 MOST = 5
 """The most failures that are printed one by one."""

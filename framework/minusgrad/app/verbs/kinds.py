@@ -12,6 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from pydantic import BaseModel
+
+    from ...assembly.registry import Registry
+
 TABLE = "table"
 """The section of tables of the core, which have no kind."""
 HEAD = ("key", "values", "unit", "default", "meaning")
@@ -55,26 +59,20 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
     from ..tables import print_table
 
     registry = Registry.load(None, a.plugin)
-    entries = [
-        (s, kind, entry.owner.name, entry.model)
-        for s, table in registry.tables.items()
-        for kind, entry in table.items()
-    ]
-    entries = [one for one in [*_core_tables(), *entries] if section in (None, one[0])]
-    chosen = [one for one in entries if a.kind in (None, one[1])]
+    rows = [*_core_tables(), *((*one[:3], one.row["about"]) for one in registry.listed())]
+    rows = [one for one in rows if section in (None, one[0])]
+    chosen = [one for one in rows if a.kind in (None, one[1])]
     if not chosen:
         if files := defining(Path.cwd(), a.kind):
             raise UserError(
                 f"no {what} named '{a.kind}'; {files[0]} here defines it: add --plugin {files[0]}"
             )
-        known, verb = dict.fromkeys(k for _, k, *_ in entries), LISTING.get(section or "", "kinds")
+        known, verb = dict.fromkeys(k for _, k, *_ in rows), LISTING.get(section or "", "kinds")
         raise UserError(unknown(what, a.kind, known, "installed", verb))
-    found: list[dict[str, Any]] = [
-        {"section": s, "kind": k, "plugin": plugin, "description": _first_line(model)}
-        for s, k, plugin, model in chosen
-    ]
+    keys = ("section", "kind", "plugin", "description")
+    found: list[dict[str, Any]] = [dict(zip(keys, one, strict=True)) for one in chosen]
     if a.kind is None:
-        head = ("section", "kind", "plugin", "description")[section is not None :]
+        head = keys[section is not None :]
         if a.json:
             print_json(found)
         else:
@@ -82,8 +80,9 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
         return warn_of_broken(registry)
     from ...scene.key_table import rows_of_kind
 
-    for one, (section_of, kind, _, model) in zip(found, chosen, strict=True):
-        one["keys"] = [key._asdict() for key in rows_of_kind(section_of, kind, model)]
+    for one in found:
+        model = _model(registry, one["section"], one["kind"])
+        one["keys"] = [key._asdict() for key in rows_of_kind(one["section"], one["kind"], model)]
     if a.json:
         print_json(found)
     else:
@@ -91,26 +90,33 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
         for one in found:
             as_loss = one["section"] == "loss" and bool(shown)
             print("and as a loss of a fit, [[fit.loss]]:" if as_loss else _title(one))
-            keys = [tuple(key.values()) for key in one["keys"] if not (as_loss and key["name"] in shown)]
-            print_table(HEAD, keys)
+            names = [tuple(key.values()) for key in one["keys"] if not (as_loss and key["name"] in shown)]
+            print_table(HEAD, names)
             shown |= {key["name"] for key in one["keys"]}
     return warn_of_broken(registry)
 
 
-def _core_tables() -> list[tuple[str, str, str, Any]]:
-    """The tables of a scene that have no kind: section, name, plugin and model."""
+def _core_tables() -> list[tuple[str, str, str, str]]:
+    """The tables of a scene that have no kind: section, name, plugin and first sentence."""
+    from ...assembly.kinds.kind_rows import first_sentence
     from ...scene.key_table import tables
 
-    return [(TABLE, name, "core", model) for name, model in tables().items()]
+    return [(TABLE, name, "core", first_sentence(model)) for name, model in tables().items()]
+
+
+def _model(registry: Registry, section: str, kind: str) -> type[BaseModel]:
+    """The model of a kind, or of a table of the core."""
+    from ...scene.key_table import tables
+
+    if section == TABLE:
+        return tables()[kind]
+    entry = registry.entry(section, kind)
+    if entry is None:
+        raise registry.broken[next(one.plugin for one in registry.listed() if one[:2] == (section, kind))]
+    return entry.model
 
 
 def _title(one: dict[str, Any]) -> str:
     if one["section"] == TABLE:
         return str(one["description"])
     return f"{one['section']} '{one['kind']}' of plugin '{one['plugin']}': {one['description']}"
-
-
-def _first_line(model: Any) -> str:
-    """The first sentence of the docstring, up to an empty line."""
-    paragraph = (model.__doc__ or "").strip().split("\n\n")[0]
-    return " ".join(paragraph.split())

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from ...assembly.registry import Listed
+
 plugins_options, devices_options, schema_options = json_option, json_option, plugin_option
 
 
@@ -57,29 +59,31 @@ def scenes(a: argparse.Namespace) -> int:
 
 def energies(a: argparse.Namespace) -> int:
     from ...assembly.registry import ENERGIES, Registry
-    from ..tables import described, print_table
+    from ..tables import print_table
 
     if a.kind is not None:
         return kinds(a)
     registry = Registry.load(None, a.plugin)
-    entries = {section: registry.tables[section].values() for section in ENERGIES}
+    found = [_declared(one) for one in registry.listed() if one.section in ENERGIES]
     if a.json:
-        print_json([described(e, s) for s, some in entries.items() for e in some])
+        print_json(found)
     else:
-        for section, some in entries.items():
-            if some:
+        for section in ENERGIES:
+            if some := [one for one in found if one["section"] == section]:
                 head = (section, "plugin", "over", "arguments", "description")
-                print_table(head, [_energy_row(e, section) for e in some])
+                print_table(head, [_energy_row(one) for one in some])
     return warn_of_broken(registry)
 
 
-def _energy_row(entry: Any, section: str) -> tuple[str, ...]:
-    from ..tables import described
+def _declared(one: Listed) -> dict[str, Any]:
+    return {"section": one.section, "name": one.kind, "plugin": one.plugin, **one.row["energy"]}
 
-    d = described(entry, section)
+
+def _energy_row(d: dict[str, Any]) -> tuple[str, ...]:
     arguments = "\n".join(f"{a['name']}: {a['role']} [{a['unit']}]" for a in d["arguments"])
     name = f"{d['name']} -> {d['gives']}" if d["gives"] else d["name"]
-    return name, d["plugin"], str(d["over"]), arguments, d["claim"]
+    over = d["over"] if isinstance(d["over"], (str, int)) else tuple(d["over"])
+    return name, d["plugin"], str(over), arguments, d["claim"]
 
 
 def plugins(a: argparse.Namespace) -> int:

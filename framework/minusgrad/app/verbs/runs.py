@@ -119,8 +119,9 @@ def fit(a: argparse.Namespace) -> int:
 
 
 def resume(a: argparse.Namespace) -> int:
+    from ..jobs.job_runs import resume
     from ..progress import progress
-    from ..runs import Fit, resume
+    from ..results.fit import Fit
 
     say = Aloud()
     with _divergence_in_json(a.json):
@@ -176,7 +177,7 @@ def report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
     from ...files import trajectory
     from ...scene import units
-    from ..runs import EnsembleRun
+    from ..results.ensemble_run import EnsembleRun
     from .ensemble_reports import report
 
     complain(*(remark for remark in run.remarks if remark not in said))

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from ...engine import memory
 from ...errors import UserError
@@ -69,7 +68,11 @@ class Varied:
     def quantile(self, u: np.ndarray) -> np.ndarray:
         """The values of a distribution below which lie the parts u in (0, 1) of all."""
         a, b = self.pair
-        return a * (1.0 - u) + b * u if self.how.kind in EVEN else self.of_random(ndtri(u))
+        if self.how.kind in EVEN:
+            return a * (1.0 - u) + b * u
+        from scipy.special import ndtri
+
+        return self.of_random(ndtri(u))
 
     def _values(self, given: Sequence[Any]) -> np.ndarray:
         """The values of a list or a grid, (n, *shape)."""

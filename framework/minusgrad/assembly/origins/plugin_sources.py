@@ -13,10 +13,12 @@ Decisions 0242.
 import ast
 import hashlib
 import io
+import os
 import sys
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
@@ -34,10 +36,16 @@ class PluginSources:
     """The hashes of a plugin's files by name, and the paths of the files.
 
     hashes: SHA-256 of the file, and that of its code alone if the plugin is not ours (16 digits each).
+    files: their paths.
     """
 
     hashes: Mapping[str, str]
-    paths: frozenset[Path]
+    files: frozenset[Path]
+
+    @cached_property
+    def paths(self) -> frozenset[Path]:
+        """The files without links."""
+        return frozenset(path.resolve() for path in self.files)
 
     @property
     def whole(self) -> str:
@@ -50,19 +58,25 @@ def sources(plugin: Plugin, module: ModuleType) -> PluginSources:
     if module not in _LOADED and (text := getattr(module, TEXT, None)) is not None:
         data, file = text.encode(), getattr(module, "__file__", None)
         hashes = {f"{module.__name__}.py": f"{_sha(data)} {_sha(code_alone(data))}"}
-        _LOADED[module] = PluginSources(hashes, frozenset([Path(file).resolve()] if file else []))
+        _LOADED[module] = PluginSources(hashes, frozenset([Path(file)] if file else []))
     if module not in _LOADED:
         files = {name: path for name, path in sorted(_named(plugin, module)) if path.is_file()}
         hashes = {name: _hashed(path, plugin.distribution != OURS) for name, path in files.items()}
-        _LOADED[module] = PluginSources(hashes, frozenset(path.resolve() for path in files.values()))
+        _LOADED[module] = PluginSources(hashes, frozenset(files.values()))
     return _LOADED[module]
 
 
 def _hashed(path: Path, foreign: bool) -> str:
-    data = path.read_bytes()
     if not foreign:
-        return _sha(data)
+        return _hashed_once(path)
+    data = path.read_bytes()
     return f"{_sha(data)} {_sha(code_alone(data) if path.suffix == '.py' else data)}"
+
+
+@cache
+def _hashed_once(path: Path) -> str:
+    """Of a file of ours: the core's are those of the framework, too."""
+    return _sha(path.read_bytes())
 
 
 def _named(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
@@ -75,11 +89,10 @@ def _named(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
             yield beside.relative_to(folder).as_posix() if beside.is_relative_to(folder) else name, beside
         return
     top = sys.modules.get(module.__name__.partition(".")[0], module)
-    for root in map(Path, getattr(top, "__path__", [])):
-        for suffix in _SUFFIXES:
-            yield from (
-                (f"{root.name}/{p.relative_to(root).as_posix()}", p) for p in root.rglob(f"*{suffix}")
-            )
+    for root in getattr(top, "__path__", []):
+        for folder, _, names in os.walk(root):
+            below = f"{Path(root).name}{folder.removeprefix(str(root))}".replace(os.sep, "/")
+            yield from ((f"{below}/{n}", Path(folder, n)) for n in names if n.endswith(_SUFFIXES))
     yield (f"{file.parent.name}/{file.name}" if hasattr(top, "__path__") else file.name), file
     if plugin.distribution != OURS:
         yield from _recorded(plugin)

@@ -108,14 +108,15 @@ def of_state(state: State, held: Iterable[str]) -> Facts:
 
 def of_plugins(registry: Registry, used: Iterable[Plugin]) -> Facts:
     """The files of plugins that are not ours, by plugin; and one hash of our own."""
+    used = list(used)
     foreign = {p.name: p for p in used if p.distribution != OURS}
     files = {name: sources(p, registry.modules[name]).hashes for name, p in sorted(foreign.items())}
-    return {"plugins": files, "minusgrad": _framework(registry)}
+    return {"plugins": files, "minusgrad": _framework(registry, used)}
 
 
-def _framework(registry: Registry) -> str:
-    """One hash of our packages: the core's, and those of our plugins that are loaded."""
-    ours = [p for p in registry.plugins.values() if p.distribution == OURS]
+def _framework(registry: Registry, used: Iterable[Plugin]) -> str:
+    """One hash of our packages: the core's, and those of our plugins that are used."""
+    ours = [p for p in used if p.distribution == OURS]
     ours += [Plugin("minusgrad", OURS, "", "")]
     modules = registry.modules | {"minusgrad": sys.modules["minusgrad"]}
     whole = sorted(sources(p, modules[p.name]).whole for p in ours)

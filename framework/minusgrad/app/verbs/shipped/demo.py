@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from ...results.run import Run
 from ...run_options import ShowsProgress
-from ...runs import Run, run
+from ...runs import run
 from . import places
 
 SCENES = ("two_body", "outer_solar_system", "stretch", "laser_butterfly")

@@ -8,17 +8,19 @@ Decisions 0367.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..assembly.built_scene import BuiltScene
-from ..assembly.fits.fit import ParameterFit
-from ..assembly.job import Job
-from ..errors import DivergedError, NonFiniteError, NonFiniteStartError
-from ..files.run_folder import RunDir
-from ..steppers.minimisers.gradient_watch import GradientWatch
-from ..steppers.scheduler import ScheduledObserver
-from ..steppers.stability.energy_balance import EnergyWatch
-from ..steppers.stability.step_size import StepSize, step_size
+from ...assembly.built_scene import BuiltScene
+from ...assembly.job import Job
+from ...errors import DivergedError, NonFiniteError, NonFiniteStartError
+from ...files.run_folder import RunDir
+from ...steppers.minimisers.gradient_watch import GradientWatch
+from ...steppers.scheduler import ScheduledObserver
+from ...steppers.stability.energy_balance import EnergyWatch
+from ...steppers.stability.step_size import StepSize, step_size
+
+if TYPE_CHECKING:
+    from ...assembly.fits.fit import ParameterFit
 
 OUTCOME = "diverged"
 """The named end of such a run, in the journal and in JSON."""
@@ -41,8 +43,8 @@ class Watched:
         self.step_size: StepSize | None = None
         self.observers: Sequence[ScheduledObserver] = ()
         self._energy: EnergyWatch | None = None
-        if isinstance(job, ParameterFit):
-            self._over_gradient(job, new)
+        if not isinstance(job, BuiltScene):
+            self._over_fit(job, new)
         if not isinstance(job, BuiltScene) or not job.stepper.conserves:
             return
         if new and (found := step_size(job.stepper, job.last)):
@@ -59,7 +61,13 @@ class Watched:
             self._energy.begin()
             self._folder.journal("watched", energy=self._energy.start, scale=self._energy.scale)
 
-    def _over_gradient(self, fit: ParameterFit, new: bool) -> None:
+    def _over_fit(self, job: Job, new: bool) -> None:
+        from ...assembly.fits.fit import ParameterFit
+
+        if isinstance(job, ParameterFit):
+            self._over_gradient(job, new)
+
+    def _over_gradient(self, fit: "ParameterFit", new: bool) -> None:
         events = [] if new else self._folder.events()
         norms = [norm for e in events if isinstance(norm := e.get("gradient"), float)]
         said = sum(e.get("event") == "warned" for e in events)

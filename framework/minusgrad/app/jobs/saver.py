@@ -10,16 +10,16 @@ from functools import partial
 
 import numpy as np
 
-from ..assembly.job import HELD, Job
-from ..errors import MinusgradError
-from ..files import checkpoint
-from ..files.checkpoint import Snapshot
-from ..files.run_folder import RunDir
-from ..files.trajectory import Recorder
-from ..files.wall_clock import Alarm
-from ..files.writer import Writer
-from ..steppers.scheduler import Every
-from .signals import StopRequests
+from ...assembly.job import HELD, Job
+from ...errors import MinusgradError
+from ...files import checkpoint
+from ...files.checkpoint import Snapshot
+from ...files.run_folder import RunDir
+from ...files.trajectory import Recorder
+from ...files.wall_clock import Alarm
+from ...files.writer import Writer
+from ...steppers.scheduler import Every
+from ..signals import StopRequests
 
 UNOBSERVED = "unobserved"
 """The entry in a checkpoint's meta that its step has not been observed, because an observer failed there."""

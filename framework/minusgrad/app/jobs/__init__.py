@@ -1,0 +1,1 @@
+"""A job in its run folder: from a validated scene or a checkpoint to its end, its saver and its watch."""

@@ -1,0 +1,1 @@
+"""The index of kinds: what each plugin registers, known without importing it."""
