@@ -1,6 +1,7 @@
 """Mistakes of a first hour, on the command line and in Python: each is answered with its cure."""
 
 import os
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
-from minusgrad.errors import SceneError, UserError, suggestion
+from minusgrad.errors import EnergyError, SceneError, UserError, suggestion
 from minusgrad.scene import parsing
 from minusgrad.scene.document import load
 from minusgrad_gravity.gravity import gravity
@@ -184,6 +185,25 @@ def test_numbers_that_are_none_are_refused_where_they_are_given(here: Path) -> N
     with pytest.raises(UserError, match=r"^dt: needs a number, got 'fast'; write sim.dt = 0.01"):
         sim.dt = "fast"
     assert sim.stepper.step == 0
+    x, before = sim.fields["x"].values, sim.fields["x"].values.copy()
+    cure = r"read-only, got an assignment .*; change a copy and write fields\['x'\].set\(copy\)$"
+    for write in (
+        lambda: x.__setitem__(0, 1.0),
+        lambda: x[0].__setitem__(1, 1.0),
+        lambda: x.T.__iadd__(1.0),
+        lambda: np.add(x, 1.0, out=x),
+    ):
+        with pytest.raises(EnergyError, match=rf"^field 'x': its values are {cure}"):
+            write()
+    with pytest.raises(
+        EnergyError, match=r"^field 'x': is written by .set, got .*fields\['x'\].set\(values\)"
+    ):
+        sim.fields["x"] = before
+    with pytest.raises(EnergyError, match=r"^field 'x': is written as a whole, .*; write .set\(values\)"):
+        sim.fields["x"][0] = 1.0
+    assert np.array_equal(x, before)
+    assert (str(x), repr(x)) == (str(before), repr(before))
+    assert type(x + 1.0) is type(x.copy()) is type(pickle.loads(pickle.dumps(x))) is np.ndarray
     for few in (0, 1, np.int64(2)):
         sim.step(few)
     assert sim.stepper.step == 3

@@ -94,19 +94,13 @@ def _place(f: "Finding") -> str:
 
 def print_estimates(estimates: "Estimates") -> None:
     """Print how a fit ended, and a table of the estimated parameters with their standard errors."""
-    print(f"  {estimates.verdict}")
-    data = f" over {estimates.observations} observations" if estimates.observations else ""
-    print(f"  loss: {estimates.loss:.6g}{data}")
-    if estimates.reduced is not None:
-        print(f"  chi^2 / (n - p) = {estimates.reduced:.3g} ({estimates.judgement})")
-    rows = [row for parameter in estimates.parameters for row in parameter.rows()]
-    print_table(("parameter", "value", "standard error", "unit"), rows)
-    sigma = f" = {estimates.sigma:.3g}" if estimates.sigma is not None else ""
-    print(f"  standard errors: {estimates.errors_from}{sigma}")
-    if not estimates.ended:
-        print("  they belong to the last iterate, which is not a minimum yet")
-    for combination in estimates.undetermined:
-        print(f"  not determined by the data: {combination} (each in its scale)")
+    from ..assembly.fits.estimates import HEAD
+
+    for line in estimates.head():
+        print(f"  {line}")
+    print_table(HEAD, estimates.rows())
+    for line in estimates.foot():
+        print(f"  {line}")
 
 
 def print_starts(fit: "FitStarts") -> None:

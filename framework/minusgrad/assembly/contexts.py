@@ -69,7 +69,10 @@ class StateContext:
             if within.is_absolute() or ".." in within.parts:
                 raise UserError(outside)
             if held_folders.owner(self.folder) is not None:
-                self.files[name] = held_folders.read(self.folder / name)
+                held = self.folder / name
+                if not held_folders.is_file(held) and self._is_of_run_as_written():
+                    held = self.folder / INPUTS / name
+                self.files[name] = held_folders.read(held)
                 return self.files[name]
             path = (self.folder / name).resolve()
             if not path.exists() and self._is_of_run_as_written():

@@ -21,6 +21,7 @@ from ..elements.node_numbers import node_numbers
 from ..elements.periodic_box import PeriodicBox
 from ..engine import storage
 from ..errors import EnergyError, UnknownFieldError, unknown
+from .read_only_values import ReadOnlyValues
 
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
@@ -56,6 +57,12 @@ class Field:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __setitem__(self, place: Any, values: Any) -> None:
+        raise EnergyError(
+            f"field '{self.name}': is written as a whole, got an assignment to [{place!r}]; write"
+            " .set(values)"
+        )
+
     def twin(self) -> "Field":
         """A field of the same name and shape in memory of its own, holding zeros."""
         made = Field.of(self.name, np.zeros(self.shape), self.unit, self.dtype)
@@ -70,10 +77,8 @@ class Field:
 
     @property
     def values(self) -> np.ndarray:
-        """The present values; read only (on the CPU the memory itself)."""
-        view = storage.host(self.array).view()
-        view.flags.writeable = False
-        return view
+        """The present values; read only (on the CPU the memory itself), with `EnergyError` where written."""
+        return storage.host(self.array).view(ReadOnlyValues).of(self.name)
 
     def set(self, values: Any) -> None:
         """Overwrite the values. Raises `EnergyError` for another shape, or a box that spans no volume."""
@@ -303,6 +308,11 @@ class Fields(Mapping[str, Field]):
         self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
         self.periodic: tuple[bool, ...] = self._checked_axes(periodic)
         self._lists: list[ListReference] = []
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        raise EnergyError(
+            f"field '{name}': is written by .set, got an assignment; write fields['{name}'].set(values)"
+        )
 
     @property
     def box(self) -> Field | None:

@@ -36,8 +36,13 @@ _KEY = re.compile(KEY)
 _DIGITS = re.compile(r"[-_0-9]*+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _BARE = re.compile(r"[A-Za-z_][\w.-]*")
+_PLAIN = re.compile(r"[^\s\"'\[\]{}=#,][^\"'\[\]{}=#]*")
+"""The right side of an override that needs no quotes, as a shell leaves it: `2 fs`, `data/start.csv`."""
+_POINTED = re.compile(r"[+-]?(?:\d+\.|\.\d+)(?:[eE][+-]?\d+)?")
+"""Numbers with nothing on one side of their point, which TOML does not have: `.5`."""
 _WORDS = dict.fromkeys(("None", "null", "nil"), "TOML has no empty value; leave the key out")
 _WORDS |= {word: f"write {word.lower()}, in lower case" for word in ("True", "False", "TRUE", "FALSE")}
+_QUOTES = "a value with a unit stands in quotes"
 _LONGEST = 40
 """Characters of a number, or of a unit, that messages quote."""
 _NUMBER_BEFORE = re.compile(r"(?<=[=\[,\s])([-+]?[\d.]+(?:[eE][-+]?\d+)?)[ \t]*$")
@@ -110,7 +115,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
         if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
             message = _WORDS.get(word[0], f'text needs quotes; write "{printable(word[0], 60)}"')
         if quantity := _quantity(text.split("\n")[line - 1], column - 1) if line else "":
-            message = f'a value with a unit stands in quotes; write "{quantity}"'
+            message = f'{_QUOTES}; write "{quantity}"'
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
         line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)
@@ -148,9 +153,9 @@ def unfit(data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
 def override(data: dict[str, Any], overrides: Sequence[str], sections: Collection[str]) -> dict[KeyPath, str]:
     """Set `address=value` in `data`; returns the override of each changed or new key.
 
-    The right side is a TOML value, or one plain word as text. Missing tables on the way are made, list
-    elements must exist. sections: the keys of a scene. Raises SceneError with all overrides that cannot be
-    applied.
+    The right side is a TOML value, or text that needs no quotes, such as `2 fs`. Missing tables on the way
+    are made, list elements must exist. sections: the keys of a scene. Raises SceneError with all overrides
+    that cannot be applied.
     """
     origins: dict[KeyPath, str] = {}
     problems = []
@@ -185,8 +190,14 @@ def _split(text: str) -> tuple[list[str], Any]:
         return keys, right
     try:
         return keys, parse("", f"value = {right}")["value"]
-    except SceneError:
+    except SceneError as error:
+        if _POINTED.fullmatch(right):
+            return keys, float(right)
+        if _PLAIN.fullmatch(right):
+            return keys, right.rstrip()
         cure = f"put text in quotes: {key}='\"{right}\"'" if right else f"write {key}=value"
+        if _QUOTES in (why := error.problems[0].message):
+            cure = why
         raise ValueError(f"the right side is not a TOML value; {cure}") from None
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..assembly.arrays.arrays_file import Stored, written
 from ..assembly.arrays.arrays_state import USUAL
+from ..energies.fields import Grid
 from ..energies.roles import Datum, Node
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import UserError, unknown
@@ -78,9 +79,11 @@ class SceneTables:
         stepper = _stepper(given.get("stepper"))
         data |= {"stepper": stepper, "run": self._run}
         data |= {"observe": blocks["observe"] or self._defaults}
-        data |= {name: given.get(name) for name in ("checkpoint", "fit", "ensemble")}
+        data |= {"checkpoint": given.get("checkpoint"), "fit": self.fit, "ensemble": given.get("ensemble")}
+        if isinstance(self.fit, Mapping) and not self.fit.get("loss"):
+            del data["fit"]  # its measurements are those of `Simulation.fit`
         for name in TABLES:
-            if data[name] is not None and not isinstance(data[name], Mapping):
+            if data.get(name) is not None and not isinstance(data[name], Mapping):
                 raise UserError(
                     f"{name}: needs a table, got a {type(data[name]).__name__}; give a dictionary"
                 )
@@ -91,6 +94,11 @@ class SceneTables:
             )
         empty = [k for k, v in data.items() if v is None or (v == [] and k != "plugins")]
         return {k: v for k, v in data.items() if k not in empty}
+
+    @property
+    def fit(self) -> Any:
+        """The table [fit], which may be without losses."""
+        return self._given.get("fit")
 
     def run(self, steps: int, record: int | None) -> None:
         """The steps of a run; and without observers, energies and frames at every `record` steps."""
@@ -162,7 +170,7 @@ class SceneTables:
                     raise UserError(
                         f"{place}: {argument}: needs a value for each of {count} tuples, got {len(value)}"
                     )
-                self._arrays[f"data/{name}/{argument}"] = Stored(_reals(f"{place}: {argument}", value))
+                self._arrays[f"data/{name}/{argument}"] = Stored(reals(f"{place}: {argument}", value))
                 del values[argument]
 
     # The state
@@ -188,7 +196,10 @@ class SceneTables:
             self._arrays[f"images/{name}"] = Stored(_whole(f"images: '{name}'", images, images.ndim))
         for name, nodes in (given.get("bodies") or {}).items():
             self._arrays[f"bodies/{name}"] = Stored(_whole(f"bodies: '{name}'", np.asarray(nodes), 1))
-        table |= {name: given[name] for name in ("labels", "names", "grids") if given.get(name) is not None}
+        table |= {name: given[name] for name in ("labels", "names") if given.get(name) is not None}
+        table["grids"] = {
+            name: _grid(f"grids: '{name}'", one) for name, one in (given.get("grids") or {}).items()
+        }
         return {name: value for name, value in table.items() if value not in ({}, [])}
 
     def _fields(self) -> dict[str, np.ndarray]:
@@ -201,7 +212,7 @@ class SceneTables:
         found = dict[str, np.ndarray]()
         for name, value in given.items():
             values, unit = value if isinstance(value, tuple) else (value, "")
-            found[name] = _reals(f"fields: '{name}'", values)
+            found[name] = reals(f"fields: '{name}'", values)
             if not found[name].ndim or not found[name].size:
                 raise UserError(
                     f"fields: '{name}': needs a value for each node, got shape {found[name].shape}; add one"
@@ -237,7 +248,7 @@ class SceneTables:
         rows, data = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
         self._arrays[f"tuples/{name}"] = Stored(_whole(f"tuples: '{name}'", np.asarray(rows), 2))
         for argument, value in dict(data).items():
-            self._arrays[f"data/{name}/{argument}"] = Stored(_reals(f"tuples: '{name}': {argument}", value))
+            self._arrays[f"data/{name}/{argument}"] = Stored(reals(f"tuples: '{name}': {argument}", value))
 
 
 def _units(given: Any) -> Any:
@@ -289,6 +300,15 @@ def _stepper(given: Any) -> dict[str, Any]:
     raise UserError(f"stepper: needs a stepper, got {got}; write stepper=minusgrad.Leapfrog(dt=0.01)")
 
 
+def _grid(place: str, given: Any) -> dict[str, Any]:
+    """The table of a grid: that of a `Grid`, or one as it is."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, Grid):
+        return {"shape": list(given.shape), "spacing": given.spacing, "fields": list(given.fields)}
+    raise UserError(f"{place}: needs Grid((n,), 1.0, ('phi',)), got {_kind_of(given)}; write a Grid")
+
+
 def _motion(given: Any) -> dict[str, Any]:
     """The table of a motion: that of a `Motion`, or one as it is."""
     if isinstance(given, Mapping):
@@ -303,7 +323,7 @@ def _motion(given: Any) -> dict[str, Any]:
     raise UserError(f"motions: needs Motion('x', 'v', 'm'), got {_kind_of(given)}; write a Motion")
 
 
-def _reals(what: str, given: Any) -> np.ndarray:
+def reals(what: str, given: Any) -> np.ndarray:
     """An array of finite real numbers; whole numbers are exact. Raises `UserError`."""
     try:
         values = np.asarray(given)

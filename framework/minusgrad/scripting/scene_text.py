@@ -1,6 +1,8 @@
 """The text of a simulation's scene, and the files that it reads, written beside it."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..assembly.built_scene import BuiltScene
 from ..files import durable
@@ -13,10 +15,23 @@ NAME = Path("simulation")
 """What messages and default run folders call a simulation of arguments."""
 
 
-def document_of(tables: SceneTables) -> Document:
-    """The document of the tables of a simulation in Python, with its arrays attached."""
-    text = toml_text.text(tables.data, ("slope",))
-    return document.of_text(text, NAME, attached=tables.attached, located=False)
+def document_of(
+    tables: SceneTables, more: Mapping[str, Any] | None = None, files: Mapping[str, bytes] | None = None
+) -> Document:
+    """The document of the tables of a simulation in Python, with its arrays attached.
+
+    more: tables in place of those of the same name. files: what else is attached, by name.
+    """
+    text = toml_text.text({**tables.data, **(more or {})}, ("slope",))
+    return document.of_text(text, NAME, attached={**tables.attached, **(files or {})}, located=False)
+
+
+def document_with(here: Document, fit: Mapping[str, Any], files: Mapping[str, bytes]) -> Document:
+    """The document of a scene with another table [fit], as an override, and with files attached."""
+    kept = [one for one in here.overrides if not one.startswith("fit")]
+    overrides = [*kept, f"fit={toml_text.value('fit', fit)}"]
+    text, attached = here.source.decode(), {**here.attached, **files}
+    return document.of_text(text, here.path, overrides, here.source, attached=attached, located=here.located)
 
 
 def written(simulation: BuiltScene, path: Path | None) -> str:

@@ -32,6 +32,7 @@ from ..scene import document
 from ..steppers.timed.time_stepper import TimeStepper
 from . import energies_at_hand, scene_text
 from .callbacks import Callback, Changes, SimulationCalls, Written, called, checked, every
+from .fit_arrays import FitArrays, fit_table, steps_until
 from .scene_tables import SceneTables
 
 OWN = ("self", "run", "callbacks", "unfit", "__class__")
@@ -75,7 +76,7 @@ class Simulation(BuiltScene):
                   energies and frames
     runtime       the table [runtime]: engine, arch, device, precision, threads, seed
     checkpoint    the table [checkpoint]: how often a run is saved
-    fit           the table [fit], for `fit`
+    fit           the table [fit], for `fit`; without losses, if these are given there as `data`
     ensemble      the table [ensemble]: many members
     run           the table [run]; `run` takes the number of steps
     title         title of reports and pictures; default: none
@@ -343,18 +344,62 @@ class Simulation(BuiltScene):
         self,
         out: Path | str | None = None,
         *,
+        data: Mapping[str, Any] | None = None,
+        sigma: Any = None,
+        parameters: Mapping[str, Any] | Sequence[str] | None = None,
+        method: str | None = None,
+        iterations: int | None = None,
         force: bool = False,
         progress: ShowsProgress = None,
         max_hours: float | None = None,
         say: Say = unsaid,
     ) -> Fit:
-        """Estimate parameters by the table `fit`, from the start of the simulation, in a new folder.
+        """Estimate parameters, from the start of the simulation, in a new folder.
 
-        The arguments are those of `run`. Returns the finished `Fit`, with its `estimates`; the simulation
-        itself stays as it is. Raises as `minusgrad.fit` does.
+            fit = sim.fit(data={"x": (times, values)}, sigma="1 mm", parameters=["spring.stiffness"])
+            print(fit)
+
+        data: measurements by field, (times, values) with times (T,) and values (T, n, ...) in the run's
+        units, or (times, values, "bob") of a body's nodes; each array may be (array, "cm"). Of an equilibrium
+        values (n, ...) alone; of an ensemble a list with those of each member. sigma: the standard deviation
+        of a number, in the field's unit or as "1 mm", or one for each field by name (default: from the
+        residuals). parameters: names such as "spring.stiffness" or "v", or tables by name, such as
+        {"spring.stiffness": {"lower": "0.1 N/m"}}. method: default "gauss_newton". iterations: default 50.
+        What is not given is that of the table `fit`, whose losses stay beside those of the data; a run
+        without a number of steps ends with the last measurement.
+
+        The other arguments are those of `run`. Returns the finished `Fit`, with its `estimates`; its folder
+        has the data, too. The simulation itself stays as it is. Raises `UserError` for data that fit no
+        field, and as `minusgrad.fit` does.
         """
         found = energies_at_hand.sources(self.registry)
-        return runs.fit(self.scene.document, (), out, found, force, progress, max_hours=max_hours, say=say)
+        made = self._document_of_fit(data, sigma, parameters, method, iterations)
+        return runs.fit(made, (), out, found, force, progress, max_hours=max_hours, say=say)
+
+    def _document_of_fit(
+        self,
+        data: Mapping[str, Any] | None,
+        sigma: Any,
+        parameters: Mapping[str, Any] | Sequence[str] | None,
+        method: str | None,
+        iterations: int | None,
+    ) -> document.Document:
+        """The scene with the table [fit] that is asked for, and the measurements attached."""
+        here, scene = self.scene.document, self.scene
+        if data is None and sigma is not None:
+            raise UserError(
+                "sigma: is that of data, got none; write sim.fit(data={'x': (times, values)}, ...)"
+            )
+        base = here.data.get("fit", {}) if self._tables is None else self._tables.fit or {}
+        arrays = None if data is None else FitArrays(self, data, sigma)
+        table = fit_table(base, arrays, parameters, method, iterations)
+        files = arrays.files if arrays else {}
+        if self._tables is None:
+            return scene_text.document_with(here, table, files)
+        more: dict[str, Any] = {"fit": table}
+        if arrays and not scene.run.steps:
+            more["run"] = {"steps": steps_until(arrays)}
+        return scene_text.document_of(self._tables, more, files)
 
     def _validated_for(self, steps: int | None, record: int | None) -> ValidatedScene:
         """The same scene with the steps of a run."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...assembly.blocks.html_tables import table
-from ...assembly.fits.estimates import Estimates
+from ...assembly.fits.estimates import HEAD, Estimates
 from ...errors import RunFolderError
 from ...files.held import held_folders
 from ...files.held.json_text import parsed
@@ -25,7 +25,7 @@ COMPARISON = "fit.csv"
 
 
 class Fit(Run):
-    """A fit: its estimates (in the folder as fit.json, too), and the parameter fit that found them.
+    """A fit, which prints as a table: its estimates (in the folder as fit.json, too), and what found them.
 
     `simulation` is the run that was fitted; it was last run with the parameters that were evaluated last.
     parameter_fit: None of a fit that was opened.
@@ -44,12 +44,17 @@ class Fit(Run):
         self._estimates, self.parameter_fit = estimates, parameter_fit
 
     def _repr_html_(self) -> str:
-        head = ("parameter", "value", "standard error", "unit")
         try:
-            rows = [row for parameter in self.estimates.parameters for row in parameter.rows()]
+            return f"{super()._repr_html_()}\n{table(HEAD, self.estimates.rows())}"
         except RunFolderError:
             return super()._repr_html_()
-        return f"{super()._repr_html_()}\n{table(head, rows)}"
+
+    def __str__(self) -> str:
+        try:
+            lines = str(self.estimates).split("\n")
+        except RunFolderError:
+            return repr(self)
+        return "\n".join([f"{self.folder}: {self.estimates.iterations} iterations", *lines])
 
     @property
     def estimates(self) -> Estimates:

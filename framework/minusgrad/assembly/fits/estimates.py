@@ -1,20 +1,31 @@
-"""Estimates of a fit: each parameter with its standard error and unit, as plain data and as a table."""
+"""Estimates of a fit: each parameter with its standard error and unit, as plain data and as a table.
+
+Decisions 0125.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Self
 
 import numpy as np
 
-from ...scene.units import pretty
+from ...scene.units import pretty, raised
+from ..blocks.html_tables import table
 
+HEAD = ("parameter", "value", "standard error", "unit")
+"""The columns of a table of estimates."""
 SHOWN = 6
 """Components of one parameter that a table shows; the others are summarised."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One parameter: labels, values, standard errors (NaN: none) of its components; which are at a bound."""
+    """One parameter: labels, values, standard errors (NaN: none) of its components; which are at a bound.
+
+    Numbers are in `unit`, the run's; tables have them in the unit that a user gave, `shown_unit`, of which
+    one is `shown_size` in the run's ("": in the run's unit).
+    """
 
     name: str
     unit: str
@@ -22,6 +33,8 @@ class Estimate:
     values: np.ndarray
     errors: np.ndarray
     bounded: np.ndarray
+    shown_unit: str = ""
+    shown_size: float = 1.0
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -30,6 +43,8 @@ class Estimate:
             "values": self.values.tolist(),
             "standard_errors": [_known(error) for error in self.errors.tolist()],
             "at_bounds": [label for label, at in zip(self.labels, self.bounded, strict=True) if at],
+            "shown_unit": self.shown_unit,
+            "shown_size": self.shown_size,
         }
 
     @classmethod
@@ -37,24 +52,24 @@ class Estimate:
         """The estimate with these plain data, as `as_dict` gives them."""
         errors = [np.nan if error is None else error for error in found["standard_errors"]]
         bounded = np.array([label in found["at_bounds"] for label in found["components"]], bool)
-        return cls(
-            name, found["unit"], found["components"], np.array(found["values"]), np.array(errors), bounded
-        )
+        shown = found.get("shown_unit", ""), found.get("shown_size", 1.0)  # absent in older files
+        values = np.array(found["values"])
+        return cls(name, found["unit"], found["components"], values, np.array(errors), bounded, *shown)
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Label, value, standard error, unit of the first few components; then the range of the rest."""
+        unit = raised(self.shown_unit) if self.shown_unit else pretty(self.unit)
+        values, errors = self.values / self.shown_size, self.errors / self.shown_size
         for k in range(min(len(self.labels), SHOWN)):
-            value, error = rounded(self.values[k], self.errors[k])
-            note = "at its bound" if self.bounded[k] else error
-            yield self.labels[k], value, note, pretty(self.unit)
+            value, error = rounded(values[k], errors[k])
+            yield self.labels[k], value, "at its bound" if self.bounded[k] else error, unit
         if (rest := len(self.labels) - SHOWN) > 0:
-            values, errors = _range(self.values[SHOWN:]), _range(self.errors[SHOWN:])
-            yield f"... {rest} more", values, errors, pretty(self.unit)
+            yield f"... {rest} more", _range(values[SHOWN:]), _range(errors[SHOWN:]), unit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Estimates:
-    """The result of a fit.
+    """The result of a fit; printed it is a table of all parameters.
 
     `sigma`: the standard deviation of the observations, if it was estimated from the residuals. If it was
     given, `reduced` is chi^2 / (n - p), about 1 if the model and sigma are right.
@@ -103,6 +118,35 @@ class Estimates:
             return "far below 1: the data are nearer to the model than sigma says"
         return f"far from 1: the model is wrong, or sigma too small by a factor of {np.sqrt(reduced):.3g}"
 
+    def head(self) -> list[str]:
+        """How the fit ended, its loss, and what chi^2 says: lines above a table of the parameters."""
+        data = f" over {self.observations} observations" if self.observations else ""
+        found = [self.verdict, f"loss: {self.loss:.6g}{data}"]
+        if self.reduced is not None:
+            found.append(f"chi^2 / (n - p) = {self.reduced:.3g} ({self.judgement})")
+        return found
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """The rows of the table, under `HEAD`."""
+        return [row for parameter in self.parameters for row in parameter.rows()]
+
+    def foot(self) -> list[str]:
+        """Where the errors come from, and what the data leave open: lines below the table."""
+        sigma = f" = {self.sigma:.3g}" if self.sigma is not None else ""
+        found = [f"standard errors: {self.errors_from}{sigma}"]
+        if not self.ended:
+            found.append("they belong to the last iterate, which is not a minimum yet")
+        return found + [f"not determined by the data: {one} (each in its scale)" for one in self.undetermined]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.head(), *aligned(HEAD, self.rows()), *self.foot()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        lines = [escape(line) for line in (*self.head(), *self.foot())]
+        return f"{table(HEAD, self.rows())}<p>{'<br>'.join(lines)}</p>"
+
     def as_dict(self) -> dict[str, Any]:
         """The content of fit.json, without wall-clock times."""
         return {
@@ -116,6 +160,13 @@ class Estimates:
             "undetermined": list(self.undetermined),
             "parameters": {p.name: p.as_dict() for p in self.parameters},
         }
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in plain text, its columns three spaces apart."""
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = ["   ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in (head, *rows)]
+    return [lines[0].rstrip(), "─" * len(lines[0]), *(line.rstrip() for line in lines[1:])]
 
 
 def rounded(value: float, error: float) -> tuple[str, str]:

@@ -271,9 +271,8 @@ class ParameterFit:
             places = np.argwhere(mine.reshape(np.shape(s.start))).tolist()
             labels = [self.parameters.label(s.name, place) for place in places]
             values, bounded = self.objective.fields[s.name].values[mine], ~moving[s.name][mine]
-            found.append(
-                Estimate(s.name, self.units.symbol(s.unit), labels, values, errors_of[s.name][mine], bounded)
-            )
+            unit, given = self.units.symbol(s.unit), self.parameters.given_unit(s)
+            found.append(Estimate(s.name, unit, labels, values, errors_of[s.name][mine], bounded, *given))
         return found
 
     def _moving(self) -> np.ndarray:

@@ -1,6 +1,10 @@
-"""The parameters of a fit, from `[fit.parameters]`: initial fields and parameters of terms, with bounds."""
+"""The parameters of a fit, from `[fit.parameters]`: initial fields and parameters of terms, with bounds.
 
-from collections.abc import Callable
+Decisions 0125.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from math import inf
 from typing import Any
@@ -11,10 +15,12 @@ from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded
-from ...errors import EnergyError
+from ...errors import EnergyError, UnitError, UserError
 from ...potential.argument_values import argument_values, set_argument_values
+from ...scene.addresses import names_in, path_of
+from ...scene.document import SKELETON_KEYS
 from ...scene.fit_table import SoughtTable
-from ...scene.units import UnitSystem
+from ...scene.units import UnitSystem, parse_unit, split_quantity
 from ...steppers.minimisers.unknowns import Unknown, within_role
 from ...steppers.supports.hold_numbers import HoldNumbers
 from ..building.named_arguments import owner_of
@@ -31,7 +37,7 @@ class FitParameters:
     def __init__(
         self, simulation: BuiltScene, tables: dict[str, SoughtTable], function: Rollout | Equilibrium
     ):
-        self.simulation, self.function = simulation, function
+        self.simulation, self.function, self._tables = simulation, function, tables
         self.listed: list[FitParameter] = []
         self.unknowns: list[Unknown] = []
         self.free: dict[str, np.ndarray] = {}
@@ -46,6 +52,31 @@ class FitParameters:
         names = () if "." in name else self.simulation.state.names
         axes = "".join(f".{'xyz'[k] if k < 3 else k}" for k in place[1:])
         return f"{name}[{names[place[0]] if names else place[0]}]{axes}"
+
+    def given_unit(self, parameter: FitParameter) -> tuple[str, float]:
+        """The unit in which a user gives a parameter, and its size in the run's; ("", 1.0) for the run's.
+
+        That of a quantity in its table, or in the scene; else the declared one, where the run computes in it.
+        """
+        table, units, si = self._tables[parameter.name], self.simulation.units, UnitSystem.si()
+        given = [*_texts([table.lower, table.upper, table.start, table.scale])]
+        for text in given or _texts([self._in_scene(parameter.name)]):
+            with suppress(UnitError):
+                if name := split_quantity(text)[1]:
+                    return name, units.convert(f"1 {name}", si.symbol(parameter.unit))
+        is_its_own = units.names and units.in_si(parameter.unit) == parse_unit(parameter.unit).factor
+        return (parameter.unit, 1.0) if is_its_own and parameter.unit != "1" else ("", 1.0)
+
+    def _in_scene(self, name: str) -> Any:
+        """The value at an address of the scene; None where there is none."""
+        data = self.simulation.scene.document.data
+        try:
+            here: Any = data
+            for step in path_of(data, name.split("."), SKELETON_KEYS):
+                here = here[names_in(here)[step]]
+        except (UserError, LookupError):
+            return None
+        return here
 
     def _add(self, name: str, table: SoughtTable) -> None:
         if self.simulation.fitted is not None and name in self.simulation.fitted.values:
@@ -120,6 +151,15 @@ class FitParameters:
         if isinstance(given, (list, tuple)):
             return [self._converted(one, unit) for one in given]
         return self.simulation.units.convert(given, UnitSystem.si().symbol(unit))
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """The texts among values and lists of values."""
+    for one in values:
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, (list, tuple)):
+            yield from _texts(one)
 
 
 def refuse_outside(values: np.ndarray, unknown: Unknown) -> None:
