@@ -23,7 +23,7 @@ from ..errors import UserError, unknown
 from ..files import checkpoint, durable, h5md, trajectory
 from ..files.frames import series_names
 from ..files.run_folder import RunDir
-from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
+from . import clouds, grids, layers, meshes, orbits, picture_files, profiles, readings, views
 from .bodies import clusters, few_bodies
 from .curves import energies, fans, fit_data, fits, line, maps, observables, radial, space_time
 from .movies import subjects
@@ -147,7 +147,7 @@ def _curves(
 def _fields(
     run: Path, names: list[str], shown: Shown, field: str, taken: Collection[str]
 ) -> "dict[str, Callable[[Figure], None]]":
-    """Pictures of fields over grids, and of scalars of nodes over nodes and time."""
+    """Pictures of fields over grids, and of profiles and scalars of nodes over their line and time."""
     jobs: dict[str, Callable[[Figure], None]] = {}
     for kind in (grids, layers):
         for name in kind.drawable(run, names):
@@ -156,11 +156,12 @@ def _fields(
             stem = _stem(h5md.label(name))
             stem = f"{stem}_{h5md.grid_of(name)}" if stem in {*taken, *jobs} else stem
             jobs[stem] = partial(kind.draw, run=run, name=name, until=shown.step)
+    along = profiles.drawable(run, names)
     for name in names:
-        label = name.removeprefix(h5md.FRAMES + "/")
+        label = h5md.label(name)
         averaged = label.endswith("_at_nodes")  # of cells that have pictures of their own
-        wanted = label != name and not averaged and field in ("", label)
-        if wanted and next(readings.pieces(run, name)).value.ndim == 2:
+        wanted = (name in along or h5md.is_of_nodes(name)) and not averaged and field in ("", label)
+        if wanted and (name in along or next(readings.pieces(run, name)).value.ndim == 2):
             stem = _stem(label)
             jobs[stem + "_field" * (stem in {*taken, *jobs})] = partial(space_time.draw, run=run, name=name)
     return jobs
@@ -172,7 +173,7 @@ def _observables(names: Sequence[str]) -> list[str]:
 
 def _labels(run: Path, names: list[str], moving: bool) -> list[str]:
     """Everything that can be asked for as a field."""
-    maps_of = [h5md.label(name) for kind in (grids, layers) for name in kind.drawable(run, names)]
+    maps_of = [h5md.label(name) for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
     lists = meshes.drawable(run) if moving else {}
     on_line = [h5md.label(h5md.POSITION)] if views.dimension(run, names) == 1 else []
     of_bodies = list(subjects.colourings(run, names, lists)) if moving else []

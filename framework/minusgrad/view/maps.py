@@ -1,13 +1,16 @@
-"""Fields over grids on the page: a plane grid as an image or a surface, one in space by middle layers."""
+"""Fields over grids on the page: a plane grid as an image or a surface, one in space by middle layers.
+
+Numbers along a line are a curve.
+"""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..files.h5md import Raster
-from ..plot import layers
+from ..plot import layers, style
 from ..plot.mesh_artists import Colours, DrawnList
-from .drawings import Cells, bytes_of
+from .drawings import Cells, bytes_of, line_bytes, rgb
 from .space import SIDE, Space
 
 if TYPE_CHECKING:
@@ -15,13 +18,19 @@ if TYPE_CHECKING:
 
 COARSE = 96
 """A surface has at most so many cells along a side."""
+TALL = 0.3
+"""The height of a curve above its line, in units of the length of that."""
 HIGH = 0.15
 """The height of a surface, in units of the longest side."""
 
 
 def corners(raster: Raster) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and upper corner (d,) of a grid, x first."""
-    low, high = np.transpose(raster.edges[::-1])
+    """The lower and upper corner (d,) of a grid, x first; of one axis with room for a curve around it."""
+    edges = raster.edges[::-1]
+    if len(edges) == 1:
+        room = TALL * (edges[0][1] - edges[0][0])
+        edges = [edges[0], (-room, room)]
+    low, high = np.transpose(edges)
     return low, high
 
 
@@ -52,6 +61,33 @@ class Images:
         for cut, image in zip(self._cuts, self._images, strict=True):
             layer = cut.of(values)[::-1]
             image.image = bytes_of(scale(layer))
+
+
+class Profile:
+    """Numbers along a line, as a curve above and below a straight line, which stands for zero."""
+
+    def __init__(self, scene: "SceneApi", name: str, raster: Raster, space: Space):
+        self.raster, self._space = raster, space
+        self._x = np.arange(raster.cells) * raster.spacing
+        self._room = TALL * raster.cells * raster.spacing
+        self.node = scene.add_frame(name, show_axes=False)
+        nowhere = np.zeros((max(raster.cells - 1, 1), 2, 3), np.float32)
+        base = space(np.array([[self._x[0], 0.0], [self._x[-1], 0.0]]), -0.01)[None]
+        screen: dict[str, Any] = {"thickness_units": "screen"}
+        scene.add_line_segments(f"{name}/zero", base, line_bytes(rgb(style.FAINT)), thickness=1.0, **screen)
+        pens = np.zeros((len(nowhere), 2, 3), np.uint8)
+        self._curve = scene.add_line_segments(f"{name}/curve", nowhere, pens, thickness=3.0, **screen)
+
+    def show(self, values: np.ndarray, scale: Colours) -> None:
+        """The numbers (n,) in the colours of their scale, which also is that of heights."""
+        reach = max(abs(float(scale.norm.vmin or 0.0)), abs(float(scale.norm.vmax or 0.0))) or 1.0
+        y = self._room * np.nan_to_num(np.asarray(values, float)) / reach
+        points = self._space(np.stack([self._x, y], axis=1))
+        self._curve.points = (
+            np.stack([points[:-1], points[1:]], axis=1) if len(points) > 1 else points[None, [0, 0]]
+        )
+        pens = line_bytes(scale(np.asarray(values, float))[:, :3])
+        self._curve.colors = np.stack([pens[:-1], pens[1:]], axis=1) if len(pens) > 1 else pens[None, [0, 0]]
 
 
 class Surface:

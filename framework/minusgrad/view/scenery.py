@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import UserError
 from ..files import h5md, trajectory
 from ..files.frames import series_names
-from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
+from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, profiles, style
 from ..plot.movies import subjects
 from ..plot.movies.subject import ColourSample, Extent, numbers
 from ..plot.surroundings.scenery import DrawnSurroundings as Surrounded
@@ -21,7 +21,7 @@ from . import drawings, legend
 from .around import Around
 from .drawings import Cells, Dots, DrawnPaths, Lines, Names, dot_size
 from .frames import RunFrames
-from .maps import Images, Surface, corners
+from .maps import Images, Profile, Surface, corners
 from .space import Space
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Scenery:
         names = trajectory.names(run)
         if not names:
             raise UserError(f"{run}: no frame is recorded yet; come back after the first save of the run")
-        over_grids = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
+        over_grids = [name for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
         self.maps: dict[str, str] = {}
         for name in over_grids:
             self.maps.setdefault(h5md.label(name), name)
@@ -59,8 +59,8 @@ class Scenery:
             )
         if not self.moves and not self.maps:
             raise UserError(
-                f"{run}: nothing to show: its frames have no positions in a plane or in space, and no fields "
-                'on a grid; record them with [[observe]] kind = "frames"'
+                f"{run}: nothing to show, because no frames were recorded; record them with [[observe]]"
+                ' kind = "frames"'
             )
         field = series_names.label_of(run, field, names) if field not in ("", OWN) else field
         if field not in {"", OWN, *self.colourings, *self.maps}:
@@ -109,7 +109,7 @@ class Scenery:
         """The usual view (3, 3)."""
         if self.moves:
             return self.space.view(self.frames.values(h5md.POSITION)[0].astype(float))
-        low, high = corners(trajectory.grids(self.run)[h5md.grid_of(self.frames.clock)])
+        low, high = corners(self._raster(self.frames.clock))
         return self.space.view(np.stack([low, high]))
 
     @property
@@ -129,10 +129,13 @@ class Scenery:
         if self.moves:
             self._put_bodies(scene)
             self._around.put(scene, self.space)
-        self._images, self._surfaces = {}, {}
-        for name, raster in trajectory.grids(self.run).items():
-            if any(h5md.grid_of(series) == name for series in self.maps.values()):
-                self._images[name] = Images(scene, f"/grids/{name}", raster, self.space)
+        self._images: dict[str, Images | Profile] = {}
+        self._surfaces: dict[str, Surface] = {}
+        for series in self.maps.values():
+            name, raster = h5md.grid_of(series), self._raster(series)
+            if name not in self._images:
+                kind = Profile if len(raster.shape) == 1 else Images
+                self._images[name] = kind(scene, f"/grids/{name or 'nodes'}", raster, self.space)
                 if len(raster.shape) == 2:
                     self._surfaces[name] = Surface(scene, f"/surfaces/{name}", raster, self.space)
 
@@ -150,7 +153,8 @@ class Scenery:
                 drawing.show(x, values, scale)
         shown = self.maps.get(self.map, "")
         for name, image in self._images.items():
-            has, high = h5md.grid_of(shown) == name, self.high and name in self._surfaces
+            has = bool(shown) and h5md.grid_of(shown) == name
+            high = self.high and name in self._surfaces
             image.node.visible = has and not high
             if name in self._surfaces:
                 self._surfaces[name].node.visible = has and high
@@ -268,7 +272,7 @@ class Scenery:
         return "lights" if self.is_crowd else "lines"
 
     def _raster(self, name: str) -> h5md.Raster:
-        return trajectory.grids(self.run)[h5md.grid_of(name)]
+        return profiles.raster(self.run, name)
 
     def _box(self) -> tuple[np.ndarray, np.ndarray]:
         """The corners of all that is shown in any frame."""
@@ -281,8 +285,7 @@ class Scenery:
                 )
         if self.moves:
             extent.add(self._around.corners(extent.low, extent.high))
-        flat = [raster for raster in trajectory.grids(self.run).values() if self._fits(raster)]
-        for raster in flat if self.maps else ():
+        for raster in dict.fromkeys(map(self._raster, self.maps.values())):
             extent.add(np.stack(corners(raster)))
         return extent.low, extent.high
 

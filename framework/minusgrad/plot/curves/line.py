@@ -53,8 +53,11 @@ def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
     panels[0].set_title(f"{now}, pale: {then}" if moved else now, loc="left")
 
 
-def draw_nodes(axes: "Axes", x: np.ndarray, colour: str) -> "list[Line2D]":
-    """Draw x (N,) over the number of the node; dots where they are few enough to be distinguished."""
-    axes.locator_params(axis="x", integer=True)
+def draw_nodes(axes: "Axes", x: np.ndarray, colour: str, along: np.ndarray | None = None) -> "list[Line2D]":
+    """Draw x (N,) over the number of the node; dots where they are few enough to be distinguished.
+
+    along: places (N,) in place of numbers.
+    """
+    axes.locator_params(axis="x", integer=along is None or bool((along % 1.0 == 0.0).all()))
     dots: dict[str, Any] = {"marker": "o", "markersize": 4} if len(x) <= 100 else {}
-    return axes.plot(np.arange(len(x)), x, color=colour, linewidth=0.8, **dots)
+    return axes.plot(np.arange(len(x)) if along is None else along, x, color=colour, linewidth=0.8, **dots)

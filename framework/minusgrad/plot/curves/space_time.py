@@ -1,25 +1,35 @@
-"""Scalars of nodes over nodes and time, as an image."""
+"""Profiles over their line and time, as an image; of one frame a curve."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...files import h5md
 from ...scene import units
-from .. import readings, style
+from .. import profiles, readings, style
 from .energies import along, stands
+from .line import draw_nodes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def draw(figure: "Figure", run: Path, name: str) -> None:
-    """Plot a scalar of every node over nodes and time; the colour scale is centred on zero for both signs."""
+    """Plot numbers along a line (`plot.profiles`) over it and time; of one frame a curve.
+
+    The colour scale is centred on zero for both signs.
+    """
     seen = readings.series(run, name)
-    moments, value = along(seen), seen.value
+    moments, value = along(seen), profiles.values(name, seen.value)
+    places, label = profiles.along(profiles.raster(run, name)), profiles.text(run, name)
+    if len(value) == 1:
+        figure.set_size_inches(6.4, 3.6)
+        axes = figure.subplots()
+        draw_nodes(axes, value[0], style.COLOURS[0], places)
+        axes.set(xlabel=profiles.axis(run, name), ylabel=label)
+        return
     rows, columns = 1 + len(moments) // 1500, 1 + value.shape[1] // 3000  # a picture has no more pixels
-    nodes = np.arange(0, value.shape[1], columns)
+    nodes = places[::columns]
     shown = value[::rows, ::columns].astype(float)
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     reach, signed = max(-low, high), style.is_signed(low, high)
@@ -29,8 +39,9 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
         {"cmap": style.DIVERGING, "vmin": -reach, "vmax": reach} if signed else {"cmap": style.SEQUENTIAL}
     )
     mesh = axes.pcolormesh(nodes, moments[::rows], shown, shading="nearest", rasterized=True, **colours)
-    unit, clock = readings.symbols(run, name)
-    axes.set(xlabel="node", ylabel="iteration" if stands(seen) else units.with_unit("time", clock))
+    clock = readings.symbols(run, name)[1]
+    times = "iteration" if stands(seen) else units.with_unit("time", clock)
+    axes.set(xlabel=profiles.axis(run, name), ylabel=times)
     bar = figure.colorbar(mesh, pad=0.02, aspect=30)
-    bar.set_label(units.with_unit(name.removeprefix(h5md.FRAMES + "/"), unit))
+    bar.set_label(label)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""Positions on a line as they change: x over the number of the node."""
+"""A profile as it changes: positions on a line, fields of nodes without positions, fields along a grid."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...files import h5md
-from ...scene import units
-from .. import readings, style
+from .. import profiles, style
 from ..curves.line import draw_nodes
 from .reel import ReelFrame
 from .subject import Extent
@@ -17,26 +16,29 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """All nodes of a run whose positions are numbers, or vectors of one component."""
+    """A series of a profile (`plot.profiles`): a curve over the nodes, or over the cells of a grid."""
 
-    stem = "line"
-    series = (h5md.POSITION,)
-
-    def __init__(self, run: Path):
-        self.run, self._extent = run, Extent()
+    def __init__(self, run: Path, name: str = h5md.POSITION):
+        self.run, self.series, self._extent = run, (name,), Extent()
+        self.stem = "line" if name == h5md.POSITION else h5md.label(name).replace("/", "_")
 
     def survey(self, frame: ReelFrame) -> None:
-        self._extent.add(frame.values[0].reshape(-1, 1).astype(float))
+        self._extent.add(self._numbers(frame)[:, None])
+
+    def _numbers(self, frame: ReelFrame) -> np.ndarray:
+        """The numbers (n,) of a frame."""
+        return profiles.values(self.series[0], frame.values[0][None])[0]
 
     def prepare(self, figure: "Figure") -> None:
         figure.set_size_inches(6.4, 3.6)
         self._axes = axes = figure.subplots()
         (low,), (high,) = self._extent.widened(0.06)
-        nodes = next(readings.pieces(self.run, h5md.POSITION)).value.shape[1]
-        (self._drawn,) = draw_nodes(axes, np.zeros(nodes), style.COLOURS[0])
-        unit = readings.symbols(self.run, h5md.POSITION)[0]
-        axes.set(xlabel="node", ylabel=units.with_unit("x", unit), ylim=(low, high))
+        (name,) = self.series
+        along = profiles.along(profiles.raster(self.run, name))
+        (self._drawn,) = draw_nodes(axes, np.zeros(len(along)), style.COLOURS[0], along)
+        labels = {"xlabel": profiles.axis(self.run, name), "ylabel": profiles.text(self.run, name)}
+        axes.set(**labels, ylim=(low, high))
 
     def show(self, frame: ReelFrame, when: str) -> None:
-        self._drawn.set_ydata(frame.values[0].reshape(-1).astype(float))
+        self._drawn.set_ydata(self._numbers(frame))
         self._axes.set_title(when, loc="left")

@@ -1,4 +1,4 @@
-"""The subject of a movie: bodies and networks, points, a field over a grid, or positions on a line.
+"""The subject of a movie: bodies and networks, points, a field over a grid, or numbers along a line.
 
 Of several it is the first.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import UserError
 from ...files import h5md, trajectory
-from .. import clouds, grids, layers, meshes, orbits, readings
+from .. import clouds, grids, layers, meshes, orbits, profiles, readings
 from ..views import dimension, named_view
 from .line import Line
 from .maps import Map
@@ -26,13 +26,13 @@ SPEED = "speed"
 def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], view: str) -> MovieSubject:
     """The subject that a user asks for.
 
-    meta: of a checkpoint, for names of bodies. field: "speed", or the label of a recorded series: of numbers
-    of nodes or tuples, or over a grid; "" for the usual one. bodies: names; none for all nodes. view: "x",
+    meta: of a checkpoint, for names of bodies. field: "speed", or the label of a recorded series: of nodes or
+    tuples, or over a grid; "" for the usual one. bodies: names; none for all nodes. view: "x",
     "y", "z", "AZIMUTH,ELEVATION" in degrees, or "". Raises `UserError` for names that do not exist, and for
     views of a plane.
     """
     names = trajectory.names(run)
-    maps = [name for kind in (grids, layers) for name in kind.drawable(run, names)]
+    maps = [name for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
     axes = dimension(run, names)
     moving = axes > 1
     lists = meshes.drawable(run) if moving and not bodies else {}
@@ -42,15 +42,19 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         known = ", ".join([*colours, *of_maps]) or "none"
         raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
     if field in of_maps or not moving:
-        if axes == 1 and not maps:
-            named_view(run, view)  # refuses one
-            return Line(run)
+        if axes == 1:
+            of_maps[h5md.label(h5md.POSITION)] = h5md.POSITION
+            maps = [name for name in maps if h5md.grid_of(name)] or [h5md.POSITION]
         if not maps:
             raise UserError(
-                f"{run}: nothing moves in its frames, which have no positions and no fields on a grid; "
-                'record them with [[observe]] kind = "frames"'
+                f"{run}: nothing moves, because no frames were recorded; record them with [[observe]]"
+                ' kind = "frames"'
             )
-        return Map(run, of_maps.get(field, maps[0]))
+        name = of_maps.get(field, maps[0])
+        if name == h5md.POSITION or len(profiles.raster(run, name).shape) == 1:
+            named_view(run, view)  # refuses one
+            return Line(run, name)
+        return Map(run, name)
     eye = named_view(run, view)
     if lists:
         return Network(run, lists, colours.get(field or usual(colours, lists), {}), eye)
@@ -90,8 +94,11 @@ def colourings(run: Path, names: list[str], lists: dict[str, np.ndarray]) -> dic
     found = meshes.colourings(run, names, lists)
     for label, series in meshes.node_colourings(run, names, lists or {"": np.empty((0, 2))}).items():
         found.setdefault(label, series)
+    cells = [name for name, tuples in lists.items() if tuples.shape[1] > 2] or list(lists) or [""]
+    for name in names:
+        if h5md.is_of_nodes(name) and name not in (h5md.POSITION, h5md.VELOCITY):
+            found.setdefault(h5md.label(name), dict.fromkeys(cells, name))  # of vectors their norm
     if h5md.VELOCITY in names:
-        cells = [name for name, tuples in lists.items() if tuples.shape[1] > 2] or list(lists) or [""]
         found.setdefault(SPEED, dict.fromkeys(cells, h5md.VELOCITY))
     return found
 

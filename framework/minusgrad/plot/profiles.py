@@ -1,0 +1,64 @@
+"""Profiles: numbers along a line, which pictures, films and pages draw as a curve.
+
+    a field over a grid of one axis         over the places of its cells
+    a field of nodes without positions      over the numbers of its nodes; so with positions on a line
+
+Of vectors and matrices their norm is drawn.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..files import h5md, trajectory
+from ..files.h5md import Raster
+from ..scene import units
+from . import readings
+from .views import dimension
+
+
+def drawable(run: Path, names: Sequence[str]) -> list[str]:
+    """The series that are profiles: over grids of one axis, and of nodes unless they have places.
+
+    names: of the recorded series.
+    """
+    lines = {grid for grid, raster in trajectory.grids(run).items() if len(raster.shape) == 1}
+    found = [name for name in names if h5md.grid_of(name) in lines]
+    if dimension(run, names) < 2:
+        found += [name for name in names if h5md.is_of_nodes(name) and name != h5md.POSITION]
+    return found
+
+
+def raster(run: Path, name: str) -> Raster:
+    """The grid of a series; of nodes one with a cell for each node, a number apart."""
+    if grid := h5md.grid_of(name):
+        return trajectory.grids(run)[grid]
+    return Raster((next(trajectory.pieces(run, name)).value.shape[1],), 1.0, None)
+
+
+def along(of: Raster) -> np.ndarray:
+    """The places of the cells (n,), the first one at 0."""
+    return np.arange(of.cells) * of.spacing
+
+
+def axis(run: Path, name: str) -> str:
+    """The label of the axis along the line: `node`, or `x [m]`."""
+    if not h5md.grid_of(name):
+        return "node"
+    unit = raster(run, name).unit
+    return units.with_unit("x", unit[0] if unit else "")
+
+
+def values(name: str, rows: np.ndarray) -> np.ndarray:
+    """Rows (T, n, ...) as numbers (T, n); of positions on a line their only coordinate."""
+    rows = np.asarray(rows, float).reshape(*rows.shape[:2], -1)
+    return rows[..., 0] if rows.shape[2] == 1 or name == h5md.POSITION else np.linalg.norm(rows, axis=2)
+
+
+def text(run: Path, name: str) -> str:
+    """The label of the numbers: `phi`, `|momentum| [kg m/s]`, of positions `x [m]`."""
+    shape = next(trajectory.pieces(run, name)).value.shape
+    label = "x" if name == h5md.POSITION else h5md.label(name).replace("_", " ")
+    is_norm = name != h5md.POSITION and int(np.prod(shape[2:])) > 1
+    return units.with_unit(f"|{label}|" if is_norm else label, readings.symbols(run, name)[0])
