@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from minusgrad.errors import RunFolderError, UserError, pip_line
-from minusgrad.files import h5md
+from minusgrad.files import h5md, trajectory
 from minusgrad.files.h5md import Raster
 from minusgrad.plot import grids
 from minusgrad.plot.clouds import CROWD
@@ -310,12 +310,42 @@ def test_positions_on_a_line_are_filmed_over_the_nodes(tmp_path: Path, nodes: in
         movie(run, view="x")
 
 
+@pytest.mark.parametrize("kind", ["phi", "spin", "line/phi"])
+def test_numbers_without_places_are_filmed_along_their_line(tmp_path: Path, kind: str) -> None:
+    """Of nodes over their numbers, of vectors the norm, over a grid of one axis over its places."""
+    rows = _moving(5, 3 if kind == "spin" else 1)
+    values = rows if kind == "spin" else rows[..., 0]
+    raster = {"rasters": {"line": Raster((5,), 0.5, ("m", 1.0))}, "grids": {"line/phi": values}}
+    other = {"momentum": np.zeros((len(FEW_TIMES), 5))}
+    frames = other if "/" in kind else {kind: values} | other
+    run = _run(tmp_path / "run", frames, **(raster if "/" in kind else {}))
+    subject = subjects.chosen(run, {}, kind.rpartition("/")[2], (), "")
+    seen, axes = _shown(subject, run)
+    places = 0.5 * np.arange(5) if "/" in kind else np.arange(5)
+    last = np.linalg.norm(rows[-1], axis=1) if kind == "spin" else values[-1]
+    assert np.allclose(axes.lines[0].get_data(), (places, last))
+    assert axes.get_xlabel() == ("x [m]" if "/" in kind else "node")
+    assert axes.get_ylabel().partition(" ")[0] == ("|spin|" if kind == "spin" else "phi")
+    assert np.any(seen[0] != seen[-1])
+    assert movie(run, field="momentum").name == "momentum.webp"
+    assert movie(run).name == ("phi.webp" if "/" in kind else "momentum.webp")
+    with pytest.raises(UserError, match="a view needs positions in space, got 0 coordinates"):
+        movie(run, view="x")
+
+
+def test_every_field_of_moving_nodes_colours_a_film(tmp_path: Path) -> None:
+    run = _run(tmp_path / "run", {"position": _moving(5), "spin": _moving(5, 3), "heat": _moving(5)[..., 0]})
+    assert movie(run, field="spin").name == movie(run, field="heat").name == "points.webp"
+    found = subjects.colourings(run, trajectory.names(run), {})
+    assert found == {"heat": {"": "particles/all/heat"}, "spin": {"": "particles/all/spin"}}
+
+
 def test_nothing_to_film(tmp_path: Path) -> None:
     still = _run(tmp_path / "still", {"position": _moving(times=T[:1])}, T[:1])
     with pytest.raises(UserError, match="got 1; record more, or ask for more by --every"):
         movie(still)
     silent = recorded_run(tmp_path / "silent", observables={"total": T})
-    with pytest.raises(UserError, match="nothing moves in its frames, which have no positions and no fields"):
+    with pytest.raises(UserError, match="nothing moves, because no frames were recorded; record them with"):
         movie(silent)
     with pytest.raises(RunFolderError):
         movie(tmp_path / "nowhere")

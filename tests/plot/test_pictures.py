@@ -147,10 +147,8 @@ def test_scalar_fields(tmp_path, lowest):
 
 
 def test_nothing_to_draw_says_so(tmp_path):
-    run = _run(tmp_path / "run", {"velocity": _circles([1, 2])}, {"height": np.zeros((len(T), 10))})
-    with pytest.raises(
-        UserError, match=r"nothing to draw \(there are: observables/height, particles/all/velocity\)"
-    ):
+    run = _run(tmp_path / "run", {}, {"height": np.zeros((len(T), 10))})
+    with pytest.raises(UserError, match=r"nothing to draw \(there are: observables/height\)"):
         pictures.plot(run)
     with pytest.raises(RunFolderError, match="not a run"):
         pictures.plot(tmp_path)
@@ -852,7 +850,7 @@ def test_a_map_without_units_of_a_minimiser(tmp_path):
     assert one.axes[0].get_title(loc="left") == "t = 3 yr"
 
 
-def test_grids_of_one_axis_have_no_map(tmp_path):
+def test_grids_of_one_axis_are_drawn_beside_those_of_two(tmp_path):
     shapes = {"line": (4,), "plate": (2, 2)}
     run = _run(
         tmp_path / "run",
@@ -860,7 +858,30 @@ def test_grids_of_one_axis_have_no_map(tmp_path):
         rasters={name: Raster(shape, 1.0, None) for name, shape in shapes.items()},
         grids={f"{name}/dose": np.ones((1, *shape)) for name, shape in shapes.items()},
     )
-    assert [path.name for path in pictures.plot(run)] == ["dose.png"]
+    assert [path.name for path in pictures.plot(run)] == ["dose.png", "dose_line.png"]
+
+
+@pytest.mark.parametrize("many", [True, False])
+@pytest.mark.parametrize("kind", ["phi", "spin", "line/phi"])
+def test_numbers_along_a_line_are_drawn_over_it_and_time(tmp_path, kind, many):
+    """Of nodes over their numbers, of vectors the norm, along a grid over places; one frame as a curve."""
+    rows = np.arange(1.0, 1.0 + len(T))[:, None, None] * np.arange(15.0).reshape(5, 3)
+    rows, times = (rows, T) if many else (rows[:1], T[:1])
+    values = rows if kind == "spin" else rows[..., 1]
+    raster = {"rasters": {"line": Raster((5,), 0.5, ("m", 1.0))}, "grids": {"line/phi": values}}
+    frames = {} if "/" in kind else {kind: values}
+    run = _run(tmp_path / "run", frames, times=times, **(raster if "/" in kind else {}))
+    [path] = pictures.plot(run)
+    assert path.name == ("spin.png" if kind == "spin" else "phi.png")
+    shown = Figure()
+    space_time.draw(shown, run, f"grids/{kind}" if "/" in kind else f"particles/all/{kind}")
+    expected = np.linalg.norm(rows, axis=2) if kind == "spin" else values
+    places = np.arange(5) * (0.5 if "/" in kind else 1.0)
+    if many:
+        assert np.allclose(shown.axes[0].collections[0].get_array(), expected)
+    else:
+        assert np.allclose(shown.axes[0].lines[0].get_data(), (places, expected[0]))
+    assert shown.axes[0].get_xlabel() == ("x [m]" if "/" in kind else "node")
 
 
 def test_a_grid_of_three_axes_has_its_middle_layers(tmp_path):

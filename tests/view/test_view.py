@@ -168,17 +168,34 @@ def test_grids_are_images_or_heights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "message"),
+    ("recorded", "message"),
     [
-        ({"phi": np.zeros((6, 4))}, "nothing to show: its frames have no positions"),
-        ({"position": np.zeros((6, 3))}, "its positions are on a line; draw them with `minusgrad plot`"),
-        ({"position": np.zeros((6, 3, 1))}, "its positions are on a line"),
+        ({"observables": {"total": np.zeros(6)}}, "nothing to show, because no frames were recorded; record"),
         ({}, "no frame is recorded yet"),
     ],
 )
-def test_a_run_without_positions_says_so(tmp_path: Path, frames: dict[str, np.ndarray], message: str) -> None:
+def test_a_run_without_frames_says_so(tmp_path: Path, recorded: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        Scenery(_run(tmp_path / "run", frames))
+        Scenery(_run(tmp_path / "run", {}, **recorded))
+
+
+@pytest.mark.parametrize("kind", ["phi", "position", "grid"])
+def test_numbers_along_a_line_are_a_curve(tmp_path: Path, kind: str) -> None:
+    """Over the nodes, or over the cells of a grid; zero is in the middle, and the largest size at the top."""
+    rows = np.arange(6.0)[:, None] * np.array([-0.5, 0.0, 1.0, 0.25])
+    frames = {"phi": {"phi": rows}, "position": {"position": rows[..., None]}, "grid": {}}[kind]
+    more: dict[str, Any] = {"rasters": {"line": Raster((4,), 0.5, None)}, "grids": {"line/phi": rows}}
+    scenery, page = Scenery(_run(tmp_path / "run", frames, **(more if kind == "grid" else {}))), _Recorder()
+    scenery.put(page)  # type: ignore[arg-type]
+    scenery.show(5)
+    path = "/grids/line" if kind == "grid" else "/grids/nodes"
+    points = page.nodes[f"{path}/curve"].points
+    assert points.shape == (3, 2, 3)
+    assert np.allclose(points[1:, 0], points[:-1, 1])
+    heights = np.append(points[:, 0, 1], points[-1, 1, 1])
+    assert np.allclose(heights / heights[2], rows[5] / rows[5, 2], atol=1e-6)
+    assert np.allclose(np.diff(points[:, 0, 0]), 2.5)
+    assert "colors" in vars(page.nodes[f"{path}/curve"])
 
 
 def test_surroundings_are_on_the_page(tmp_path: Path) -> None:

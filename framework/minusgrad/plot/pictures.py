@@ -163,7 +163,8 @@ def _fields(
         wanted = (name in along or h5md.is_of_nodes(name)) and not averaged and field in ("", label)
         if wanted and (name in along or next(readings.pieces(run, name)).value.ndim == 2):
             stem = _stem(label)
-            jobs[stem + "_field" * (stem in {*taken, *jobs})] = partial(space_time.draw, run=run, name=name)
+            stem += f"_{h5md.grid_of(name) or 'field'}" * (stem in {*taken, *jobs})
+            jobs[stem] = partial(space_time.draw, run=run, name=name)
     return jobs
 
 

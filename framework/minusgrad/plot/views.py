@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
-from ..files import h5md
+from ..files import h5md, trajectory
 from . import readings
 from .shapes import surfaces
 
@@ -34,7 +34,7 @@ def named_view(run: Path, view: str) -> np.ndarray | None:
     """
     if not view:
         return None
-    axes = dimension(run, [h5md.POSITION])
+    axes = dimension(run, trajectory.names(run))
     if axes != 3:
         raise UserError(f"{run}: a view needs positions in space, got {axes} coordinates; leave --view out")
     try:

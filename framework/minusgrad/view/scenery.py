@@ -46,17 +46,13 @@ class Scenery:
         if not names:
             raise UserError(f"{run}: no frame is recorded yet; come back after the first save of the run")
         over_grids = [name for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
+        over_grids += [h5md.POSITION] if dimension(run, names) == 1 else []
         self.maps: dict[str, str] = {}
         for name in over_grids:
             self.maps.setdefault(h5md.label(name), name)
         self.moves = _moves(run, names)
         self._lists = meshes.drawable(run) if self.moves and not bodies else {}
         self.colourings = subjects.colourings(run, names, self._lists) if self.moves else {}
-        if not self.moves and not self.maps and dimension(run, names) == 1:
-            raise UserError(
-                f"{run}: nothing to show in space: its positions are on a line; draw them with "
-                "`minusgrad plot` or `minusgrad movie`"
-            )
         if not self.moves and not self.maps:
             raise UserError(
                 f"{run}: nothing to show, because no frames were recorded; record them with [[observe]]"
@@ -159,7 +155,7 @@ class Scenery:
             if name in self._surfaces:
                 self._surfaces[name].node.visible = has and high
             if has:
-                values = grids.scalar(self.frames.values(shown)[number], image.raster)
+                values = self._over_grid(shown, self.frames.values(shown)[number])
                 (self._surfaces[name] if high else image).show(values, self.scale(self.map))
 
     def scale(self, field: str) -> mesh_artists.Colours:
@@ -168,7 +164,7 @@ class Scenery:
             sample = ColourSample()
             if field in self.maps:
                 for row in self.frames.values(self.maps[field]):
-                    sample.add(grids.scalar(row, self._raster(self.maps[field])))
+                    sample.add(self._over_grid(self.maps[field], row))
                 self._scales[field] = mesh_artists.colours(sample.values, "maps")
             else:
                 series = self.colourings[field]
@@ -270,6 +266,11 @@ class Scenery:
         if any(self._lists[name].shape[1] > 2 for name in series if name in self._lists):
             return "cells"
         return "lights" if self.is_crowd else "lines"
+
+    def _over_grid(self, name: str, row: np.ndarray) -> np.ndarray:
+        """The numbers (*shape) of a row of a series over a grid or a line."""
+        raster = self._raster(name)
+        return grids.scalar(row, raster) if len(raster.shape) > 1 else profiles.values(name, row[None])[0]
 
     def _raster(self, name: str) -> h5md.Raster:
         return profiles.raster(self.run, name)
