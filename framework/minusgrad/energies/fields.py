@@ -21,7 +21,7 @@ from ..elements.node_numbers import node_numbers
 from ..elements.periodic_box import PeriodicBox
 from ..engine import storage
 from ..errors import EnergyError, UnknownFieldError, unknown
-from .read_only_values import ReadOnlyValues
+from .values.read_only_values import ReadOnlyValues
 
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 

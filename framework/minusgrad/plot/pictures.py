@@ -23,9 +23,9 @@ from ..errors import UserError, unknown
 from ..files import checkpoint, durable, h5md, trajectory
 from ..files.frames import series_names
 from ..files.run_folder import RunDir
-from . import clouds, grids, layers, meshes, orbits, picture_files, profiles, readings, views
+from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
 from .bodies import clusters, few_bodies
-from .curves import energies, fans, fit_data, fits, line, maps, observables, radial, space_time
+from .curves import energies, fans, fit_data, fits, line, maps, observables, profiles, radial, space_time
 from .movies import subjects
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ SEARCH = 1000
 SHAPE = "write data={'x': (times, values)}"
 
 
-class Series(NamedTuple):
+class MeasuredSeries(NamedTuple):
     """Measurements of a field: times (T,), values (T, n, ...) of all nodes, NaN of those not measured."""
 
     times: np.ndarray
@@ -92,7 +92,7 @@ class FitArrays:
             loss["sigma"] = sigma
         self.losses.append(loss)
 
-    def _series(self, place: str, field: Field, given: Any) -> tuple[Series, dict[str, Any]]:
+    def _series(self, place: str, field: Field, given: Any) -> tuple[MeasuredSeries, dict[str, Any]]:
         """The measurements of a field, and the keys of its loss that they ask for."""
         times, values, *body = self._parts(place, field, given)
         found: dict[str, Any] = {}
@@ -114,7 +114,7 @@ class FitArrays:
         whole = np.full((len(times), *field.shape), np.nan)
         order = np.argsort(times, kind="stable")
         whole[:, nodes] = values[order]
-        return Series(times[order], whole), found
+        return MeasuredSeries(times[order], whole), found
 
     def _parts(self, place: str, field: Field, given: Any) -> Sequence[Any]:
         if isinstance(given, tuple) and len(given) in (2, 3):
@@ -133,7 +133,7 @@ class FitArrays:
                 raise UserError(f"{place}: no body named '{one}'{choices(str(one), known)}")
         return np.concatenate([known[one] for one in names]) if names else np.arange(count)
 
-    def _in_run(self, found: Mapping[str, Any], series: Series) -> float:
+    def _in_run(self, found: Mapping[str, Any], series: MeasuredSeries) -> float:
         """The last time in the run's unit."""
         if "time_unit" not in found:
             return float(series.times[-1])
@@ -202,7 +202,7 @@ def _unit(found: dict[str, Any], key: str, given: Any) -> Any:
     return given
 
 
-def _written(series: Series, label: str) -> bytes:
+def _written(series: MeasuredSeries, label: str) -> bytes:
     """The bytes of a trajectory, as `files.measurements` reads it."""
 
     def fill(draft: hdf5_layout.Draft) -> None:

@@ -1,1 +1,1 @@
-"""Values of arguments of terms: data of elements, parameters, and values drawn at random."""
+"""Values of fields and of arguments of terms: read-only arrays, data of elements, parameters, drawn values."""

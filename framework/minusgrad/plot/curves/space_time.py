@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...scene import units
-from .. import profiles, readings, style
+from .. import readings, style
+from . import profiles
 from .energies import along, stands
 from .line import draw_nodes
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw(figure: "Figure", run: Path, name: str) -> None:
-    """Plot numbers along a line (`plot.profiles`) over it and time; of one frame a curve.
+    """Plot numbers along a line (`curves.profiles`) over it and time; of one frame a curve.
 
     The colour scale is centred on zero for both signs.
     """

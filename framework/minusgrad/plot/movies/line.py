@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...files import h5md
-from .. import profiles, style
+from .. import style
+from ..curves import profiles
 from ..curves.line import draw_nodes
 from .reel import ReelFrame
 from .subject import Extent
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Line:
-    """A series of a profile (`plot.profiles`): a curve over the nodes, or over the cells of a grid."""
+    """A series of a profile (`curves.profiles`): a curve over the nodes, or over the cells of a grid."""
 
     def __init__(self, run: Path, name: str = h5md.POSITION):
         self.run, self.series, self._extent = run, (name,), Extent()

@@ -11,7 +11,8 @@ import numpy as np
 
 from ...errors import UserError
 from ...files import h5md, trajectory
-from .. import clouds, grids, layers, meshes, orbits, profiles, readings
+from .. import clouds, grids, layers, meshes, orbits, readings
+from ..curves import profiles
 from ..views import dimension, named_view
 from .line import Line
 from .maps import Map

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..files import h5md, trajectory
-from ..files.h5md import Raster
-from ..scene import units
-from . import readings
-from .views import dimension
+from ...files import h5md, trajectory
+from ...files.h5md import Raster
+from ...scene import units
+from .. import readings
+from ..views import dimension
 
 
 def drawable(run: Path, names: Sequence[str]) -> list[str]:

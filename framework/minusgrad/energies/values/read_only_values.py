@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import EnergyError
+from ...errors import EnergyError
 
 
 class ReadOnlyValues(np.ndarray):
