@@ -96,7 +96,7 @@ def test_a_load_near_rounding_still_moves_the_body(tmp_path: Path) -> None:
 
 def test_what_nothing_holds_is_named(tmp_path: Path) -> None:
     """The cantilever without its wall: the load pushes it away and turns it."""
-    own = {"stepper.kind": "newton", "hold": [], "observe": []}
+    own = {"hold": [], "observe": []}
     with pytest.raises(RunFailedError, match="the Hessian is singular: nothing resists a translation"):
         run(SCENES / "cantilever.toml", own, tmp_path / "run")
 

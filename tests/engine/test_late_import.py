@@ -32,7 +32,9 @@ def test_the_module_is_imported_at_its_first_attribute(package: Path) -> None:
     seen: list[str] = []
     module = late_import.imported_late("slow_one", nullcontext, lambda one: seen.append(one.__name__))
     assert late_import.waits(module)
-    assert late_import.name_of(module) == "slow_one"
+    assert (module.__name__, Path(module.__file__).parent) == ("slow_one", package)
+    assert not hasattr(module, "__wrapped__")
+    assert not isinstance(module, int)
     assert "slow_one.part" not in sys.modules
     assert seen == []
     assert module.value == 3

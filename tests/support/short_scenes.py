@@ -117,7 +117,7 @@ FITTERS = ("gauss_newton", "lbfgs", "adam")
 
 SPOT = {"waist": "50 um", "full": "250000 J/m^2"}
 AT_REST: dict[str, dict[str, Any]] = {
-    "cantilever": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 8, 6, 8),
+    "cantilever": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2, 2),
     "catenary": {"stepper.gradient": 0.0, "run.steps": 8, "checkpoint.every": 2} | looking(2, 2, 2, 2),
     "cooks_membrane": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}

@@ -11,6 +11,8 @@ Decisions 0339.
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import os
 import sys
 from contextlib import nullcontext
@@ -34,19 +36,52 @@ DESCRIPTION = (
     "Simulate, minimise, fit and differentiate scenes whose potential energy you write as one function."
 )
 
+OBJECTS = 20_000
+"""New objects after which Python looks for garbage: a command makes many that stay, and little garbage."""
 _NO_MEMORY = ("failed to map segment", "cannot allocate memory", "not enough memory")
 """What the loader and the system say."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse the arguments (default: those of the process), run the verb, and return the exit code.
+    """Parse the arguments, run the verb, and return the exit code; without arguments those of the process.
 
-    Our errors become messages on stderr.
+    It then ends the process with that code. Our errors become messages on stderr.
     """
+    if argv is not None:
+        return _outcome(argv)
+    gc.set_threshold(OBJECTS)
+    code = _outcome(sys.argv[1:])
+    if not sys.flags.interactive:
+        leave(code)
+    return code
+
+
+def leave(code: int) -> None:
+    """End the process without taking its modules and arrays apart, which takes 0.2 s; the rest ends as ever.
+
+    Threads are joined, the engine writes its cache, the handlers of `atexit` are called. Returns where output
+    cannot be written, which Python then says.
+    """
+    if (threading := sys.modules.get("threading")) is not None:
+        threading._shutdown()
+    if (runtime := sys.modules.get("minusgrad.engine.runtime")) is not None:
+        runtime.end()
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return
+    os._exit(code)
+
+
+def _outcome(argv: Sequence[str]) -> int:
+    """Run the verb, and return the exit code."""
     open_closed_streams()
     with safe_streams() as out:
         try:
-            arguments = _parsed(sys.argv[1:] if argv is None else argv)
+            arguments = _parsed(argv)
         except UserError as error:  # of a plugin, or no verb
             complain(error)
             return error.exit_code

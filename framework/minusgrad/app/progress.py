@@ -8,6 +8,7 @@ from logging import DEBUG, Handler, LogRecord, getLogger
 from threading import Event, Thread
 from typing import Any, TextIO
 
+from ..engine import process_limits
 from .results import notebook_progress
 from .streams import LastWrite, SafeStream
 
@@ -118,7 +119,7 @@ def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
     logger.setLevel(DEBUG)
     ended = Event()
     watch = Thread(target=announcer.watch, args=(ended,), daemon=True)
-    if not _address_space_is_limited():
+    if not process_limits.address_space_is_limited():
         watch.start()
     try:
         yield
@@ -128,15 +129,6 @@ def announcements(stream: Any = None, doing: str = "") -> Iterator[None]:
             watch.join()
         logger.removeHandler(announcer)
         logger.setLevel(before)
-
-
-def _address_space_is_limited() -> bool:
-    """True under `ulimit -v`; False, too, where the system has no such limits."""
-    try:
-        import resource
-    except ImportError:
-        return False
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 class Announcer(Handler):

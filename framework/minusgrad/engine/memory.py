@@ -12,13 +12,11 @@ from pathlib import Path
 from pydantic import AfterValidator
 
 from ..errors import UserError
-from . import devices
+from . import devices, process_limits
 
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _UNREADABLE = "is not a size of memory; write it like '500 MB', '1 GiB', or in bytes"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B\s*")
-_LIMITS = (("RLIMIT_AS", "VmSize", "ulimit -v"), ("RLIMIT_DATA", "VmData", "ulimit -d"))
-"""Limits of a process: the name, the figure in /proc/self/status, and the command that sets it."""
 
 
 @dataclass(frozen=True, order=True)
@@ -50,7 +48,7 @@ def address_space() -> Free | None:
 
     Reserved memory counts, whether it is used or not: an engine reserves more than it uses.
     """
-    return next((one for one in _of_process() if one.limit == "ulimit -v"), None)
+    return next((one for one in _of_process() if one.limit == process_limits.ADDRESS_SPACE), None)
 
 
 def used() -> int:
@@ -117,12 +115,9 @@ def _of_machine() -> Free:
 
 def _of_process() -> Iterator[Free]:
     """Memory that `ulimit` leaves."""
-    import resource
-
     status = _status()
-    for name, counted, command in _LIMITS:
-        most, _ = resource.getrlimit(getattr(resource, name))
-        if most != resource.RLIM_INFINITY and counted in status:
+    for most, counted, command in process_limits.limits():
+        if counted in status:
             yield Free(max(0, most - status[counted]), command)
 
 

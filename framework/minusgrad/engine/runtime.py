@@ -261,6 +261,13 @@ def start(options: Options | None = None) -> None:
             raise
 
 
+def end() -> None:
+    """End the engine, which writes its cache of kernels; nothing happens where none has started."""
+    if _Running.options is not None and _Running.module is not None:
+        _Running.options = None
+        _Running.module.reset()
+
+
 def refuse_many_threads(count: int) -> None:
     """Raise `RuntimeUnavailableError` for more threads than a few for each core, which gain nothing.
 

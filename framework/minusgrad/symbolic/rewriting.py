@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from ..engine import runtime
-from ..engine.loading import late_import
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
 from .sources.function_sources import parsed, parsed_lambda
@@ -230,11 +229,11 @@ class Rebinder:
 
     def replaced(self, value: Any) -> Any:
         """The stand-in for the value of a global or closure variable."""
-        is_module = isinstance(value, ModuleType)
-        home = late_import.name_of(value) if is_module else getattr(value, "__module__", None)
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         path = (home or type(value).__module__).split(".")
         if path[0] in runtime.PREFIXES:
-            return vars(self.namespace).get(path[-1], self.namespace) if is_module else self._own_name(value)
+            of_engine = isinstance(value, ModuleType)
+            return vars(self.namespace).get(path[-1], self.namespace) if of_engine else self._own_name(value)
         if home in OWN_FUNCTIONS:
             return getattr(self.namespace, value.__name__)
         if isinstance(value, Attributes):

@@ -40,12 +40,12 @@ class PluginSources:
     """
 
     hashes: Mapping[str, str]
-    files: frozenset[Path]
+    files: frozenset[str]
 
     @cached_property
     def paths(self) -> frozenset[Path]:
         """The files without links."""
-        return frozenset(path.resolve() for path in self.files)
+        return frozenset(Path(path).resolve() for path in self.files)
 
     @property
     def whole(self) -> str:
@@ -58,44 +58,56 @@ def sources(plugin: Plugin, module: ModuleType) -> PluginSources:
     if module not in _LOADED and (text := getattr(module, TEXT, None)) is not None:
         data, file = text.encode(), getattr(module, "__file__", None)
         hashes = {f"{module.__name__}.py": f"{_sha(data)} {_sha(code_alone(data))}"}
-        _LOADED[module] = PluginSources(hashes, frozenset([Path(file)] if file else []))
+        _LOADED[module] = PluginSources(hashes, frozenset([file] if file else []))
     if module not in _LOADED:
-        files = {name: path for name, path in sorted(_named(plugin, module)) if path.is_file()}
-        hashes = {name: _hashed(path, plugin.distribution != OURS) for name, path in files.items()}
+        hashed = _sha_of if plugin.distribution == OURS else _sha_and_code
+        files = {name: path for name, path in sorted(_named(plugin, module)) if os.path.isfile(path)}
+        hashes = {name: hashed(path) for name, path in files.items()}
         _LOADED[module] = PluginSources(hashes, frozenset(files.values()))
     return _LOADED[module]
 
 
-def _hashed(path: Path, foreign: bool) -> str:
-    if not foreign:
-        return _hashed_once(path)
-    data = path.read_bytes()
-    return f"{_sha(data)} {_sha(code_alone(data) if path.suffix == '.py' else data)}"
-
-
 @cache
-def _hashed_once(path: Path) -> str:
-    """Of a file of ours: the core's are those of the framework, too."""
-    return _sha(path.read_bytes())
+def _sha_of(path: str) -> str:
+    """Of a file of ours, read once: the core's are those of the framework, too."""
+    with open(path, "rb") as file:
+        return _sha(file.read())
 
 
-def _named(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
+def _sha_and_code(path: str) -> str:
+    data = Path(path).read_bytes()
+    return f"{_sha(data)} {_sha(code_alone(data) if path.endswith('.py') else data)}"
+
+
+def _named(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, str]]:
     """The files by names that do not depend on where they are installed."""
     file = Path(getattr(module, "__file__", None) or "")
     if plugin.distribution in ("file", "module"):
-        yield file.name, file
+        yield file.name, str(file)
         folder = file.parent.resolve()
         for name, beside in _imported_beside(module, folder, {module.__name__}):
-            yield beside.relative_to(folder).as_posix() if beside.is_relative_to(folder) else name, beside
+            below = beside.relative_to(folder).as_posix() if beside.is_relative_to(folder) else name
+            yield below, str(beside)
         return
     top = sys.modules.get(module.__name__.partition(".")[0], module)
-    for root in getattr(top, "__path__", []):
-        for folder, _, names in os.walk(root):
-            below = f"{Path(root).name}{folder.removeprefix(str(root))}".replace(os.sep, "/")
-            yield from ((f"{below}/{n}", Path(folder, n)) for n in names if n.endswith(_SUFFIXES))
-    yield (f"{file.parent.name}/{file.name}" if hasattr(top, "__path__") else file.name), file
+    for root in map(str, getattr(top, "__path__", [])):
+        yield from _below_once(root) if plugin.distribution == OURS else _below(root)
+    yield (f"{file.parent.name}/{file.name}" if hasattr(top, "__path__") else file.name), str(file)
     if plugin.distribution != OURS:
-        yield from _recorded(plugin)
+        yield from ((name, str(path)) for name, path in _recorded(plugin))
+
+
+def _below(root: str) -> Iterator[tuple[str, str]]:
+    """The files with code below a folder: the name that begins with the folder's, and the path."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [one for one in folders if one != "__pycache__"]
+        below = f"{os.path.basename(root)}{folder.removeprefix(root)}".replace(os.sep, "/")
+        yield from ((f"{below}/{n}", os.path.join(folder, n)) for n in names if n.endswith(_SUFFIXES))
+
+
+@cache
+def _below_once(root: str) -> tuple[tuple[str, str], ...]:
+    return tuple(_below(root))
 
 
 def _recorded(plugin: Plugin) -> Iterator[tuple[str, Path]]:

@@ -1,36 +1,83 @@
 """An engine's module that is imported when its first attribute is read: a mistake in a scene needs no engine.
 
+Questions of Python itself (`__name__`, `__file__`, `__class__`, ...) import nothing; those for its parts do.
+The standard library's `LazyLoader` imports at these, too, and so at any look through `sys.modules`.
+
 Decisions 0131.
 """
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import LazyLoader, find_spec, module_from_spec
+from importlib.util import find_spec, module_from_spec
+from threading import RLock
 from types import ModuleType
 from typing import Any
 
-_waiting: list[ModuleType] = []
+PARTS = ("__path__", "__dict__", "__all__")
+"""The attributes of Python itself that a module has only when it is imported."""
 failed: list[BaseException] = []
-"""The error of an import that failed, last; the module is then imported at its next use anew."""
+"""The error of the last import, if it failed; the module is then imported at its next use anew."""
+_lock = RLock()
 
 
-class _Watched(Loader):
-    """A loader whose imports happen in a context, and end with a function of the module."""
+class _Late(ModuleType):
+    """A module that waits; another thread that reads an attribute waits until it is imported."""
 
-    def __init__(self, inner: Loader, within: Callable[[], AbstractContextManager], then: Callable):
-        self.inner, self.within, self.then = inner, within, then
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__
+        if name.startswith("__") and name not in PARTS:
+            return found(self, name)
+        with _lock:
+            if type(self) is _Late and (load := found(self, "__dict__").pop("__load__", None)) is not None:
+                load()
+        return found(self, name)
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.inner.create_module(spec)
 
-    def exec_module(self, module: ModuleType) -> None:
-        _waiting[:] = [one for one in _waiting if one is not module]
-        with self.within(), _noted(module):
-            self.inner.exec_module(module)
-            self.then(module)
+def imported_late(
+    name: str, within: Callable[[], AbstractContextManager], then: Callable[[ModuleType], None]
+) -> ModuleType:
+    """The module, which is imported when its first attribute is read.
+
+    within: gives the context of the import. then: called with the module when it is imported. Raises
+    `ModuleNotFoundError` where it is not installed.
+    """
+    if name in sys.modules:
+        module = sys.modules[name]
+        if not waits(module):
+            then(module)
+        return module
+    spec = find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+    module, loader = module_from_spec(spec), spec.loader
+
+    def load() -> None:
+        try:
+            with within():
+                loader.exec_module(module)
+                then(module)
+        except BaseException as error:
+            failed[:] = [error]
+            for part in [one for one in sys.modules if one.partition(".")[0] == name]:
+                del sys.modules[part]
+            raise
+        finally:
+            module.__class__ = ModuleType
+
+    vars(module)["__load__"] = load
+    module.__class__ = _Late
+    if not any(isinstance(one, _PartsOnce) and one.name == name for one in sys.meta_path):
+        sys.meta_path.insert(0, _PartsOnce(name))
+    sys.modules[name] = module
+    return module
+
+
+def waits(module: ModuleType) -> bool:
+    """True for a module that is not imported yet."""
+    return type(module) is _Late
 
 
 class _Given(Loader):
@@ -56,49 +103,3 @@ class _PartsOnce(MetaPathFinder):
         if not fullname.startswith(f"{self.name}.") or fullname not in sys.modules:
             return None
         return ModuleSpec(fullname, _Given(sys.modules[fullname]))
-
-
-@contextmanager
-def _noted(module: ModuleType) -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        failed[:] = [error]
-        for name in [n for n in sys.modules if n.partition(".")[0] == module.__name__]:
-            del sys.modules[name]
-        raise
-
-
-def imported_late(
-    name: str, within: Callable[[], AbstractContextManager], then: Callable[[ModuleType], None]
-) -> ModuleType:
-    """The module, which is imported when its first attribute is read.
-
-    within: gives the context of the import. then: called with the module when it is imported. Raises
-    `ModuleNotFoundError` where it is not installed.
-    """
-    if name in sys.modules:
-        module = sys.modules[name]
-        then(module)
-        return module
-    spec = find_spec(name)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
-    if not any(isinstance(one, _PartsOnce) and one.name == name for one in sys.meta_path):
-        sys.meta_path.insert(0, _PartsOnce(name))
-    spec.loader = LazyLoader(_Watched(spec.loader, within, then))
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    _waiting.append(module)
-    return module
-
-
-def name_of(module: ModuleType) -> str:
-    """The name of a module, which is not imported for the question."""
-    return str(ModuleType.__getattribute__(module, "__name__"))
-
-
-def waits(value: Any) -> bool:
-    """True for a module whose import waits for a first attribute; other questions would be that attribute."""
-    return any(value is one for one in _waiting)

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from ...engine import runtime, special_functions
-from ...engine.loading import late_import
 from ...errors import TraceError
 from ..elimination import functions as elimination
 from ..stretches import functions as stretches
@@ -84,8 +83,7 @@ def _of_engine(value: Any) -> bool:
 
 def is_engines(value: Any) -> bool:
     """True for modules, types, functions and numbers of the engine itself."""
-    is_module = isinstance(value, ModuleType)
-    home = late_import.name_of(value) if is_module else getattr(value, "__module__", None)
+    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
     return _root(home or type(value).__module__) in runtime.PREFIXES
 
 
@@ -128,8 +126,6 @@ class _Snapshots:
 
     def value(self, value: Any, names: frozenset[str]) -> Any:
         """The snapshot of a value; `names`: of the attributes that its reader may read."""
-        if late_import.waits(value):
-            return value
         if isinstance(value, (*PLAIN, Attributes, BoundFunction)) or is_snapshot(value):
             return value
         if id(value) not in self._made and len(self._made) >= MOST:
