@@ -274,7 +274,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "fps": ({"fps": 0}, "movie: frames a second must be above 0 and at most 60, got 0; see --fps"),
     "every": ({"every": 0}, "movie: every so many frames must be at least 1, got 0; see --every"),
-    "field": ({"field": "heat"}, "{run}: no field to show, got 'heat'; there are: speed"),
+    "field": ({"field": "heat"}, "{run}: no field to show named 'heat' (there are: speed)"),
     "body": ({"bodies": ["sun"]}, "{run}: no bodies of this name, got 'sun'; there are: none"),
     "plane": ({"view": "x"}, "{run}: a view needs positions in space, got 2 coordinates; leave --view out"),
 }

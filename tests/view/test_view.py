@@ -125,7 +125,7 @@ def test_a_solid_is_coloured_by_its_cells_with_one_scale_for_all_frames(tmp_path
 
 def test_fields_are_those_of_movies_and_unknown_ones_are_named(tmp_path: Path) -> None:
     run = _solid(tmp_path / "run")
-    with pytest.raises(UserError, match=r"no field to show, got 'stress'; there are: none, energy_density"):
+    with pytest.raises(UserError, match=r"no field to show named 'stress' \(there are: none, energy_density"):
         Scenery(run, "stress")
     with pytest.raises(UserError, match=r"no bodies of this name, got 'moon'"):
         Scenery(run, bodies=["moon"])
@@ -177,6 +177,23 @@ def test_grids_are_images_or_heights(tmp_path: Path) -> None:
 def test_a_run_without_frames_says_so(tmp_path: Path, recorded: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         Scenery(_run(tmp_path / "run", {}, **recorded))
+
+
+@pytest.mark.parametrize("cell", [[0, 1, 2], [0, 1, 2, 3]])
+def test_cells_of_the_plane_are_coloured_by_their_nodes(tmp_path: Path, cell: list[int]) -> None:
+    """A triangle and a square, which are no faces of cells in space."""
+    x = np.tile(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]), (6, 1, 1))
+    heat = np.arange(6.0)[:, None] * np.ones(4)
+    scenery, page = (
+        Scenery(_run(tmp_path / "run", {"position": x, "heat": heat}, lists={"body": np.array([cell])})),
+        _Recorder(),
+    )
+    scenery.field = "heat"
+    scenery.put(page)  # type: ignore[arg-type]
+    scenery.show(5)
+    shown = page.nodes["/bodies/body/level 31"]
+    assert len(shown.vertices) == len(cell)
+    assert np.ptp(shown.vertices[:, 2]) == 0.0
 
 
 @pytest.mark.parametrize("kind", ["phi", "position", "grid"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
-from ..errors import RunFolderError
+from ..errors import RunFolderError, UserError
 from ..files.held.run_listing import RUNS
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
@@ -140,6 +140,11 @@ def as_overrides(overrides: Overrides) -> list[str]:
     if isinstance(overrides, Mapping):
         named = ((key, toml_text.value(f"override '{key}'", value)) for key, value in overrides.items())
         return [f"{key}={text}" for key, text in named]
+    if isinstance(overrides, str):
+        raise UserError(
+            f"overrides: needs a dictionary, or a list of texts, got a text; write [{overrides!r}], or by key"
+            " {'stepper.dt': 0.1}"
+        )
     return list(overrides)
 
 
@@ -150,7 +155,8 @@ def writable(folder: Path) -> Path:
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
+        why = "is a file" if folder.is_file() else f"cannot be written: {error.strerror}"
+        raise RunFolderError(f"{folder}: {why}; use another --out") from error
     return folder
 
 

@@ -33,7 +33,7 @@ from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..engine import runtime
 from ..engine.loading import late_import
-from ..errors import PluginError, UserError, printable, unknown
+from ..errors import PluginError, UserError, printable, suggestion, unknown
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
@@ -555,7 +555,8 @@ def _imported(path: Path) -> ModuleType:
     """The file as a module; it may import modules beside it, after those of the same name elsewhere."""
     refuse_special(path)
     if not path.is_file():
-        raise FileNotFoundError(f"no file {path}")
+        beside = sorted(str(one) for one in path.parent.glob("*.py"))
+        raise FileNotFoundError(f"no file {path}{suggestion(str(path), beside)}")
     name = f"minusgrad_file_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -92,6 +92,8 @@ def validate(
     models: dict[KeyPath, Any] = {}
     for block, entry in blocks:
         if entry is None:
+            here = document.problem((*block.path, "kind"), "")
+            problems = [one for one in problems if one[:4] != here[:4]]  # a name of a kind that there is not
             missing = any(name in registry.broken for name in names or ())
             problems += [] if missing else [_unknown(document, block, registry, names)]
         else:

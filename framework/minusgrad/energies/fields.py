@@ -26,6 +26,15 @@ from .values.read_only_values import ReadOnlyValues
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
 
+_WORDS = {
+    "x": ("position", "positions", "pos", "r"),
+    "v": ("velocity", "velocities", "vel"),
+    "m": ("mass", "masses"),
+    "q": ("charge", "charges"),
+}
+"""By the name of a usual field, words that people take for it."""
+
+
 @dataclass
 class Field:
     """One named array over nodes: shape (n, *shape of one value), in the run's units."""
@@ -414,7 +423,9 @@ class Fields(Mapping[str, Field]):
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._fields:
-            raise UnknownFieldError(unknown("field", name, self._fields), name)
+            meant = next((one for one in _WORDS.get(name, ()) if one in self._fields), None)
+            cure = f"; rename '{meant}' to '{name}'" if meant else ""
+            raise UnknownFieldError(unknown("field", name, self._fields) + cure, name)
         return self._fields[name]
 
     def __contains__(self, name: object) -> bool:

@@ -652,9 +652,12 @@ def _single_brackets(file: str, text: str) -> SceneError | None:
 
 
 def _bracketed(problem: Problem) -> Problem:
-    """The same problem; of a table in place of a list of them, with the cure."""
+    """The same problem; of a table in place of a list of them, or the other way round, with the cure."""
     if problem.key in (*MANY, "hold") and problem.message == "needs a list, not a table":
         return problem._replace(message=_two_brackets(problem.key))
+    if problem.key in SKELETON_KEYS and problem.message == "needs a table, not a list":
+        one = f"needs one pair of brackets, [{problem.key}], because a scene has one"
+        return problem._replace(message=one)
     return problem
 
 

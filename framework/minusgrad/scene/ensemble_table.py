@@ -185,7 +185,9 @@ class EnsembleTable(Record):
     @model_validator(mode="after")
     def _something(self) -> "EnsembleTable":
         if not self.vary and self.members is None:
-            raise ValueError("needs a number of `members`, or keys in [ensemble.vary], got neither; give one")
+            got = "neither" if self.member is None else f"member = {self.member} alone; leave it out, or"
+            cure = "; give one" if self.member is None else " give one"
+            raise ValueError(f"needs a number of `members`, or keys in [ensemble.vary], got {got}{cure}")
         if self.member is not None and self.shard is not None:
             raise ValueError("needs one `member` or a `shard`, got both; leave one out")
         return self

@@ -114,6 +114,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
             message = _WORDS.get(word[0], f'text needs quotes; write "{printable(word[0], 60)}"')
+        message = _in_words(message, text.split("\n")[line - 1] if line else "", column)
         if quantity := _quantity(text.split("\n")[line - 1], column - 1) if line else "":
             message = f'{_QUOTES}; write "{quantity}"'
         raise SceneError([Problem(file, line, column, "", message)]) from None
@@ -121,6 +122,17 @@ def parse(file: str, text: str) -> dict[str, Any]:
         line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)
         raise SceneError([Problem(file, line, column, "", too_deep)])
     return data
+
+
+def _in_words(message: str, line: str, column: int) -> str:
+    """What tomllib says, where its words leave open what is wrong. line: that of the mistake."""
+    if message == "Invalid value" and line[column - 1 :].split("#")[0].strip() == "":
+        return "needs a value behind the equals sign, got none; give one, or leave the key out"
+    if message == "Cannot overwrite a value" and (key := _KEYS.match(line)):
+        return f"'{printable(key[0].strip(), 60)}' is given twice; leave one of them out"
+    if message.startswith("Cannot declare (") and message.endswith(" twice"):
+        return f"{printable(line.strip(), 60)} stands twice; write all its keys under one of them"
+    return "the text has no closing quote" if message == "Illegal character '\\n'" else message
 
 
 def _quantity(line: str, at: int) -> str:

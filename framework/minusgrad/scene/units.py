@@ -203,6 +203,8 @@ def _named(name: str) -> Unit:
     spelt = [n for n in UNITS if n.lower() == name.lower()]  # of 'ev' rather 'eV' than 'EV'
     spelt.sort(key=lambda n: sum(a != b for a, b in zip(n, name, strict=True)))
     word = _WORDS.get(name.lower().removesuffix("s")) or next(iter(spelt), None)
+    if word is None and name.endswith("sec") and name[:-2] in UNITS:  # msec
+        word = name[:-2]
     near = [n for n in UNITS if n[0] == name[:1]]
     hint = f"; did you mean '{word}'?" if word else suggestion(name, plain) or suggestion(name, near)
     raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))

@@ -350,4 +350,7 @@ def _whole(what: str, rows: Any, axes: int) -> np.ndarray:
 
 
 def _kind_of(given: Any) -> str:
-    return f"the class {given.__name__}" if isinstance(given, type) else f"a {type(given).__name__}"
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    name = type(given).__name__
+    return f"{'an' if name[0] in 'aeio' else 'a'} {name}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, unknown
 from ..files import h5md, trajectory
 from ..files.frames import series_names
 from ..plot import clouds, grids, layers, mesh_artists, meshes, orbits, pictures, style
@@ -61,8 +61,7 @@ class Scenery:
             )
         field = series_names.label_of(run, field, names) if field not in ("", OWN) else field
         if field not in {"", OWN, *self.colourings, *self.maps}:
-            known = ", ".join([OWN, *self.colourings, *self.maps])
-            raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
+            raise UserError(f"{run}: {unknown('field to show', field, [OWN, *self.colourings, *self.maps])}")
         self._bodies = clouds.chosen(run, self.meta.get("bodies") or {}, bodies)
         self._only = bool(bodies)
         self.maps = {name: series for name, series in self.maps.items() if self._fits(self._raster(series))}
@@ -210,7 +209,8 @@ class Scenery:
     def _put_bodies(self, scene: "SceneApi") -> None:
         first = self.frames.values(h5md.POSITION)[0]
         inside = np.zeros(self._nodes, bool)
-        for name, part in meshes.parts(first, self._lists, self.view).items() if self._lists else ():
+        axes = np.eye(2) if self.space.is_flat else self.view
+        for name, part in meshes.parts(first, self._lists, axes).items() if self._lists else ():
             kind: Any = Cells if part.is_filled else Lines
             self._drawn[name] = kind(scene, f"/bodies/{name}", part if part.is_filled else part.shown)
             if not part.is_filled and self._around.what.box is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UserError
+from ...errors import UserError, unknown
 from ...files import h5md, trajectory
 from .. import clouds, grids, layers, meshes, orbits, readings
 from ..curves import profiles
@@ -40,8 +40,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
     colours = colourings(run, names, lists) if moving else {}
     of_maps = {h5md.label(name): name for name in reversed(maps)}
     if field and field not in colours and field not in of_maps:
-        known = ", ".join([*colours, *of_maps]) or "none"
-        raise UserError(f"{run}: no field to show, got {field!r}; there are: {known}")
+        raise UserError(f"{run}: {unknown('field to show', field, [*colours, *of_maps])}")
     if field in of_maps or not moving:
         if axes == 1:
             of_maps[h5md.label(h5md.POSITION)] = h5md.POSITION
