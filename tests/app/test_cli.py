@@ -526,10 +526,12 @@ def test_folders_that_are_no_use(invoke, here: Path) -> None:
     (here / "file").write_text("mine")
     (here / "mine").mkdir()
     (here / "mine/letter").write_text("dear")
-    for out in ("file", "file/run", "/proc/run"):
-        assert complaint(invoke, "run", TWO_BODY, SHORT, "--out", out).startswith(
-            f"minusgrad: {out}: cannot be written"
-        )
+    for out, why in (
+        ("file", "is a file"),
+        ("file/run", "cannot be written"),
+        ("/proc/run", "cannot be written"),
+    ):
+        assert complaint(invoke, "run", TWO_BODY, SHORT, "--out", out).startswith(f"minusgrad: {out}: {why}")
     assert "not empty, and not a run; use another --out" in complaint(
         invoke, "run", TWO_BODY, "--out", "mine"
     )
