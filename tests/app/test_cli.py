@@ -545,7 +545,7 @@ def test_folders_that_are_no_use(invoke, here: Path) -> None:
             "minusgrad: mine: not a run (it lacks scene.toml or journal.jsonl); `minusgrad run` makes one"
         )
     assert complaint(invoke, "plot", "run", "--out", "file") == (
-        "minusgrad: file: cannot be written: File exists; use another --out"
+        "minusgrad: file: is a file; use another --out"
     )
     assert sorted(os.listdir(here)) == ["file", "mine", "run"]
 
