@@ -136,7 +136,7 @@ def in_lanes(steps: int, precision: str) -> Call:
     fields, stepper = stepper_of(precision)
     lanes = IntegratorLanes(stepper, MEMBERS)
     x, v = starts(), np.broadcast_to(state(BODIES, 1)["v"], starts().shape)
-    lanes.arrays.put(fields["x"].array, x)
+    lanes.arrays.write_members(fields["x"].array, x)
     lanes.evaluate(0.0)
     began = lanes.state()
 
@@ -255,13 +255,13 @@ def gradients(steps: int) -> Call:
     v0 = np.broadcast_to(state(BODIES, 1)["v"], starts().shape)
 
     def call() -> np.ndarray:
-        run.arrays.put(x, starts())
-        run.arrays.put(v, v0)
+        run.arrays.write_members(x, starts())
+        run.arrays.write_members(v, v0)
         run.begin()
         run.advance(steps)
         slope = 2.0 * run.arrays.rows(x)[:, None]
-        run.arrays.put(x, starts())
-        run.arrays.put(v, v0)
+        run.arrays.write_members(x, starts())
+        run.arrays.write_members(v, v0)
         return run.gradients(["x"], [steps], {"x": slope})["x"]
 
     return call
@@ -289,7 +289,7 @@ def net_in_lanes(steps: int) -> Call:
     bound = bind(spring, fields, tuples=given["pairs"], data=rest, parameters={"stiffness": STIFFNESS})
     stepper = Integrator(System(Potential(fields, [bound]), [Motion("x", "v", "m")]), SCHEMES["leapfrog"], DT)
     lanes = IntegratorLanes(stepper, MEMBERS)
-    lanes.arrays.put(fields["x"].array, given["x"])
+    lanes.arrays.write_members(fields["x"].array, given["x"])
     lanes.evaluate(0.0)
     began = lanes.state()
 

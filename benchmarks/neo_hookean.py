@@ -131,7 +131,7 @@ def our_hessians(solid: Solid, precision: str) -> Call:
     def call() -> "Lower":
         elements.fill(0.0, None)
         runtime.sync()
-        return Lower(lambda: elements.full(0.0, None))
+        return Lower(lambda: elements.full_matrices(0.0, None))
 
     return call
 

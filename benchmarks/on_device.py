@@ -93,7 +93,7 @@ def run(asked: argparse.Namespace) -> int:
         figures.append(work(SIZES[name][quick], limits))
         if name == "gravity":
             figures += beside_gravity(SIZES[name][quick], figures[-1])
-    device = devices.used()
+    device = devices.device_in_use()
     document = {
         "device": asdict(device) if device else {"name": platform.processor()},
         "arch": runtime.arch(),

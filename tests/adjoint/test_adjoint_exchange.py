@@ -114,7 +114,7 @@ def test_a_step_back_computes_only_outputs_that_are_read(monkeypatch: pytest.Mon
         assert np.abs(slope).max() > 0.0
         return slope.tobytes()
 
-    needed, seen = MapChain.needed, []
+    needed, seen = MapChain.needed_parts, []
     few = found()
 
     def every(self: MapChain, read: set[str], known: tuple[str, ...] = ()) -> tuple[frozenset[str], set[str]]:
@@ -122,7 +122,7 @@ def test_a_step_back_computes_only_outputs_that_are_read(monkeypatch: pytest.Mon
         seen.append(parts)
         return frozenset(self.parts), wanted
 
-    monkeypatch.setattr(MapChain, "needed", every)
+    monkeypatch.setattr(MapChain, "needed_parts", every)
     assert found() == few
     assert {*seen} == {frozenset({"first", "second"})}
 

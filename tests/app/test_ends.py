@@ -85,7 +85,7 @@ def test_an_engine_that_lacks_threads_or_memory_says_so(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runtime._Running, "options", None)
-    monkeypatch.setattr(runtime, "_init", lambda ti, options: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(runtime, "_init_engine", lambda ti, options: (_ for _ in ()).throw(error))
     with pytest.raises(RuntimeUnavailableError) as raised:
         runtime.start(runtime.Options())
     assert str(raised.value).startswith("the engine does not start: ")

@@ -40,11 +40,11 @@ def test_importing_the_package_imports_nothing_else():
 
 def test_a_small_system_needs_a_kernel_of_steps_and_one_that_verifies_its_forces():
     restarted()  # which forgets the kernels of other tests
-    before = kernels.compiled()
+    before = kernels.compiled_count()
     simulation = two_bodies("leapfrog", 0.01)
-    assert kernels.compiled() - before == 2
+    assert kernels.compiled_count() - before == 2
     simulation.advance(3)
-    assert kernels.compiled() - before == 2
+    assert kernels.compiled_count() - before == 2
 
 
 def test_the_forces_at_the_start_are_those_of_the_potential():
@@ -79,7 +79,7 @@ def test_arrays_that_may_move_are_looked_at_at_each_launch(monkeypatch):
     fields = Fields({"x": np.arange(4.0)})
     stays = doubling(fields["x"].array)
     stays(1.0, 1)
-    monkeypatch.setattr(kernels, "_stays", lambda array: False)
+    monkeypatch.setattr(kernels, "_memory_stays", lambda array: False)
     moves = doubling(y := np.arange(4.0))
     moves(1.0, 1)
     np.testing.assert_array_equal(fields["x"].values, y)

@@ -447,7 +447,7 @@ def test_bad_files_are_told_in_one_message(name, tmp_path, capsys, monkeypatch) 
 def test_mistakes_of_the_table_are_told_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "k.check.toml").write_text('[a]\nloss = 3\n\n[b]\nforwrd = ["f"]\ninputs.x.step = -1.0\n')
     with pytest.raises(SceneError) as error:
-        case.beside(tmp_path / "k.py")
+        case.tables_beside(tmp_path / "k.py")
     message = str(error.value).replace(str(tmp_path), "")
     assert message.splitlines() == [
         "/k.check.toml:2:1: a.loss: needs text in quotes, not 3",

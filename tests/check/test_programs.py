@@ -316,7 +316,7 @@ def _shown_for_ever(window: ClosingWindow) -> None:
 def test_names_that_the_check_needs_are_not_taken_from_the_folder(tmp_path: Path) -> None:
     for name in ("numpy.py", "struct.py", "scipy.py", "mine.py"):
         (tmp_path / name).write_text("")
-    assert BesideTheFile(tmp_path).hidden() == ["numpy.py", "scipy.py", "struct.py"]
+    assert BesideTheFile(tmp_path).hidden_files() == ["numpy.py", "scipy.py", "struct.py"]
 
 
 class NoPlugins:

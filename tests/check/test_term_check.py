@@ -118,7 +118,7 @@ LATE = np.array(
 def test_orders_of_remainders(remainders: np.ndarray, floor: float, order: float | None) -> None:
     above = np.abs(remainders) > floor
     until = len(above) if above.all() else int(np.argmin(above)) + 1
-    found = questions._order(list(map(float, remainders[:until])), floor)
+    found = questions._measured_order(list(map(float, remainders[:until])), floor)
     assert found == (None if order is None else pytest.approx(order, abs=0.15))
 
 

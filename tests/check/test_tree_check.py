@@ -99,12 +99,12 @@ def in_text(begin: str, old: str, new: str) -> Callable[[pytest.MonkeyPatch], No
             done = done or bool(here)
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        before = ExpansionLoops._coded
+        before = ExpansionLoops._code_with_arrays
 
         def coded(self: ExpansionLoops, lines: Lines, **arrays: object) -> Code:
             return before(self, [*changed(lines)], **arrays)
 
-        monkeypatch.setattr(ExpansionLoops, "_coded", coded)
+        monkeypatch.setattr(ExpansionLoops, "_code_with_arrays", coded)
 
     return patch
 
@@ -133,7 +133,9 @@ MUTANTS = {
         Expansions, "change_of_moments", lambda f: lambda s, n, c, w, moving: f(s, n, c, w, None)
     ),
     "K that does not change": method(FarPairs, "_kernel_change", lambda f: lambda s, k, t: None),
-    "factors that do not change": method(FarPairs, "_change", lambda f: lambda s, g, t: 0.0 * f(s, g, t)),
+    "factors that do not change": method(
+        FarPairs, "_number_tangent", lambda f: lambda s, g, t: 0.0 * f(s, g, t)
+    ),
     "half of a slope": method(
         FarPairs, "_by_argument", lambda f: lambda s, a, n, k: 0.5 * f(s, a, n, k)
     ),

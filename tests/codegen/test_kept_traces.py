@@ -68,10 +68,10 @@ def _texts(emitter: Emitter, order: Callable[[list], list], before: Callable[[],
     found = {}
     for name in order(list(asked)):
         before()
-        found[name] = emitter.totalled(asked[name])[0].text
+        found[name] = emitter.sweep_with_total(asked[name])[0].text
     if isinstance(emitter, MapLoops):
         before()
-        found["forward"] = emitter.forward().text
+        found["forward"] = emitter.forward_loops().text
     return found
 
 

@@ -20,7 +20,7 @@ from minusgrad.codegen.node_lanes.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Motion
 from minusgrad.energies.roles import Linear
-from minusgrad.engine.kernels import SCALARS, Code, _source, shadowed
+from minusgrad.engine.kernels import SCALARS, Code, _kernel_source, shadowed_arguments
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
@@ -44,12 +44,12 @@ def pieces(potential: Potential) -> Iterator[Code]:
         every = DerivativeRequest(True, nodal, others, nodal, others, nodal | dict.fromkeys(others))
         for wanted in (every, DerivativeRequest(gradient=nodal), DerivativeRequest(True, nodal)):
             yield emitter.sweep(wanted)[0]
-            yield emitter.totalled(wanted)[0]
+            yield emitter.sweep_with_total(wanted)[0]
         yield emitter.value()[0]
         yield emitter.total()[0]
         if name in potential.maps:
-            yield emitter.forward()
-            yield emitter.forward(every.tangents, {f.name: f.array for f in term.outputs.values()})
+            yield emitter.forward_loops()
+            yield emitter.forward_loops(every.tangents, {f.name: f.array for f in term.outputs.values()})
         elif not emitter.loop.per_target:
             hessians = (LaneHessians if isinstance(emitter, Lanes) else HessianLoops)(
                 emitter, list(term.fields)
@@ -64,7 +64,7 @@ def pieces(potential: Potential) -> Iterator[Code]:
 
 def sources(potential: Potential) -> Iterator[str]:
     """The source of every kernel, with all the scalars that kernels may take."""
-    return (_source(code, tuple(SCALARS)) for code in pieces(potential))
+    return (_kernel_source(code, tuple(SCALARS)) for code in pieces(potential))
 
 
 @pytest.mark.parametrize("lanes", [False, True], ids=["rows", "lanes"])
@@ -75,13 +75,13 @@ def test_no_local_is_an_argument(name: str, lanes: bool, monkeypatch: pytest.Mon
     d = instance.dimensions[-1]
     potential = instance.potential(np.random.default_rng(7), d, **SIZE)
     for source in sources(potential):
-        assert shadowed(source) == [], source
+        assert shadowed_arguments(source) == [], source
 
 
 def test_a_shadowed_argument_is_found() -> None:
     text = "for e in range(3):\n    first = e * 2\n    f_x[e] = first\n"
-    source = _source(Code(text, {"f_x": np.zeros(3)}), ("first",))
-    assert shadowed(source) == ["first"]
+    source = _kernel_source(Code(text, {"f_x": np.zeros(3)}), ("first",))
+    assert shadowed_arguments(source) == ["first"]
 
 
 # Steps of an integrator, and of a minimiser -------------------------------------------------------------
@@ -101,10 +101,10 @@ STEPS = [("site", "f32"), *((name, "f64") for name in MOVED)]
 def moving(instance: Instance, field: str, precision: str) -> Potential:
     """An energy over fields with a velocity and inertias."""
     rng, d = np.random.default_rng(7), instance.dimensions[-1]
-    drawn = instance._fields(rng, SIZE["n"], d)
+    drawn = instance._draw_fields(rng, SIZE["n"], d)
     still = {"speed": np.zeros_like(drawn[field]), "inertia": np.ones(SIZE["n"])}
     fields = Fields(drawn | still, precision=precision)
-    return Potential(fields, [instance._term(rng, fields, d=d, **SIZE)])
+    return Potential(fields, [instance._bind_term(rng, fields, d=d, **SIZE)])
 
 
 @pytest.mark.parametrize(("name", "precision"), STEPS)
@@ -214,7 +214,7 @@ def test_any_names(lanes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         potential = named(names)
         for source in sources(potential):
             tree = ast.parse(source)
-            assert shadowed(source) == [], source
+            assert shadowed_arguments(source) == [], source
             arguments = [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
             assert len(arguments) == len(set(arguments))
 

@@ -160,9 +160,9 @@ def test_a_long_sample_is_rounded_in_parts(monkeypatch):
     term = bind(gravity, fields, parameters={"G": 1.0, "softening": 0.1})
     places = element_samples.at_rows(term, 0.0, {})
     value = [KEPT.of_term(term, "value").value]
-    ((exact, moved),) = [sample.rounded(value) for sample in places.samples[:1]]
+    ((exact, moved),) = [sample.numbers_with_rounding(value) for sample in places.samples[:1]]
     monkeypatch.setattr(element_samples, "LONG", 8)
-    again, drawn = places.samples[0].rounded(value)
+    again, drawn = places.samples[0].numbers_with_rounding(value)
     assert np.array_equal(again, exact)
     assert ((drawn > 0.1 * moved) & (drawn < 10.0 * moved)).all()
 

@@ -167,7 +167,7 @@ def assert_of_vectors(function: np.ufunc, x: np.ndarray) -> None:
     """Within two eps of NumPy's long double; numbers below the smallest normal one may be zero."""
     limits = np.finfo(x.dtype)
     wide, real = 64 // x.itemsize, storage.ENGINE_DTYPES[x.dtype.name]
-    taken, out = lane_blocks.blocked(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, x.dtype)
+    taken, out = lane_blocks.rows_in_blocks(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, x.dtype)
     text = f"for n in range(x.shape[0]):\n    out[n] = {function.__name__}_{real}x{wide}(x[n])\n"
     BoundKernel(Code(text, {"x": taken, "out": out}))()
     found = lane_blocks.rows(out, len(x))[:, 0]
@@ -183,7 +183,7 @@ def assert_of_vectors(function: np.ufunc, x: np.ndarray) -> None:
 
 def test_rows_and_blocks() -> None:
     rows = np.arange(21.0).reshape(7, 3)
-    made = lane_blocks.blocked(rows, 4)
+    made = lane_blocks.rows_in_blocks(rows, 4)
     assert made.shape == (2, 3, 4)
     assert made.ctypes.data % lane_blocks.ALIGNMENT == 0
     assert np.array_equal(lane_blocks.rows(made, 7), rows)

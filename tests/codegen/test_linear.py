@@ -211,7 +211,7 @@ def test_fields_and_weights_of_other_shapes(name):
     np.testing.assert_allclose(
         potential.gradient(field), pushed_back(P, rows, weights, values), rtol=1e-11, atol=1e-12
     )
-    assert potential.value() == pytest.approx(references.plain(term), rel=1e-13)
+    assert potential.value() == pytest.approx(references.plain_energy(term), rel=1e-13)
     assert term.shape(made_name) == P.shape[1:]
 
 
@@ -222,7 +222,7 @@ def test_two_fields_by_the_same_weights(d):
     data = {"gradients": weights, "volume": volume}
     term = bind(thermoelastic, there, tuples=rows, data=data, parameters={"k": 0.7})
     potential = Potential(there, [term])
-    assert potential.value() == pytest.approx(references.plain(term), rel=1e-13)
+    assert potential.value() == pytest.approx(references.plain_energy(term), rel=1e-13)
     expected = references.differences(term)
     for argument in ("x", "temperature"):
         np.testing.assert_allclose(potential.gradient(argument), expected[argument], rtol=1e-8, atol=1e-8)
@@ -275,7 +275,9 @@ def test_the_stress_of_a_neo_hookean_solid(d):
     for e in (0, len(V) - 1):
         for c in np.ndindex(d, d):
             u = _along(term, e, F[e], c)
-            assert found[(e, *c)] == pytest.approx(references.extrapolated(u, step[c]), rel=1e-8, abs=1e-11)
+            assert found[(e, *c)] == pytest.approx(
+                references.extrapolated_slope(u, step[c]), rel=1e-8, abs=1e-11
+            )
 
 
 def _along(term: Term, e: int, F: np.ndarray, c: tuple[int, ...]):
@@ -576,7 +578,9 @@ MUTANTS = {
     "summed up as it stands": (lambda patch: patch.setattr(tracing, "linear", summed_up), far),
     "weights of the neighbour": (
         method(
-            tracing, "_rows", lambda right, values, size: [(rows := right(values, size))[0], *rows[:0:-1]]
+            tracing,
+            "_split_rows",
+            lambda right, values, size: [(rows := right(values, size))[0], *rows[:0:-1]],
         ),
         matrices,
     ),
@@ -586,7 +590,7 @@ MUTANTS = {
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),
     ),
     "data of the first elements": (
-        method(element_data, "_shaped", lambda right, *args: np.roll(right(*args), 1, axis=0)),
+        method(element_data, "_shaped_array", lambda right, *args: np.roll(right(*args), 1, axis=0)),
         test_bodies_limit_tuples_and_their_data,
     ),
     "a sample whose weights are drawn": (
@@ -598,7 +602,7 @@ MUTANTS = {
 
 def drawn(self, rng, d=3):
     k = self.over if isinstance(self.over, int) else d + 1
-    return {name: self._draw(name, rng, d, k) for name in self.roles}
+    return {name: self._draw_values(name, rng, d, k) for name in self.roles}
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -130,7 +130,7 @@ def test_a_list_that_is_rebuilt_has_room_for_the_parts_of_a_longer_one() -> None
         kernel = BoundKernel(Emitter(term).gradient({"x": target}), "t")
         for nodes in (elements.nodes, every, every[: PART // 2]):
             if nodes is not elements.nodes:
-                assert elements.changed(nodes.copy()) is elements
+                assert elements.with_nodes(nodes.copy()) is elements
             store(target, np.zeros_like(x))
             kernel(0.0)
             d = x[nodes[:, 0]] - x[nodes[:, 1]]

@@ -35,7 +35,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         self.size = 1
         return run(self, note, seconds)
 
-    monkeypatch.setattr(SlicePace, "_adapt", lambda *_: None)
+    monkeypatch.setattr(SlicePace, "_adapt_size", lambda *_: None)
     monkeypatch.setattr(SlicePace, "run", seen)
     return found
 

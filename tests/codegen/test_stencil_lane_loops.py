@@ -262,10 +262,12 @@ def test_wrong_kernels_are_noticed(lanes: Any, monkeypatch: pytest.MonkeyPatch) 
     first = loops(u).shifts[1]
     loops(u).shifts[1] = 0
     with pytest.raises(MiscompiledError):
-        u.chain.loops["fdtd"].verify_forward(loops(u).forward(overwrite=["q_next"]), {}, 0.0)
+        u.chain.loops["fdtd"].verify_forward(loops(u).forward_loops(overwrite=["q_next"]), {}, 0.0)
     loops(u).shifts[1] = first
     u.value()
-    right = StencilLanes._shifted
-    monkeypatch.setattr(StencilLanes, "_shifted", lambda self, value, shift: right(self, value, -2 * shift))
+    right = StencilLanes._shifted_graph
+    monkeypatch.setattr(
+        StencilLanes, "_shifted_graph", lambda self, value, shift: right(self, value, -2 * shift)
+    )
     with pytest.raises(MiscompiledError):
         u.gradient("q")

@@ -26,11 +26,11 @@ def visits(near: NearPairs) -> np.ndarray:
     tree, cells, wide = near.tree, near.cells, near.wide
     found = np.zeros((tree.count, tree.count), int)
     for c in range(tree.cells):
-        for other in cells.far.now[cells.far.begin[c] * wide : cells.far.begin[c + 1] * wide]:
+        for other in cells.far.present_lists[cells.far.begin[c] * wide : cells.far.begin[c + 1] * wide]:
             if other < tree.cells:
                 found[tree.begin[c] : tree.end[c], tree.begin[other] : tree.end[other]] += 1
     for k, c in enumerate(tree.leaves):
-        for other in (k, *cells.near.now[cells.near.begin[k] : cells.near.begin[k + 1]]):
+        for other in (k, *cells.near.present_lists[cells.near.begin[k] : cells.near.begin[k + 1]]):
             of = tree.leaves[other]
             found[tree.begin[c] : tree.end[c], tree.begin[of] : tree.end[of]] += 1
     return found
@@ -82,7 +82,7 @@ def test_partners_are_listed_for_both_of_a_pair():
         lists.room(len(pairs))
         lists.pairs.own[: len(pairs)] = pairs
         lists.build(len(pairs))
-        found = np.split(lists.now, 2 * lists.begin[1:-1])
+        found = np.split(lists.present_lists, 2 * lists.begin[1:-1])
         assert [row.tolist() for row in found] == expected
 
 
@@ -110,7 +110,7 @@ def test_the_order_of_the_positions_alone_decides():
     other.reference.move(x[::-1].copy(), None)
     other.rebuild({})
     assert np.array_equal(one.tree.order, other.tree.order)
-    assert np.array_equal(one.cells.near.now, other.cells.near.now)
+    assert np.array_equal(one.cells.near.present_lists, other.cells.near.present_lists)
 
 
 def test_a_skin_keeps_the_tree_until_a_node_leaves_it():

@@ -139,7 +139,7 @@ def test_lists_are_rebuilt_in_place_and_no_kernel_is_made_again(kind, monkeypatc
         return found if kind == "map" else [*found, of.gradient("bend.k"), of.hessian("x").data]
 
     numbers(triples)
-    kept, compiled, counts = dict(triples.kernels), kernels.compiled(), set()
+    kept, compiled, counts = dict(triples.kernels), kernels.compiled_count(), set()
     assert bool(triples.in_lanes) == (kind == "energy in lanes")
     for _ in range(3):
         fields["x"].set(fields["x"].values + 0.07 * rng.normal(size=w.shape))
@@ -149,7 +149,7 @@ def test_lists_are_rebuilt_in_place_and_no_kernel_is_made_again(kind, monkeypatc
         counts |= {p.elements.count for p in triples.parts.values() if not p.elements.fixed}
     assert len(counts) == 3
     assert triples.kernels == kept
-    assert kernels.compiled() == compiled
+    assert kernels.compiled_count() == compiled
 
 
 def test_lists_have_room_by_their_number_of_triples_alone():

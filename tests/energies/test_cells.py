@@ -30,7 +30,7 @@ from minusgrad import (
 from minusgrad.adjoint.checks.first_step import of_program
 from minusgrad.assembly.blocks.energy_block import energy_model
 from minusgrad.check import single_precision, term_check
-from minusgrad.energies.declaration import declared
+from minusgrad.energies.declaration import check_declaration
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, TraceError
 from minusgrad.plugin import SCHEMES, Evolution, Integrator
@@ -408,7 +408,7 @@ REFUSED = {
     " field": lambda: local_energy("m", over="cells", q=Node(), w=Datum(shape=("k",)))(weighted),
     "energy 'm': an argument cannot be called 'edges': a block in a scene has the keys kind, name, tuples,"
     " body, fields, gives, grid, sizes, edges, and none that begin with _; use another name": lambda: (
-        declared("m", edged, "cells", EDGED)
+        check_declaration("m", edged, "cells", EDGED)
     ),
     "map 'm': an argument cannot be called 'begin': a block in a scene has the keys kind, name, tuples, body,"
     " fields, gives, grid, sizes, repeat, begin, outside, adds, copies, and none that begin with _; use"

@@ -74,7 +74,7 @@ def held(fields: Fields) -> Term:
 def numbers(potential: Potential) -> dict[str, bytes]:
     """All that a potential of `near` gives."""
     w = np.random.default_rng(1).normal(size=(NODES, 3))
-    out = potential._output("x")
+    out = potential._output_array("x")
     found: dict[str, Any] = {"both": potential.evaluate_into({"x": out}), "into": np.array(out)}
     found |= {"value": potential.value(), "each": potential.by_element("near")}
     found |= {f"d{n}": potential.gradient(n) for n in ("x", "near.reach", "near.weight")}
@@ -147,7 +147,7 @@ def test_kernels_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -
     potential = Potential(fields, [held(fields), changing])
     changing.set_tuples(*drawn(rng, 100))
     numbers(potential)
-    made, compiled = dict(potential.kernels), kernels.compiled()
+    made, compiled = dict(potential.kernels), kernels.compiled_count()
     whole: list[int] = []
     of_pattern = sparsity_pattern.SparsityPattern.__init__
 
@@ -165,7 +165,7 @@ def test_kernels_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -
     assert potential.kernels["spring"] is made["spring"]
     assert potential.kernels["near"] is not made["near"]
     assert changing.elements.room == 256
-    assert kernels.compiled() == compiled
+    assert kernels.compiled_count() == compiled
     assert whole == []
 
 

@@ -32,16 +32,16 @@ def test_the_weighted_energy_is_the_multiplier_times_the_constraint() -> None:
     one = constraint("rod", over=2, x=X, length=Datum("m"))(distance)
     values = {"x": [np.array([0.0, 3.0]), np.array([4.0, 0.0])], "length": 2.0}
     assert one.evaluator()(values) == 21.0
-    assert one.weighted().evaluator()({**values, "multiplier": -0.5}) == -10.5
-    assert one.weighted().name == "rod"
-    assert {**one.weighted().roles, "multiplier": 0} == {**one.roles, "multiplier": 0}
+    assert one.weighted_energy().evaluator()({**values, "multiplier": -0.5}) == -10.5
+    assert one.weighted_energy().name == "rod"
+    assert {**one.weighted_energy().roles, "multiplier": 0} == {**one.roles, "multiplier": 0}
 
 
 def test_time_of_a_driven_constraint_has_a_value_for_each_element() -> None:
     made = constraint("drive", over="nodes", x=Node("m"), t=Time(), w=Parameter("s^-1"))
     driven = made(lambda x, t, w: x[0] - w * t)
-    assert isinstance(driven.timed().roles["t"], Datum)
-    assert driven.timed().differentiable == ("x", "t", "w")
+    assert isinstance(driven.timed_energy().roles["t"], Datum)
+    assert driven.timed_energy().differentiable == ("x", "t", "w")
     assert driven.differentiable == ("x", "t", "w")
 
 

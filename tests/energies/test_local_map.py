@@ -118,7 +118,7 @@ def test_the_table_uses_every_kind_of_map() -> None:
 def window_of(potential: Potential) -> list[int | None]:
     """The size of the only map's windows along each axis, None if it depends on the state."""
     loops = loops_of(potential)
-    return [size_of(ends) for ends in loops._trace().window] if isinstance(loops, WindowLoops) else []
+    return [size_of(ends) for ends in loops._trace_energy().window] if isinstance(loops, WindowLoops) else []
 
 
 def loops_of(potential: Potential) -> MapLoops:
@@ -131,14 +131,14 @@ def loops_of(potential: Potential) -> MapLoops:
 def test_value_and_gradients_against_the_references(instance: MapInstance, d: int, seed: int) -> None:
     potential = instance.potential(np.random.default_rng(seed), d, e=3)
     (given,) = potential.maps.values()
-    y = references.given(given, T)
+    y = references.given_values(given, T)
     assert np.abs(y).max() > 0.0
     value = potential.value(T)
     assert error(given.gives.values, y) < 1e-13
     assert value == pytest.approx(lean_energy(potential, y), rel=1e-12, abs=1e-12 * np.abs(y).max())
     adjoint = potential.fields["lean"].values + y
     assert error(potential.gradient(given.gives.name, T), adjoint) < 1e-13
-    differences, found = references.weighted(given, adjoint, T), gradients(potential)
+    differences, found = references.weighted_differences(given, adjoint, T), gradients(potential)
     assert found.keys() == differences.keys()
     for argument, gradient in found.items():
         assert error(gradient, differences[argument]) < 1e-8, argument
@@ -180,7 +180,7 @@ def test_the_gradient_is_the_slope_of_the_value(instance: MapInstance, d: int) -
         return potential.value(T + h * time)
 
     tolerance = 2e-4 if instance.energy.name == "clouds" else 1e-8  # the clouds are cut off, too
-    assert references.extrapolated(u, 1e-3) == pytest.approx(slope, rel=tolerance)
+    assert references.extrapolated_slope(u, 1e-3) == pytest.approx(slope, rel=tolerance)
 
 
 @pytest.mark.parametrize(("instance", "d"), CASES)
@@ -371,7 +371,7 @@ def test_a_map_of_a_map() -> None:
         at = np.asarray(start[name], float)
         expected = np.zeros(at.shape)
         for c in np.ndindex(at.shape):
-            expected[c] = references.extrapolated(moved_by_hand(start, name, c), 1e-3)
+            expected[c] = references.extrapolated_slope(moved_by_hand(start, name, c), 1e-3)
         assert error(gradient, expected) < 1e-9, name
     assert potential.rate(T) == float(potential.gradient("t", T))
     assert potential.uses_time
@@ -597,9 +597,9 @@ def test_windows_of_any_size_that_is_known(size: int) -> None:
     potential = given_by(windowed(size), {"x": x}, grid=Grid((11, 70)))
     potential.refresh()
     (given,) = potential.maps.values()
-    assert error(given.gives.values, references.given(given)) < 1e-13
+    assert error(given.gives.values, references.given_values(given)) < 1e-13
     adjoint = potential.fields["lean"].values + given.gives.values
-    assert error(potential.gradient("x"), references.weighted(given, adjoint)["x"]) < 1e-9
+    assert error(potential.gradient("x"), references.weighted_differences(given, adjoint)["x"]) < 1e-9
 
 
 def _nowhere(x):
@@ -769,7 +769,7 @@ def test_a_window_may_branch() -> None:
     potential = given_by(turned, {"x": [3.25, 7.5]}, grid=Grid((12,)))
     (given,) = potential.maps.values()
     potential.refresh()
-    assert np.array_equal(given.gives.values, references.given(given))
+    assert np.array_equal(given.gives.values, references.given_values(given))
 
 
 @local_map("plane", gives="y", over="nodes", x=Node(), adjoint_y=Node())
@@ -886,12 +886,12 @@ def test_a_table_in_a_map_is_zero_outside(made: Any, length: int) -> None:
     assert window_of(potential) == [4 if made is known else None]
     (given,) = potential.maps.values()
     potential.refresh()
-    y = references.given(given)
+    y = references.given_values(given)
     np.testing.assert_allclose(given.gives.values, y, rtol=1e-13, atol=1e-14)
-    expected = references.weighted(given, potential.fields["lean"].values + y)
+    expected = references.weighted_differences(given, potential.fields["lean"].values + y)
     assert error(potential.gradient("x"), expected["x"]) < 1e-9
     loops = loops_of(potential)
-    _, _, bands = loops.forward().text.partition("for turn in")
+    _, _, bands = loops.forward_loops().text.partition("for turn in")
     assert ("ti.min(ti.max(" in bands) is (made is masked)
     if made is known:
         begin, padded = loops._begin["heights"][0], len(loops._arrays["table_heights"])
@@ -916,7 +916,7 @@ def test_a_window_may_read_a_table() -> None:
     )
     (given,) = potential.maps.values()
     potential.refresh()
-    assert np.array_equal(given.gives.values, references.given(given))
+    assert np.array_equal(given.gives.values, references.given_values(given))
 
 
 def test_a_table_is_read_at_whole_numbers() -> None:
@@ -1205,7 +1205,7 @@ def test_a_window_across_two_bands_of_a_line_counts_once() -> None:
     potential = given_by(hat, {"x": [255.3, 100.2, 512.1]}, grid=Grid((600,)))
     potential.refresh()
     (term,) = potential.maps.values()
-    np.testing.assert_allclose(term.gives.values, references.given(term), atol=1e-15)
+    np.testing.assert_allclose(term.gives.values, references.given_values(term), atol=1e-15)
 
 
 def _eight_around(x, pixel):
@@ -1270,7 +1270,7 @@ def test_an_argument_may_be_called_sum_or_cut() -> None:
     potential = given_by(named, {"x": [2.2, 5.1]}, grid=Grid((9,)), parameters=parameters)
     potential.refresh()
     (term,) = potential.maps.values()
-    np.testing.assert_allclose(term.gives.values, references.given(term), rtol=1e-13)
+    np.testing.assert_allclose(term.gives.values, references.given_values(term), rtol=1e-13)
     assert potential.gradient("m.sum").shape == (2,)
 
 

@@ -532,18 +532,18 @@ def test_a_window_at_nan_makes_the_output_nan() -> None:
 @pytest.mark.parametrize("edges", ["zero", "periodic"])
 def test_wrong_kernels_are_noticed(edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that reads another cell forward, and back."""
-    right = GatherLoops._fetched
+    right = GatherLoops._fetch_statements
 
     def fetched(self: GatherLoops, read: Any) -> list[str]:
         return [line.replace("[cell", "[ti.max(cell - 1, 0)") for line in right(self, read)]
 
-    monkeypatch.setattr(GatherLoops, "_fetched", fetched)
+    monkeypatch.setattr(GatherLoops, "_fetch_statements", fetched)
     with pytest.raises(MiscompiledError):
         lake(edges).value()
     monkeypatch.undo()
     u = lake(edges, itself=True)
     u.value()
-    monkeypatch.setattr(GatherLoops, "_fetched", fetched)
+    monkeypatch.setattr(GatherLoops, "_fetch_statements", fetched)
     with pytest.raises(MiscompiledError):
         u.gradient("v")
 

@@ -7,7 +7,7 @@ import pytest
 
 from minusgrad.engine.joined.coalescing import coalesced
 from minusgrad.engine.joined.flat_loops import flattened
-from minusgrad.engine.kernels import Code, added, at_each, copied, zeroed
+from minusgrad.engine.kernels import Code, add_loops, at_each, copy_loops, zero_loops
 
 pytestmark = pytest.mark.unit
 
@@ -77,13 +77,13 @@ def drawn(rng: np.random.Generator, arrays: list[np.ndarray]) -> Code:
     a, b, c = (arrays[k] for k in rng.choice(len(arrays), 3, replace=False))
     order = rng.permutation(ROWS).astype(np.int32)
     kinds = [
-        lambda: copied(a, b),
-        lambda: copied(a, b),
+        lambda: copy_loops(a, b),
+        lambda: copy_loops(a, b),
         lambda: mapped(a, b, c),
         lambda: mapped(a, b, c),
         lambda: mapped(a, a, b),
-        lambda: zeroed("z", a),
-        lambda: added(a, b),
+        lambda: zero_loops("z", a),
+        lambda: add_loops(a, b),
         lambda: by_nodes(a, b, order),
         lambda: by_nodes(a, b, order[:3].copy()),
         lambda: by_nodes(a, b, np.maximum(order, 1)),
@@ -129,7 +129,7 @@ def names_of(pieces: list[Code]) -> int:
 
 def test_a_step_that_gives_a_new_state_is_taken_in_place() -> None:
     x, v, w, y = (array(k) for k in range(4))
-    step = [mapped(w, v, x), flattened(in_blocks(y, w)), copied(v, w), copied(x, y)]
+    step = [mapped(w, v, x), flattened(in_blocks(y, w)), copy_loops(v, w), copy_loops(x, y)]
     few = coalesced(step, [w, y])
     assert (len(few), names_of(few)) == (2, 2)
 
@@ -141,7 +141,7 @@ def test_a_step_that_gives_a_new_state_is_taken_in_place() -> None:
 )
 def test_what_needs_both_arrays_keeps_both(between: object) -> None:
     x, y = array(0), array(1)
-    few = coalesced([between(y, x), copied(x, y)], [y])  # type: ignore[operator]
+    few = coalesced([between(y, x), copy_loops(x, y)], [y])  # type: ignore[operator]
     assert (len(few), names_of(few) >= 2) == (2, True)
 
 
@@ -157,11 +157,11 @@ def test_blocks_become_plain_loops() -> None:
 
 def test_an_array_that_is_read_afterwards_stays() -> None:
     x, y = array(0), array(1)
-    assert len(coalesced([mapped(y, x), copied(x, y)], [])) == 2
-    assert len(coalesced([mapped(y, x), copied(x, y)], [y])) == 1
+    assert len(coalesced([mapped(y, x), copy_loops(x, y)], [])) == 2
+    assert len(coalesced([mapped(y, x), copy_loops(x, y)], [y])) == 1
 
 
 def test_an_array_whose_old_values_are_read_later_stays() -> None:
     x, y, z = (array(k) for k in range(3))
-    few = coalesced([mapped(y, x), mapped(z, x, y), copied(x, y)], [y])
+    few = coalesced([mapped(y, x), mapped(z, x, y), copy_loops(x, y)], [y])
     assert len(few) == 3

@@ -19,12 +19,12 @@ pytestmark = devices.needed
 
 def test_a_device_has_a_name_and_memory() -> None:
     with devices.on():
-        used = asked.used()
+        used = asked.device_in_use()
         assert used in asked.devices(devices.ARCH)
         assert used.name
         assert used.memory > 1 << 28
     with devices.on("cpu"):
-        assert asked.used() is None
+        assert asked.device_in_use() is None
 
 
 def test_a_number_that_no_device_has_is_refused() -> None:
@@ -81,8 +81,8 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 def taken(number: int | None) -> str:
     """The device of CUDA that an engine takes which asks for this number: the first that its driver shows."""
-    with asked.chosen("cuda", "TI_", number):
-        device = asked.used()
+    with asked.on_device("cuda", "TI_", number):
+        device = asked.device_in_use()
     assert device is not None
     return device.name
 

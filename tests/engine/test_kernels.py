@@ -17,7 +17,7 @@ from minusgrad.engine.loading import source_texts
 from tests.support.engine import restarted
 from tests.support.instances import CANONICAL
 
-BOUND = kernels._bound
+BOUND = kernels._bind_kernel
 
 
 @pytest.fixture
@@ -116,8 +116,8 @@ def test_an_emitted_kernel_reads_no_source_of_its_caller(monkeypatch: pytest.Mon
 def test_the_text_of_an_emitted_kernel_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lines that `inspect` finds, without its search for the file and for the end of the function."""
     asked, searched = list[Any](), list[Any]()
-    written, block = source_texts.written, inspect.getblock
-    monkeypatch.setattr(source_texts, "written", lambda f: asked.append(f) or written(f))
+    written, block = source_texts.is_framework_text, inspect.getblock
+    monkeypatch.setattr(source_texts, "is_framework_text", lambda f: asked.append(f) or written(f))
     monkeypatch.setattr(inspect, "getblock", lambda lines: searched.append(lines) or block(lines))
     launch = kernel("x[n] = erf_f64(x[n]) + erfc_f64(x[n])")
     launch()
@@ -142,7 +142,7 @@ def test_the_analysis_of_flow_changes_no_bit(name: str, monkeypatch: pytest.Monk
         if analysed:
             monkeypatch.setattr(runtime, "no_flow_analysis", nullcontext)
         monkeypatch.setattr(
-            "minusgrad.engine.kernels._bound",
+            "minusgrad.engine.kernels._bind_kernel",
             lambda *given: asked.append(config().cfg_optimization) or BOUND(*given),
         )
         restarted()

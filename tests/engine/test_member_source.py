@@ -110,7 +110,7 @@ def test_an_array_that_another_kernel_wrote_differs_between_members() -> None:
     runtime.start()
     tape, end = np.zeros((2, 1)), np.zeros(1)
     every = MemberArrays(3, np.float64)
-    every.put(tape, np.arange(6.0).reshape(3, 2, 1))
+    every.write_members(tape, np.arange(6.0).reshape(3, 2, 1))
     MemberKernel(Code("row = at\nend[0] = tape[row, 0]\n", {"tape": tape, "end": end}), ("at",), every, [])(1)
     assert every.rows(end)[:, 0].tolist() == [1.0, 3.0, 5.0]
 
@@ -126,7 +126,7 @@ def test_a_number_that_a_branch_may_set_is_not_known_after_it(branch: str) -> No
     text = f"row = 1\nw = m[1]\n{branch}{branch.replace('row = 0', 'w = m[0]')}x[0] = w * x[row]\n"
     kernel = MemberKernel(Code(text, one), ("at",), every, [one["x"]])
     for at, wanted in ((0, [6.0, 6.0, 6.0]), (1, [2.0, 2.0, 2.0])):
-        every.put(one["x"], np.tile([2.0, 3.0], (3, 1)))
+        every.write_members(one["x"], np.tile([2.0, 3.0], (3, 1)))
         kernel(at)
         assert every.rows(one["x"])[:, 0].tolist() == wanted
 

@@ -202,11 +202,11 @@ SETTINGS = [
 
 def test_scenes_of_other_seeds_share_an_engine() -> None:
     runtime.start(Options())
-    starts, states = runtime.started(), []
+    starts, states = runtime.start_count(), []
     for seed in (1, 2, 1):
         simulation = build(SCENES / "plummer.toml", {"state.n": 20, "runtime.seed": seed})
         states.append(simulation.fields["x"].values.copy())
-    assert runtime.started() == starts
+    assert runtime.start_count() == starts
     assert np.array_equal(states[0], states[2])
     assert not np.array_equal(states[0], states[1])
 
@@ -263,10 +263,10 @@ def test_thirty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: P
 
     for number in range(10):
         scene(number)
-    compiled, memory = kernels.compiled(), resident()
+    compiled, memory = kernels.compiled_count(), resident()
     for number in range(10, 30):
         scene(number)
-    assert kernels.compiled() == compiled
+    assert kernels.compiled_count() == compiled
     assert resident() - memory < 5.0, "megabytes"
 
 
@@ -278,7 +278,7 @@ def test_another_size_compiles_nothing(tmp_path: Path) -> None:
         simulation = build(SCENES / "plummer.toml", {"state.n": n})
         simulation.stepper.advance(2)
         simulation.look()
-        counts.append(kernels.compiled())
+        counts.append(kernels.compiled_count())
     assert counts[1] > counts[0]
     assert counts[1:] == counts[1:2] * 4
 

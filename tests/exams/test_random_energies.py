@@ -91,7 +91,7 @@ TEXT = SimpleNamespace(
 
 def in_numpy(outputs: Sequence[Scalar], leaves: Sequence[Scalar], numbers: Sequence) -> np.ndarray:
     """The outputs, by the text that kernels are made of: (outputs, LANES)."""
-    lines, texts = WRITER._statements(outputs)
+    lines, texts = WRITER._output_statements(outputs)
     rounded = [line.replace(" = ", " = rounded(", 1) + ")" for line in lines]
     source = "\n".join([*rounded, f"found = [{', '.join(texts)}]"])
     rng = np.random.default_rng(len(source))
@@ -231,7 +231,7 @@ def emitted(batch: list[Program], outputs: list[list[Scalar]]) -> np.ndarray:
     for b, (p, wanted) in enumerate(zip(batch, outputs, strict=True)):
         place = {leaf.serial: j for j, leaf in enumerate(p.leaves)}
         loads = [f"{leaf_name(leaf)} = numbers[{b}, {place[leaf.serial]}]" for leaf in inputs(wanted)]
-        statements, texts = WRITER._statements(wanted)
+        statements, texts = WRITER._output_statements(wanted)
         stores = [f"out[{b}, {j}] = {text}" for j, text in enumerate(texts)]
         lines += ["for e in range(1):", *(f"    {line}" for line in (*loads, *statements, *stores))]
     runtime.start()

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from minusgrad.lint.index_overlap import distinguished, spelt_out
+from minusgrad.lint.index_overlap import distinguished_turns, spelt_out
 
 pytestmark = pytest.mark.unit
 
@@ -61,7 +61,7 @@ def apart(index: str) -> set[str]:
         f"    y[{index}] = 0.0\n"
     )
     (place,) = [n for n in ast.walk(function) if isinstance(n, ast.Subscript)]
-    return distinguished(spelt_out(function, [place.slice]), frozenset("ij"))
+    return distinguished_turns(spelt_out(function, [place.slice]), frozenset("ij"))
 
 
 @pytest.mark.parametrize("index", APART)
@@ -76,4 +76,4 @@ def test_turns_may_meet(index: str, meeting: str) -> None:
 
 def test_a_place_in_two_brackets() -> None:
     """y[i][j], as vectors are written."""
-    assert distinguished([ast.Name("i"), ast.Name("j")], frozenset("ij")) == {"i", "j"}
+    assert distinguished_turns([ast.Name("i"), ast.Name("j")], frozenset("ij")) == {"i", "j"}

@@ -14,7 +14,7 @@ from minusgrad import Fields, Node, ti
 from minusgrad.energies.staged_energy import Stage, staged_energy
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
-from minusgrad.lint.stack_depth import pushed
+from minusgrad.lint.stack_depth import pushed_locals
 from minusgrad.potential.staged.staged_binding import bind_staged
 from minusgrad.potential.staged.staged_term import StagedTerm
 from minusgrad.torch import kernel
@@ -92,7 +92,7 @@ KNOWN = {"x": SimpleNamespace(shape=(9,)), "n": 4}
 def test_how_often_a_text_pushes(name: str, times: float | None) -> None:
     (function,) = ast.parse(inspect.getsource(of_text)).body
     (loop,) = function.body
-    found = {one.name: one.times for one in pushed(loop, of_text, KNOWN)}
+    found = {one.name: one.times for one in pushed_locals(loop, of_text, KNOWN)}
     assert found.get(name) == times
 
 

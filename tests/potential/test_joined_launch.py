@@ -75,7 +75,7 @@ def test_a_program_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
         compiled.add(source)
         return compile_kernel(source)
 
-    monkeypatch.setattr(kernels, "_kernel", noted)
+    monkeypatch.setattr(kernels, "_compiled_kernel", noted)
     flock("f64").advance(3)
     assert len(compiled) == 2
 

@@ -74,7 +74,7 @@ def test_quadrants_is_the_engine_where_it_alone_is_installed(
 ) -> None:
     monkeypatch.setattr(runtime, "find_spec", lambda asked: asked in installed or None)
     monkeypatch.delenv(runtime.VARIABLE, raising=False)
-    assert runtime._chosen(None) == name
+    assert runtime._choose_engine(None) == name
 
 
 def test_the_citation_has_the_version_and_the_licence() -> None:

@@ -9,7 +9,7 @@ from scipy.sparse import block_diag, csr_matrix
 
 from minusgrad.errors import EnergyError, IndefiniteSystemError, RunFailedError, pip_line
 from minusgrad.solvers import linear_solver
-from minusgrad.solvers.linear_solver import LinearSolver, chosen
+from minusgrad.solvers.linear_solver import LinearSolver, choose_method
 from minusgrad.solvers.sparse_factors import Pardiso
 from minusgrad.solvers.sparse_system import SparseSystem
 
@@ -119,14 +119,14 @@ def test_auto_goes_by_size_and_by_what_is_installed(monkeypatch: pytest.MonkeyPa
 
     kept = linear_solver.INSTALLED
     there()
-    assert chosen(12_000) == ("superlu", "12,000 unknowns, at most 12,000")
-    assert chosen(12_001) == (
+    assert choose_method(12_000) == ("superlu", "12,000 unknowns, at most 12,000")
+    assert choose_method(12_001) == (
         "block_jacobi", "12,001 unknowns, more than 12,000, and neither pyamg nor pypardiso is installed"
     )  # fmt: skip
     there("pardiso")
-    assert chosen(12_001)[0] == "pardiso"
+    assert choose_method(12_001)[0] == "pardiso"
     there("pardiso", "multigrid")
-    assert chosen(12_001) == ("multigrid", "12,001 unknowns, more than 12,000, and pyamg is installed")
+    assert choose_method(12_001) == ("multigrid", "12,001 unknowns, more than 12,000, and pyamg is installed")
     solver = LinearSolver()
     solver.factor(truss(3))
     assert solver.used.startswith("SuperLU: 14 unknowns, at most 12,000; ")

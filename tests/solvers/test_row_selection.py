@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix, random_array
 
 from minusgrad.solvers.row_selection import RowSelection
-from minusgrad.solvers.sparse_system import scaled
+from minusgrad.solvers.sparse_system import scale_symmetrically
 
 pytestmark = pytest.mark.unit
 
@@ -57,4 +57,6 @@ def test_all_rows_are_the_matrix_itself() -> None:
 
 def test_scaled_matrices() -> None:
     matrix, by = drawn(5), np.random.default_rng(1).uniform(0.5, 2.0, 40)
-    np.testing.assert_array_equal(scaled(matrix, by).toarray(), matrix.toarray() * by[:, None] * by[None, :])
+    np.testing.assert_array_equal(
+        scale_symmetrically(matrix, by).toarray(), matrix.toarray() * by[:, None] * by[None, :]
+    )

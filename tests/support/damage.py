@@ -19,7 +19,7 @@ def text(old: str, new: str) -> Callable[[Patch], None]:
     """Rewrite the source of every kernel before it is compiled."""
 
     def damage(patch: Patch) -> None:
-        patch.setattr(kernels, "_source", partial(_rewritten, kernels._source, old, new))
+        patch.setattr(kernels, "_kernel_source", partial(_rewritten, kernels._kernel_source, old, new))
 
     return damage
 

@@ -18,7 +18,7 @@ from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.energies.local_map import LocalMap
 from minusgrad.energies.roles import Node
 from minusgrad.energies.staged_map import StagedMap
-from minusgrad.exam.instances import Instance, corners, distinct, general, lattice, rounded
+from minusgrad.exam.instances import Instance, corners, distinct, general, lattice, round_to_f32
 from minusgrad.potential.potential import Potential
 from minusgrad_control import electrodes, layers, mechanisms
 from minusgrad_control import losses as aims
@@ -62,24 +62,24 @@ class MapInstance(Instance):
     def potential(
         self, rng: np.random.Generator, d: int, n: int = 6, e: int = 5, precision: str = "f64"
     ) -> Potential:
-        drawn = self._fields(rng, n, d)
+        drawn = self._draw_fields(rng, n, d)
         receivers = len(self.grid[d]) if self.grid else n
-        fields = Fields(drawn | {"lean": rounded(rng.normal(size=receivers))}, precision=precision)
-        given = self._term(rng, fields, n, e, d)
+        fields = Fields(drawn | {"lean": round_to_f32(rng.normal(size=receivers))}, precision=precision)
+        given = self._bind_term(rng, fields, n, e, d)
         roles = energies.readout.roles | {"y": Node(given.gives.unit)}
         reader = replace(energies.readout, roles=roles)
         read = bind(reader, fields, renamed={"y": given.gives.name})
         return Potential(fields, [read], [given])
 
-    def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
-        options = super()._options(rng, n, e, d) | ({"grid": self.grid[d]} if self.grid else {})
+    def _element_options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
+        options = super()._element_options(rng, n, e, d) | ({"grid": self.grid[d]} if self.grid else {})
         if self.of_body:
             half = n // 2
             rows = [distinct(rng, half, self.energy.over) + half * (k % 2) for k in range(e)]
             options |= {"tuples": rows, "bodies": [Body("front", range(half)), Body("back", range(half, n))]}
         return options
 
-    def _parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
+    def _draw_parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
         if name == self.of_body:
             return {"front": draw(), "back": draw()}
         return np.array([draw() for _ in range(count)]) if name == self.each else draw()
@@ -177,8 +177,8 @@ CANONICAL: dict[str, Instance] = {
     **{material.name: _solid(material) for material in (*MATERIALS, *PLATES.values())},
     "spring": Instance(springs.spring),
     "muscle": Instance(springs.muscle),
-    "rod": Instance(rods.rod.weighted()),
-    "crank": Instance(rods.crank.weighted()),
+    "rod": Instance(rods.rod.weighted_energy()),
+    "crank": Instance(rods.crank.weighted_energy()),
     "angle": Instance(angles.angle),
     "dihedral": Instance(angles.dihedral),
     "body_force": Instance(loads.body_force),

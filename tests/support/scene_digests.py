@@ -23,13 +23,13 @@ texts: set[str] = set()
 
 def record_texts() -> None:
     """Record the source of every kernel that is made from now on in `texts`."""
-    make = kernels._kernel
+    make = kernels._compiled_kernel
 
     def made(source: str):
         texts.add(source)
         return make(source)
 
-    kernels._kernel = made
+    kernels._compiled_kernel = made
 
 
 def digests(scene: str) -> dict[str, str]:

@@ -51,12 +51,12 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("node", "value"), KNOWN.values(), ids=KNOWN.keys())
 def test_known(node: Scalar, value: int) -> None:
-    assert form(node).known == value
+    assert form(node).known_value == value
 
 
 @pytest.mark.parametrize("node", UNKNOWN.values(), ids=UNKNOWN.keys())
 def test_unknown(node: Scalar) -> None:
-    assert form(node).known is None
+    assert form(node).known_value is None
 
 
 @pytest.mark.parametrize(

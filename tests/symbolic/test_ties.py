@@ -333,7 +333,7 @@ def test_energies_without_ties_are_left_alone() -> None:
     x, y = graph.input("x"), graph.input("y")
     value = graph.apply("select", x > y, x * y, graph.apply("exp", x))
     slopes = gradient(value, [x, y])
-    assert all(a is b for a, b in zip(ties.settled(slopes), slopes, strict=True))
+    assert all(a is b for a, b in zip(ties.settle_ties(slopes), slopes, strict=True))
 
 
 def test_a_branch_of_the_user_owns_its_point() -> None:
@@ -380,6 +380,6 @@ def test_check_wants_the_mean_at_a_tie(energy: LocalEnergy, monkeypatch: pytest.
 
     assert at_the_tie() == []
     if energy is softplus_alone:
-        monkeypatch.setattr(ties, "settled", list)
+        monkeypatch.setattr(ties, "settle_ties", list)
         KEPT.clear()
         assert {one.question for one in at_the_tie()} >= {"taylor"}

@@ -124,9 +124,9 @@ def block(u: Any, name: str) -> torch.Tensor:
 def test_a_part_of_what_is_asked_costs_no_other_derivative(monkeypatch: pytest.MonkeyPatch) -> None:
     u = energy(a_potential())
     asked = []
-    swept = u._potential._swept
+    swept = u._potential._sweep_without_box
     monkeypatch.setattr(
-        u._potential, "_swept", lambda wanted, *more: asked.append(wanted) or swept(wanted, *more)
+        u._potential, "_sweep_without_box", lambda wanted, *more: asked.append(wanted) or swept(wanted, *more)
     )
     x, m = u.start("x").requires_grad_(), u.start("m")
     u(x=x, m=m).backward()

@@ -29,7 +29,7 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
 from ..engine import runtime, storage
 from ..engine.device_tasks import steps_of_tasks
-from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
+from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zero_loops
 from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
@@ -469,7 +469,7 @@ class Backward(RunAdjoint):
 
     def _take_kick(self) -> Code:
         """l <- l - (changes), lm <- lm + w.U_x / m, w <- 0"""
-        spent = [zeroed(f"w_{n}", array) for n, array in self.kicked.items()]
+        spent = [zero_loops(f"w_{n}", array) for n, array in self.kicked.items()]
         return Code.joined([*self._taken(self.pull), *self._weighed(self.kicked, self.force), *spent])
 
     def _take_first(self) -> Code:
@@ -618,7 +618,7 @@ def zeros(asked: DerivativeRequest) -> list[Code]:
     """Zeros in all arrays that a sweep adds to."""
     targets = {f"g_{n}": a for n, a in asked.gradient.items()}
     targets |= {f"h_{n}": a for n, a in asked.product.items()}
-    return [zeroed(name, array) for name, array in targets.items()]
+    return [zero_loops(name, array) for name, array in targets.items()]
 
 
 def felt(potential: Potential, moved: set[str]) -> set[str]:

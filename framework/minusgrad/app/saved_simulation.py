@@ -7,7 +7,7 @@ import numpy as np
 from ..assembly.built_scene import BuiltScene
 from ..assembly.ensembles.ensemble import Ensemble
 from ..assembly.plugin_blame import blaming
-from ..check.single_precision import in_double, widened
+from ..check.single_precision import in_double, term_in_f64
 from ..energies.fields import Fields
 from ..energies.term import Term
 from ..errors import CheckpointError, RunFolderError
@@ -79,4 +79,4 @@ def constraints_over(fields: Fields, constraints: Constraints) -> Constraints:
     """The constraints over the fields of a potential, which may be a copy in f64."""
     if constraints.fields is fields:
         return constraints
-    return Constraints(fields, [widened(term, fields) for term in constraints.terms.values()])
+    return Constraints(fields, [term_in_f64(term, fields) for term in constraints.terms.values()])

@@ -499,4 +499,4 @@ class Frames(Observer):
     def _placed(self, field: Field) -> np.ndarray:
         """The values as they are recorded: positions in a periodic box are those in the box itself."""
         box = self.fields.geometry if field.name == POSITIONS and not self.unwrapped else None
-        return field.values if box is None else box.wrapped(field.values).astype(field.dtype)
+        return field.values if box is None else box.wrap_positions(field.values).astype(field.dtype)

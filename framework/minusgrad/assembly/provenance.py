@@ -46,7 +46,7 @@ def facts(
 
 def _device() -> dict[str, Any]:
     """The architecture that kernels run on, and the name of the device, where the driver tells it."""
-    device = devices.used()
+    device = devices.device_in_use()
     return {"arch": runtime.arch()} | ({"name": device.name} if device else {})
 
 

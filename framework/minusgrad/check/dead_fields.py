@@ -17,7 +17,7 @@ import numpy as np
 from ..codegen.tracing import Trace
 from ..potential.potential import Potential
 from ..symbolic.operations import OPERATIONS
-from .questions import EPS, GAUSS, SHRINKS, spread
+from .questions import EPS, GAUSS, SHRINKS, field_spread
 
 STEPS = (0.1, 0.4, 1.6)
 """Lengths of steps in units of the spread of the values, tried until U changes."""
@@ -49,21 +49,23 @@ class Candidate:
             self.put(self.values)
 
     def _changes_unseen(self, rng: np.random.Generator) -> bool:
-        here, step = self.value(), rng.normal(size=self.values.shape) * spread(self.values) * self.free
+        here, step = self.value(), rng.normal(size=self.values.shape) * field_spread(self.values) * self.free
         for part in STEPS:
             for shrink in 0.5 ** np.arange(SHRINKS):
-                self._put(part * shrink * step)
+                self._put_step(part * shrink * step)
                 if np.isfinite(there := self.value()):
                     break
             if abs(there - here) > 1e4 * EPS * max(self.magnitude(), abs(here)):
-                return not any(self._slope(0.5 * (node + 1.0) * part * shrink * step) for node in GAUSS[0])
+                return not any(
+                    self._has_slope(0.5 * (node + 1.0) * part * shrink * step) for node in GAUSS[0]
+                )
         return False
 
-    def _slope(self, step: np.ndarray) -> bool:
-        self._put(step)
+    def _has_slope(self, step: np.ndarray) -> bool:
+        self._put_step(step)
         return bool(self.gradient().any())
 
-    def _put(self, step: np.ndarray) -> None:
+    def _put_step(self, step: np.ndarray) -> None:
         self.put(np.clip(self.values + step, self.lower, self.upper))
 
 

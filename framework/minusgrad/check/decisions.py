@@ -48,18 +48,18 @@ class Switches:
     def __bool__(self) -> bool:
         return bool(self.conditions or self.ties or self.rounded)
 
-    def decided(self, t: float) -> np.ndarray:
+    def condition_truths(self, t: float) -> np.ndarray:
         """The truth of each condition, (conditions, elements)."""
-        return self._numbers(self.conditions, t) != 0
+        return self._evaluate_graphs(self.conditions, t) != 0
 
     def sides(self, t: float, among: np.ndarray | None = None) -> np.ndarray:
         """Truths, signs of differences at ties, and rounded numbers: (switches, elements)."""
-        first = self._numbers([a for a, _ in self.ties], t, among)
-        second = self._numbers([a if b is None else b for a, b in self.ties], t, among)
+        first = self._evaluate_graphs([a for a, _ in self.ties], t, among)
+        second = self._evaluate_graphs([a if b is None else b for a, b in self.ties], t, among)
         alone = np.array([b is None for _, b in self.ties], bool).reshape(-1, 1)
         signs = np.sign(first - np.where(alone, 0.0, second))
-        truths = self._numbers(self.conditions, t, among) != 0
-        return np.concatenate([truths, signs, self._numbers(self.rounded, t, among)]).astype(float)
+        truths = self._evaluate_graphs(self.conditions, t, among) != 0
+        return np.concatenate([truths, signs, self._evaluate_graphs(self.rounded, t, among)]).astype(float)
 
     def branches(self, t: float) -> np.ndarray:
         """The sides without rounded numbers."""
@@ -68,9 +68,11 @@ class Switches:
 
     def roundings(self, t: float) -> np.ndarray:
         """The rounded numbers, (roundings, elements)."""
-        return self._numbers(self.rounded, t)
+        return self._evaluate_graphs(self.rounded, t)
 
-    def _numbers(self, graphs: Sequence[Scalar], t: float, among: np.ndarray | None = None) -> np.ndarray:
+    def _evaluate_graphs(
+        self, graphs: Sequence[Scalar], t: float, among: np.ndarray | None = None
+    ) -> np.ndarray:
         rows = np.arange(self.term.elements.count) if among is None else among
         with np.errstate(all="ignore"):
             found = Sample.of_elements(self.term, rows, t).exact(graphs)
@@ -80,4 +82,4 @@ class Switches:
 def decisions(term: Term, t: float) -> tuple[bytes, ...] | None:
     """The conditions of all selects and branches, of every element; None of energies and maps to cells."""
     switches = Switches.of(term)
-    return None if switches is None else tuple(row.tobytes() for row in switches.decided(t))
+    return None if switches is None else tuple(row.tobytes() for row in switches.condition_truths(t))

@@ -29,10 +29,10 @@ from ..errors import TraceError
 from ..interpreter.array_memory import IndexOutsideError
 from ..interpreter.program_arrays import ProgramArray
 from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_name, is_skipped
-from ..interpreter.replay import WRONG, Replay, off, replay
+from ..interpreter.replay import WRONG, Replay, relative_error, replay
 from ..lint.casts import casts
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
-from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
+from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put_state
 from .kernels.diagnosis import cause_of, of_whole, with_lines
 from .kernels.entry_steps import entry_steps
 from .kernels.kernel_kinks import idle, kinks
@@ -45,11 +45,11 @@ from .questions import (
     SHRINKS,
     Finding,
     TookLong,
-    inside,
+    field_spread,
     is_of_one_side,
     is_resolved,
     path,
-    spread,
+    step_inside,
     taylor,
     until,
 )
@@ -85,7 +85,7 @@ def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[
     except TraceError:
         raise
     except runtime.refusals() as error:
-        text, where = _refusal(error)
+        text, where = _engine_message(error)
         if not where and launches.reversing is not None:
             function = inspect.unwrap(launches.reversing.func)
             text, where = f"{text} (in the reverse of '{function.__name__}')", begin_of(function)
@@ -97,11 +97,11 @@ def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[
 def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
     progress("the forward run")
-    ran, _ = launches.recorded()
+    ran, _ = launches.recorded_run()
     functions = list(dict.fromkeys(launch.function for launch in ran))
     remarks = [remark for function in functions for remark in readings(function)]
     for remark in remarks:
-        yield _warning(name, remark)
+        yield _reading_warning(name, remark)
     if (problem := _without_adjoints(launches)) is not None:
         yield problem
         return
@@ -110,7 +110,9 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     first = choose_inputs(launches, ran)
     search = process_time() - begin
     start = {h.name: h.start for h in launches.inputs}
-    steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
+    steps = {
+        h.name: launches.tables[h.name].step or 0.1 * field_spread(start[h.name]) for h in launches.inputs
+    }
     asked = KernelSubject(launches, ran)
     asked.slow = search > SLOW
     states = [start] + [random_state_near(start, steps, rng) for _ in range(NEAR)]
@@ -126,8 +128,8 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
             break
         if k and asked.limits:
             state = random_state_near(start, steps, rng, bounds=asked.limits)
-        put(launches, state)
-        if k and not asked.within():
+        put_state(launches, state)
+        if k and not asked.stays_within_bounds():
             continue
         for finding in _at_state(asked, progress, steps, rng, remarks, k == 0, first if k == 0 else None):
             if finding.passed or (finding.argument, finding.question) not in failed:
@@ -137,12 +139,12 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
         if failed:
             break  # other states would repeat the failure
     if not failed and not here:
-        put(launches, start)
+        put_state(launches, start)
         yield from _second_call(asked, progress)
     if not failed and not here and asked.cost <= COSTLY:
         yield from kinks(asked, progress, start)
         yield from idle(asked, start, steps, rng)
-    put(launches, start)
+    put_state(launches, start)
 
 
 @dataclass
@@ -174,16 +176,16 @@ def _at_state(
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
-    state = _State(*launches.recorded(), list(remarks), followed)
-    yield from _replayed(asked, state, value, first)
+    state = _State(*launches.recorded_run(), list(remarks), followed)
+    yield from _replay_loss(asked, state, value, first)
     progress(f"the reverse {asked.where}", _crash_warning(state.remarks))
     gradients = launches.gradients(state.taken)
     begin = perf_counter()
     again = launches.gradients()
     asked.cost = perf_counter() - begin
     if first and (asked.slow or state.followed is None):
-        asked.limits = dict(_ranges(launches))
-    asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients, steps))
+        asked.limits = dict(_input_ranges(launches))
+    asked.usual = max(asked.usual, abs(value), *_contribution_sizes(launches, gradients, steps))
     asked.noise = max(asked.noise, asked.measured_rounding(rng, steps, gradients))
     for handle in launches.inputs:
         found, second = gradients[handle.name], again[handle.name]
@@ -191,12 +193,12 @@ def _at_state(
             text = "it has no gradient; make it with needs_grad=True"
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
-        yield _repeat(asked, state, handle, found, second)
-        variable = _variable(launches, handle, steps[handle.name], asked.limits)
+        yield _compare_repeat(asked, state, handle, found, second)
+        variable = _input_variable(launches, handle, steps[handle.name], asked.limits)
         yield from _of_input(asked, state, handle, found, variable, progress, rng)
 
 
-def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
+def _replay_loss(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
     """Replay the run in plain Python, and compare its loss."""
     launches = asked.launches
     try:
@@ -222,14 +224,14 @@ def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) ->
         if first:  # what a replay would find of casts, the text says
             functions = dict.fromkeys(launch.function for launch in state.ran)
             found = dict.fromkeys(remark for function in functions for remark in casts(function))
-            yield from (_warning(launches.case.name, remark) for remark in found)
+            yield from (_reading_warning(launches.case.name, remark) for remark in found)
         return
     launches.narrow = followed.interpreter.narrow
     seen = list(followed.interpreter.remarks.values())
     if first:
-        yield from (_warning(launches.case.name, remark) for remark in seen)
+        yield from (_reading_warning(launches.case.name, remark) for remark in seen)
     state.remarks += [*seen, *followed.interpreter.infinite(), *followed.interpreter.large.values()]
-    answer = _value(asked, state, followed, value)
+    answer = _compare_loss(asked, state, followed, value)
     state.right = answer.passed
     yield answer
 
@@ -253,7 +255,7 @@ def _of_input(
         return
     if followed is not None:
         progress(f"the exact derivative {asked.where}")
-        answer = _reverse(asked, state, followed, handle, found)
+        answer = _compare_reverse(asked, state, followed, handle, found)
         if not answer.passed and handle.places in launches.case.changed:
             text = "the file changes adjoints between its reverses, and they differ from those of its kernels"
             yield not_asked(launches.case.name, name, "reverse", text)
@@ -261,7 +263,7 @@ def _of_input(
         wrong = not answer.passed
         exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
         yield answer
-    direction = _short(asked, variable, variable.direction(rng))
+    direction = _shorten_step(asked, variable, variable.direction(rng))
     if not np.isfinite(found).all():
         if not wrong:
             infinite = asked.finding(name, "taylor", False, None, INFINITE)
@@ -295,7 +297,7 @@ def _of_input(
         yield order if order.passed else replace(order, where=answer.where)
     else:
         yield with_lines(order, launches, state.ran, seen, followed)
-        longer = _short(asked, variable, until(partial(_rounded, asked), variable, direction))
+        longer = _shorten_step(asked, variable, until(partial(_rounding_results, asked), variable, direction))
         try:
             along = path(asked, variable, longer, asked.least_change(), LONG)
         except TookLong as long:
@@ -313,11 +315,13 @@ def _replaced_on_purpose(launches: Recording, state: _State) -> str:
 # The answers ----------------------------------------------------------------------------------------
 
 
-def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: float) -> Finding:
+def _compare_loss(asked: KernelSubject, state: _State, followed: Replay, compiled: float) -> Finding:
     """The compiled loss against the replayed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
-        abs(expected), *(_moved(followed, h, asked.launches.loss) for h in asked.launches.inputs), 1e-300
+        abs(expected),
+        *(_loss_sensitivity(followed, h, asked.launches.loss) for h in asked.launches.inputs),
+        1e-300,
     )
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.12g}, plain Python {expected:.12g}"
@@ -330,14 +334,14 @@ def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: floa
     return asked.finding("", "value", False, error, text, why)
 
 
-def _moved(followed: Replay, handle: ProgramArray, loss: ProgramArray) -> float:
+def _loss_sensitivity(followed: Replay, handle: ProgramArray, loss: ProgramArray) -> float:
     """How much the loss depends on an input: the sum of |x dU/dx|, where it is finite."""
     with np.errstate(all="ignore"):
         total = np.abs(handle.start.ravel() * followed.gradient(handle.name, loss)).sum()
     return float(total) if np.isfinite(total) else 0.0
 
 
-def _reverse(
+def _compare_reverse(
     asked: KernelSubject, state: _State, followed: Replay, handle: ProgramArray, found: np.ndarray
 ) -> Finding:
     """The reversed gradient against the exact one."""
@@ -346,7 +350,7 @@ def _reverse(
         roots = [r for r in state.remarks if r.kind == "root"]
         why = Cause(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
         return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
-    error = off(found, exact)
+    error = relative_error(found, exact)
     if error <= WRONG[coarsest(asked.launches)]:
         return asked.finding(handle.name, "reverse", True, error, f"off by {error:.1e}")
     worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(found - exact), nan=np.inf))), found.shape)
@@ -358,7 +362,7 @@ def _reverse(
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
-def _repeat(
+def _compare_repeat(
     asked: KernelSubject, state: _State, handle: ProgramArray, found: np.ndarray, second: np.ndarray
 ) -> Finding:
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
@@ -402,26 +406,26 @@ def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
     yield replace(asked.finding("", "repeat", lenient, error, text, Cause("", cause)), warning=lenient)
 
 
-def _short(asked: KernelSubject, variable: Variable, direction: np.ndarray) -> np.ndarray:
+def _shorten_step(asked: KernelSubject, variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until the kernels stay within array bounds and the loss is finite."""
     for _ in range(SHRINKS):
         variable.put(variable.values + direction)
-        if asked.within():
+        if asked.stays_within_bounds():
             break
         direction = 0.5 * direction
     variable.put(variable.values)
-    return inside(asked, variable, direction)
+    return step_inside(asked, variable, direction)
 
 
-def _rounded(asked: KernelSubject) -> tuple:
+def _rounding_results(asked: KernelSubject) -> tuple:
     """The results of the roundings (cast, floor, ...) in the kernels."""
     launches = asked.launches
     if asked.steady or asked.slow:
         return ()
-    if not asked.within():
+    if not asked.stays_within_bounds():
         return ("outside",)
     try:
-        return replay(launches, launches.recorded()[0], launches.inputs).interpreter.rounded()
+        return replay(launches, launches.recorded_run()[0], launches.inputs).interpreter.rounding_results()
     except TraceError:
         return ()
 
@@ -445,11 +449,11 @@ def _without_adjoints(launches: Recording) -> Finding | None:
     return None
 
 
-def _warning(term: str, remark: Remark) -> Finding:
+def _reading_warning(term: str, remark: Remark) -> Finding:
     return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
 
 
-def _ranges(launches: Recording) -> Iterator[tuple[str, tuple[float, float]]]:
+def _input_ranges(launches: Recording) -> Iterator[tuple[str, tuple[float, float]]]:
     """The ranges of the inputs that hold different numbers at the start."""
     for handle in launches.inputs:
         low, high = float(handle.start.min()), float(handle.start.max())
@@ -457,7 +461,7 @@ def _ranges(launches: Recording) -> Iterator[tuple[str, tuple[float, float]]]:
             yield handle.name, (low, high)
 
 
-def _variable(
+def _input_variable(
     launches: Recording, handle: ProgramArray, step: float, limits: dict[str, tuple[float, float]]
 ) -> Variable:
     def gradient() -> np.ndarray:
@@ -470,7 +474,7 @@ def _variable(
     return Variable(handle.name, values, put_values, gradient, step, bounds=bounds, free=handle.read)
 
 
-def _sizes(
+def _contribution_sizes(
     launches: Recording, gradients: dict[str, np.ndarray | None], steps: dict[str, float]
 ) -> Iterator[float]:
     """What each input contributes to the loss, of its values or of its step: the larger."""
@@ -480,7 +484,7 @@ def _sizes(
             yield float((np.abs(found) * np.maximum(np.abs(handle.start), steps[handle.name])).sum())
 
 
-def _refusal(error: BaseException) -> tuple[str, str]:
+def _engine_message(error: BaseException) -> tuple[str, str]:
     """The engine's message without repetitions, and its line."""
     text = str(error)
     places = _LINE.findall(text)

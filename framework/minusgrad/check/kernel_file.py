@@ -21,7 +21,7 @@ import numpy as np
 from ..energies.local_energy import LocalEnergy
 from ..engine import runtime
 from ..errors import MinusgradError, TraceError, UserError
-from ..interpreter.case import Case, CaseTable, beside, take_declared
+from ..interpreter.case import Case, CaseTable, tables_beside, take_declared
 from ..interpreter.recorded_launches import Recording
 from ..scene.input_files import refuse_special
 from . import term_check
@@ -73,7 +73,7 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
     with (
         watched_reverses(module, text) as watched,
         watched_forward_mode(module, path) as forward,
-        _blamed_on(run, watched, beside_it.hidden()),
+        _blamed_on(run, watched, beside_it.hidden_files()),
         run.running(),
     ):
         spec.loader.exec_module(module)
@@ -127,13 +127,13 @@ def subjects(file: CheckedFile) -> list[Subject]:
     Raises `UserError` if there is nothing to check.
     """
     path, module = file.run.path, file.module
-    cases = [*take_declared(), *beside(path)]
+    cases = [*take_declared(), *tables_beside(path)]
     energies = [
         v for v in vars(module).values() if isinstance(v, LocalEnergy) and v.function.__module__ == path.stem
     ]
     found: list[Subject] = [*cases, *energies]
     if not found:
-        found = list(_inferred(file))
+        found = list(_infer_cases(file))
     if not found:
         nothing = (
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
@@ -194,7 +194,7 @@ def _line_of(error: BaseException, file: Path) -> str:
 # Inferred cases ----------------------------------------------------------------------------------
 
 
-def _inferred(file: CheckedFile) -> Iterator[Case | ForwardRun]:
+def _infer_cases(file: CheckedFile) -> Iterator[Case | ForwardRun]:
     module, run, by_hand, forward = file
     text, reverses = run.path.read_text(errors="replace"), list(by_hand.cases())
     unseen = (".grad(" in text and not reverses) or ("FwdMode(" in text and not forward)
@@ -239,8 +239,8 @@ def _of_tape(name: str, file: CheckedFile, tape: ast.With) -> Case:
 def _by_loss(tree: ast.Module, module: ModuleType) -> Iterator[Case]:
     """Kernels without arguments that reach one loss."""
     kernels = [n for n in tree.body if isinstance(n, ast.FunctionDef) and not n.args.args and _is_kernel(n)]
-    writes = {k.name: _accessed(k, ast.Store) for k in kernels}
-    reads = {k.name: _accessed(k, ast.Load) for k in kernels}
+    writes = {k.name: _accessed_arrays(k, ast.Store) for k in kernels}
+    reads = {k.name: _accessed_arrays(k, ast.Load) for k in kernels}
     single = {n for n, v in vars(module).items() if _is_loss(v)}
     for last in kernels:
         for loss in sorted(writes[last.name] & single):
@@ -262,7 +262,7 @@ def _is_loss(value: Any) -> bool:
     return getattr(value, "shape", None) in ((), (1,)) and getattr(value, "grad", None) is not None
 
 
-def _accessed(kernel: ast.FunctionDef, context: type) -> set[str]:
+def _accessed_arrays(kernel: ast.FunctionDef, context: type) -> set[str]:
     """The arrays whose elements a kernel reads, or writes."""
     found = set()
     for node in ast.walk(kernel):

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ..interpreter.recorded_launches import RecordedLaunch, Recording
-from ..interpreter.replay import within
+from ..interpreter.replay import stays_within_bounds
 from ..lint.kernel_remarks import in_words
 from .questions import EPS, Finding
 
@@ -79,11 +79,13 @@ class KernelSubject:
         """
         return 1e9 * 100.0 * EPS * self.usual
 
-    def within(self) -> bool:
+    def stays_within_bounds(self) -> bool:
         """True if the kernels stay within array bounds at the present inputs."""
         if self.slow:
             return all(self.admits(h.name, h.start) for h in self.launches.inputs)
-        return self.steady or within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
+        return self.steady or stays_within_bounds(
+            self.launches, self.ran, [(h, h.start) for h in self.launches.inputs]
+        )
 
     def admits(self, name: str, values: np.ndarray) -> bool:
         """True if an input may have these values: they are in its range, if that is all that is known."""
@@ -127,7 +129,7 @@ class KernelSubject:
         return Finding(self.launches.case.name, argument, question, passed, figure, said, why.where)
 
 
-def put(launches: Recording, state: Mapping[str, np.ndarray]) -> None:
+def put_state(launches: Recording, state: Mapping[str, np.ndarray]) -> None:
     """Give the inputs these values."""
     for handle in launches.inputs:
         launches.set(handle, state[handle.name])

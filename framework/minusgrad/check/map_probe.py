@@ -47,7 +47,7 @@ def weight_of(output: int) -> str:
     return f"probe_weight_{output}" if output else "probe_weight"
 
 
-def probed(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "f64") -> Potential:
+def probe_map(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "f64") -> Potential:
     """A potential over copies of the map's fields: the map, and the weighted sums of its outputs.
 
     The weights of several outputs are divided by the sizes of these, so that none hides another.

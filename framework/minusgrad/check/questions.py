@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..energies.fields import ordered_sum
-from .smooth_steps import apart
+from .smooth_steps import split_smooth_steps
 from .variables import Variable
 
 EPS = float(np.finfo(np.float64).eps)
@@ -93,7 +93,7 @@ class Subject(Protocol):
         """On which side of its conditions it is, if it may jump where these change; else None."""
 
 
-def inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
+def step_inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until U is finite all along it and its end is within the bounds."""
     bounded = variable.admits is not None and variable.admits(variable.values)
     for _ in range(SHRINKS):
@@ -131,7 +131,7 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
     """
     order = _of_value(subject, variable, direction)
     kinked, left_out = direction, 0
-    if order is not None and order <= 1.8 and (parts := apart(variable, direction)):
+    if order is not None and order <= 1.8 and (parts := split_smooth_steps(variable, direction)):
         if (smooth := _of_value(subject, variable, parts.smooth)) is not None and smooth <= 1.8:
             return _of_order(subject, variable, "taylor", smooth, "gradient")
         kinked, left_out = parts.kinked, parts.left_out
@@ -141,7 +141,7 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
         return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
     if order < 1.2 or left_out:
         if left_out and _is_kink(subject, variable, kinked):
-            return subject.finding(variable.name, "taylor", True, None, _counted(KINK, left_out))
+            return subject.finding(variable.name, "taylor", True, None, _count_left_out(KINK, left_out))
         if _on_a_condition(subject, variable, kinked):
             return _of_a_jump(subject.finding(variable.name, "taylor", True, None, ""))
         if _is_kink(subject, variable, kinked):
@@ -151,11 +151,11 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
 
 def _of_value(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
     """The order of the remainder of U along a step; None where all is rounding."""
-    remainders, floor, _ = _remainders(subject, variable, direction)
-    return _order(remainders, floor)
+    remainders, floor, _ = _taylor_remainders(subject, variable, direction)
+    return _measured_order(remainders, floor)
 
 
-def _remainders(
+def _taylor_remainders(
     subject: Subject, variable: Variable, direction: np.ndarray
 ) -> tuple[list[float], float, float]:
     """U(h) - U - h slope for h = 1, 1/2, 1/4, ... to the first within rounding; rounding, and slope."""
@@ -184,7 +184,7 @@ def _without_kinks(subject: Subject, variable: Variable, question: str, order: f
     return subject.finding(variable.name, question, True, order, f"{text} along steps without kinks")
 
 
-def _counted(text: str, left_out: int) -> str:
+def _count_left_out(text: str, left_out: int) -> str:
     return f"{text}, of {left_out} elements that lie on one" if left_out else text
 
 
@@ -215,7 +215,7 @@ def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Fi
     assert variable.product is not None
     kinked, left_out = direction, 0
     order = _of_tangent(subject, variable, direction)
-    if order is not None and order <= 1.8 and (parts := apart(variable, direction)):
+    if order is not None and order <= 1.8 and (parts := split_smooth_steps(variable, direction)):
         smooth = _of_tangent(subject, variable, parts.smooth)
         if smooth is not None and smooth <= 1.8:
             return _of_order(subject, variable, "product", smooth, "Hessian product")
@@ -224,7 +224,7 @@ def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Fi
         kinked, left_out = parts.kinked, parts.left_out
         order = _of_tangent(subject, variable, kinked)
     if order is not None and order < 1.2 and _is_mean(subject, variable, kinked):
-        return subject.finding(variable.name, "product", True, None, _counted(MEAN, left_out))
+        return subject.finding(variable.name, "product", True, None, _count_left_out(MEAN, left_out))
     if order is None:
         return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
     if order <= 1.8 and _on_a_condition(subject, variable, kinked):
@@ -254,7 +254,7 @@ def _one_sided(subject: Subject, variable: Variable, direction: np.ndarray) -> f
         floor = 100.0 * EPS * most + subject.rounding() / length
         if not remainders[-1] > floor:
             break
-    return _order(remainders, floor)
+    return _measured_order(remainders, floor)
 
 
 def _is_mean(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
@@ -273,7 +273,7 @@ def _is_mean(subject: Subject, variable: Variable, direction: np.ndarray) -> boo
         if not left[-1] > floor:
             break
     variable.put(variable.values)
-    order = _order(left, floor)
+    order = _measured_order(left, floor)
     return order is None or order > 1.8
 
 
@@ -290,7 +290,7 @@ def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray) -> boo
         if not left[-1] > subject.rounding():
             break
     variable.put(variable.values)
-    order = _order(left, subject.rounding())
+    order = _measured_order(left, subject.rounding())
     return order is None or order > 1.8
 
 
@@ -307,7 +307,7 @@ def is_resolved(subject: Subject, variable: Variable, direction: np.ndarray) -> 
     The slope at the end of the least step with a remainder above rounding differs from that at its start by
     less than half of the mismatch. Over many chaotic steps in single precision it does not.
     """
-    remainders, floor, slope = _remainders(subject, variable, direction)
+    remainders, floor, slope = _taylor_remainders(subject, variable, direction)
     above = [abs(one) for one in remainders if abs(one) > floor]
     least = 0.5 ** max(len(above) - 1, 0)
     mismatch = above[-1] / least if above else 0.0
@@ -317,7 +317,7 @@ def is_resolved(subject: Subject, variable: Variable, direction: np.ndarray) -> 
     return bool(abs(there - slope) < 0.5 * mismatch)
 
 
-def _order(remainders: list[float], floor: float) -> float | None:
+def _measured_order(remainders: list[float], floor: float) -> float | None:
     """The order in h of remainders over h, h / 2, h / 4, ...: the median of the last slopes above rounding.
 
     None where they are meaningless: too few, or rounding at once after a wide gap (a kink on the way). If
@@ -451,27 +451,27 @@ class _Path:
 
     def parts(self, piece: "_PathPiece") -> Iterator["_PathPiece"]:
         """A piece cut at a kink in it, if there is a known one, else in its middle."""
-        at = self._kink(piece.a, piece.b) or [0.5 * (piece.a + piece.b)]
+        at = self._bracket_kink(piece.a, piece.b) or [0.5 * (piece.a + piece.b)]
         places = [piece.a, *at, piece.b]
         values = [piece.ua, *map(self.value, at), piece.ub]
         for k in range(len(at) + 1):
             yield self.piece(places[k], places[k + 1], values[k], values[k + 1])
 
-    def _kink(self, a: float, b: float) -> list[float]:
+    def _bracket_kink(self, a: float, b: float) -> list[float]:
         """Two places between which the first change of a side lies, closer than KINK_WIDTH; those in a..b."""
         sides = self.variable.sides
         if sides is None or b - a < NARROW:
             return []
-        low, high, before = a, b, self._sides(sides, a)
-        if np.array_equal(before, self._sides(sides, b)):
+        low, high, before = a, b, self._sides_at(sides, a)
+        if np.array_equal(before, self._sides_at(sides, b)):
             return []
         while high - low > KINK_WIDTH:
             middle = 0.5 * (low + high)
-            same = np.array_equal(before, self._sides(sides, middle))
+            same = np.array_equal(before, self._sides_at(sides, middle))
             low, high = (middle, high) if same else (low, middle)
         return [s for s in (low, high) if a < s < b]
 
-    def _sides(self, sides: Callable[[None], np.ndarray], s: float) -> np.ndarray:
+    def _sides_at(self, sides: Callable[[None], np.ndarray], s: float) -> np.ndarray:
         self.variable.put(self.variable.values + s * self.direction)
         return sides(None)
 
@@ -501,7 +501,7 @@ class _PathPiece(NamedTuple):
     jump: bool = False
 
 
-def spread(values: np.ndarray) -> float:
+def field_spread(values: np.ndarray) -> float:
     """The size of a field's variation: its standard deviation; its largest value if it is constant."""
     flat = np.atleast_1d(values.astype(np.float64))
     deviation = float(np.sqrt(np.mean((flat - flat.mean(axis=0)) ** 2)))

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from .questions import SHRINKS
-from .variables import mirrored
+from .variables import mirror_at_bounds
 
 State = Mapping[str, np.ndarray]
 
@@ -29,7 +29,7 @@ def random_state_near(
     """
     displacement = {name: sizes[name] * rng.normal(size=values.shape) for name, values in start.items()}
     displacement |= {
-        name: mirrored(start[name], displacement[name], limits) for name, limits in bounds.items()
+        name: mirror_at_bounds(start[name], displacement[name], limits) for name, limits in bounds.items()
     }
     for part in 0.5 ** np.arange(SHRINKS):
         state = {name: values + part * displacement[name] for name, values in start.items()}

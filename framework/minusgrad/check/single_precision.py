@@ -28,11 +28,11 @@ from ..engine import storage
 from ..errors import MiscompiledError, RangeError
 from ..potential.potential import Potential
 from ..potential.staged.staged_term import StagedTerm
-from .map_probe import probed
-from .questions import Finding, spread
+from .map_probe import probe_map
+from .questions import Finding, field_spread
 from .random_states import random_state_near
-from .term_subject import maps_and_terms, part, unasked
-from .trees.frozen_tree import frozen
+from .term_subject import maps_and_terms, no_elements_warning, part
+from .trees.frozen_tree import freeze_tree
 
 EPS = float(np.finfo(np.float32).eps)
 OFF = 1e-2
@@ -58,14 +58,14 @@ def of_single(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[F
         if isinstance(term, StagedTerm):
             continue  # no graph: its kernels are checked in f64 (`stage_check`)
         if term.elements.empty:
-            yield replace(unasked(term), precision="f32")
+            yield replace(no_elements_warning(term), precision="f32")
             continue
         rng = np.random.default_rng(seed)
         few = part(term, rng, nodes=NODES, tuples=8 if term.grid else TUPLES)
         if isinstance(term.elements, NearPairs):
-            few = frozen(term, rng) or few
+            few = freeze_tree(term, rng) or few
         try:
-            alone = probed(few, rng, "f32") if term.outputs else _alone(few, potential.fields)
+            alone = probe_map(few, rng, "f32") if term.outputs else _potential_of_term(few, potential.fields)
             yield from _Pair.of(alone, t).findings(rng)
         except (RangeError, MiscompiledError) as error:
             cause = "range" if isinstance(error, RangeError) else "value"
@@ -94,19 +94,19 @@ class _Pair:
         """The worst answer to each question over all states."""
         names = {f.name for f in self.term.fields.values()}
         start = {n: self.single.fields[n].values.astype(np.float64) for n in sorted(names)}
-        sizes = {n: 0.1 * spread(v) for n, v in start.items()}
+        sizes = {n: 0.1 * field_spread(v) for n, v in start.items()}
 
         def finite(state: Mapping[str, np.ndarray]) -> bool:
-            self._put(state)
+            self._put_rounded(state)
             return bool(np.isfinite(self.double.value(self.t)))
 
         states = [start, *(random_state_near(start, sizes, rng, finite) for _ in range(STATES))]
         tangents = {n: sizes[n] * rng.normal(size=v.shape) for n, v in start.items()}
-        asked = dict(self._questions(tangents, sizes))
+        asked = dict(self._precision_questions(tangents, sizes))
         found: list[tuple[tuple[str, str], str, np.ndarray, np.ndarray, float, dict]] = []
         for k, state in enumerate(states):
             where = "at the given state" if k == 0 else f"at random state {k}"
-            self._put(state)
+            self._put_rounded(state)
             if not np.isfinite(self.double.value(self.t)):
                 continue
             magnitude = self.double.magnitude(self.t)
@@ -117,11 +117,11 @@ class _Pair:
                 self.usual[key] = max(self.usual.get(key, 0.0), float(np.abs(right).max(initial=0.0)))
                 found.append((key, where, one, right, ROUNDING * magnitude / size, state))
         for key in asked:
-            answers = [self._judged(*one, asked[key][0]) for one in found if one[0] == key]
+            answers = [self._judge_number(*one, asked[key][0]) for one in found if one[0] == key]
             if answers:
                 yield max(answers, key=lambda f: (not f.passed, f.figure or 0.0))
 
-    def _judged(
+    def _judge_number(
         self,
         key: tuple[str, str],
         where: str,
@@ -137,29 +137,33 @@ class _Pair:
         error = float(off.flat[worst]) if off.size else 0.0
         figure = error / scale if scale else error
         name = self.term.name
-        if error <= OFF * scale + rounding or self._jumps(state, ask, error):
+        if error <= OFF * scale + rounding or self._jumps_by_rounding(state, ask, error):
             text = f"off by {figure:.1e} of the largest {where}"
             return Finding(name, argument, question, True, figure, text, precision="f32")
         text = f"{WRONG.format(one.flat[worst], right.flat[worst])} {where}"
         return Finding(name, argument, question, False, figure, text, precision="f32")
 
-    def _jumps(self, state: Mapping[str, np.ndarray], ask: Callable[[Potential], Any], error: float) -> bool:
+    def _jumps_by_rounding(
+        self, state: Mapping[str, np.ndarray], ask: Callable[[Potential], Any], error: float
+    ) -> bool:
         """True if a shift of the inputs by rounding moves the f64 number as far."""
         rng, found = np.random.default_rng(0), []
         for k in range(SHIFTS + 1):
             shift = 4.0 * EPS * (k > 0)
-            self._put({n: v * (1.0 + shift * rng.choice([-1.0, 1.0], v.shape)) for n, v in state.items()})
+            self._put_rounded(
+                {n: v * (1.0 + shift * rng.choice([-1.0, 1.0], v.shape)) for n, v in state.items()}
+            )
             found.append(np.asarray(ask(self.double), np.float64))
-        self._put(state)
+        self._put_rounded(state)
         return max(float(np.abs(one - found[0]).max()) for one in found[1:]) >= 0.1 * error
 
-    def _put(self, state: Mapping[str, np.ndarray]) -> None:
+    def _put_rounded(self, state: Mapping[str, np.ndarray]) -> None:
         """Set the fields of both to the same numbers, rounded to f32."""
         for name, values in state.items():
             self.single.fields[name].set(values)
             self.double.fields[name].set(self.single.fields[name].values.astype(np.float64))
 
-    def _questions(
+    def _precision_questions(
         self, tangents: Mapping[str, np.ndarray], sizes: Mapping[str, float]
     ) -> "Iterator[tuple[tuple[str, str], tuple[Callable[[Potential], Any], float]]]":
         """By (argument, question): the number of a potential, and the size of a step for its rounding."""
@@ -171,7 +175,7 @@ class _Pair:
                 size = sizes[name]
             else:
                 name = f"{term.name}.{argument}"
-                size = 0.1 * self._largest(argument)
+                size = 0.1 * self._largest_value(argument)
             yield (argument, "gradient"), (partial(Potential.gradient, wrt=name, t=t), size)
             of_name = partial(Potential.product, tangents=tangents, wrt=name, t=t)
             yield (argument, "product"), (of_name, size)
@@ -181,7 +185,7 @@ class _Pair:
             least = min(sizes[n] for n in fields) ** 2
             yield ("", "hessian"), (lambda u: u.hessian(fields, t).toarray(), least)
 
-    def _largest(self, argument: str) -> float:
+    def _largest_value(self, argument: str) -> float:
         """The largest value of a datum or parameter; 1 of the time, and if all are zero."""
         term = self.term
         values = (
@@ -194,14 +198,14 @@ class _Pair:
         return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _alone(term: Term, among: Fields) -> Potential:
+def _potential_of_term(term: Term, among: Fields) -> Potential:
     """A potential of this term, on copies of its fields, which are some of these."""
     own = {f.name for f in term.fields.values()} | ({term.box.name} if term.box else set())
-    fields = _copied({n: f for n, f in among.items() if n in own}, among, "f32")
+    fields = _copy_fields({n: f for n, f in among.items() if n in own}, among, "f32")
     return Potential(fields, [term.twin(fields)], frozen=True)
 
 
-def _copied(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
+def _copy_fields(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
     """Some of these fields in memory of their own."""
     values, units = {n: f.values for n, f in some.items()}, {n: f.unit for n, f in some.items()}
     made = Fields(values, units, precision, among.periodic if among.box_name in some else None)
@@ -213,27 +217,27 @@ def _copied(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
 def in_double(potential: Potential) -> Potential:
     """The same potential in f64: fields, data, parameters and tables have the same values."""
     known, derived = potential.fields, potential.fields.derived
-    fields = _copied({n: f for n, f in known.items() if n not in derived}, known, "f64")
+    fields = _copy_fields({n: f for n, f in known.items() if n not in derived}, known, "f64")
     for of_map in potential.maps.values():
         for f in of_map.outputs.values():
             fields.derive(f.name, len(f), f.unit, f.shape[1:], f.pair_set)
 
-    maps = [widened(m, fields) for m in potential.maps.values()]
-    return Potential(fields, [widened(u, fields) for u in potential.terms.values()], maps, frozen=True)
+    maps = [term_in_f64(m, fields) for m in potential.maps.values()]
+    return Potential(fields, [term_in_f64(u, fields) for u in potential.terms.values()], maps, frozen=True)
 
 
-def widened(term: Term, fields: Fields) -> Term:
+def term_in_f64(term: Term, fields: Fields) -> Term:
     """The same term in f64, over other fields, which are in f64."""
     wide = replace(
         term,
-        data={a: _wide(storage.host(v)) for a, v in term.data.items()},
-        parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
-        tables={a: _wide(v) for a, v in term.tables.items()},
+        data={a: _copy_in_f64(storage.host(v)) for a, v in term.data.items()},
+        parameters={a: replace(v, rows=_copy_in_f64(v.rows)) for a, v in term.parameters.items()},
+        tables={a: _copy_in_f64(v) for a, v in term.tables.items()},
         dtype=np.dtype(np.float64),
     )
     return wide.twin(fields)
 
 
-def _wide(values: np.ndarray) -> np.ndarray:
+def _copy_in_f64(values: np.ndarray) -> np.ndarray:
     """A copy in f64; of whole numbers as they are."""
     return values.astype(np.float64) if values.dtype.kind == "f" else values.copy()

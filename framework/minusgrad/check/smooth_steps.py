@@ -32,24 +32,24 @@ class Apart(NamedTuple):
     """How many elements lie on a kink."""
 
 
-def apart(variable: Variable, direction: np.ndarray) -> Apart | None:
+def split_smooth_steps(variable: Variable, direction: np.ndarray) -> Apart | None:
     """The step without kinks to either side, and the rest; None of other subjects, or if little remains."""
     if variable.rows is None or variable.sides is None:
         return None
     rows = variable.rows
-    scale = _scale(variable, direction, rows, 0.0)
-    smooth = _gentle(variable, _scaled(direction, scale))
+    scale = _row_factors(variable, direction, rows, 0.0)
+    smooth = _gentle_step(variable, _scale_rows(direction, scale))
     if not np.linalg.norm(smooth) > LEAST * np.linalg.norm(direction):
         return None
-    kinked = _scaled(direction, (scale == 0.0).astype(float))
+    kinked = _scale_rows(direction, (scale == 0.0).astype(float))
     left_out = int((scale[rows] == 0.0).any(axis=1).sum())
     if left_out:
-        kinked = _scaled(kinked, _scale(variable, kinked, rows, NEAR))
+        kinked = _scale_rows(kinked, _row_factors(variable, kinked, rows, NEAR))
     variable.put(variable.values)
     return Apart(smooth, kinked, left_out)
 
 
-def _gentle(variable: Variable, direction: np.ndarray) -> np.ndarray:
+def _gentle_step(variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, with rows halved along which the gradient changes by more than half of itself."""
     variable.put(variable.values)
     start, step = variable.gradient(), direction.copy()
@@ -67,16 +67,16 @@ def _gentle(variable: Variable, direction: np.ndarray) -> np.ndarray:
     return step
 
 
-def _scaled(direction: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _scale_rows(direction: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return direction * scale.reshape(-1, *[1] * (direction.ndim - 1))
 
 
-def _scale(variable: Variable, direction: np.ndarray, rows: np.ndarray, near: float) -> np.ndarray:
+def _row_factors(variable: Variable, direction: np.ndarray, rows: np.ndarray, near: float) -> np.ndarray:
     """Factors of rows of the step for which sides do not change from `near` on; 0 where there are none."""
     assert variable.sides is not None
     scale, among = np.ones(len(direction)), np.arange(len(rows))
     for halving in range(HALVINGS + 1):
-        step, passing = _scaled(direction, scale), np.zeros(len(among), bool)
+        step, passing = _scale_rows(direction, scale), np.zeros(len(among), bool)
         for sign in (1.0, -1.0):
             variable.put(variable.values + sign * near * step)
             before = variable.sides(among)

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import TraceError
 from ..interpreter.program_arrays import ProgramArray
 from ..interpreter.recorded_launches import Arrays, RecordedLaunch, launch_log
-from ..interpreter.replay import WRONG, off, replay, wrong_launch
+from ..interpreter.replay import WRONG, relative_error, replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
 from ..potential.staged.staged_term import StagedTerm
 from .questions import Finding
@@ -47,10 +47,14 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     for handle in inputs:
         exact = retraced.gradient(handle.name, *outputs).reshape(handle.start.shape)
         found = term.gradient(handle.name, t).reshape(handle.start.shape)
-        yield _judged(term, handle, exact, found, where, partial(_why, arrays, ran, remarks))
+        yield _judge_gradient(
+            term, handle, exact, found, where, partial(_explain_wrong_gradient, arrays, ran, remarks)
+        )
 
 
-def _why(arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark]) -> tuple[str, str]:
+def _explain_wrong_gradient(
+    arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark]
+) -> tuple[str, str]:
     """Where a gradient is wrong: the line, and the stage with its first remark."""
     wrong = wrong_launch(arrays, ran)
     if wrong is None:
@@ -63,7 +67,7 @@ def _why(arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark
     return begin_of(stage), place
 
 
-def _judged(
+def _judge_gradient(
     term: StagedTerm,
     handle: ProgramArray,
     exact: np.ndarray,
@@ -71,7 +75,7 @@ def _judged(
     where: str,
     why: Callable[[], tuple[str, str]],
 ) -> Finding:
-    error = off(found, exact)
+    error = relative_error(found, exact)
     if error <= WRONG[handle.start.dtype.name] or not np.isfinite(exact).all():
         return Finding(term.name, handle.name, "reverse", True, error, f"off by {error:.1e} {where}")
     line, text = why()

@@ -41,7 +41,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError
 from ..interpreter.array_memory import Cut
-from ..interpreter.interpreter import ends, rounded
+from ..interpreter.interpreter import ends, rounding_results
 from ..lint.kernel_remarks import in_words
 from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
@@ -49,15 +49,15 @@ from ..potential.staged.staged_term import StagedTerm
 from .decisions import Switches
 from .invariances.box_images import images
 from .invariances.symmetries import Symmetries
-from .map_probe import EDGE, cut_off, pieces, probed
+from .map_probe import EDGE, cut_off, pieces, probe_map
 from .questions import (
     INFINITE,
     KINK,
     Finding,
     curvature,
-    inside,
+    field_spread,
     path,
-    spread,
+    step_inside,
     taylor,
     until,
 )
@@ -70,14 +70,14 @@ from .term_subject import (
     TermSubject,
     arguments,
     compact,
-    listed,
+    is_listed,
     maps_and_terms,
+    no_elements_warning,
     of_each_branch,
     part,
-    unasked,
 )
 from .trees import tree_questions
-from .trees.frozen_tree import asked, frozen
+from .trees.frozen_tree import count_far_pairs, freeze_tree
 from .variables import Variable
 
 STATES = 3
@@ -104,47 +104,47 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
 def _of_parts(potential: Potential, t: float, seed: int) -> Iterator[Finding]:
     maps, others = maps_and_terms(potential)
     for of_map in maps:
-        if _empty(of_map):
-            yield replace(unasked(of_map), precision="f64")
+        if _has_no_elements(of_map):
+            yield replace(no_elements_warning(of_map), precision="f64")
             continue
         rng = np.random.default_rng(seed)
-        few = of_map if isinstance(of_map, StagedTerm) else _few(of_map, rng)
-        whole = probed(few, rng)
-        if isinstance(few, StagedTerm) or not (listed(few) and Switches.of(few)):
+        few = of_map if isinstance(of_map, StagedTerm) else _random_part(of_map, rng)
+        whole = probe_map(few, rng)
+        if isinstance(few, StagedTerm) or not (is_listed(few) and Switches.of(few)):
             yield from _in_double(_of_term(whole, t, rng))
             continue
-        fewer = probed(compact(of_each_branch(few, rng, t, MOST_ON_PATHS)), rng)
+        fewer = probe_map(compact(of_each_branch(few, rng, t, MOST_ON_PATHS)), rng)
         yield from _in_double(_of_term(whole, t, rng, paths=False))
-        yield from _in_double(_of_term(fewer, t, rng, _sizes(few), points=False))
+        yield from _in_double(_of_term(fewer, t, rng, _step_sizes(few), points=False))
     for term in others:
-        if _empty(term):
-            yield replace(unasked(term), precision="f64")
+        if _has_no_elements(term):
+            yield replace(no_elements_warning(term), precision="f64")
             continue
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
         if isinstance(term, Term) and isinstance(term.elements, NearPairs):
-            tree = frozen(term, rng)
-            yield from _in_double(iter((asked(term, tree), tree_questions.direct(term, t))))
+            tree = freeze_tree(term, rng)
+            yield from _in_double(iter((count_far_pairs(term, tree), tree_questions.direct(term, t))))
             one = tree or one
         alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _in_double(_of_term(alone, t, rng, paths=not _jumps(term)))
+            yield from _in_double(_of_term(alone, t, rng, paths=not _jumps_at_cutoff(term)))
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
 
 
-def _jumps(term: Term | StagedTerm) -> bool:
+def _jumps_at_cutoff(term: Term | StagedTerm) -> bool:
     """True if U jumps at the term's sharp cutoff, which a path crosses: no gradient contains the jump."""
     return not isinstance(term, StagedTerm) and jump(term) > 0.0
 
 
-def _empty(term: Term | StagedTerm) -> bool:
+def _has_no_elements(term: Term | StagedTerm) -> bool:
     return isinstance(term, Term) and term.elements.empty
 
 
-def _few(of_map: Term, rng: np.random.Generator) -> Term:
+def _random_part(of_map: Term, rng: np.random.Generator) -> Term:
     """A map on a random part of its elements."""
     return compact(part(of_map, rng, tuples=MOST_CELLED if of_map.grid else MOST_TUPLES))
 
@@ -182,45 +182,47 @@ def _of_term(
     (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
-    sizes = _sizes(term) if sizes is None else sizes
+    sizes = _step_sizes(term) if sizes is None else sizes
 
     roles = [(field.name, term.energy.roles[a]) for a, field in term.fields.items()]
     bounded = [(n, role) for n, role in roles if isinstance(role, Bounded) and role.admits(start[n])]
 
     def valid(state: Mapping[str, np.ndarray]) -> bool:
-        _put(fields, state)
+        _set_fields(fields, state)
         return all(role.admits(state[n]) for n, role in bounded) and bool(np.isfinite(potential.value(t)))
 
     limits = {n: role.bounds for n, role in bounded}
     states = [start, *(random_state_near(start, sizes, rng, valid, limits) for _ in range(STATES))]
     usual, rounds = 0.0, False
     for state in states:
-        _put(fields, state)
+        _set_fields(fields, state)
         usual = float(np.fmax(usual, potential.magnitude(t)))
     for k, state in enumerate(states):
-        _put(fields, state)
+        _set_fields(fields, state)
         where = "at the given state" if k == 0 else f"at random state {k}"
         subject = TermSubject(potential, term, t, where, usual)
-        rounds = rounds or bool(_rounded(subject))
+        rounds = rounds or bool(_rounding_results(subject))
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
         if points:
             yield from _at_state(subject, fields, rng)
-        for variable in _variables(subject, sizes):
+        for variable in _differentiable_variables(subject, sizes):
             yield from _of_variable(subject, variable, rng, rounds, points, paths)
         if isinstance(getattr(term, "elements", None), NearPairs):
-            yield from tree_questions.mixed(subject, [*_variables(subject, sizes)], rng)
+            yield from tree_questions.mixed_tangents(
+                subject, [*_differentiable_variables(subject, sizes)], rng
+            )
         elif points:
-            yield from _symmetries(subject, fields, rng)
-    _put(fields, start)
+            yield from _check_symmetries(subject, fields, rng)
+    _set_fields(fields, start)
     if points:
         yield from kinks(TermSubject(potential, term, t, "", usual), fields)
 
 
-def _sizes(term: Term | StagedTerm) -> dict[str, float]:
+def _step_sizes(term: Term | StagedTerm) -> dict[str, float]:
     """The sizes of steps, by field."""
-    return {f.name: 0.1 * _distance(term, f.name, f.values) for f in term.fields.values()}
+    return {f.name: 0.1 * _variation_size(term, f.name, f.values) for f in term.fields.values()}
 
 
 def _at_state(
@@ -233,12 +235,12 @@ def _at_state(
     elif isinstance(term.elements, NearPairs):
         yield from tree_questions.at_state(subject, rng)
     else:
-        yield _value(subject)
+        yield _check_value(subject)
     if getattr(term, "grid", None):
-        yield _window(subject)
+        yield _check_window(subject)
 
 
-def _symmetries(
+def _check_symmetries(
     subject: TermSubject, fields: Mapping[str, Field], rng: np.random.Generator
 ) -> Iterator[Finding]:
     term = subject.term
@@ -246,11 +248,11 @@ def _symmetries(
     staged = isinstance(term, StagedTerm)
     among = {} if staged else {f.name: term.members(a) for a, f in term.fields.items()}
     box = None if staged else next(iter(term.uniform.values()), None)
-    places = {} if staged else _places(term)
+    places = {} if staged else _place_data(term)
     yield from Symmetries(subject, fields, subject.gradient, rng, declared, among, box, places).findings()
 
 
-def _places(term: Term) -> dict[str, Callable[[np.ndarray], None]]:
+def _place_data(term: Term) -> dict[str, Callable[[np.ndarray], None]]:
     """How the data that are places of a term's first field are moved from the start by a vector, by field."""
     found = [a for a, role in term.energy.of_role(Datum).items() if role.place]
     first = next(iter(term.fields.values()), None)
@@ -274,7 +276,7 @@ def _of_variable(
     paths: bool,
 ) -> Iterator[Finding]:
     """The questions to one gradient, along a random step; a path reaches the next rounded number."""
-    direction = inside(subject, variable, variable.direction(rng))
+    direction = step_inside(subject, variable, variable.direction(rng))
     if not np.isfinite(variable.gradient()).all():
         yield subject.finding(variable.name, "taylor", False, None, INFINITE)
         return
@@ -283,7 +285,9 @@ def _of_variable(
     if not paths:
         return
     if rounds:
-        direction = inside(subject, variable, until(partial(_rounded, subject), variable, direction))
+        direction = step_inside(
+            subject, variable, until(partial(_rounding_results, subject), variable, direction)
+        )
     yield _with_lines(subject, path(subject, variable, direction))
 
 
@@ -294,12 +298,12 @@ def _at_a_point(subject: TermSubject, variable: Variable, direction: np.ndarray)
         yield curvature(subject, variable, direction)
 
 
-def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
+def _set_fields(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
     for name, field in fields.items():
         field.set(state[name])
 
 
-def _variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterator[Variable]:
+def _differentiable_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterator[Variable]:
     """The variables with a derivative; of maps with switches, with the sides that their elements are on."""
     for variable in _plain_variables(subject, sizes):
         if subject.switches:
@@ -326,8 +330,8 @@ def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterat
                     argument, values, field.set, of_field, size, product=turned, admits=admits, bounds=limits
                 )
             case Datum():
-                values, put = _datum(term, argument)
-                yield Variable(argument, values, put, gradient, 0.1 * spread(values), product=product)
+                values, put = _datum_access(term, argument)
+                yield Variable(argument, values, put, gradient, 0.1 * field_spread(values), product=product)
             case Parameter():
                 values = potential.parameter(name).astype(np.float64)
                 share = 0.01 if getattr(term, "grid", None) else 0.1
@@ -345,7 +349,7 @@ def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterat
                 yield Variable(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
 
 
-def _rounded(subject: TermSubject) -> tuple:
+def _rounding_results(subject: TermSubject) -> tuple:
     """The results of the energy's roundings (cast, floor, ...), for some elements."""
     term = subject.term
     if isinstance(term, StagedTerm):
@@ -353,7 +357,7 @@ def _rounded(subject: TermSubject) -> tuple:
     if subject.switches is not None:
         return tuple(subject.switches.roundings(subject.t)[:, :MOST_CELLED].ravel().tolist())
     few = islice(arguments(term, subject.t), MOST_CELLED)
-    return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
+    return tuple(chain.from_iterable(rounding_results(term.energy, values) for values in few))
 
 
 def _with_lines(subject: TermSubject, finding: Finding) -> Finding:
@@ -370,7 +374,7 @@ def _with_lines(subject: TermSubject, finding: Finding) -> Finding:
     return replace(finding, text=f"{finding.text}: {reasons}", where=next(iter(cuts)))
 
 
-def _value(subject: TermSubject) -> Finding:
+def _check_value(subject: TermSubject) -> Finding:
     of = subject.potential
     small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
@@ -387,19 +391,19 @@ def _value(subject: TermSubject) -> Finding:
     expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), share * subject.usual) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
-    if error > 1e-11 and not of.maps and abs(compiled - expected) <= 4.0 * _rounding(small, subject.t):
+    if error > 1e-11 and not of.maps and abs(compiled - expected) <= 4.0 * _rounding_of_sum(small, subject.t):
         text += FOLDED
     return subject.finding("", "value", error <= 1e-11, error, text)
 
 
-def _rounding(term: Term, t: float) -> float:
+def _rounding_of_sum(term: Term, t: float) -> float:
     """How far rounding in every operation may move the sum of a term's energies."""
     every = Sample.of_elements(term, np.arange(term.elements.count), t)
     with np.errstate(all="ignore"):
-        return float(every.rounded([of_term(term).value])[1].sum())
+        return float(every.numbers_with_rounding([of_term(term).value])[1].sum())
 
 
-def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
+def _datum_access(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
     """A datum's values, and how to set them."""
     if isinstance(term, StagedTerm):
         return term.inputs[argument].copy(), partial(term.set_input, argument)
@@ -407,7 +411,7 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
     return storage.host(array).copy(), partial(term.set_datum, argument)
 
 
-def _window(subject: TermSubject) -> Finding:
+def _check_window(subject: TermSubject) -> Finding:
     """The largest value outside a window, over all elements."""
     worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
     cut = f"an element writes {worst:.1e} of its largest value to a cell outside its window"
@@ -416,13 +420,13 @@ def _window(subject: TermSubject) -> Finding:
     )
 
 
-def _distance(term: Term | StagedTerm, name: str, values: np.ndarray) -> float:
+def _variation_size(term: Term | StagedTerm, name: str, values: np.ndarray) -> float:
     """The size of a field's variation within an element, or among all nodes if it has one in an element."""
     if isinstance(term, StagedTerm) or term.elements.loop.dense:
-        return spread(values)
+        return field_spread(values)
     slots = next(term.slots(a) for a, f in term.fields.items() if f.name == name)
     if len(slots) < 2:
-        return spread(values)
+        return field_spread(values)
     corners = values[term.elements.tuples()[:, list(slots)]].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]
-    return float(np.sqrt(np.mean(legs**2))) or spread(values)
+    return float(np.sqrt(np.mean(legs**2))) or field_spread(values)

@@ -28,19 +28,19 @@ def kinks(subject: TermSubject, fields: Mapping[str, Field]) -> Iterator[Finding
             broken = _is_kink(subject.potential, field.name, subject.t)
             field.set(start)
             if broken:
-                yield _kink(subject, argument, words)
+                yield _kink_warning(subject, argument, words)
                 break
     if not isinstance(term, StagedTerm) and not subject.potential.maps:
         for made in term.energy.shaping:
             if _is_kink_at_rest(subject, made):
-                yield _kink(subject, made.field, "where an element is at rest")
+                yield _kink_warning(subject, made.field, "where an element is at rest")
 
 
 def _is_kink(potential: Potential, field: str, t: float) -> bool:
     return bool(np.isfinite(potential.value(t))) and not np.isfinite(potential.gradient(field, t)).all()
 
 
-def _kink(subject: TermSubject, argument: str, words: str) -> Finding:
+def _kink_warning(subject: TermSubject, argument: str, words: str) -> Finding:
     subject.where = words
     text = (
         f"U of '{subject.term.name}' is finite and its gradient is not: guard a root or norm of zero,"

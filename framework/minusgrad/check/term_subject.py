@@ -57,7 +57,7 @@ class TermSubject:
 
     def decisions(self) -> bytes | None:
         """The sides of the conditions of a map; None of an energy, whose jumps are mistakes."""
-        return None if self.switches is None else self.switches.decided(self.t).tobytes()
+        return None if self.switches is None else self.switches.condition_truths(self.t).tobytes()
 
     def sides(self, among: np.ndarray | None = None) -> np.ndarray:
         """The sides of conditions, ties and rounded numbers of a map that has some, or of some elements."""
@@ -98,7 +98,7 @@ def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: 
     return on_elements(term, some, rows)
 
 
-def unasked(term: Term | StagedTerm) -> Finding:
+def no_elements_warning(term: Term | StagedTerm) -> Finding:
     """The warning that a term has no elements at the given state, so that no question can be asked."""
     text = "no element is within the cutoff at the given state, so nothing was checked; check a denser state"
     return Finding(term.name, "", "elements", True, None, text, warning=True)
@@ -137,7 +137,7 @@ def on_elements(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
     )
 
 
-def listed(term: Term) -> bool:
+def is_listed(term: Term) -> bool:
     """True for elements that are tuples of nodes of one set, without windows."""
     plain = term.grid is None and not term.energy.element_kind.several
     return plain and isinstance(term.elements, NodeTuples)
@@ -148,7 +148,7 @@ def compact(term: Term) -> Term:
 
     Maps with windows, and over several sets or pairs, remain as they are.
     """
-    if not listed(term) or not term.outputs:
+    if not is_listed(term) or not term.outputs:
         return term
     members, nodes = np.unique(term.elements.nodes, return_inverse=True)
     if len(members) == term.nodes:

@@ -32,10 +32,10 @@ class Variable:
         """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
         step = rng.normal(size=self.values.shape) * self.size
         step = step if self.free is None else step * self.free
-        return np.abs(step) * self.inward if self.inward else mirrored(self.values, step, self.bounds)
+        return np.abs(step) * self.inward if self.inward else mirror_at_bounds(self.values, step, self.bounds)
 
 
-def mirrored(values: np.ndarray, step: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+def mirror_at_bounds(values: np.ndarray, step: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
     """The step, with the sign reversed where it would leave the bounds."""
     low, high = bounds
     return np.where((values + step < low) | (values + step > high), -step, step)

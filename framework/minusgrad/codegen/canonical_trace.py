@@ -39,8 +39,8 @@ def canonical_trace(term: Term) -> CanonicalTrace:
     """The declaration and the graph of a term's energy, window included, one node a line."""
     energy = term.energy
     head = [f"over {energy.over!r}", f"d {term.dimension} k {term.arity}"]
-    head += [f"role {name} {_declared(role)}" for name, role in energy.roles.items()]
-    head += [f"linear {name} {_declared(made)}" for name, made in energy.linear.items()]
+    head += [f"role {name} {_role_text(role)}" for name, role in energy.roles.items()]
+    head += [f"linear {name} {_role_text(made)}" for name, made in energy.linear.items()]
     if isinstance(energy, LocalMap) and energy.several:
         head += [f"gives {name} {output.unit} {output.shape}" for name, output in energy.outputs.items()]
     try:
@@ -49,7 +49,7 @@ def canonical_trace(term: Term) -> CanonicalTrace:
         traced, kind = KEPT.of_term(term, "value"), "simplified graph"
     cells = [cell for pair in traced.window for cell in pair]
     outputs = [*traced.values, *cells, *traced.mirrored]
-    number = _numbered(outputs)
+    number = _numbered_nodes(outputs)
     lines = [
         " ".join([str(k), node.op, *(str(number[a]) for a in node.args), repr(node.value)])
         for node, k in number.items()
@@ -59,7 +59,7 @@ def canonical_trace(term: Term) -> CanonicalTrace:
     return CanonicalTrace("\n".join([*head, kind, *lines, *ends, ""]), tuple(number[node] for node in made))
 
 
-def _numbered(outputs: Sequence[Scalar]) -> dict[Scalar, int]:
+def _numbered_nodes(outputs: Sequence[Scalar]) -> dict[Scalar, int]:
     """The nodes that the outputs need, numbered from the left, arguments before users."""
     number: dict[Scalar, int] = {}
     waiting = list(reversed(outputs))
@@ -74,7 +74,7 @@ def _numbered(outputs: Sequence[Scalar]) -> dict[Scalar, int]:
     return number
 
 
-def _declared(role: Role | Linear) -> str:
+def _role_text(role: Role | Linear) -> str:
     if isinstance(role, Linear):
         return f"{role.field} {role.weights}"
     said = {name: getattr(role, name) for name in _OF_NUMBERS if hasattr(role, name)}

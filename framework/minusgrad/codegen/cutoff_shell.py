@@ -40,7 +40,7 @@ def jump_over_ball(term: Term, t: float = 0.0) -> float:
     """
     cutoff = term.energy.cutoff
     assert cutoff is not None
-    kinds, counts = _kinds(term)
+    kinds, counts = _node_kinds(term)
     d = term.fields[term.energy.positions[0]].shape[1]
     ball = pi ** (d / 2.0) / gamma(d / 2.0 + 1.0) * cutoff.radius**d
     total = 0.0
@@ -48,13 +48,14 @@ def jump_over_ball(term: Term, t: float = 0.0) -> float:
     for begin in range(0, len(kinds), rows):
         part = slice(begin, begin + rows)
         u = sum(
-            share * _of_pairs(term, kinds[part], kinds, cutoff.radius * way, t) for way, share in _ways(d)
+            share * _of_pairs(term, kinds[part], kinds, cutoff.radius * way, t)
+            for way, share in _direction_quadrature(d)
         )
         total += float(counts[part] @ u @ counts)
     return 0.5 * ball * total
 
 
-def _kinds(term: Term) -> tuple[np.ndarray, np.ndarray]:
+def _node_kinds(term: Term) -> tuple[np.ndarray, np.ndarray]:
     """One node of each kind, and how many are of it: those with equal values of all fields but positions."""
     nodes = term.members(term.energy.positions[0])
     fields = [f for a, f in term.fields.items() if a not in term.energy.positions]
@@ -71,7 +72,7 @@ def _kinds(term: Term) -> tuple[np.ndarray, np.ndarray]:
     return nodes[first], counts.astype(np.float64)
 
 
-def _ways(d: int) -> list[tuple[np.ndarray, float]]:
+def _direction_quadrature(d: int) -> list[tuple[np.ndarray, float]]:
     """Directions and their shares: a mean over them is exact for polynomials of degree 5 (of a line: all)."""
     if d == 2:
         angles = np.arange(6) * pi / 3.0

@@ -116,7 +116,7 @@ class Place:
     overwrite: bool = False
 
     @property
-    def summed(self) -> bool:
+    def is_summed(self) -> bool:
         return self.column is not None
 
     @property
@@ -160,13 +160,13 @@ def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar])
     """The numbers that belong to the places, of an element's energy `value`."""
     at = tuple([(p.order, None if p.leaf is None else p.leaf.serial) for p in places])
     key = ("outputs", value.serial, at, tuple([(serial, dot.serial) for serial, dot in along.items()]))
-    return [*value.graph.once(key, lambda: _outputs(value, places, along))]
+    return [*value.graph.once(key, lambda: _derivative_outputs(value, places, along))]
 
 
-def _outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:
+def _derivative_outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:
     first = [p.leaf for p in places if p.order == "d" and p.leaf is not None]
     second = [p.leaf for p in places if p.order == "dd" and p.leaf is not None]
     slopes = differentiation.gradient(value, [*first, *second])
     changes = differentiation.tangent(slopes[len(first) :], along)
     whole = [value for p in places if p in (WHOLE, TOTAL)]
-    return [*whole, *ties.settled([*slopes[: len(first)], *changes])]
+    return [*whole, *ties.settle_ties([*slopes[: len(first)], *changes])]

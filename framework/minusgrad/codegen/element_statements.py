@@ -39,7 +39,7 @@ class Derived:
 class ElementStatements(Emitter):
     """The statements of one term; `e` is the element, and `n0`, `n1`, ... are its nodes."""
 
-    def derived(
+    def derivative_statements(
         self,
         leaves: Sequence[Leaf],
         local: Mapping[Leaf, str],
@@ -53,9 +53,9 @@ class ElementStatements(Emitter):
         local: the locals with the values of leaves, in f64; other leaves are loaded from arrays.
         """
         purpose = tuple(leaves), tuple(first), second is not None, rate, value
-        traced = self._trace("statements", *purpose)
+        traced = self._trace_energy("statements", *purpose)
         nodes = [leaf_of(traced, leaf) for leaf in leaves]
-        slopes = ties.settled(differentiation.gradient(traced.value, nodes))
+        slopes = ties.settle_ties(differentiation.gradient(traced.value, nodes))
         wanted: dict[Any, Scalar] = {k: slopes[k] for k in first}
         if second is not None:
             entries = zip(halves(len(nodes)), lower(traced.value, nodes), strict=True)
@@ -63,11 +63,11 @@ class ElementStatements(Emitter):
         if rate:
             clock = next(a for a, role in self.term.energy.roles.items() if isinstance(role, Time))
             slope = differentiation.gradient(traced.value, traced.inputs[clock][0])
-            wanted[clock] = ties.settled(slope)[0]
+            wanted[clock] = ties.settle_ties(slope)[0]
         if value:
             wanted["u"] = traced.value
         wanted = {key: one for key, one in wanted.items() if one.number != 0.0}
-        lines, texts = self._assigned([*wanted.values()], traced, local)
+        lines, texts = self._assigned_outputs([*wanted.values()], traced, local)
         by = dict(zip(wanted, texts, strict=True))
         pairs = {key: text for key, text in by.items() if isinstance(key, tuple)}
         pairs |= {(j, i): text for (i, j), text in pairs.items()}
@@ -76,9 +76,9 @@ class ElementStatements(Emitter):
 
     def arrays_of(self, lines: Sequence[str]) -> dict[str, Any]:
         """The arrays that lines name."""
-        return dict(self._code([*lines]).arrays)
+        return dict(self._code_of_lines([*lines]).arrays)
 
-    def _assigned(
+    def _assigned_outputs(
         self, wanted: list[Scalar], traced: Trace, local: Mapping[Leaf, str]
     ) -> tuple[list[str], list[str]]:
         """The loads of all leaves that are read, the statements, and the texts of the wanted outputs."""
@@ -87,11 +87,11 @@ class ElementStatements(Emitter):
         known = {leaf_of(traced, leaf).serial: text for leaf, text in local.items()}
         loads = []
         for leaf in inputs(wanted):
-            line = self._load(leaf)
+            line = self._load_statement(leaf)
             if leaf.serial in known:
                 line = f"{line.split(' = ')[0]} = {self.type}({known[leaf.serial]})"
             loads.append(line)
-        lines, texts = self._statements(wanted)
+        lines, texts = self._output_statements(wanted)
         return [*loads, *lines], texts
 
 

@@ -64,9 +64,9 @@ class KeptTraces:
         known, new = captured_values(energy.function, *([window] if window else [])), None
         if known is None:
             new = of_term(term, simplify)
-            known = _structure(new)
+            known = _trace_structure(new)
             self._refuse_changed(term, simplify, known)
-        key = (known, _declaration(term), purpose, simplify)
+        key = (known, _declaration_key(term), purpose, simplify)
         if key not in self._traces:
             self._traces[key] = of_term(term, simplify) if new is None else new
             while len(self._traces) > 1 and self.nodes > self.most_nodes:
@@ -83,7 +83,7 @@ class KeptTraces:
     def _refuse_changed(self, term: Term, simplify: bool, structure: Hashable) -> None:
         """Raise `EnergyError` if a function that was bound once has another graph now."""
         known = self._bound.setdefault(term.energy.function, {})
-        if known.setdefault((_declaration(term), simplify), structure) != structure:
+        if known.setdefault((_declaration_key(term), simplify), structure) != structure:
             raise EnergyError(
                 f"energy '{term.energy.name}': a value that its function reads has changed since it was"
                 " bound, got an object that cannot be copied; bind it again, or copy the value to a number or"
@@ -91,7 +91,7 @@ class KeptTraces:
             )
 
 
-def _declaration(term: Term) -> Hashable:
+def _declaration_key(term: Term) -> Hashable:
     """All that a trace follows from beside the function."""
     energy = term.energy
     roles = tuple([(name, _of_role(role)) for name, role in energy.roles.items()])
@@ -110,7 +110,7 @@ def _of_role(role: Role | Linear) -> Hashable:
     return type(role), role.shape, *own, bool(getattr(role, "window", None))
 
 
-def _structure(trace: Trace) -> Hashable:
+def _trace_structure(trace: Trace) -> Hashable:
     """The nodes of a trace in their order; equal for traces on which the same is derived."""
     nodes = [(n.op, tuple([a.serial for a in n.args]), repr(n.value), n.integer) for n in trace.graph]
     ends = [

@@ -56,14 +56,14 @@ class Vectors(Statements):
         """A vector from the text of one number, {lane} its lane."""
         return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
 
-    def _instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
+    def _vector_instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
         """An operation on whole vectors."""
-        one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
+        one, zero = (self._to_all(f"{self._node_type(node)}({number})") for number in ("1.0", "0.0"))
         own = OPERATIONS[node.op].vectors
         text = template(node) if own in ("", SAME) else own
         return text.format(*arguments, one=one, zero=zero)
 
-    def _lanes(self) -> str:
+    def _lane_numbers(self) -> str:
         """The number of each lane."""
         return f"ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])"
 
@@ -93,18 +93,18 @@ class Vectors(Statements):
 class AllVectors(Vectors):
     """Statements that compute every number of a graph in all lanes."""
 
-    def _constant(self, node: Scalar) -> str:
-        return self._to_all(super()._constant(node))
+    def _constant_text(self, node: Scalar) -> str:
+        return self._to_all(super()._constant_text(node))
 
-    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+    def _operation_text(self, node: Scalar, arguments: Sequence[str]) -> str:
         if node.op in vector_functions.FUNCTIONS:
             return f"{vector_functions.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
         if is_instruction(node):
-            return self._instruction(node, arguments)
-        single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
+            return self._vector_instruction(node, arguments)
+        single = super()._operation_text(node, [f"({text})[{{lane}}]" for text in arguments])
         return self._by_lane(single)
 
-    def _uniform(self, leaf: Scalar) -> bool:
+    def _is_uniform(self, leaf: Scalar) -> bool:
         """True if a leaf is the same for all elements."""
         role = self.term.energy.roles[leaf.value[0]]
         return leaf.value[0] in self.scalars or isinstance(role, (Time, Box))

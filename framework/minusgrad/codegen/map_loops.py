@@ -34,10 +34,10 @@ from ..symbolic import differentiation, ties
 from ..symbolic.scalar import Scalar
 from .derivative_request import WHOLE, DerivativeRequest, Place, adjoint_of, tangents
 from .statements import subscript
-from .term_loops import Emitter, gathered
+from .term_loops import Emitter, gather_slots
 from .tracing import Trace
 from .verification.element_samples import Number
-from .verification.sweep_verification import relaunched, verify_map
+from .verification.sweep_verification import relaunch_kernel, verify_map
 
 
 class MapLoops(Emitter):
@@ -69,15 +69,15 @@ class MapLoops(Emitter):
         return not self.loop.per_target or self.writes_every_node
 
     @property
-    def _direct(self) -> bool:
+    def _stores_directly(self) -> bool:
         """True if each receiver has one element, which stores its outputs there."""
-        return self._apart and self.term.elements.rows == len(self.given[0])
+        return self._writes_own_node and self.term.elements.rows == len(self.given[0])
 
-    def located(self) -> Code:
+    def location_loops(self) -> Code:
         """Loops that `forward` begins with and that derivatives need: none, except with windows."""
         return Code("")
 
-    def forward(
+    def forward_loops(
         self,
         along: Mapping[str, Any] | None = None,
         into: Mapping[str, Any] | None = None,
@@ -88,13 +88,13 @@ class MapLoops(Emitter):
         Directions are by the map's arguments, `into` by the names of the output fields. `overwrite`: names of
         those that are stored instead of added to; needs `gives_to_all`.
         """
-        moved, outs = DerivativeRequest(tangents=along or {}), self._outs(into is not None)
-        lines = self._forward(outs, moved, [f.name in overwrite for f in self.given])
-        code = replace(self._code(lines, moved), slices=self._slices())
+        moved, outs = DerivativeRequest(tangents=along or {}), self._output_names(into is not None)
+        lines = self._emit_forward(outs, moved, [f.name in overwrite for f in self.given])
+        code = replace(self._code_of_lines(lines, moved), slices=self._slice_plan())
         arrays = [f.array if into is None else into[f.name] for f in self.given]
         return code.naming(**dict(zip(outs, arrays, strict=True)))
 
-    def _outs(self, of_tangents: bool) -> list[str]:
+    def _output_names(self, of_tangents: bool) -> list[str]:
         """The names of the arrays that outputs, or their tangents, are added to."""
         return [f"{'w' if of_tangents else 'f'}_{f.name}" for f in self.given]
 
@@ -104,13 +104,13 @@ class MapLoops(Emitter):
         Returns False if this state is not suitable for a verification. Raises `MiscompiledError` and
         `RangeError`.
         """
-        traced, values = self._given(along)
-        if self.loop.per_target or self._direct:
-            outs = self._outs(bool(along))
-            fresh, nodes = relaunched(code, {*outs}, t), self.term.elements.nodes.reshape(-1)
+        traced, values = self._emitted_outputs(along)
+        if self.loop.per_target or self._stores_directly:
+            outs = self._output_names(bool(along))
+            fresh, nodes = relaunch_kernel(code, {*outs}, t), self.term.elements.nodes.reshape(-1)
             found = [storage.host(fresh[outs[k]])[(nodes, *c)] for k, c in self.components]
         else:
-            found = list(storage.host(self._arrays[self._rows[0].buffer]).T)
+            found = list(storage.host(self._arrays[self._output_places[0].buffer]).T)
         verify_map(self.term, traced, self.numbers(values), found, t, along)
         return True
 
@@ -121,23 +121,25 @@ class MapLoops(Emitter):
         return [Number(f"its output{names[k]}{where}", value) for (k, _), value in pairs]
 
     @property
-    def _rows(self) -> list[Place]:
+    def _output_places(self) -> list[Place]:
         """The places of the outputs in an element's row."""
         if len(self.components) == 1:
             return [WHOLE]
         return [Place("given", None, column=k) for k in range(len(self.components))]
 
-    def _given(self, along: Mapping[str, Any]) -> tuple[Trace, list[Scalar]]:
+    def _emitted_outputs(self, along: Mapping[str, Any]) -> tuple[Trace, list[Scalar]]:
         """The trace of the map, and its outputs or the tangents of them, as emitted last."""
         if self.forwarded is None:
-            traced = Emitter._trace(self, "forward", tuple(along))
-            return traced, given(traced, DerivativeRequest(tangents=along))
+            traced = Emitter._trace_energy(self, "forward", tuple(along))
+            return traced, map_outputs(traced, DerivativeRequest(tangents=along))
         forwarded, self.forwarded = self.forwarded, None
         return forwarded
 
-    def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
-        traced = Emitter._trace(self, "forward", tuple(moved.tangents))
-        values = given(traced, moved)
+    def _emit_forward(
+        self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]
+    ) -> list[str]:
+        traced = Emitter._trace_energy(self, "forward", tuple(moved.tangents))
+        values = map_outputs(traced, moved)
         self.forwarded = traced, values
         count = range(len(values))
         stored = partial(self._stored_outputs, outs, overwrite)
@@ -145,12 +147,12 @@ class MapLoops(Emitter):
             begin, adds = [f"s{k} = {self.type}(0.0)" for k in count], [f"s{k} += {{}}" for k in count]
             every = [(some, count) for some in self.loop.sources]
             return self._target_loop(values, every, begin, adds, stored("n0", [f"s{k}" for k in count]))
-        if self._direct:
+        if self._stores_directly:
             return self._in_blocks(self._each_element(values, stored("n0", ["{}"] * len(values))))
-        buffer = self._rows[0].buffer
-        self._buffers(self._rows)
+        buffer = self._output_places[0].buffer
+        self._row_buffers(self._output_places)
         rows = [f"{self.row(buffer, k)} = ti.f64({{}})" for k in count]
-        return [*self._each_element(values, rows), *self._received(stored)]
+        return [*self._each_element(values, rows), *self._receiver_loop(stored)]
 
     def _stored_outputs(
         self, outs: Sequence[str], overwrite: Sequence[bool], node: str, texts: Sequence[str]
@@ -162,12 +164,12 @@ class MapLoops(Emitter):
             for at, text, (k, _) in zip(places, texts, self.components, strict=True)
         ]
 
-    def _received(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
+    def _receiver_loop(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
         """The loop that sums the outputs of elements by receiver; `stored(node, texts)` stores the sums."""
         count = len(self.given[0])
-        gather = self._receivers(count)
-        self._derived("giving", count, lambda: gather().slots)
-        buffer, at = self._rows[0].buffer, f"{self.prefix}giving[{{q}}]"
+        gather = self._receiver_elements(count)
+        self._derived_array("giving", count, lambda: gather().slots)
+        buffer, at = self._output_places[0].buffer, f"{self.prefix}giving[{{q}}]"
         numbers = [self.row(buffer, k, at) for k in range(len(self.components))]
 
         def end(sums: Sequence[str]) -> list[str]:
@@ -175,17 +177,17 @@ class MapLoops(Emitter):
 
         return self._row_sums("giving_start", count, lambda: gather().start, numbers, "ti.f64", end)
 
-    def _receivers(self, count: int) -> Callable[[], Gather]:
+    def _receiver_elements(self, count: int) -> Callable[[], Gather]:
         """The elements that give to each of `count` nodes; sorted once, unless elements are rebuilt."""
         elements = self.term.elements
         if not elements.fixed:
-            return partial(gathered, elements, count, (0,))
+            return partial(gather_slots, elements, count, (0,))
         made = Gather.of(elements.nodes[:, 0], count)
         return lambda: made
 
-    def _trace(self, *purpose: Hashable) -> Trace:
+    def _trace_energy(self, *purpose: Hashable) -> Trace:
         """The local energy lambda_p . f; of unordered pairs both ways."""
-        traced = super()._trace(*purpose)
+        traced = super()._trace_energy(*purpose)
         parts = []
         for n, ((k, c), value) in enumerate(zip(self.components, traced.given, strict=True)):
             weights = [traced.graph.input(adjoint_of(k), s, c) for s in self.term.slots(adjoint_of(k))]
@@ -193,19 +195,19 @@ class MapLoops(Emitter):
             parts.append(part + weights[1] * traced.mirrored[n] if traced.mirrored else part)
         return replace(traced, value=reduce(add, parts))
 
-    def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
-        code = super()._code(lines, wanted)
+    def _code_of_lines(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
+        code = super()._code_of_lines(lines, wanted)
         arrays = {f"f_{f.name}": f.array for f in self.given}
         return code.naming(**{out: array for out, array in arrays.items() if out in code.text})
 
 
-def given(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
+def map_outputs(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
     """The outputs of an element, by component; or, if the request has tangents, the tangents of them."""
     if not moved.tangents:
         return list(traced.given)
     key = ("given", tuple([one.serial for one in traced.given]), tuple(moved.tangents))
-    return [*traced.graph.once(key, lambda: _moved(traced, moved))]
+    return [*traced.graph.once(key, lambda: _output_tangents(traced, moved))]
 
 
-def _moved(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
-    return ties.settled(differentiation.tangent(traced.given, tangents(traced, list(moved.tangents))))
+def _output_tangents(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
+    return ties.settle_ties(differentiation.tangent(traced.given, tangents(traced, list(moved.tangents))))

@@ -25,10 +25,10 @@ Starts = Callable[[], np.ndarray]
 class RowSums(Statements):
     """Loops of sums for the emitters of terms."""
 
-    def _derived(self, name: str, of: Hashable, make: Callable[[], np.ndarray]) -> None:
+    def _derived_array(self, name: str, of: Hashable, make: Callable[[], np.ndarray]) -> None:
         """An array of its own that follows from the elements; `of`: its other inputs."""
         if name not in self._arrays:
-            self._own(name, self.term.elements.derived((name, of), make))
+            self._own_array(name, self.term.elements.derived_array((name, of), make))
 
     def _row_sums(
         self,
@@ -44,17 +44,17 @@ class RowSums(Statements):
         start: the name of the array that `starts` makes; of: its other inputs. numbers: texts, of the type
         `real`, of number {q} of the list.
         """
-        self._derived(start, of, starts)
+        self._derived_array(start, of, starts)
         count, sums = len(numbers), [f"a{k}" for k in range(len(numbers))]
         lines: list[str] = []
         rows, numbers = start, [*numbers]
-        for level in range(self._levels(starts)):
+        for level in range(self._level_count(starts)):
             part, rows = f"{start}_parts{level}", f"{start}_rows{level}"
-            self._derived(part, of, partial(_parts, starts, level))
-            self._derived(rows, of, partial(_rows, starts, level + 1))
+            self._derived_array(part, of, partial(_part_starts, starts, level))
+            self._derived_array(rows, of, partial(_row_starts, starts, level + 1))
             buffer = f"{start}_sums{level}_{count}_{real[3:]}"
             kind = np.float32 if real == "ti.f32" else np.float64
-            self._own(buffer, np.zeros((self._most_parts(starts, level), count), kind))
+            self._own_array(buffer, np.zeros((self._most_parts(starts, level), count), kind))
             places = [f"{self.prefix}{buffer}[{{}}, {k}]" for k in range(count)]
             store = [f"{at.format('n')} = {a}" for at, a in zip(places, sums, strict=True)]
             lines += self._each_row(part, numbers, real, store)
@@ -71,7 +71,7 @@ class RowSums(Statements):
             *(f"    {line}" for line in end),
         ]
 
-    def _levels(self, starts: Starts) -> int:
+    def _level_count(self, starts: Starts) -> int:
         """How often rows are divided into parts, on a device, until none is long."""
         if runtime.arch() == "cpu":
             return 0
@@ -84,7 +84,7 @@ class RowSums(Statements):
         """The parts of a level; of elements that are rebuilt in place, as many as there can be."""
         elements = self.term.elements
         if elements.fixed:
-            return len(_parts(starts, level)) - 1
+            return len(_part_starts(starts, level)) - 1
         start = starts()
         most = int(start[-1]) // max(elements.rows, 1) * elements.room
         for _ in range(level + 1):
@@ -92,7 +92,7 @@ class RowSums(Statements):
         return most
 
 
-def _rows(starts: Starts, level: int) -> np.ndarray:
+def _row_starts(starts: Starts, level: int) -> np.ndarray:
     """Where rows begin among the sums of a level; of level 0 in the list itself."""
     start = starts()
     for _ in range(level):
@@ -100,6 +100,6 @@ def _rows(starts: Starts, level: int) -> np.ndarray:
     return start
 
 
-def _parts(starts: Starts, level: int) -> np.ndarray:
+def _part_starts(starts: Starts, level: int) -> np.ndarray:
     """Where the parts of rows begin among the sums of a level."""
-    return parts(_rows(starts, level), PART)[0]
+    return parts(_row_starts(starts, level), PART)[0]

@@ -44,10 +44,10 @@ class Statements:
         self.loop = term.elements.loop
         self._arrays: dict[str, Any] = dict(arrays or {})
         for name, array in self._of_elements().items():
-            self._own(name, array)
-        self.scalars = self._packed()
+            self._own_array(name, array)
+        self.scalars = self._pack_parameters()
 
-    def named(self, prefix: str) -> Self:
+    def with_prefix(self, prefix: str) -> Self:
         """The same term and the same arrays under names that begin with `prefix`."""
         twin = copy(self)
         twin.prefix = prefix
@@ -64,19 +64,19 @@ class Statements:
         """The arrays that the loop over elements names."""
         return self.term.elements.arrays()
 
-    def _own(self, name: str, values: Any) -> Any:
+    def _own_array(self, name: str, values: Any) -> Any:
         if name not in self._arrays:
             slot = isinstance(values, storage.ArraySlot)
             self._arrays[name] = values if slot else storage.allocate(values)
         return self._arrays[name]
 
-    def _share(self, name: str, values: np.ndarray) -> None:
+    def _share_array(self, name: str, values: np.ndarray) -> None:
         """An array of the term: a parameter is set once for all objects that work on the term."""
         if name not in self.term.shared:
             self.term.shared[name] = storage.allocate(values)
         self._arrays[name] = self.term.shared[name]
 
-    def _packed(self) -> dict[str, int]:
+    def _pack_parameters(self) -> dict[str, int]:
         """Parameters with one value for all elements share one array; returns where each begins."""
         places: dict[str, int] = {}
         values: list[float] = []
@@ -85,31 +85,31 @@ class Statements:
                 places[argument] = len(values)
                 values += np.ravel(parameter.rows).tolist()
             else:
-                self._share(f"rows_{argument}", parameter.rows)
-                self._own(f"row_of_{argument}", parameter.index)
+                self._share_array(f"rows_{argument}", parameter.rows)
+                self._own_array(f"row_of_{argument}", parameter.index)
         for argument, array in self.term.data.items():
             self._arrays[f"data_{argument}"] = array
         for argument, table in self.term.tables.items():
-            self._own(f"table_{argument}", table)
+            self._own_array(f"table_{argument}", table)
         if values:
-            self._share("scalars", np.array(values, self.term.dtype))
+            self._share_array("scalars", np.array(values, self.term.dtype))
         return places
 
     def set_parameter(self, argument: str, rows: np.ndarray) -> None:
         """Write a parameter's values into the arrays that the kernels read."""
-        self._put(argument, rows)
+        self._write_values(argument, rows)
 
     def set_tangent(self, argument: str, values: Any) -> None:
         """Write the tangent of a parameter, datum or the time: shaped like its values, or one number."""
-        self._put(argument, np.asarray(values), DOT)
+        self._write_values(argument, np.asarray(values), DOT)
 
-    def _put(self, argument: str, values: np.ndarray, kind: str = "") -> None:
+    def _write_values(self, argument: str, values: np.ndarray, kind: str = "") -> None:
         """Write values of a parameter, datum or the time; an array of tangents is allocated on first use."""
         name, begin, size = self._own_place(argument)
         if kind:
             like = np.zeros(1) if name == "clock" else np.zeros_like(storage.host(self._arrays[name]))
             changing = isinstance(self._arrays.get(name), storage.ArraySlot)
-            made = self._own(kind + name, storage.ArraySlot(like) if changing else like)
+            made = self._own_array(kind + name, storage.ArraySlot(like) if changing else like)
             if changing and made.shape != like.shape:
                 made.replace(like)
         whole = storage.host(self._arrays[kind + name]).copy()
@@ -141,20 +141,22 @@ class Statements:
 
     # Leaves and statements
 
-    def _field(self, argument: str) -> str:
+    def _field_name(self, argument: str) -> str:
         return self.term.fields[argument].name
 
-    def _nodal(self, leaf: Scalar) -> str:
+    def _nodal_entry(self, leaf: Scalar) -> str:
         """The array element of a node field's component, or of its tangent."""
         argument, slot, component = leaf.value[:3]
-        return f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}[n{slot}{subscript(component)}]"
+        return (
+            f"{'w' if is_tangent(leaf) else 'f'}_{self._field_name(argument)}[n{slot}{subscript(component)}]"
+        )
 
-    def _load(self, leaf: Scalar) -> str:
+    def _load_statement(self, leaf: Scalar) -> str:
         argument, slot, component = leaf.value[:3]
         role, p = self.term.energy.roles[argument], self.prefix
         own = p + DOT * is_tangent(leaf)
         if isinstance(role, Node):
-            source = self._nodal(leaf)
+            source = self._nodal_entry(leaf)
         elif isinstance(role, Box):
             letter = "w" if is_tangent(leaf) else "f"
             source = f"{letter}_{self.term.uniform[argument].name}[0{subscript(component)}]"
@@ -174,20 +176,20 @@ class Statements:
             source = f"{own}rows_{argument}[{p}row_of_{argument}[e]{subscript(component)}]"
         return f"{leaf_name(leaf)} = {source}"
 
-    def _type(self, node: Scalar) -> str:
+    def _node_type(self, node: Scalar) -> str:
         return WHOLE_TYPE if node.integer else self.type
 
-    def _statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
+    def _output_statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
         """One assignment per operation, and the text of each output."""
-        _, lines, texts = self._hoisted(outputs, None, {})
+        _, lines, texts = self._hoist_statements(outputs, None, {})
         return lines, texts
 
     @property
-    def _variant(self) -> tuple[Hashable, ...]:
+    def _variant_key(self) -> tuple[Hashable, ...]:
         """All that graphs and statements depend on besides the trace and the request."""
         return type(self).__qualname__, self.term.dtype.str
 
-    def _hoisted(
+    def _hoist_statements(
         self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
         """Statements that do not depend on the late nodes, those that do, and the outputs' text.
@@ -197,17 +199,17 @@ class Statements:
         if not outputs:
             return [], [], []
         of = tuple([one.serial for one in outputs]), None if late is None else frozenset(late)
-        key = ("statements", self.prefix, *self._variant, *of, tuple(names.items()))
+        key = ("statements", self.prefix, *self._variant_key, *of, tuple(names.items()))
 
         def make() -> tuple[list[str], list[str], list[str], dict[int, str]]:
             known = dict(names)
-            return (*self._written(outputs, late, known), known)
+            return (*self._write_statements(outputs, late, known), known)
 
         early, lines, texts, known = outputs[0].graph.once(key, make)
         names |= known
         return [*early], [*lines], [*texts]
 
-    def _written(
+    def _write_statements(
         self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
         known = set(names)
@@ -216,41 +218,41 @@ class Statements:
         depends = set(late or ())
         for node in reachable(outputs):
             depends.update([node.serial] * any(a.serial in depends for a in node.args))
-        for node in reachable(outputs, lambda n: () if n.serial in known else self._needs(n)):
+        for node in reachable(outputs, lambda n: () if n.serial in known else self._needed_nodes(n)):
             if node.serial in names:
                 continue
             if node.op == "input":
                 names[node.serial] = leaf_name(node)
             elif node.number is not None:
-                names[node.serial] = self._constant(node)
+                names[node.serial] = self._constant_text(node)
             else:
-                arguments = [names[a.serial] for a in self._needs(node)]
-                text = self._operation(node, arguments)
+                arguments = [names[a.serial] for a in self._needed_nodes(node)]
+                text = self._operation_text(node, arguments)
                 names[node.serial] = f"r{len(names)}"
                 moving = late is None or node.serial in depends
                 (late_lines if moving else early_lines).append(f"{names[node.serial]} = {text}")
         return early_lines, late_lines, [names[o.serial] for o in outputs]
 
-    def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
+    def _needed_nodes(self, node: Scalar) -> tuple[Scalar, ...]:
         """The nodes that a node's text names."""
         return node.args
 
-    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+    def _operation_text(self, node: Scalar, arguments: Sequence[str]) -> str:
         if node.op == "lookup":
-            return self._lookup(node, arguments)
-        return template(node).format(*arguments, T=self._type(node), R=self.type[3:])
+            return self._lookup_text(node, arguments)
+        return template(node).format(*arguments, T=self._node_type(node), R=self.type[3:])
 
-    def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
+    def _lookup_text(self, node: Scalar, places: Sequence[str]) -> str:
         """The number of a table at integer indices; zero out of bounds."""
         sizes = self.term.tables[node.value].shape
-        return within(
+        return bounded_lookup(
             f"{self.prefix}table_{node.value}", [f"ti.cast({p}, ti.i32)" for p in places], sizes, self.type
         )
 
-    def _constant(self, node: Scalar) -> str:
-        return f"{self._type(node)}({self._literal(node)})"
+    def _constant_text(self, node: Scalar) -> str:
+        return f"{self._node_type(node)}({self._literal_text(node)})"
 
-    def _literal(self, constant: Scalar) -> str:
+    def _literal_text(self, constant: Scalar) -> str:
         number = float(constant.value)
         if not np.isfinite(number):
             return "ti.math.inf" if number > 0 else "-ti.math.inf"
@@ -259,7 +261,7 @@ class Statements:
             raise EnergyError(f"{self.term.name}: its constant {number:g} does not fit {self.type[3:]}")
         return repr(number)
 
-    def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
+    def _code_of_lines(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         """The lines with every array that they name."""
         text = "\n".join([*lines, ""])
         named = {self.prefix + name: array for name, array in self._arrays.items()}
@@ -297,7 +299,7 @@ def leaf_name(leaf: Scalar) -> str:
     return f"v{leaf.serial}_{leaf.value[0]}"
 
 
-def within(
+def bounded_lookup(
     table: str, places: Sequence[str], sizes: Sequence[int], real: str, first: Sequence[int] = ()
 ) -> str:
     """The number of a table at i32 indices, zero out of bounds; `first`: where the table begins."""
@@ -315,5 +317,5 @@ def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def filled(templates: list[str], texts: list[str]) -> list[str]:
+def fill_templates(templates: list[str], texts: list[str]) -> list[str]:
     return [template.format(text) for template, text in zip(templates, texts, strict=True)]

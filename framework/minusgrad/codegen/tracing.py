@@ -26,9 +26,9 @@ from ..errors import TraceError
 from ..symbolic.branch_paths import Paths
 from ..symbolic.graph import Graph
 from ..symbolic.operations import TRUTHS
-from ..symbolic.rewriting import RETURNED, copied, here, number, rebind, run
+from ..symbolic.rewriting import RETURNED, copy_by_value, current_location, number, rebind, run
 from ..symbolic.scalar import Scalar
-from ..symbolic.taichi_standin import Symbolic, TableLookup, _rows
+from ..symbolic.taichi_standin import Symbolic, TableLookup, _split_rows
 from ..symbolic.tensors import Tensor, flat
 
 NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -106,7 +106,7 @@ def trace(
         images = [image.entries for image in values[IMAGES]] if _by_slot(energy) else _rows_of(values[IMAGES])
         for name in energy.positions:
             x, sets = values[name], energy.element_kind.sets
-            at = {s: _displaced(x[s], images[s], values[IMAGE_BOX]) for s in energy.slots(name, k)}
+            at = {s: _displaced_position(x[s], images[s], values[IMAGE_BOX]) for s in energy.slots(name, k)}
             values[name] = _NodesOfSet(name, sets, at) if isinstance(x, _NodesOfSet) else [*at.values()]
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
@@ -115,12 +115,14 @@ def trace(
 
     def returned(arguments: list[Any]) -> list[Any]:
         if isinstance(energy, LocalMap) and energy.several:
-            return _components(energy, run(body, arguments), d, k)
+            return _map_components(energy, run(body, arguments), d, k)
         return [number(body, arguments, _is_number)]
 
     def traced(values: dict[str, Any]) -> list[Scalar]:
         arguments = [values[name] for name in energy.arguments]
-        return paths.merged(graph, lambda: [graph.apply("to_real", one) for one in returned(arguments)])
+        return paths.merged_values(
+            graph, lambda: [graph.apply("to_real", one) for one in returned(arguments)]
+        )
 
     def cut(given: list[Scalar]) -> list[Scalar]:
         if energy.cutoff is None:
@@ -140,7 +142,7 @@ def trace(
     if energy.element_kind.unordered:
         nodal = energy.of_role(Node)
         mirrored = cut(traced({a: v[::-1] if a in nodal else v for a, v in values.items()}))
-    window = _window(energy, graph, functions, values, paths)
+    window = _window_bounds(energy, graph, functions, values, paths)
     graph.most = None
     return Trace(graph, given[0], inputs, window, given, mirrored)
 
@@ -152,12 +154,12 @@ def of_term(term: Term, simplify: bool = True) -> Trace:
     return trace(term.energy, term.dimension, term.arity, tables, axes, simplify)
 
 
-def _components(energy: LocalMap, returned: Any, d: int | None, k: int) -> list[Any]:
+def _map_components(energy: LocalMap, returned: Any, d: int | None, k: int) -> list[Any]:
     """The components of a map's returned value. Raises `TraceError` unless they are as declared."""
     outputs, what = energy.outputs, f"map '{energy.name}'"
     parts = [returned] if len(outputs) == 1 else returned
     if not isinstance(parts, (tuple, list)) or len(parts) != len(outputs):
-        got = len(parts) if isinstance(parts, (tuple, list)) else _described(parts)
+        got = len(parts) if isinstance(parts, (tuple, list)) else _value_in_words(parts)
         raise TraceError(
             f"{what}: must return {len(outputs)} values ({', '.join(outputs)}), got {got}; return one for"
             " each output, in their order"
@@ -170,14 +172,14 @@ def _components(energy: LocalMap, returned: Any, d: int | None, k: int) -> list[
         if found != shape or not all(map(_is_number, numbers)):
             wanted = f"values of shape {list(shape)}" if shape else "one real number"
             raise TraceError(
-                f"{what}: must return {wanted} for '{name}', got {_described(part)}; return"
+                f"{what}: must return {wanted} for '{name}', got {_value_in_words(part)}; return"
                 f" {'a ti.Vector or ti.Matrix' if shape else 'a number'} of that shape, or correct the output"
             )
         components += numbers
     return components
 
 
-def _described(value: Any) -> str:
+def _value_in_words(value: Any) -> str:
     """A returned value in words."""
     if isinstance(value, Tensor):
         return f"shape {list(value.shape)}"
@@ -185,7 +187,7 @@ def _described(value: Any) -> str:
     return "a number" if _is_number(value) else RETURNED.get(kind, f"a {kind}")
 
 
-def _window(
+def _window_bounds(
     energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any], paths: Paths
 ) -> list[tuple[Scalar, Scalar]]:
     """The lowest and the highest cell along each axis, as whole numbers."""
@@ -208,7 +210,7 @@ def _window(
         return [graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])]
 
     def whole(side: int, axis: int) -> Scalar:
-        (end,) = paths.merged(graph, partial(corner, side, axis))
+        (end,) = paths.merged_values(graph, partial(corner, side, axis))
         return graph.apply("to_int", end)
 
     return [(whole(0, axis), whole(1, axis)) for axis in range(axes)]
@@ -226,10 +228,10 @@ class _NodesOfSet:
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[slot] for slot in range(len(self))[place]]
-        return self._values[self._slot(place)]
+        return self._values[self._slot_of_index(place)]
 
     def __setitem__(self, place: Any, value: Any) -> None:
-        self._values[self._slot(place)] = value
+        self._values[self._slot_of_index(place)] = value
 
     def __iter__(self) -> Iterator[Any]:
         return (self[slot] for slot in range(len(self)))
@@ -239,7 +241,7 @@ class _NodesOfSet:
         """The slots of its set, where it may be read."""
         return list(self._values)
 
-    def _slot(self, place: int) -> int:
+    def _slot_of_index(self, place: int) -> int:
         """The slot of an index, which may count from the end. Raises `TraceError` for one of another set."""
         slot = place + len(self) if place < 0 else place
         if slot in self._values:
@@ -247,13 +249,16 @@ class _NodesOfSet:
         name, own = self._name, self.own_slots
         theirs = f"is a node of '{self._sets[slot]}'" if 0 <= slot < len(self) else "does not exist"
         raise TraceError(
-            f"{here()}: {name}[{place}]: {name} is a field of '{self._sets[own[0]]}', but slot {slot} of an"
+            f"{current_location()}: {name}[{place}]: {name} is a field of '{self._sets[own[0]]}', but slot "
+            f"{slot} of an"
             f" element {theirs}; read {' or '.join(f'{name}[{k}]' for k in own)}"
         )
 
     def copy(self) -> "_NodesOfSet":
         """A copy with value semantics."""
-        return _NodesOfSet(self._name, self._sets, {slot: copied(v) for slot, v in self._values.items()})
+        return _NodesOfSet(
+            self._name, self._sets, {slot: copy_by_value(v) for slot, v in self._values.items()}
+        )
 
 
 def _or_zero(graph: Graph, slot: int, value: Any) -> Any:
@@ -271,7 +276,7 @@ def _by_slot(energy: LocalEnergy) -> bool:
 
 def _rows_of(images: Tensor) -> list[list[Any]]:
     """The images of a tuple by slot."""
-    return _rows(images.entries, images.shape[1])
+    return _split_rows(images.entries, images.shape[1])
 
 
 def _squared_distance(one: Any, other: Any) -> Scalar:
@@ -279,9 +284,9 @@ def _squared_distance(one: Any, other: Any) -> Scalar:
     return reduce(add, ((a - b) * (a - b) for a, b in zip(flat(one), flat(other), strict=True)))
 
 
-def _displaced(x: Tensor, image: Sequence[Any], box: Tensor) -> Tensor:
+def _displaced_position(x: Tensor, image: Sequence[Any], box: Tensor) -> Tensor:
     """x + image . box."""
-    edges = _rows(box.entries, box.shape[1])
+    edges = _split_rows(box.entries, box.shape[1])
     shifts = [
         reduce(add, (n * edge[c] for n, edge in zip(image, edges, strict=True))) for c in range(len(edges))
     ]
@@ -293,7 +298,7 @@ def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tenso
     first, *others = values[made.field]
     weights = values[made.weights]
     of_weight = weights.shape[1:]
-    rows = _rows(weights.entries, math.prod(of_weight))[1:]
+    rows = _split_rows(weights.entries, math.prod(of_weight))[1:]
     terms = [[leg * w for leg in flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
     entries = [reduce(add, parts) for parts in zip(*terms, strict=True)]
     shape = (*(first.shape if isinstance(first, Tensor) else ()), *of_weight)

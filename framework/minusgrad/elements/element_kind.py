@@ -46,7 +46,7 @@ class ElementKind:
     directed: bool = False
 
     @property
-    def limited(self) -> bool:
+    def can_be_limited(self) -> bool:
         """True if the elements may be limited to those within a cutoff: pairs and triples."""
         return self.symmetric or self.directed
 
@@ -58,7 +58,7 @@ class ElementKind:
     @property
     def own_values(self) -> bool:
         """True if data and parameters may have a value for each element."""
-        return not self.limited
+        return not self.can_be_limited
 
     @property
     def names(self) -> list[str]:
@@ -76,7 +76,7 @@ class ElementKind:
         return len(self.names) > 1
 
     @property
-    def combined(self) -> bool:
+    def can_be_combined(self) -> bool:
         """True if the elements can be all combinations: of one or two nodes, each of a set of its own."""
         return 0 < len(self.sets) == len(self.names) <= 2
 
@@ -143,7 +143,7 @@ def usual(
         return directed, np.ones(directed.count, bool)
     if not kind.listed:
         return NodeTuples(np.ascontiguousarray(nodes[:, None]), copies), every
-    return _listed(kind.arity, name, nodes, tuples, count)
+    return _listed_tuples(kind.arity, name, nodes, tuples, count)
 
 
 def of_sets(
@@ -154,7 +154,7 @@ def of_sets(
     `sizes`: the nodes of each set, as far as they are known; `copies`: the equal blocks of every set, whose
     nodes are combined. Raises `EnergyError` naming the term `name`.
     """
-    if tuples is None and kind.combined:
+    if tuples is None and kind.can_be_combined:
         if unknown := [one for one in kind.sets if one not in sizes]:
             raise EnergyError(
                 f"{name}: the number of nodes in '{unknown[0]}' is not known, got no field over it; give"
@@ -185,7 +185,7 @@ def _refuse_outside(what: str, sets: Sequence[str], rows: np.ndarray, sizes: Map
             )
 
 
-def _listed(
+def _listed_tuples(
     arity: int | None, name: str, nodes: np.ndarray, tuples: Any, count: int
 ) -> tuple[Elements, np.ndarray]:
     if tuples is None:

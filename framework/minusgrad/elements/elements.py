@@ -113,7 +113,7 @@ class Elements(ABC):
         """The arrays that the loop's text names, int32; always `nodes`. Slots may be overwritten later."""
         return {"nodes": self.nodes}
 
-    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> Any:
+    def derived_array(self, name: Hashable, make: Callable[[], np.ndarray]) -> Any:
         """An array for kernels that follows from the elements; a slot where these are rebuilt in place.
 
         `make` computes it from the present elements. Equal names mean the same array.
@@ -122,7 +122,7 @@ class Elements(ABC):
 
     def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
         """The same of an array with a row for each row of the loop, in blocks of `wide` lanes."""
-        return lane_blocks.blocked(make(), wide)
+        return lane_blocks.rows_in_blocks(make(), wide)
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """The elements of one iteration: their nodes, (n, k), and which of them are counted there, (n,)."""
@@ -131,7 +131,7 @@ class Elements(ABC):
         return self.nodes[row : row + 1], np.ones(1, bool)
 
     @property
-    def apart(self) -> bool:
+    def has_own_nodes(self) -> bool:
         """True if each iteration of the loop has a node of its own."""
         return self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows)
 
@@ -141,7 +141,7 @@ class Elements(ABC):
         `nodes`: how many there are. `slots`: some of an element, default all; number k of them has the place
         e * len(slots) + k in element e.
         """
-        if self.apart:
+        if self.has_own_nodes:
             return None
         return Gather.of(self.nodes if slots is None else self.nodes[:, list(slots)], nodes)
 

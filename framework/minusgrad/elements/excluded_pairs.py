@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .periodic.linked_pairs import LinkedPairs, oriented
+from .periodic.linked_pairs import LinkedPairs, orient_pairs
 from .periodic_box import PeriodicBox
 
 
@@ -19,7 +19,7 @@ class Excluded:
 
     def __init__(self, pairs: np.ndarray, images: np.ndarray, links: LinkedPairs | None = None):
         self.links, self.version = links or LinkedPairs.of(pairs), 0
-        self._take(pairs, images)
+        self._take_pairs(pairs, images)
         self.key = self.pairs.tobytes(), self.images.tobytes(), self.links.steps.tobytes()
         """Equal keys are equal pairs when they were made, which stay equal."""
 
@@ -30,11 +30,11 @@ class Excluded:
         links = LinkedPairs.of(given)
         if box is None:
             links = links.different(x, None)
-            return cls(*oriented(links.pairs, np.zeros((len(links), x.shape[1]), np.int32)), links)
+            return cls(*orient_pairs(links.pairs, np.zeros((len(links), x.shape[1]), np.int32)), links)
         links = links.placed(x, box).different(x, box)
-        return cls(*oriented(links.pairs, links.at(x, box)[:, 1]), links)
+        return cls(*orient_pairs(links.pairs, links.at(x, box)[:, 1]), links)
 
-    def _take(self, pairs: np.ndarray, images: np.ndarray) -> None:
+    def _take_pairs(self, pairs: np.ndarray, images: np.ndarray) -> None:
         order = np.lexsort((*images.T[::-1], *pairs.T[::-1]))
         self.pairs, self.images = pairs[order].astype(np.int64), images[order].astype(np.int32)
         self._most = int(np.abs(self.images).max(initial=0))
@@ -42,7 +42,7 @@ class Excluded:
     def follow(self, x: np.ndarray, box: PeriodicBox) -> bool:
         """Take the images at other positions; True if one is another."""
         before = self.images
-        self._take(*oriented(self.links.pairs, self.links.at(np.asarray(x, np.float64), box)[:, 1]))
+        self._take_pairs(*orient_pairs(self.links.pairs, self.links.at(np.asarray(x, np.float64), box)[:, 1]))
         changed = not np.array_equal(before, self.images)
         self.version += int(changed)
         return changed
@@ -56,12 +56,12 @@ class Excluded:
         pairs = np.stack([first, second], axis=1)
         if (own := np.flatnonzero(first == second)).size:
             images = images.copy()
-            _, images[own] = oriented(pairs[own], images[own])
-        keys, wanted = self._keys(self.pairs, self.images, count), self._keys(pairs, images, count)
+            _, images[own] = orient_pairs(pairs[own], images[own])
+        keys, wanted = self._pair_keys(self.pairs, self.images, count), self._pair_keys(pairs, images, count)
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return (keys[at] == wanted) & (np.abs(images) <= self._most).all(axis=1)
 
-    def _keys(self, pairs: np.ndarray, images: np.ndarray, count: int) -> np.ndarray:
+    def _pair_keys(self, pairs: np.ndarray, images: np.ndarray, count: int) -> np.ndarray:
         """A number for each pair and its image, in the order of both; images that are too far have any."""
         keys, base = pairs[:, 0] * count + pairs[:, 1], 2 * self._most + 1
         for image in np.clip(images, -self._most, self._most).T:

@@ -28,7 +28,7 @@ class Gather:
     def of(cls, rows: np.ndarray, count: int) -> "Gather":
         """`rows[slot]` is the row that a slot belongs to; slots keep their order within a row."""
         flat = np.ravel(rows)
-        order = np.argsort(flat, kind="stable") if len(flat) < MANY else _counted(flat, count)
+        order = np.argsort(flat, kind="stable") if len(flat) < MANY else _counting_sort(flat, count)
         slots = node_numbers("slots", order)
         start = np.zeros(count + 1, np.int32)
         start[1:] = np.cumsum(np.bincount(flat, minlength=count))
@@ -47,7 +47,7 @@ def parts(start: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     return np.append(begin, start[-1]).astype(np.int32), rows
 
 
-def _counted(rows: np.ndarray, count: int) -> np.ndarray:
+def _counting_sort(rows: np.ndarray, count: int) -> np.ndarray:
     """The stable order of numbers below `count`: the transpose of a matrix with one entry in each row."""
     from scipy.sparse import csr_matrix
 

@@ -72,7 +72,7 @@ class ListReference:
         box = None if self.box is None else storage.host(self.box).astype(dtype)
         return ListReference(storage.host(self.positions).astype(dtype), box, self.periodic)
 
-    def shared(self, choice: ChoiceT, make: "Callable[[ChoiceT, ListReference], ListT]") -> ListT:
+    def shared_list(self, choice: ChoiceT, make: "Callable[[ChoiceT, ListReference], ListT]") -> ListT:
         """The list of a choice, which all terms over some fields share: made at first use."""
         if choice.key not in self.lists:
             self.lists[choice.key] = make(choice, self)
@@ -95,7 +95,7 @@ class ListReference:
         return bool(self.margins) or any(tree.choice.skin > 0.0 for tree in self.trees)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def keep_reference(self) -> Iterator[None]:
         """Be the same reference on leaving, wherever energies were evaluated meanwhile."""
         if not self.lasts:
             yield
@@ -120,12 +120,12 @@ class ListReference:
         `defined`.
         """
         serve = [
-            self._serves(x, box) if self.margins else True,
+            self._still_serves(x, box) if self.margins else True,
             self._trees_serve(storage.host(x), box) if self.trees else True,
         ]
         self.defined = None not in serve
         if self.defined and not all(serve):
-            self._overwrite(storage.host(x), box)
+            self._overwrite_reference(storage.host(x), box)
 
     def _trees_serve(self, x: np.ndarray, box: np.ndarray | None) -> bool | None:
         """True if all trees are used at these positions in this box; None where numbers are not finite."""
@@ -143,9 +143,9 @@ class ListReference:
         Raises `EnergyError` for positions at which no list can be built.
         """
         refuse_unlistable("lists of neighbours", x)
-        self._overwrite(x, box)
+        self._overwrite_reference(x, box)
 
-    def _overwrite(self, x: Any, box: Any) -> None:
+    def _overwrite_reference(self, x: Any, box: Any) -> None:
         storage.store(self.positions, x)
         if self.box is not None:
             storage.store(self.box, box)
@@ -157,7 +157,7 @@ class ListReference:
         ):
             warnings.warn(text, stacklevel=2)
 
-    def _serves(self, x: Any, box: np.ndarray | None) -> bool | None:
+    def _still_serves(self, x: Any, box: np.ndarray | None) -> bool | None:
         """True if no unlisted pair can be within its cutoff; None where numbers are not finite."""
         displacements, deformation, least = self._from_reference(x), np.eye(x.shape[1]), 1.0
         if self.box is not None and box is not None and not np.array_equal(self.box.last_stored, box):

@@ -46,7 +46,7 @@ class Parts:
     def of(elements: np.ndarray, wide: int) -> "Parts | None":
         """The most parts of elements (E, k), in blocks of `wide`; None if all have too many rows."""
         for parts in COUNTS:
-            divided = _divided(elements, wide, parts)
+            divided = _divide_elements(elements, wide, parts)
             if divided is not None and LEAST_SLOTS * len(divided.nodes) <= elements.size:
                 return divided
         return None
@@ -56,7 +56,7 @@ class Parts:
         return Gather.of(self.nodes[: len(self.nodes) - self.spare], count)
 
 
-def _divided(elements: np.ndarray, wide: int, parts: int) -> Parts | None:
+def _divide_elements(elements: np.ndarray, wide: int, parts: int) -> Parts | None:
     """Elements in so many parts; None if there are fewer blocks."""
     count, arity = elements.shape
     blocks = -(-count // wide)
@@ -68,16 +68,16 @@ def _divided(elements: np.ndarray, wide: int, parts: int) -> Parts | None:
     begin = [0]
     for part in range(parts):
         some = slice(first[part] * wide, min(first[part + 1] * wide, count))
-        nodes, rows[some] = _numbered(elements[some], begin[-1])
+        nodes, rows[some] = _nodes_of_part(elements[some], begin[-1])
         reached.append(nodes)
         begin.append(begin[-1] + len(nodes))
     rows[count:] = begin[-1] + np.arange(arity)
     begin[-1] += arity
     nodes = np.concatenate([*reached, elements[-1]])
-    return Parts(_whole(first), _whole(begin), _whole(nodes), rows, spare=arity)
+    return Parts(_as_int32(first), _as_int32(begin), _as_int32(nodes), rows, spare=arity)
 
 
-def _numbered(elements: np.ndarray, begin: int) -> tuple[np.ndarray, np.ndarray]:
+def _nodes_of_part(elements: np.ndarray, begin: int) -> tuple[np.ndarray, np.ndarray]:
     """The nodes of some elements in increasing order, and the row of each slot, from `begin` on."""
     low = int(elements.min())
     met = np.zeros(int(elements.max()) + 1 - low, bool)
@@ -86,5 +86,5 @@ def _numbered(elements: np.ndarray, begin: int) -> tuple[np.ndarray, np.ndarray]
     return np.flatnonzero(met) + low, number[elements - low]
 
 
-def _whole(values: Sequence[int] | np.ndarray) -> np.ndarray:
+def _as_int32(values: Sequence[int] | np.ndarray) -> np.ndarray:
     return np.asarray(values, np.int32)

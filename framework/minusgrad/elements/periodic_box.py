@@ -66,7 +66,7 @@ class PeriodicBox:
         whole = np.where(self.periodic, np.floor(self.fractions(x)), 0.0)
         return np.where(np.abs(whole) < FAR, whole, 0.0).astype(np.int32)
 
-    def wrapped(self, x: np.ndarray) -> np.ndarray:
+    def wrap_positions(self, x: np.ndarray) -> np.ndarray:
         """The positions moved into the box, (n, d)."""
         return np.asarray(x, np.float64) - self.wraps(x) @ self.vectors
 
@@ -77,28 +77,28 @@ class PeriodicBox:
         """
         found = np.zeros(np.shape(difference), np.int32)
         if (far := ~self._surely_nearest(difference, 0.5)).any():
-            tried, lengths = self._tried(np.asarray(difference, np.float64)[far])
+            tried, lengths = self._nearest_candidates(np.asarray(difference, np.float64)[far])
             best = np.argmin(np.round(lengths / max(self.heights.max(), 1e-300), 12), axis=-1)
-            found[far] = np.take_along_axis(tried, best[:, None, None], axis=1)[:, 0] @ self._reduction
+            found[far] = np.take_along_axis(tried, best[:, None, None], axis=1)[:, 0] @ self._reduced_vectors
         return found
 
     def ambiguous(self, difference: np.ndarray, times: float) -> np.ndarray:
         """Which differences, (..., d), have a second image less than so many times as long as the nearest."""
         found = np.zeros(np.shape(difference)[:-1], bool)
         if (far := ~self._surely_nearest(difference, 1.0 / (1.0 + times))).any():
-            _, lengths = self._tried(np.asarray(difference, np.float64)[far])
+            _, lengths = self._nearest_candidates(np.asarray(difference, np.float64)[far])
             first, second = np.partition(lengths, 1, axis=1)[:, :2].T
             found[far] = second < times * first
         return found
 
     def _surely_nearest(self, difference: np.ndarray, share: float) -> np.ndarray:
         """Which differences are shorter than a share of the least height: no image is shorter than that."""
-        limit = share * PeriodicBox(self._reduction @ self.vectors, self.periodic).least_height
+        limit = share * PeriodicBox(self._reduced_vectors @ self.vectors, self.periodic).least_height
         return np.asarray(np.linalg.norm(np.asarray(difference, np.float64), axis=-1) < limit)
 
-    def _tried(self, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest_candidates(self, difference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Images of differences (n, d) that may be nearest, in the reduced box, and their lengths."""
-        vectors = self._reduction @ self.vectors
+        vectors = self._reduced_vectors @ self.vectors
         s = difference @ np.linalg.inv(vectors)
         first = np.where(self.periodic, -np.rint(s), 0.0)
         around = np.array([*product(*((-1, 0, 1) if p else (0,) for p in self.periodic))])
@@ -107,7 +107,7 @@ class PeriodicBox:
         return tried, np.linalg.norm((s[:, None, :] + tried) @ vectors, axis=-1)
 
     @cached_property
-    def _reduction(self) -> np.ndarray:
+    def _reduced_vectors(self) -> np.ndarray:
         """Whole numbers (d, d): edge vectors with the same images, as short as pairs can make them."""
         turned, axes = np.eye(len(self.periodic)), np.flatnonzero(self.periodic)
         shorter = True

@@ -33,7 +33,7 @@ class RewrittenTuples(Elements):
         return EachElement()
 
     @property
-    def apart(self) -> bool:
+    def has_own_nodes(self) -> bool:
         return False  # whatever the present nodes are: kernels outlive them
 
     def tuples(self) -> np.ndarray:
@@ -43,16 +43,16 @@ class RewrittenTuples(Elements):
         return NodeTuples(self.nodes).part(rng, elements, targets)
 
     def arrays(self) -> dict[str, Any]:
-        return {"nodes": self.derived("nodes", lambda: self.nodes)}
+        return {"nodes": self.derived_array("nodes", lambda: self.nodes)}
 
-    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> storage.ArraySlot:
+    def derived_array(self, name: Hashable, make: Callable[[], np.ndarray]) -> storage.ArraySlot:
         if name not in self._slots:
             self._slots[name] = storage.ArraySlot(storage.allocate(make())), make
         return self._slots[name][0]
 
     def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
         if (name, wide) not in self._blocks:
-            self._blocks[name, wide] = lane_blocks.blocked(make(), wide, self.room), make
+            self._blocks[name, wide] = lane_blocks.rows_in_blocks(make(), wide, self.room), make
         return self._blocks[name, wide][0]
 
     def gather(self, nodes: int, slots: Any = None) -> Gather | None:

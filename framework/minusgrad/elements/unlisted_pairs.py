@@ -45,12 +45,12 @@ class Moved:
         fast = np.flatnonzero(self.far > slack - largest)
         if len(fast) > max(MOST * len(self.far), 2) or slack <= 0.0:
             return True
-        first, second, shift = self._within(fast, cutoff)
+        first, second, shift = self._pairs_within(fast, cutoff)
         apart = (self.before[first].astype(np.float64) - self.before[second]) @ self.deformation - shift
         beyond = np.einsum("ij,ij->i", apart, apart) > reach * reach
         return bool((beyond & (self.far[first] + self.far[second] > slack)).any())
 
-    def _within(self, nodes: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _pairs_within(self, nodes: np.ndarray, cutoff: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Pairs of these nodes within the cutoff, and how far the second of each is displaced, (m, d)."""
         from scipy.spatial import cKDTree
 

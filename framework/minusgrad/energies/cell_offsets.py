@@ -62,24 +62,24 @@ def offsets_of(
         return leaf(name, role)
 
     values = {name: value(name, role) for name, role in energy.roles.items()}
-    body, window = rebind(energy.function, functions), _window(energy)
+    body, window = rebind(energy.function, functions), _window_function(energy)
 
     def visited() -> list[Scalar]:
         run(body, [values[name] for name in energy.arguments])
         if window:
-            corners = run(rebind(window, functions), [values[name] for name in _arguments(window)])
+            corners = run(rebind(window, functions), [values[name] for name in _argument_names(window)])
             if isinstance(corners, tuple) and isinstance(corners[0], list):  # else refused where it is traced
                 of_window.add(len(corners[0]))
         return [graph.constant(0.0)]
 
-    paths.merged(graph, visited)
+    paths.merged_values(graph, visited)
     own = (0,) * (axes or min(of_window, default=0) or len(next(iter(found), (0,))))
     return own, *sorted(found - {own})
 
 
-def _window(energy: LocalEnergy) -> Callable | None:
+def _window_function(energy: LocalEnergy) -> Callable | None:
     return energy.window if isinstance(energy, LocalMap) else None
 
 
-def _arguments(function: Callable) -> tuple[str, ...]:
+def _argument_names(function: Callable) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)

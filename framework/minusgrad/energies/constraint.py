@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from ..elements.element_kind import Over
 from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
-from .declaration import declared, known_symmetries
-from .local_energy import LocalEnergy, followed
+from .declaration import check_declaration, known_symmetries
+from .local_energy import LocalEnergy, image_parents
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Table, Time
-from .written.function import written
+from .written.function import function_from_source
 
 MULTIPLIER = "multiplier"
 """The argument of the weighted energy that is lambda, one number for each element."""
@@ -31,25 +31,25 @@ KNOWN = (Node, Datum, Parameter, Table, Time, Box)
 class Constraint(LocalEnergy):
     """A named constraint; made by `constraint`. Its `function` is g of one element."""
 
-    def weighted(self) -> LocalEnergy:
+    def weighted_energy(self) -> LocalEnergy:
         """The energy lambda g of one element, under the same name; lambda is the datum `multiplier`."""
         names = ", ".join(self.arguments)
         source = f"def weighted({names}, {MULTIPLIER}):\n    return {MULTIPLIER} * constraint({names})\n"
-        function = written("weighted", source, {"constraint": self.function})
+        function = function_from_source("weighted", source, {"constraint": self.function})
         function.__doc__ = self.function.__doc__
         roles = {**self.roles, MULTIPLIER: Datum(differentiable=True)}
-        return _energy(replace(self, function=function, roles=roles))
+        return _as_energy(replace(self, function=function, roles=roles))
 
-    def timed(self) -> LocalEnergy:
+    def timed_energy(self) -> LocalEnergy:
         """The same function as an energy, with one value of the time for each element.
 
         Then dg/dt has a value for each element, too.
         """
         clock = dict.fromkeys(self.of_role(Time), Datum("s", differentiable=True))
-        return _energy(replace(self, roles={**self.roles, **clock}))
+        return _as_energy(replace(self, roles={**self.roles, **clock}))
 
 
-def _energy(made: Constraint) -> LocalEnergy:
+def _as_energy(made: Constraint) -> LocalEnergy:
     """The same declaration as an energy."""
     return LocalEnergy(
         made.name,
@@ -90,7 +90,10 @@ def constraint(
     def declare(function: Callable) -> Constraint:
         what = f"constraint '{name}'"
         kept = known_symmetries(what, symmetries)
-        own, follow = declared(name, function, over, roles, "constraint"), followed(what, over, images)
+        own, follow = (
+            check_declaration(name, function, over, roles, "constraint"),
+            image_parents(what, over, images),
+        )
         made = Constraint(*own, symmetries=kept, images=follow)
         if not (made.listed or over == "nodes"):
             raise EnergyError(f"{what}: is over {over!r}, got no list of elements; use 'nodes' or tuples")

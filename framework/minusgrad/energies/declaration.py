@@ -67,7 +67,7 @@ def declared_edges(
     return edges if isinstance(edges, str) else tuple(edges)
 
 
-def declared(
+def check_declaration(
     name: str, function: Callable, over: Over, roles: Mapping[str, Role | Linear], what: str = "energy"
 ) -> tuple[str, FunctionType, Over, dict[str, Role], dict[str, Linear]]:
     """A checked declaration: the first five fields of a `LocalEnergy`."""
@@ -129,7 +129,7 @@ def _check_declaration(
     nodal = [role for role in roles.values() if isinstance(role, Node)]
     own = [role for role in nodal if kind.cells or not role.in_window]
     whole = what == "map" or any(isinstance(role, Box) for role in roles.values())
-    if not own and not (kind.combined and whole):
+    if not own and not (kind.can_be_combined and whole):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if kind.cells:
@@ -144,7 +144,7 @@ def _check_declaration(
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
     listed = (TUPLE_KEYS if kind.listed else ()) + (DENSITY_KEYS if linear else ())
-    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.limited else listed)
+    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.can_be_limited else listed)
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:

@@ -387,7 +387,7 @@ class Fields(Mapping[str, Field]):
         """Leave the reference of lists as it is, wherever energies are evaluated meanwhile."""
         with ExitStack() as stack:
             for reference in self._lists:
-                stack.enter_context(reference.kept())
+                stack.enter_context(reference.keep_reference())
             yield
 
     @property

@@ -19,8 +19,8 @@ from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import declared, identifier, known_symmetries
-from .local_energy import LocalEnergy, followed
+from .declaration import check_declaration, identifier, known_symmetries
+from .local_energy import LocalEnergy, image_parents
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity
 
 
@@ -69,14 +69,14 @@ def lagrangian(
     def declare(function: Callable) -> Lagrangian:
         what = f"lagrangian '{name}'"
         kept = known_symmetries(what, symmetries)
-        made = declared(name, function, over, roles, "lagrangian")
+        made = check_declaration(name, function, over, roles, "lagrangian")
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in made[3].items() if not isinstance(role, known)]:
             raise EnergyError(
                 f"{what}: {strange[0]} is a {type(made[3][strange[0]]).__name__}, which no Lagrangian has;"
                 " use Node, Velocity, Datum, Parameter or Time"
             )
-        rates = _rates(what, made[3])
+        rates = _checked_rates(what, made[3])
         found = LocalEnergy(*made)
         if not (found.listed or over == "nodes"):
             raise EnergyError(f'{what}: is over "nodes" or tuples of nodes, got {over!r}; list the tuples')
@@ -91,13 +91,13 @@ def lagrangian(
                 f" coordinates over {over!r}{other}; use one"
                 ' coordinate over "nodes"'
             )
-        follow = followed(what, over, images)
+        follow = image_parents(what, over, images)
         return Lagrangian(*made, symmetries=kept, images=follow, rates=rates, generators=moved)
 
     return declare
 
 
-def _rates(what: str, roles: Mapping[str, Role]) -> dict[str, str]:
+def _checked_rates(what: str, roles: Mapping[str, Role]) -> dict[str, str]:
     """The rate of each coordinate. Raises `EnergyError` for rates that fit none."""
     velocities = {a: role for a, role in roles.items() if isinstance(role, Velocity)}
     nodal = {a: r for a, r in roles.items() if isinstance(r, Node) and a not in velocities}

@@ -32,7 +32,7 @@ from ..scene.shapes import Shape
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import declared, declared_edges, known_symmetries
+from .declaration import check_declaration, declared_edges, known_symmetries
 from .fields import Hold
 from .pairs.cutoff import Cutoff
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete, listed_roles
@@ -142,10 +142,10 @@ class LocalEnergy(Declaration):
     @property
     def shaping(self) -> list[Linear]:
         """Linear arguments that are the unit matrix at rest: of vectors, by vectors; one per weights."""
-        square = [m for m in self.linear.values() if self._square(m)]
+        square = [m for m in self.linear.values() if self._is_square(m)]
         return list({m.weights: m for m in reversed(square)}.values())
 
-    def _square(self, made: Linear) -> bool:
+    def _is_square(self, made: Linear) -> bool:
         of_field, of_weights = self.roles[made.field].shape, self.roles[made.weights].shape
         return len(of_field) == 1 and of_weights[1:] == of_field
 
@@ -172,7 +172,7 @@ class LocalEnergy(Declaration):
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that have a gradient, in the function's order."""
         varying = (Node, Parameter, Time, Box)
-        return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
+        return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _is_differentiable(r))
 
     @property
     def spacings(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class LocalEnergy(Declaration):
         """
         d = self.dimension or d
         k = len(self.offsets) or self.element_kind.arity or d + 1
-        values = {name: self._draw(name, rng, d, k) for name in self.roles}
+        values = {name: self._draw_values(name, rng, d, k) for name in self.roles}
         for made in self.linear.values():
             values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
         for made in self.shaping:
@@ -247,16 +247,16 @@ class LocalEnergy(Declaration):
             values[made.weights] = weights_at_rest(x + 0.1 * spread * rng.normal(size=x.shape))
         return values
 
-    def _draw(self, name: str, rng: np.random.Generator, d: int, k: int) -> Any:
+    def _draw_values(self, name: str, rng: np.random.Generator, d: int, k: int) -> Any:
         role = self.roles[name]
         shape = concrete(role.shape, d, k)
         if isinstance(role, Node) and not role.in_window:
             own = self.slots(name, k)
-            return [_one(role.draw(rng, shape)) if slot in own else None for slot in range(k)]
-        return _one(role.draw(rng, shape))
+            return [_scalar_or_array(role.draw(rng, shape)) if slot in own else None for slot in range(k)]
+        return _scalar_or_array(role.draw(rng, shape))
 
 
-def followed(what: str, over: Over, images: Follow) -> Follow:
+def image_parents(what: str, over: Over, images: Follow) -> Follow:
     """How images of declared elements follow. Raises `EnergyError` for what is no tree of their slots."""
     kind = kind_of(over, what)
     return declared_images(what, images, kind.listed, kind.arity)
@@ -266,11 +266,11 @@ def _in_window(role: Role) -> bool:
     return isinstance(role, Node) and role.in_window
 
 
-def _differentiable(role: Role) -> bool:
+def _is_differentiable(role: Role) -> bool:
     return isinstance(role, Datum) and role.differentiable
 
 
-def _one(value: np.ndarray) -> Any:
+def _scalar_or_array(value: np.ndarray) -> Any:
     return value.item() if np.ndim(value) == 0 else value
 
 
@@ -344,8 +344,8 @@ def local_energy(
     def declare(function: Callable) -> LocalEnergy:
         kept = known_symmetries(f"energy '{name}'", symmetries)
         known_edges = declared_edges(f"energy '{name}'", over, edges)
-        made = declared(name, function, over, roles)
-        follow = followed(f"energy '{name}'", over, images)
+        made = check_declaration(name, function, over, roles)
+        follow = image_parents(f"energy '{name}'", over, images)
         more: dict[str, Any] = {"images": follow, "looks": looks, "beyond_cutoff": beyond_cutoff}
         more |= {"derive": derive, "borne": borne}
         energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, **more)

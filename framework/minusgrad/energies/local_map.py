@@ -33,8 +33,8 @@ from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import MAP_KEYS, declared, declared_edges, identifier, refuse_block_keys
-from .local_energy import LocalEnergy, followed
+from .declaration import MAP_KEYS, check_declaration, declared_edges, identifier, refuse_block_keys
+from .local_energy import LocalEnergy, image_parents
 from .roles import Linear, Node, Parameter, Role, Shape, Table
 from .written.plain_function import plain_function
 
@@ -206,11 +206,14 @@ def local_map(
     """
 
     def declare(function: Callable) -> LocalMap:
-        outputs = _outputs(f"map '{name}'", gives, Output(unit, shape))
+        outputs = _declared_outputs(f"map '{name}'", gives, Output(unit, shape))
         windowed = any(isinstance(role, Cell) and role.window for role in roles.values())
         known_edges = declared_edges(f"map '{name}'", over, edges, windowed)
         plain = {argument: _with_plain_window(name, role) for argument, role in roles.items()}
-        own, follow = declared(name, function, over, plain, "map"), followed(f"map '{name}'", over, images)
+        own, follow = (
+            check_declaration(name, function, over, plain, "map"),
+            image_parents(f"map '{name}'", over, images),
+        )
         made = LocalMap(*own, outputs=outputs, edges=known_edges, images=follow)
         refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
         _check_cells(made)
@@ -226,7 +229,7 @@ def _with_plain_window(name: str, role: Any) -> Any:
     return replace(role, window=plain_function(role.window, f"map '{name}': its window"))
 
 
-def _outputs(what: str, gives: Any, one: Output) -> dict[str, Output]:
+def _declared_outputs(what: str, gives: Any, one: Output) -> dict[str, Output]:
     """The declared outputs; `one`: that of a map to one field."""
     several = isinstance(gives, Mapping)
     found: dict[str, Any] = dict(gives) if several else {gives: one}

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import EnergyError
-from .declaration import declared
+from .declaration import check_declaration
 from .local_energy import LocalEnergy
 from .roles import Linear, Node, Parameter, Role
 
@@ -70,19 +70,19 @@ def vector_potential(name: str, **roles: Role) -> Callable[[Callable], MagneticF
                 raise EnergyError(f"{what}: {argument} is a {kind}: {why}")
             if argument == CHARGE or argument.startswith(OWN):
                 raise EnergyError(f"{what}: an argument cannot be called '{argument}'; rename it")
-        made = declared(name, function, "nodes", roles, "vector potential")
+        made = check_declaration(name, function, "nodes", roles, "vector potential")
         places = [a for a, role in roles.items() if isinstance(role, Node)]
         if len(places) > 1 or roles[places[0]].shape != ("d",):
             raise EnergyError(
                 f"{what}: needs one place, a Node of shape ('d',), got {', '.join(places)}; make the others"
                 " Parameters"
             )
-        return _charged(made)
+        return _with_charge(made)
 
     return declare
 
 
-def _charged(made: tuple, uniform: bool = False) -> MagneticField:
+def _with_charge(made: tuple, uniform: bool = False) -> MagneticField:
     name, function, over, roles, linear = made
     return MagneticField(
         name,
@@ -99,7 +99,7 @@ def _uniform_field(B):
     return B
 
 
-uniform_field = _charged(
+uniform_field = _with_charge(
     (
         "uniform_field",
         _uniform_field,

@@ -44,18 +44,18 @@ def repeated(
 
 def sweeps(spec: TermSpec, fields: Fields, times: int, begin: str | None = None) -> list[Term]:
     """The sweeps of a specification; see `repeated`."""
-    own = _own(spec, times)
+    own = _own_arguments(spec, times)
     if begin is None:
-        begin = _zeros(spec, fields, own)
+        begin = _zeros_field(spec, fields, own)
     term = Term.of(replace(spec, renamed={**spec.renamed, **dict.fromkeys(own, begin)}), fields)
     assert term.gives is not None
     _refuse_unlike(term, fields[begin])
-    between = [_between(term, fields, k) for k in range(1, times)]
+    between = [_intermediate_output(term, fields, k) for k in range(1, times)]
     read, written = [fields[begin], *between], [*between, term.gives]
-    return [_sweep(term, k, own, read[k], written[k]) for k in range(times)]
+    return [_sweep_spec(term, k, own, read[k], written[k]) for k in range(times)]
 
 
-def _own(spec: TermSpec, times: int) -> list[str]:
+def _own_arguments(spec: TermSpec, times: int) -> list[str]:
     """The arguments that are the map's own output. Raises `EnergyError` if there are none."""
     energy, what = spec.energy, f"{spec.label}.repeat"
     if not isinstance(energy, LocalMap):
@@ -76,7 +76,7 @@ def _own(spec: TermSpec, times: int) -> list[str]:
     return [argument for argument, name in read.items() if name == gives]
 
 
-def _zeros(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
+def _zeros_field(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
     """The name of a field of zeros of the shape of the output."""
     nodal = spec.energy.of_role(Node)
     others = {a: fields[spec.renamed.get(a, a)] for a in nodal if a not in own}
@@ -114,7 +114,7 @@ def _refuse_unlike(term: Term, begin: Field) -> None:
         )
 
 
-def _between(term: Term, fields: Fields, sweep: int) -> Field:
+def _intermediate_output(term: Term, fields: Fields, sweep: int) -> Field:
     """The output of a sweep that is not the last."""
     assert term.gives is not None
     return fields.derive(
@@ -122,7 +122,7 @@ def _between(term: Term, fields: Fields, sweep: int) -> Field:
     )
 
 
-def _sweep(term: Term, k: int, own: Sequence[str], read: Field, written: Field) -> Term:
+def _sweep_spec(term: Term, k: int, own: Sequence[str], read: Field, written: Field) -> Term:
     return replace(
         term,
         name=term.name if written is term.gives else f"{term.name} (sweep {k + 1})",

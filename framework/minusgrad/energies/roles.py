@@ -51,7 +51,7 @@ class Bounded(Role):
 
     def admits(self, values: np.ndarray) -> bool:
         """True if all values are finite and within the bounds."""
-        return bool((self._inside(values) & np.isfinite(values)).all())
+        return bool((self._is_inside(values) & np.isfinite(values)).all())
 
     @property
     def excluded(self) -> tuple[bool, bool]:
@@ -65,7 +65,7 @@ class Bounded(Role):
         text = f"{'(' if left else '['}{low:g}, {high:g}{')' if right else ']'}"
         return f"within {text}{self.reason and f'; {self.reason}'}"
 
-    def _inside(self, values: np.ndarray) -> np.ndarray:
+    def _is_inside(self, values: np.ndarray) -> np.ndarray:
         (low, high), (left, right) = self.bounds, self.excluded
         above = low < values if left else low <= values
         return above & (values < high if right else values <= high)

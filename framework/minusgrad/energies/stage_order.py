@@ -36,7 +36,7 @@ class Schedule:
         if missing := [o for o in outputs if o not in self._live]:
             raise EnergyError(f"{what}: no stage writes {', '.join(missing)}; name outputs that stages write")
 
-    def first(self, k: int, array: str) -> bool:
+    def writes_first(self, k: int, array: str) -> bool:
         """True if stage k is the first to write into an array since it was cleared."""
         return any(self._makers[v][0] == k for v in self._makes[k] if v[0] == array)
 
@@ -45,15 +45,19 @@ class Schedule:
         for k, stage in enumerate(self.stages):
             for array in stage.read:
                 if array not in self._live:
-                    raise EnergyError(f"{self._stage(k)} reads '{array}', which no stage before it writes")
+                    raise EnergyError(
+                        f"{self._stage_text(k)} reads '{array}', which no stage before it writes"
+                    )
                 readers[array] = k
             self._reads.append({(array, self._live[array]) for array in stage.read})
             for array in stage.written:
                 if array in inputs:
-                    raise EnergyError(f"{self._stage(k)} writes '{array}', which is an input")
+                    raise EnergyError(f"{self._stage_text(k)} writes '{array}', which is an input")
                 if array in outputs and array in readers:
-                    by = self._stage(readers[array], False)
-                    raise EnergyError(f"{self._stage(k)} writes the output '{array}' after {by} has read it")
+                    by = self._stage_text(readers[array], False)
+                    raise EnergyError(
+                        f"{self._stage_text(k)} writes the output '{array}' after {by} has read it"
+                    )
                 if array not in self._live or array in readers:
                     self._live[array] = self._live.get(array, -1) + 1
                     readers.pop(array, None)
@@ -66,12 +70,12 @@ class Schedule:
         for k in reversed(range(len(self.stages))):
             needed = sorted(self._reads[k] | self._makes[k])
             for version in needed:
-                self._restore(version, k)
+                self._restore_version(version, k)
             self._all_live(needed, k)
             self.backward.append(("reverse", k))
             self.backward += [("forget", v[0]) for v in sorted(self._makes[k]) if self._makers[v][0] == k]
 
-    def _restore(self, version: Version, k: int, waiting: tuple[Version, ...] = ()) -> None:
+    def _restore_version(self, version: Version, k: int, waiting: tuple[Version, ...] = ()) -> None:
         """Restore a version of an array, by running all stages that wrote it.
 
         `waiting`: versions that are being restored, and for which this one is needed.
@@ -88,15 +92,20 @@ class Schedule:
         for maker in makers:
             if not self.stages[maker].recompute:
                 later = [v for v in sorted(self._makers) if v[0] == array and v[1] > filled]
-                by = self._stage(self._makers[later[0]][0]) if later else f"{self.what}: a recomputed stage"
+                by = (
+                    self._stage_text(self._makers[later[0]][0])
+                    if later
+                    else f"{self.what}: a recomputed stage"
+                )
                 raise EnergyError(
-                    f"{by} overwrites '{array}', which the reverse of {self._stage(k, False)}"
-                    f" needs as {self._stage(maker, False)} left it; give one of them an array of its own"
+                    f"{by} overwrites '{array}', which the reverse of {self._stage_text(k, False)}"
+                    f" needs as {self._stage_text(maker, False)} left it; give one of them an array of its "
+                    "own"
                     " (`rename`), or let the latter be recomputed (`recompute=True`)"
                 )
         needed = sorted({v for maker in makers for v in self._reads[maker]} - group)
         for other in needed:
-            self._restore(other, k, (*waiting, version))
+            self._restore_version(other, k, (*waiting, version))
         self.backward += [("clear", made) for made, _ in sorted(group)]
         self._live.update(dict(sorted(group)))
         self._all_live(needed, k)
@@ -117,10 +126,11 @@ class Schedule:
 
     def _two_at_once(self, array: str, k: int) -> EnergyError:
         return EnergyError(
-            f"{self.what}: to reverse {self._stage(k, False)}, array '{array}' would need two versions at"
+            f"{self.what}: to reverse {self._stage_text(k, False)}, array '{array}' would need two versions "
+            "at"
             " the same time; give one of them an array of its own (`rename`)"
         )
 
-    def _stage(self, k: int, full: bool = True) -> str:
+    def _stage_text(self, k: int, full: bool = True) -> str:
         one = f"stage {k + 1} '{self.stages[k].name}'"
         return f"{self.what}: {one}" if full else one

@@ -214,7 +214,7 @@ def arguments(function: Callable) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def decorated(kernel: Any) -> Iterator[str]:
+def decorated_functions(kernel: Any) -> Iterator[str]:
     """The names of functions of a kernel, itself among them, whose decorators Taichi leaves out."""
     waiting, seen = [kernel] if compiled_function(kernel) is not kernel else [], set[Any]()
     while waiting:
@@ -232,7 +232,7 @@ def decorated(kernel: Any) -> Iterator[str]:
 
 
 def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
-    if dropped := next(decorated(stage.kernel), None):
+    if dropped := next(decorated_functions(stage.kernel), None):
         raise EnergyError(
             f"{what}: Taichi compiles '{dropped}' without its decorators; write what they do into it"
         )

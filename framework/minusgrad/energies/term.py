@@ -92,7 +92,7 @@ class Term:
         bound = node_fields(spec, fields)
         sizes = set_sizes(spec, bound)
         spec = spec.around_cells(bound)
-        elements, kept = spec.among(sizes)
+        elements, kept = spec.elements_among(sizes)
         spec, elements, rule = among_images(spec, elements, kept, bound, fields)
         if spec.changing:
             elements = changing_tuples(spec, elements, rule is not None)
@@ -115,12 +115,12 @@ class Term:
 
     def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
         self._take_images()
-        derived = self._derived(spec, kept)
+        derived = self._derived_data(spec, kept)
         for argument, role in self.energy.of_role(Datum).items():
             if argument in self.data:
                 continue
             if argument in derived:
-                self.data[argument] = self._held(np.asarray(derived[argument], self.dtype))
+                self.data[argument] = self._held_copy(np.asarray(derived[argument], self.dtype))
                 continue
             what = f"{self.name}.{argument}"
             if argument not in spec.data:
@@ -131,9 +131,9 @@ class Term:
             value = spec.data[argument]
             shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
             values = datum(what, role, value, shape, kept, self.dtype)
-            self.data[argument] = self._held(values)
+            self.data[argument] = self._held_copy(values)
 
-    def _derived(self, spec: TermSpec, kept: np.ndarray) -> Mapping[str, np.ndarray]:
+    def _derived_data(self, spec: TermSpec, kept: np.ndarray) -> Mapping[str, np.ndarray]:
         """The data that follow from all elements and what is held, where they are not given."""
         roles = self.energy.of_role(Datum)
         wanted = [a for a, role in roles.items() if role.derived and a not in spec.data]
@@ -160,7 +160,7 @@ class Term:
             return True
         return False
 
-    def _held(self, values: np.ndarray) -> Any:
+    def _held_copy(self, values: np.ndarray) -> Any:
         """A copy of a datum's values that only `set_datum` and `set_tuples` write."""
         array = storage.locked(storage.allocate(values))
         return storage.ArraySlot(array) if isinstance(self.elements, ChangingTuples) else array
@@ -188,7 +188,7 @@ class Term:
         names = spec.output_names()
         if isinstance(self.energy, LocalMap):
             adds_to = self.receiving_grid
-            receivers = len(adds_to) if adds_to else self._receivers(sizes)
+            receivers = len(adds_to) if adds_to else self._receiver_count(sizes)
             for declared, output in self.energy.outputs.items():
                 try:
                     shape = concrete(output.shape, self.dimension, self.arity)
@@ -201,7 +201,7 @@ class Term:
         elif self.elements.unordered:
             self._check_exchange()
 
-    def _receivers(self, sizes: Mapping[str, int]) -> int:
+    def _receiver_count(self, sizes: Mapping[str, int]) -> int:
         """The nodes of the set that a map gives to: as many as are known, else as the tuples name."""
         kind = self.energy.element_kind
         first = kind.names[0]
@@ -289,7 +289,7 @@ class Term:
         """Make the images of tuples of listed pairs a datum: those of other tuples are given as one."""
         if isinstance(self.elements, PairTuples) and IMAGES in self.energy.roles:
             triples, dtype = self.elements, self.dtype
-            images: Any = triples.derived((IMAGES, dtype), lambda: triples.images.astype(dtype))
+            images: Any = triples.derived_array((IMAGES, dtype), lambda: triples.images.astype(dtype))
             self.data = {**self.data, IMAGES: images}
             self.shared.pop(in_blocks(IMAGES), None)
 
@@ -352,7 +352,7 @@ class Term:
             slot: Any = self.data[argument]
             slot.replace(rows)
             storage.locked(slot.own)
-        before, self.elements = self.elements, self.elements.changed(nodes)
+        before, self.elements = self.elements, self.elements.with_nodes(nodes)
         if self.elements is not before:
             for argument in values:
                 self.shared.pop(in_blocks(argument), None)
@@ -363,7 +363,7 @@ class Term:
 
         Without the images of a listed pair.
         """
-        fields = {a: self._at(a, nodes) for a in self.fields}
+        fields = {a: self._values_at(a, nodes) for a in self.fields}
         data = {a: storage.host(v)[element] for a, v in self.data.items()}
         parameters = {
             a: v.rows[0 if v.index is None else v.index[element]] for a, v in self.parameters.items()
@@ -372,7 +372,7 @@ class Term:
         clock = dict.fromkeys(self.energy.of_role(Time), t)
         return fields | data | parameters | uniform | clock | self.tables
 
-    def _at(self, argument: str, nodes: Sequence[int]) -> list[Any]:
+    def _values_at(self, argument: str, nodes: Sequence[int]) -> list[Any]:
         """The values of a field at the nodes; none of one that is read in a window (`in_window`)."""
         values, own = self.fields[argument].values, self.slots(argument)
         return [values[n].astype(np.float64) if slot in own else None for slot, n in enumerate(nodes)]
@@ -414,7 +414,7 @@ class Term:
             elements=self.elements.following(fields.lists if self.elements.listed else None),
             box=fields.box,
             fields={a: fields[f.name] for a, f in self.fields.items()},
-            data={a: self._held(storage.host(v)) for a, v in self.data.items()},
+            data={a: self._held_copy(storage.host(v)) for a, v in self.data.items()},
             parameters={a: replace(v) for a, v in self.parameters.items()},
             outputs={name: fields[f.name] for name, f in self.outputs.items()},
             shared={},

@@ -88,12 +88,12 @@ class TermSpec:
         refuse_strange(self.label, self.renamed, self.energy.of_role(Node))
         if self.energy.element_kind.cells:
             return self._over_a_grid()._with_spacing()
-        if self.edges is not None and not self._windowed:
+        if self.edges is not None and not self._has_windows:
             raise EnergyError(f"{self.label}: is not over cells, got edges; leave `edges` out")
         return self._onto_a_grid()
 
     @property
-    def _windowed(self) -> bool:
+    def _has_windows(self) -> bool:
         """True if elements reach the cells of a grid within windows."""
         return isinstance(self.energy, LocalMap) and self.energy.cell is not None
 
@@ -144,7 +144,7 @@ class TermSpec:
         sizes = (f.shape[1 + nodal[a].shape.index("d")] for a, f in fields.items() if "d" in nodal[a].shape)
         tables = {a: np.shape(values) for a, values in self.tables.items()}
         offsets = offsets_of(energy, len(grid.shape), next(sizes, None), tables)
-        edges, cells = self.edges_by_axis(), self._nodes(count)
+        edges, cells = self.edges_by_axis(), self._body_nodes(count)
         elements, inside = cell_stencil(grid.shape, offsets, edges, cells)
         roles, data = dict(energy.roles), dict(self.data)
         if "zero" in edges:
@@ -203,7 +203,7 @@ class TermSpec:
         if unknown := [a for a in self.tables if a not in self.energy.of_role(Table)]:
             raise EnergyError(f"{self.label}: no table named {', '.join(unknown)}")
 
-    def among(self, sizes: Mapping[str, int]) -> tuple[Elements, np.ndarray]:
+    def elements_among(self, sizes: Mapping[str, int]) -> tuple[Elements, np.ndarray]:
         """The elements, and a mask of those among the listed ones; `sizes`: the nodes of each set.
 
         Tuples with nodes outside the bodies are left out. Raises `EnergyError`.
@@ -214,7 +214,7 @@ class TermSpec:
         plain = self.tuples is None and self.elements is None and not self.bodies
         if self.copies != 1:
             self._refuse_uncopied(plain, sizes)
-        if kind.several or not sizes or (kind.combined and plain):
+        if kind.several or not sizes or (kind.can_be_combined and plain):
             self._refuse_one_set_alone()
             return element_kind.of_sets(kind, self.label, self.tuples, sizes, self.copies)
         (count,) = sizes.values()
@@ -223,8 +223,8 @@ class TermSpec:
         if self.elements is None and self.members and self.bodies and self.tuples is not None:
             return self._among_members(count)
         if self.elements is None:
-            nodes = self._nodes(count)
-            if kind.limited and self.cutoff is not None and self.tuples is None:
+            nodes = self._body_nodes(count)
+            if kind.can_be_limited and self.cutoff is not None and self.tuples is None:
                 return _listed_of(nodes)
             return element_kind.usual(kind, self.label, nodes, self.tuples, count, self.copies)
         if self.bodies or self.tuples is not None:
@@ -249,7 +249,7 @@ class TermSpec:
             found[np.isin(rows, body.nodes).all(axis=1) if own is None else own] = number
         loose = [body for body in self.bodies if body.name not in self.members]
         if len(loose) > 1:
-            nodes = replace(self, bodies=loose)._nodes(1 + int(max(b.nodes.max() for b in loose)))
+            nodes = replace(self, bodies=loose)._body_nodes(1 + int(max(b.nodes.max() for b in loose)))
             found[(found < 0) & np.isin(rows, nodes).all(axis=1)] = self.bodies.index(loose[0])
         return found
 
@@ -259,7 +259,7 @@ class TermSpec:
             self._refuse_uncopied(False, {})
         if self.elements is not None:
             raise EnergyError(f"{self.label}.elements: follow from positions; leave them out")
-        nodes = self._nodes(count)
+        nodes = self._body_nodes(count)
         if self.cutoff is not None and self.tuples is None:
             return _listed_of(nodes)
         return element_kind.usual(self.energy.element_kind, self.label, nodes, self.tuples, count)
@@ -267,7 +267,7 @@ class TermSpec:
     def _refuse_uncopied(self, plain: bool, sizes: Mapping[str, int]) -> None:
         """Refuse copies of elements that are listed or of bodies, and of sets that have no equal blocks."""
         kind, what = self.energy.element_kind, f"{self.label}.copies"
-        if not plain or kind.cells or kind.unordered or (kind.listed and not kind.combined):
+        if not plain or kind.cells or kind.unordered or (kind.listed and not kind.can_be_combined):
             raise EnergyError(
                 f"{what}: are of all nodes, or of all combinations of two sets, got {self.copies} of other"
                 " elements; leave `copies` out"
@@ -295,7 +295,7 @@ class TermSpec:
                 f" {type(self.elements).__name__}; give `tuples`"
             )
 
-    def _nodes(self, count: int) -> np.ndarray:
+    def _body_nodes(self, count: int) -> np.ndarray:
         """The nodes of the bodies, or all. Raises `EnergyError` for nodes out of range, or in two bodies."""
         if not self.bodies:
             return np.arange(count, dtype=np.int32)

@@ -93,25 +93,25 @@ class _Function:
         self.__module__ = own.__module__
 
     def __call__(self, *arguments: Any) -> Any:
-        kinds = [self._kind(argument) for argument in arguments]
+        kinds = [self._argument_precision(argument) for argument in arguments]
         if self._name == "pow" and not (kinds[1] or isinstance(arguments[1], float)):
             return self._own(*arguments)  # whole powers
         if not any(kinds):
             return self._own(*arguments)  # numbers of Python
         real = "f64" if "f64" in kinds else "f32"
         if real not in self._made:
-            self._made[real] = _compiled(self._language, self._name, real)
+            self._made[real] = _compile_function(self._language, self._name, real)
         return self._made[real](*arguments)
 
     @staticmethod
-    def _kind(argument: Any) -> str:
+    def _argument_precision(argument: Any) -> str:
         """f32 or f64; empty for whole numbers, and for those that Python knows."""
         pointer: Any = getattr(argument, "ptr", None)
         kind = pointer.get_rvalue_type().to_string() if hasattr(pointer, "get_rvalue_type") else ""
         return kind if kind in _WHOLE else ""
 
 
-def _compiled(language: Any, name: str, real: str) -> Callable:
+def _compile_function(language: Any, name: str, real: str) -> Callable:
     """The engine's function of this name and precision."""
     called = f"{name}_{real}"
     source, file, scope = _TEXTS[name](called, real), f"<minusgrad {called}>", {"ti": language}
@@ -124,7 +124,7 @@ def _number(real: str) -> Callable[[float], str]:
     return lambda number: f"ti.{real}({number!r})"
 
 
-def _series(x: str, coefficients: list[float], real: str) -> str:
+def _polynomial_text(x: str, coefficients: list[float], real: str) -> str:
     """A polynomial in x, the lowest power first, by Horner's rule."""
     text = f"ti.{real}({coefficients[-1]!r})"
     for c in reversed(coefficients[:-1]):
@@ -132,7 +132,7 @@ def _series(x: str, coefficients: list[float], real: str) -> str:
     return text
 
 
-def _function(head: str, lines: list[str]) -> str:
+def _function_text(head: str, lines: list[str]) -> str:
     return f"def {head}:\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -155,7 +155,7 @@ def _circular(called: str, real: str) -> str:
         "tan": f"ti.select(odd, {c(0.0)} - co / si, si / co)",
     }[name]
     turned = {"sin": "quarter >= ti.f64(2.0)", "cos": "(quarter == ti.f64(1.0)) | (quarter == ti.f64(2.0))"}
-    return _function(
+    return _function_text(
         f"{called}(x)",
         [
             "z = ti.f64(x)",
@@ -163,8 +163,8 @@ def _circular(called: str, real: str) -> str:
             *reduced,
             f"r = ti.{real}(y)",
             "q = r * r",
-            f"si = r * {_series('q', sine, real)}",
-            f"co = {_series('q', cosine, real)}",
+            f"si = r * {_polynomial_text('q', sine, real)}",
+            f"co = {_polynomial_text('q', cosine, real)}",
             "quarter = k - ti.f64(4.0) * ti.floor(k * ti.f64(0.25))",
             "odd = (quarter == ti.f64(1.0)) | (quarter == ti.f64(3.0))",
             f"value = {by_quarter}",
@@ -179,7 +179,7 @@ def _atan2(called: str, real: str) -> str:
     c, largest = _number(real), vector_functions.largest(real)
     series = [(-1.0) ** n / (2 * n + 1) for n in range(_TERMS[real]["atan"])]
     eighth, rest = _EIGHTH[real]
-    return _function(
+    return _function_text(
         f"{called}(y, x)",
         [
             "ax, ay = ti.abs(x), ti.abs(y)",
@@ -191,7 +191,7 @@ def _atan2(called: str, real: str) -> str:
             f"t = ti.select(far, (z - {c(1.0)}) / (z + {c(1.0)}), z)",
             f"t = t / ({c(1.0)} + ti.sqrt({c(1.0)} + t * t))",
             "q = t * t",
-            f"value = {c(2.0)} * t * {_series('q', series, real)}",
+            f"value = {c(2.0)} * t * {_polynomial_text('q', series, real)}",
             # multiples of pi/4 in two parts
             f"eighths = ti.select(far, {c(1.0)}, {c(0.0)})",
             f"eighths = ti.select(ay > ax, {c(2.0)} - eighths, eighths)",
@@ -210,23 +210,23 @@ def _atan2(called: str, real: str) -> str:
 
 def _asin(called: str, real: str) -> str:
     c = _number(real)
-    return _function(f"{called}(x)", [f"return ti.atan2(x, ti.sqrt(({c(1.0)} - x) * ({c(1.0)} + x)))"])
+    return _function_text(f"{called}(x)", [f"return ti.atan2(x, ti.sqrt(({c(1.0)} - x) * ({c(1.0)} + x)))"])
 
 
 def _acos(called: str, real: str) -> str:
     c = _number(real)
-    return _function(f"{called}(x)", [f"return ti.atan2(ti.sqrt(({c(1.0)} - x) * ({c(1.0)} + x)), x)"])
+    return _function_text(f"{called}(x)", [f"return ti.atan2(ti.sqrt(({c(1.0)} - x) * ({c(1.0)} + x)), x)"])
 
 
 def _tanh(called: str, real: str) -> str:
     c = _number(real)
     series = [1.0 / math.factorial(n + 1) for n in range(_TERMS[real]["tanh"])]
-    return _function(
+    return _function_text(
         f"{called}(x)",
         [
             "a = ti.abs(x)",
             f"r = ti.min({c(2.0)} * a, {c(1.0)})",
-            f"grown = r * {_series('r', series, real)}",
+            f"grown = r * {_polynomial_text('r', series, real)}",
             f"near = grown / (grown + {c(2.0)})",
             f"far = {c(1.0)} - {c(2.0)} / (ti.exp({c(2.0)} * ti.min(a, {c(22.0)})) + {c(1.0)})",
             f"value = ti.select(a < {c(0.5)}, near, far)",
@@ -239,7 +239,7 @@ def _tanh(called: str, real: str) -> str:
 def _pow(called: str, real: str) -> str:
     """In f64, whichever the precision is."""
     tiny, largest, log2 = 2.0**-1022, vector_functions.largest("f64"), math.log(2.0)
-    return _function(
+    return _function_text(
         f"{called}(base, power)",
         [
             "b = ti.min(ti.max(ti.f64(power), ti.f64(-1e18)), ti.f64(1e18))",
@@ -281,8 +281,8 @@ def _pow(called: str, real: str) -> str:
 
 
 _TEXTS: dict[str, Callable[[str, str], str]] = {
-    "exp": lambda called, real: vector_functions.written("exp", called, real, 1),
-    "log": lambda called, real: vector_functions.written("log", called, real, 1),
+    "exp": lambda called, real: vector_functions.vector_function_text("exp", called, real, 1),
+    "log": lambda called, real: vector_functions.vector_function_text("log", called, real, 1),
     "sin": _circular,
     "cos": _circular,
     "tan": _circular,

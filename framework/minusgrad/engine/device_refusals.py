@@ -39,12 +39,14 @@ def in_words(subject: str) -> Iterator[None]:
     sys.stdout.flush()
     ti.set_logging_level(ti.CRITICAL)
     try:
-        with standard_streams.muted(1):
+        with standard_streams.mute_descriptor(1):
             yield
     except RuntimeError as error:
         if not _FROM.search(str(error)):
             raise
-        raise DeviceError(f"{subject}: {_lacks(str(error))}, got arch = '{arch}'; {_ON_CPU}") from None
+        raise DeviceError(
+            f"{subject}: {_missing_feature_clause(str(error))}, got arch = '{arch}'; {_ON_CPU}"
+        ) from None
     finally:
         ti.set_logging_level(ti.ERROR)
 
@@ -58,7 +60,7 @@ def refuse_reverse(subject: str) -> None:
         )
 
 
-def _lacks(message: str) -> str:
+def _missing_feature_clause(message: str) -> str:
     """The clause about a compiler's message."""
     if found := _INSTRUCTION.search(message):
         name = _PYTHON.get(found[1], found[1].lower())

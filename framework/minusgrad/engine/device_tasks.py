@@ -43,8 +43,8 @@ def tasks(code: Code) -> Code:
         elif part.startswith("for "):
             header, _, body = part.partition("\n")
             index = header.split()[1]
-            inside = _needed([one for one in scalars if one[0] != index], body) + body
-            own, more = _summed(header, inside, len(arrays))
+            inside = _needed_statements([one for one in scalars if one[0] != index], body) + body
+            own, more = _sum_tasks(header, inside, len(arrays))
             text.append(own)
             arrays |= more
         elif part:
@@ -71,7 +71,7 @@ def steps_of_tasks(code: Code, *counts: str, back: bool = False) -> Callable[...
     return launch
 
 
-def _needed(scalars: list[tuple[str, str]], body: str) -> str:
+def _needed_statements(scalars: list[tuple[str, str]], body: str) -> str:
     """The statements before a loop that compute the scalars that it reads, as statements inside of it."""
     wanted, chosen = set(words(body)), []
     for name, value in reversed(scalars):
@@ -81,7 +81,7 @@ def _needed(scalars: list[tuple[str, str]], body: str) -> str:
     return "".join(reversed(chosen))
 
 
-def _summed(header: str, body: str, number: int) -> tuple[str, dict[str, Any]]:
+def _sum_tasks(header: str, body: str, number: int) -> tuple[str, dict[str, Any]]:
     """A loop as tasks: one, or those of its sums; and the arrays of these."""
     found = _LOOP.match(header)
     totals = list(dict.fromkeys(match[2] for match in _SUM.finditer(body)))

@@ -57,7 +57,7 @@ def devices(arch: str) -> tuple[Device, ...]:
         return ()
 
 
-def used() -> Device | None:
+def device_in_use() -> Device | None:
     """The device that kernels run on; None on the CPU, or where the driver tells none."""
     return _Used.device
 
@@ -71,7 +71,7 @@ def remark() -> str:
 
 
 @contextmanager
-def chosen(arch: str, prefix: str, number: int | None) -> Iterator[None]:
+def on_device(arch: str, prefix: str, number: int | None) -> Iterator[None]:
     """Context manager: the engine that starts inside takes the device of this number, else the first one.
 
     A variable of the engine that is set already goes before. prefix: of the engine's variables. Raises
@@ -133,7 +133,7 @@ def free() -> int | None:
     return max(_Used.device.memory - _Used.bytes, 0)
 
 
-def taken(count: int) -> None:
+def count_bytes(count: int) -> None:
     """Count the bytes of an array that was made; less than zero, of one that was freed."""
     _Used.bytes += count
 
@@ -184,7 +184,7 @@ class _Properties(ctypes.Structure):
     )
 
 
-def _library(*names: str) -> ctypes.CDLL:
+def _load_library(*names: str) -> ctypes.CDLL:
     """The first of these libraries that is installed. Raises OSError."""
     for name in names:
         with suppress(OSError):
@@ -196,7 +196,7 @@ def _of_vulkan() -> Iterator[Device]:
     from ctypes.util import find_library
 
     found = find_library("vulkan")
-    vulkan = _library(*([found] if found else []), "libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
+    vulkan = _load_library(*([found] if found else []), "libvulkan.so.1", "vulkan-1.dll", "libvulkan.dylib")
     instance, count = ctypes.c_void_p(), ctypes.c_uint32()
     if vulkan.vkCreateInstance(ctypes.byref(_InstanceInfo(type=1)), None, ctypes.byref(instance)) != 0:
         return
@@ -218,8 +218,8 @@ def _of_vulkan() -> Iterator[Device]:
 # CUDA ------------------------------------------------------------------------------------------------
 
 
-def _cuda() -> ctypes.CDLL:
-    driver = _library("libcuda.so.1", "nvcuda.dll")
+def _cuda_driver() -> ctypes.CDLL:
+    driver = _load_library("libcuda.so.1", "nvcuda.dll")
     _Used.asked_cuda = True
     if driver.cuInit(0) != 0:
         raise OSError("no CUDA device")
@@ -227,7 +227,7 @@ def _cuda() -> ctypes.CDLL:
 
 
 def _of_cuda() -> Iterator[Device]:
-    driver, count = _cuda(), ctypes.c_int()
+    driver, count = _cuda_driver(), ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     for number in range(count.value):
         handle, name, size = ctypes.c_int(), ctypes.create_string_buffer(256), ctypes.c_size_t()
@@ -239,7 +239,7 @@ def _of_cuda() -> Iterator[Device]:
 
 def _free_of_cuda() -> int:
     """Of the first device that the driver shows, which is the one that the engines take."""
-    driver, handle, context = _cuda(), ctypes.c_int(), ctypes.c_void_p()
+    driver, handle, context = _cuda_driver(), ctypes.c_int(), ctypes.c_void_p()
     driver.cuDeviceGet(ctypes.byref(handle), 0)
     if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), handle) != 0:
         raise OSError("no context")

@@ -34,7 +34,7 @@ from . import (
     storage,
     vector_functions,
 )
-from .lane_blocks import Blocks, taken
+from .lane_blocks import Blocks, kernel_view
 from .slices import SlicePace, Slices
 from .storage import ArraySlot
 
@@ -160,8 +160,8 @@ class BoundKernel:
             self._pace = SlicePace(code.slices.jobs, 4 * runtime.threads())
             code = Code(code.slices.of(code.text), code.arrays)
             scalars = (*scalars, slices.BEGIN, slices.END)
-        self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
-        self.source, self._exact, self._straight = _source(code, scalars), exact, straight
+        self.arrays, self.scalars = tuple(map(kernel_view, code.arrays.values())), scalars
+        self.source, self._exact, self._straight = _kernel_source(code, scalars), exact, straight
         self._bound: Callable[..., None] | None = None
         self._life: Any = None
 
@@ -169,7 +169,7 @@ class BoundKernel:
         if self._pace is None:
             self._launch(*scalars)
         else:
-            self._pace.run(partial(self._slice, scalars))
+            self._pace.run(partial(self._launch_slice, scalars))
 
     def seconds(self, *scalars: float) -> float:
         """The time of a launch, from slices of a fifth of a second; 0 if it is not launched in slices.
@@ -178,18 +178,18 @@ class BoundKernel:
         """
         if self._pace is None:
             return 0.0
-        self._pace.run(partial(self._slice, scalars), 0.0)  # compiles
+        self._pace.run(partial(self._launch_slice, scalars), 0.0)  # compiles
         began = time.perf_counter()
-        part = self._pace.run(partial(self._slice, scalars), 0.2)
+        part = self._pace.run(partial(self._launch_slice, scalars), 0.2)
         return (time.perf_counter() - began) / part
 
-    def _slice(self, scalars: tuple[float, ...], begin: int, end: int) -> None:
+    def _launch_slice(self, scalars: tuple[float, ...], begin: int, end: int) -> None:
         self._launch(*scalars, begin, end)
         if runtime.arch() != "cpu":
             runtime.sync()  # so that the time is that of the slice
 
     def _launch(self, *scalars: float) -> None:
-        if self._bound is None or self._life is not _life():
+        if self._bound is None or self._life is not _engine_life():
             logger.debug("compiling kernels ...")
             cpu = runtime.arch() == "cpu"
             vectors = runtime.whole_vectors() if cpu and "ti.Vector(" in self.source else nullcontext()
@@ -198,10 +198,10 @@ class BoundKernel:
             positions, texts = runtime.short_positions(), runtime.texts_at_hand()
             refused = device_refusals.in_words("kernel")
             with vectors, arithmetic, whole, positions, texts, refused, runtime.no_flow_analysis():
-                self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
+                self._bound = _bind_kernel(_compiled_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             logger.debug("")
-            self._life = _life()
+            self._life = _engine_life()
         else:
             self._bound(*scalars)
 
@@ -248,8 +248,8 @@ def dealt_in_groups(job: str, count: str, lines: Iterable[str]) -> list[str]:
     ]
 
 
-def _source(code: Code, scalars: tuple[str, ...]) -> str:
-    arguments = [f"{name}: {_annotation(taken(array))}" for name, array in code.arrays.items()]
+def _kernel_source(code: Code, scalars: tuple[str, ...]) -> str:
+    arguments = [f"{name}: {_array_annotation(kernel_view(array))}" for name, array in code.arrays.items()]
     arguments += [f"{name}: {SCALARS[name]}" for name in scalars]
     return f"def kernel({', '.join(arguments)}):\n{indent(code.text, '    ')}"
 
@@ -260,7 +260,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"\w+", text))
 
 
-def _annotation(array: Any) -> str:
+def _array_annotation(array: Any) -> str:
     array = array.own if isinstance(array, ArraySlot) else array
     if isinstance(array, Blocks):
         vector = f"ti.types.vector({array.shape[-1]}, ti.{storage.ENGINE_DTYPES[array.dtype.name]})"
@@ -277,9 +277,9 @@ def _annotation(array: Any) -> str:
 _compiled: dict[tuple[str, int], Callable] = {}
 
 
-def _kernel(source: str) -> Callable:
+def _compiled_kernel(source: str) -> Callable:
     """The kernel of this source for the running engine; compiled at its first call."""
-    key = (source, runtime.started())
+    key = (source, runtime.start_count())
     if key not in _compiled:
         for stale in [k for k in _compiled if k[1] != key[1]]:
             del _compiled[stale]
@@ -294,7 +294,7 @@ def _kernel(source: str) -> Callable:
             **vector_functions.helpers(ti, source),
         }
         scope |= random.helpers(ti, source)
-        names = shadowed(source)
+        names = shadowed_arguments(source)
         assert not names, f"locals and arguments of a kernel share names: {names}"
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = runtime.function_kernel(scope["kernel"])
@@ -308,44 +308,44 @@ def _with_shifts(source: str) -> str:
     """
 
     def shifted(header: re.Match[str]) -> str:
-        return re.sub(r"// (\d+)", _shift, header[0])
+        return re.sub(r"// (\d+)", _shift_division, header[0])
 
     return re.sub(r"^    for .*:$", shifted, source, flags=re.M)
 
 
-def _shift(division: re.Match[str]) -> str:
+def _shift_division(division: re.Match[str]) -> str:
     divisor = int(division[1])
     return division[0] if divisor & (divisor - 1) else f">> {divisor.bit_length() - 1}"
 
 
-def shadowed(source: str) -> list[str]:
+def shadowed_arguments(source: str) -> list[str]:
     """The arguments of kernels that their own statements assign to: none, or two names would be one."""
     tables = symtable.symtable(source, "<kernel>", "exec").get_children()
     kernels = [table for table in tables if isinstance(table, symtable.Function)]
     return sorted(a for kernel in kernels for a in kernel.get_parameters() if kernel.lookup(a).is_assigned())
 
 
-def _life() -> Any:
+def _engine_life() -> Any:
     """An object that every start of the engine replaces: kernels bound under another one are stale."""
     return runtime.engine().lang.impl.get_runtime()
 
 
-def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
+def _bind_kernel(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
     """The kernel with its arrays, to be called with the scalars.
 
     The engines check every argument at every call, which takes 10 us or more per array. NumPy arrays keep
     their memory, so they are passed to the engine once; the array of a slot is passed again when it changes.
     """
-    if runtime.arch() != "cpu" or not all(_stays(array) for array in arrays):
+    if runtime.arch() != "cpu" or not all(_memory_stays(array) for array in arrays):
         return _bound_on_device(kernel, arrays, scalars)
-    newer, program = runtime.engine_name() == "quadrants", _life().prog
-    made = _made(kernel._primal, newer, [_now(a) for a in arrays], scalars)  # type: ignore[attr-defined]
+    newer, program = runtime.engine_name() == "quadrants", _engine_life().prog
+    made = _engine_kernel(kernel._primal, newer, [_array_in_use(a) for a in arrays], scalars)  # type: ignore[attr-defined]
     context = made.make_launch_context()
     code = program.compile_kernel(program.config(), program.get_device_caps(), made)
     code = code.compiled_kernel_data if newer else code
     places: list[Any] = [place if newer else (place,) for place in range(len(arrays) + len(scalars))]
     show = context.set_arg_external_array_with_shape
-    for place, array in zip(places, map(_now, arrays), strict=False):
+    for place, array in zip(places, map(_array_in_use, arrays), strict=False):
         shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
         show(place, array.ctypes.data, array.nbytes, shape, 0)
     seats = [(k, seat, places[k]) for k, seat in enumerate(arrays) if type(seat) is ArraySlot]
@@ -372,22 +372,22 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
 def _bound_on_device(
     kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]
 ) -> Callable[..., None]:
-    """As `_bound`, for arrays of the engine on Vulkan and Metal; others are passed at every call.
+    """As `_bind_kernel`, for arrays of the engine on Vulkan and Metal; others are passed at every call.
 
     So are those of CPU and CUDA, whose launches overwrite the arguments of a context.
     """
 
     def passed(*values: float) -> None:
-        present = [_now(array) for array in arrays]
+        present = [_array_in_use(array) for array in arrays]
         _refuse_host_memory(present)
         kernel(*present, *values)
 
-    shown = [_now(array) for array in arrays]
+    shown = [_array_in_use(array) for array in arrays]
     _refuse_host_memory(shown)
     if runtime.arch() not in device_functions.DEVICES or not all(_is_engines(array) for array in shown):
         return passed
-    newer, program = runtime.engine_name() == "quadrants", _life().prog
-    made = _made(kernel._primal, newer, shown, scalars)  # type: ignore[attr-defined]
+    newer, program = runtime.engine_name() == "quadrants", _engine_life().prog
+    made = _engine_kernel(kernel._primal, newer, shown, scalars)  # type: ignore[attr-defined]
     context = made.make_launch_context()
     code = program.compile_kernel(program.config(), program.get_device_caps(), made)
     code = code.compiled_kernel_data if newer else code
@@ -450,28 +450,28 @@ def _refuse_wide_loops(code: Code) -> None:
             )
 
 
-def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
+def _engine_kernel(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
     """The engine's own kernel, compiled for arrays of these types."""
     if newer:
-        primal.raise_on_templated_floats = _life().prog.config().raise_on_templated_floats
+        primal.raise_on_templated_floats = _engine_life().prog.config().raise_on_templated_floats
     key = primal.ensure_compiled(*arrays, *[0 for _ in scalars])
     return (primal.materialized_kernels if newer else primal.compiled_kernels)[key]
 
 
-def _now(array: Any) -> Any:
+def _array_in_use(array: Any) -> Any:
     """The array itself; for a slot, the array in use."""
     return array.at if isinstance(array, ArraySlot) else array
 
 
-def _stays(array: Any) -> bool:
+def _memory_stays(array: Any) -> bool:
     """True if its memory, or that of the array in use, is NumPy's."""
     array = array.own if isinstance(array, ArraySlot) else array
     return isinstance(array, np.ndarray) and array.flags.c_contiguous
 
 
-def compiled() -> int:
+def compiled_count() -> int:
     """The number of compiled kernels, for tests that no size causes a recompilation."""
-    return sum(started == runtime.started() for _, started in _compiled)
+    return sum(started == runtime.start_count() for _, started in _compiled)
 
 
 def short_loops_serial(code: Code) -> Code:
@@ -482,7 +482,7 @@ def short_loops_serial(code: Code) -> Code:
     """
     if runtime.arch() != "cpu" or (code.slices is not None and code.slices.long(code.text)):
         return code
-    shapes = {name: taken(array) for name, array in code.arrays.items()}
+    shapes = {name: kernel_view(array) for name, array in code.arrays.items()}
     text = ""
     for loop in re.split(r"^(?=\S)", code.text, flags=re.M):
         header = re.match(r"for \w+ in range\(((?:\w+\.shape\[0\]|[-+*/ ()\d])+)\):\n", loop)
@@ -510,17 +510,17 @@ def at_each(name: str, array: Any, *lines: str) -> str:
     return f"for n in range({name}.shape[0]):\n{body}"
 
 
-def copied(into: Any, array: Any) -> Code:
+def copy_loops(into: Any, array: Any) -> Code:
     """Loops that overwrite an array with another of its shape."""
     return Code(at_each("into", into, "into[{at}] = source[{at}]"), {"into": into, "source": array})
 
 
-def added(into: Any, array: Any) -> Code:
+def add_loops(into: Any, array: Any) -> Code:
     """Loops that add an array to another of its shape."""
     return Code(at_each("into", into, "into[{at}] = into[{at}] + part[{at}]"), {"into": into, "part": array})
 
 
-def zeroed(name: str, array: Any) -> Code:
+def zero_loops(name: str, array: Any) -> Code:
     """Loops that set an array to zero."""
     return Code(at_each(name, array, f"{name}[{{at}}] = 0.0"), {name: array})
 

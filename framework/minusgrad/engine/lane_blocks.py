@@ -49,7 +49,7 @@ def store(blocks: Blocks, rows: np.ndarray) -> None:
         blocks[whole, :, len(left) :] = left[-1][:, None]
 
 
-def blocked(rows: np.ndarray, wide: int, room: int = 0) -> Blocks:
+def rows_in_blocks(rows: np.ndarray, wide: int, room: int = 0) -> Blocks:
     """A copy of rows (E, ...) in blocks; with room for so many rows, if these are more."""
     numbers = int(np.prod(rows.shape[1:], dtype=int))
     made = zeros(max(len(rows), room), numbers, wide, rows.dtype)
@@ -64,7 +64,7 @@ def rows(array: Any, count: int) -> Any:
     return array.transpose(0, 2, 1).reshape(-1, array.shape[1])[:count].view(np.ndarray)
 
 
-def taken(array: Any) -> Any:
+def kernel_view(array: Any) -> Any:
     """The array as kernels take it: blocks as (blocks * numbers, lanes), any other itself."""
     return array.reshape(-1, array.shape[-1]) if isinstance(array, Blocks) else array
 

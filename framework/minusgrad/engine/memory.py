@@ -56,7 +56,7 @@ def used() -> int:
 
     Source: VmRSS of /proc/self/status.
     """
-    return _status().get("VmRSS", 0)
+    return _process_status().get("VmRSS", 0)
 
 
 def require(count: int, what: str, cure: str = "", error: type[Exception] = UserError) -> None:
@@ -107,7 +107,7 @@ def bytes_of(text: int | str) -> int:
 
 
 def _of_machine() -> Free:
-    facts = _facts(_PROC / "meminfo")
+    facts = _kernel_facts(_PROC / "meminfo")
     if "MemAvailable" in facts:
         return Free(facts["MemAvailable"])
     return Free(whole())
@@ -115,7 +115,7 @@ def _of_machine() -> Free:
 
 def _of_process() -> Iterator[Free]:
     """Memory that `ulimit` leaves."""
-    status = _status()
+    status = _process_status()
     for most, counted, command in process_limits.limits():
         if counted in status:
             yield Free(max(0, most - status[counted]), command)
@@ -123,7 +123,7 @@ def _of_process() -> Iterator[Free]:
 
 def _of_device() -> Iterator[Free]:
     """Memory of the device that kernels run on: arrays of fields lie there."""
-    left, device = devices.free(), devices.used()
+    left, device = devices.free(), devices.device_in_use()
     if left is not None and device is not None:
         yield Free(left, on=device.name)
 
@@ -134,17 +134,17 @@ def _of_cgroups() -> Iterator[Free]:
     Version 2 has one tree, `0::/path`; version 1 has one for memory, `4:memory:/path`. In a container the
     path may be that of the host; the root is then the container's own.
     """
-    for folder, names in _cgroups():
-        usage = _number(folder / names[0])
-        limits = [most for name in names[1:] if (most := _number(folder / name)) is not None]
+    for folder, names in _cgroup_folders():
+        usage = _read_number(folder / names[0])
+        limits = [most for name in names[1:] if (most := _read_number(folder / name)) is not None]
         if usage is None or not limits:
             continue
-        cache = _facts(folder / "memory.stat", " ", 1)
+        cache = _kernel_facts(folder / "memory.stat", " ", 1)
         idle = cache.get("inactive_file", cache.get("total_inactive_file", 0))  # can be dropped at any time
         yield Free(max(0, min(limits) - max(0, usage - idle)), f"cgroup limit {folder}")
 
 
-def _cgroups() -> Iterator[tuple[Path, tuple[str, ...]]]:
+def _cgroup_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
     """The folders of the groups, and the files with their usage and limits."""
     try:
         lines = (_PROC / "self" / "cgroup").read_text().splitlines()
@@ -166,18 +166,18 @@ def _cgroups() -> Iterator[tuple[Path, tuple[str, ...]]]:
                     yield folder, names
 
 
-def _number(path: Path) -> int | None:
+def _read_number(path: Path) -> int | None:
     try:
         return int(path.read_text())
     except (OSError, ValueError):  # "max": no limit
         return None
 
 
-def _status() -> dict[str, int]:
-    return _facts(_PROC / "self" / "status")
+def _process_status() -> dict[str, int]:
+    return _kernel_facts(_PROC / "self" / "status")
 
 
-def _facts(path: Path, separator: str = ":", unit: int = 1024) -> dict[str, int]:
+def _kernel_facts(path: Path, separator: str = ":", unit: int = 1024) -> dict[str, int]:
     """Lines `name: number kB` of a file of the kernel, in bytes."""
     try:
         pairs = (line.split(separator, 1) for line in path.read_text().splitlines())

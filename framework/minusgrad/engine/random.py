@@ -48,14 +48,14 @@ def philox(counter: Any, key: Any) -> np.ndarray:
     return np.stack(np.broadcast_arrays(*c), axis=-1)
 
 
-def _words(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
+def _random_words(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
     index = np.asarray(index, np.uint64)
     parts = [index, stream, step & _LOW, step >> 32 & _LOW]
     counter = np.stack(np.broadcast_arrays(*(np.asarray(p, np.uint64) for p in parts)), axis=-1)
     return philox(counter, np.array([seed & _LOW, seed >> 32 & _LOW], np.uint64))
 
 
-def _open(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+def _open_interval(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     """Two words as a number in (0, 1): the middle of one of 2^52 intervals."""
     six = np.uint64(6)
     return ((high >> six) * 2.0**26 + (low >> six) + 0.5) * 2.0**-52
@@ -67,8 +67,8 @@ def uniforms(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
     seed, step: integers below 2^64. stream: an integer, see `stream`. index: an integer below 2^32, or an
     array of them; each gets its own number. step may be an array, too; the two are broadcast.
     """
-    words = _words(seed, stream, step, index)
-    return _open(words[..., 0], words[..., 1])
+    words = _random_words(seed, stream, step, index)
+    return _open_interval(words[..., 0], words[..., 1])
 
 
 def normals(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
@@ -76,9 +76,9 @@ def normals(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
 
     The arguments are those of `uniforms`. Box and Muller 1958.
     """
-    words = _words(seed, stream, step, index)
-    radius = np.sqrt(-2.0 * np.log(_open(words[..., 0], words[..., 1])))
-    return radius * np.cos(2.0 * np.pi * _open(words[..., 2], words[..., 3]))
+    words = _random_words(seed, stream, step, index)
+    radius = np.sqrt(-2.0 * np.log(_open_interval(words[..., 0], words[..., 1])))
+    return radius * np.cos(2.0 * np.pi * _open_interval(words[..., 2], words[..., 3]))
 
 
 # In kernels ----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def normals(seed: int, stream: int, step: Any, index: Any) -> np.ndarray:
 
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
     """The Taichi functions that a kernel's text calls, by their names: for `codegen`."""
-    return {PREFIX + name: _function(ti, name) for name in NAMES if PREFIX + name in text}
+    return {PREFIX + name: _random_function(ti, name) for name in NAMES if PREFIX + name in text}
 
 
 def __getattr__(name: str) -> Any:
@@ -94,32 +94,32 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         from . import device_functions, runtime
 
-        return _function(device_functions.language(runtime.engine(), runtime.arch()), name)
+        return _random_function(device_functions.language(runtime.engine(), runtime.arch()), name)
     raise AttributeError(f"module 'minusgrad.engine.random' has no attribute '{name}'")
 
 
 _made: dict[tuple[str, str], Callable] = {}
 
 
-def _function(ti: ModuleType, name: str) -> Callable:
+def _random_function(ti: ModuleType, name: str) -> Callable:
     key = (ti.__name__, name)
     if key not in _made:
-        source, file, scope = _text(name), f"<minusgrad {key[0]} random {name}>", {"ti": ti}
+        source, file, scope = _philox_text(name), f"<minusgrad {key[0]} random {name}>", {"ti": ti}
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), scope)
         _made[key] = ti.func(scope[name])
     return _made[key]
 
 
-def _whole(number: int) -> str:
+def _whole_literal(number: int) -> str:
     """A 32-bit number as source text: the engines' literals have 31 bits."""
     return f"((ti.u64({number >> 16}) << ti.u64(16)) | ti.u64({number & 0xFFFF}))"
 
 
-def _text(name: str) -> str:
+def _philox_text(name: str) -> str:
     """Source text of ten unrolled rounds in 64-bit arithmetic."""
     lines = [
-        f"low = {_whole(_LOW)}",
+        f"low = {_whole_literal(_LOW)}",
         "n = ti.cast(ti.cast(step, ti.i64), ti.u64)",
         "s = ti.cast(ti.cast(seed, ti.i64), ti.u64)",
         "k0, k1 = s & low, s >> ti.u64(32)",
@@ -128,8 +128,8 @@ def _text(name: str) -> str:
         "c, d = n & low, n >> ti.u64(32)",
     ]
     for number in range(_ROUNDS):
-        first, second = (_whole(m) for m in _MULTIPLIERS)
-        keys = [f"((k{j} + {_whole(number * w & _LOW)}) & low)" for j, w in enumerate(_WEYL)]
+        first, second = (_whole_literal(m) for m in _MULTIPLIERS)
+        keys = [f"((k{j} + {_whole_literal(number * w & _LOW)}) & low)" for j, w in enumerate(_WEYL)]
         lines += [
             f"p, q = {first} * a, {second} * c",
             f"a, b, c, d = (q >> ti.u64(32)) ^ b ^ {keys[0]}, q & low,"

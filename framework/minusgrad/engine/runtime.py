@@ -101,10 +101,10 @@ def engine(name: str | None = None) -> ModuleType:
     """
     if _Running.module is None or late_import.failed:
         late_import.failed.clear()
-        chosen = _chosen(name)
-        _Running.module = _imported(chosen)
+        chosen = _choose_engine(name)
+        _Running.module = _import_engine(chosen)
         _Running.name = chosen
-    elif name not in (None, AUTO) and _known(name) != _Running.name:
+    elif name not in (None, AUTO) and _known_engine(name) != _Running.name:
         raise RuntimeUnavailableError(
             f"this process computes with engine '{_Running.name}'; '{name}' needs a process of its own"
         )
@@ -127,7 +127,7 @@ def refusals() -> tuple[type[Exception], ...]:
     return RuntimeError, getattr(engine(), f"{engine_name().capitalize()}CompilationError")
 
 
-def _chosen(name: str | None) -> str:
+def _choose_engine(name: str | None) -> str:
     """The engine for this request, in a process that has none yet."""
     if name in (None, AUTO) and (set_ := os.environ.get(VARIABLE)):
         if set_ not in (AUTO, *PREFIXES):
@@ -135,10 +135,10 @@ def _chosen(name: str | None) -> str:
         name = set_
     if name == AUTO:
         return "quadrants" if find_spec("quadrants") else "taichi"
-    return _known(name or _default())
+    return _known_engine(name or _default_engine())
 
 
-def _default() -> str:
+def _default_engine() -> str:
     """Taichi, or Quadrants where it alone is installed: Taichi has no wheels for all platforms."""
     return "quadrants" if find_spec("taichi") is None and find_spec("quadrants") else "taichi"
 
@@ -151,13 +151,13 @@ def _default_arch() -> str:
     return named
 
 
-def _known(name: str) -> str:
+def _known_engine(name: str) -> str:
     if name not in PREFIXES:
         raise RuntimeUnavailableError(unknown("engine", name, PREFIXES))
     return name
 
 
-def _imported(name: str) -> ModuleType:
+def _import_engine(name: str) -> ModuleType:
     os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
     if "HOME" not in os.environ:  # both engines end the process without it
         import tempfile
@@ -183,7 +183,7 @@ def _import_of_engine() -> Iterator[None]:
     unasked = ModuleType("taichi._version_check")
     unasked.start_version_check_thread = lambda: None  # type: ignore[attr-defined]
     sys.modules.setdefault(unasked.__name__, unasked)
-    with _muted(), source_texts.lines_of_frames():
+    with _muted_streams(), source_texts.lines_of_frames():
         yield
 
 
@@ -199,12 +199,12 @@ def _set_up(module: ModuleType) -> None:
 
 
 @contextmanager
-def _muted() -> Iterator[None]:
+def _muted_streams() -> Iterator[None]:
     """In a notebook, whose `sys.stdout` is not the process's, the engines greet it on the descriptor 2."""
     if sys.stdout is sys.__stdout__:
         yield
         return
-    with standard_streams.muted(2):
+    with standard_streams.mute_descriptor(2):
         yield
 
 
@@ -246,11 +246,13 @@ def start(options: Options | None = None) -> None:
     if _Running.starts:  # what is garbage now, and would be freed in the next engine, ends with its own
         gc.collect()
     try:
-        _init(ti, options)
+        _init_engine(ti, options)
     except RuntimeError as error:
-        raise RuntimeUnavailableError(_cause(options, absent, str(error).strip())) from None
+        raise RuntimeUnavailableError(_start_failure_text(options, absent, str(error).strip())) from None
     except (MemoryError, OSError) as error:
-        raise RuntimeUnavailableError(_cause(options, absent, str(error).strip() or "no memory")) from None
+        raise RuntimeUnavailableError(
+            _start_failure_text(options, absent, str(error).strip() or "no memory")
+        ) from None
     _Running.options = options
     _Running.starts += 1
     if options.arch in device_functions.DEVICES:
@@ -282,7 +284,7 @@ def refuse_many_threads(count: int) -> None:
         )
 
 
-def _cause(options: Options, absent: str, error: str) -> str:
+def _start_failure_text(options: Options, absent: str, error: str) -> str:
     """What to say of an engine that does not start."""
     if options.arch != "cpu":
         return f'{absent} ({error}); use arch = "cpu"'
@@ -299,9 +301,9 @@ def _refuse_small_address_space() -> None:
         raise RuntimeUnavailableError(f"the engine needs {needed} of address space, {left}; raise that limit")
 
 
-def _init(ti: ModuleType, options: Options) -> None:
+def _init_engine(ti: ModuleType, options: Options) -> None:
     threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
-    device = devices.chosen(str(options.arch), PREFIXES[_Running.name], options.device)
+    device = devices.on_device(str(options.arch), PREFIXES[_Running.name], options.device)
     with (
         device,
         _no_settings_from_outside(),
@@ -468,7 +470,7 @@ def short_positions() -> Iterator[None]:
     if context is None or formatted is None:  # another release of the engine
         yield
         return
-    setattr(context, name, _position)
+    setattr(context, name, _source_position)
     try:
         yield
     finally:
@@ -480,7 +482,7 @@ def texts_at_hand() -> AbstractContextManager[None]:
     return source_texts.at_hand(*(part(name) for name in _READERS[engine_name()]))
 
 
-def _position(context: Any, node: Any) -> str:
+def _source_position(context: Any, node: Any) -> str:
     return f"{context.file}, line {node.lineno}: {context.src[node.lineno - 1].strip()}\n"
 
 
@@ -510,7 +512,7 @@ def stack() -> float:
     return _DEEP - 1 if arch() == "cpu" else PLACES
 
 
-def started() -> int:
+def start_count() -> int:
     """The number of engine starts; kernels compiled under another number are stale."""
     start()
     return _Running.starts

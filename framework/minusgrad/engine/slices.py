@@ -54,13 +54,13 @@ class SlicePace:
             end = min(done + self.size, self.jobs)
             began = perf_counter()
             launch(done, end)
-            self._adapt(end - done, perf_counter() - began)
+            self._adapt_size(end - done, perf_counter() - began)
             done = end
             if perf_counter() >= ends:
                 break
         return done / self.jobs
 
-    def _adapt(self, jobs: int, took: float) -> None:
+    def _adapt_size(self, jobs: int, took: float) -> None:
         if took < SECONDS / 2 and jobs == self.size:
             self.size *= 2
         elif took > SECONDS * 1.5:

@@ -84,12 +84,12 @@ def erf_{real}(x):
     q = y * y
     value = y  # not a number
     if y < ti.{real}(0.46875):
-        value = y * {_ratio(_NEAR, "q", real)}
+        value = y * {_ratio_text(_NEAR, "q", real)}
     elif y < ti.{real}(4.0):
-        value = ti.{real}(1.0) - ti.exp(-q) * {_ratio(_MIDDLE, "y", real)}
+        value = ti.{real}(1.0) - ti.exp(-q) * {_ratio_text(_MIDDLE, "y", real)}
     elif y < ti.{real}(6.0):
         p = ti.{real}(1.0) / q
-        tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio(_FAR, "p", real)}
+        tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio_text(_FAR, "p", real)}
         value = ti.{real}(1.0) - ti.exp(-q) / y * tail
     elif y >= ti.{real}(6.0):
         value = ti.{real}(1.0)
@@ -105,15 +105,15 @@ def erfc_{real}(x):
     q = y * y
     value = y  # not a number
     if y < ti.{real}(0.46875):
-        value = ti.{real}(1.0) - y * {_ratio(_NEAR, "q", real)}
+        value = ti.{real}(1.0) - y * {_ratio_text(_NEAR, "q", real)}
     elif y < ti.{real}(28.0):
         near = ti.floor(y * ti.{real}(16.0)) * ti.{real}(0.0625)
         bell = ti.exp(-near * near) * ti.exp((near - y) * (near + y))
         if y < ti.{real}(4.0):
-            value = bell * {_ratio(_MIDDLE, "y", real)}
+            value = bell * {_ratio_text(_MIDDLE, "y", real)}
         else:
             p = ti.{real}(1.0) / q
-            tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio(_FAR, "p", real)}
+            tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio_text(_FAR, "p", real)}
             value = bell / y * tail
     elif y >= ti.{real}(28.0):
         value = ti.{real}(0.0)
@@ -121,12 +121,12 @@ def erfc_{real}(x):
 """
 
 
-def _ratio(of: tuple[tuple[float, ...], tuple[float, ...]], x: str, real: str) -> str:
-    above, below = (_horner(row, x, real) for row in of)
+def _ratio_text(of: tuple[tuple[float, ...], tuple[float, ...]], x: str, real: str) -> str:
+    above, below = (_horner_text(row, x, real) for row in of)
     return f"({above}) / ({below})"
 
 
-def _horner(coefficients: tuple[float, ...], x: str, real: str) -> str:
+def _horner_text(coefficients: tuple[float, ...], x: str, real: str) -> str:
     text = f"ti.{real}({coefficients[0]!r})"
     for c in coefficients[1:]:
         text = f"({text} * {x} + ti.{real}({c!r}))"

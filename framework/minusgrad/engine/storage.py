@@ -35,8 +35,8 @@ def allocate(values: np.ndarray) -> Any:
     if values.nbytes >= _LARGE:
         memory.require(values.nbytes, f"an array of shape {list(values.shape)}", CURE)
     made = ndarray(getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
-    devices.taken(values.nbytes)
-    finalize(made, devices.taken, -values.nbytes)
+    devices.count_bytes(values.nbytes)
+    finalize(made, devices.count_bytes, -values.nbytes)
     made.from_numpy(np.ascontiguousarray(values))
     return made
 
@@ -45,8 +45,8 @@ def allocate_vectors(values: np.ndarray) -> Any:
     """An array of vectors (n, lanes) for kernels, in the device's memory; these index it by one number."""
     kind = getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name])
     made = ndarray(runtime.engine().types.vector(values.shape[1], kind), values.shape[:1])
-    devices.taken(values.nbytes)
-    finalize(made, devices.taken, -values.nbytes)
+    devices.count_bytes(values.nbytes)
+    finalize(made, devices.count_bytes, -values.nbytes)
     made.from_numpy(np.ascontiguousarray(values))
     return made
 
@@ -179,7 +179,7 @@ def store(array: Any, values: Any) -> None:
     if array is values:
         return
     if isinstance(array, np.ndarray):
-        _overwrite(array, values)
+        _overwrite_array(array, values)
     elif hasattr(array, "from_numpy"):
         if hasattr(values, "from_numpy"):
             array.copy_from(values)
@@ -217,7 +217,7 @@ def locked(array: Any) -> Any:
     return array
 
 
-def _overwrite(array: np.ndarray, values: Any) -> None:
+def _overwrite_array(array: np.ndarray, values: Any) -> None:
     if array.flags.writeable:
         array[...] = values
         return

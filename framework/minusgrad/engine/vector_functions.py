@@ -39,19 +39,23 @@ def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
     made = {}
     for function, real, wide in sorted(set(_CALLED.findall(text))):
         called = name(function, real, int(wide))
-        source, file, scope = written(function, called, real, int(wide)), f"<minusgrad {called}>", {"ti": ti}
+        source, file, scope = (
+            vector_function_text(function, called, real, int(wide)),
+            f"<minusgrad {called}>",
+            {"ti": ti},
+        )
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), scope)
         made[called] = ti.func(scope[called])
     return made
 
 
-def written(function: str, called: str, real: str, wide: int) -> str:
+def vector_function_text(function: str, called: str, real: str, wide: int) -> str:
     """The source text of a function of vectors of so many numbers, or of one number."""
     return {"log": _log, "exp": _exp}[function](called, real, wide)
 
 
-def _constants(real: str, wide: int) -> Callable[[Any], str]:
+def _constant_texts(real: str, wide: int) -> Callable[[Any], str]:
     """The text of a number as a vector; of one lane, as itself."""
     if wide == 1:
         return lambda number: f"ti.{real}({number})"
@@ -67,7 +71,7 @@ def _by_lane(text: str, name: str, wide: int) -> str:
 
 
 def _log(called: str, real: str, wide: int) -> str:
-    vector = _constants(real, wide)
+    vector = _constant_texts(real, wide)
     terms, up, (whole, offset, place) = _TERMS[real], {"f32": 64, "f64": 512}[real], _BITS[real]
     root, mantissa = math.sqrt(0.5), (1 << place) - 1
     bits, one = f"ti.bit_cast(y, ti.{whole})", f"ti.{whole}({offset << place})"
@@ -111,7 +115,7 @@ which products of the first with k are exact."""
 
 
 def _exp(called: str, real: str, wide: int) -> str:
-    vector = _constants(real, wide)
+    vector = _constant_texts(real, wide)
     (terms, (low, high), (first, rest)), (whole, offset, place) = _POWERS[real], _BITS[real]
     series = vector(1.0)
     for n in reversed(range(1, terms)):

@@ -42,25 +42,25 @@ def units(energy: LocalEnergy, d: int, seed: int = 0) -> Iterator[Finding]:
     for b, base in enumerate(BASE):
         found = []
         for s in FACTORS:
-            scaled = {a: _times(v, s ** float(declared[a][b])) for a, v in sample.items()}
+            scaled = {a: _scale_value(v, s ** float(declared[a][b])) for a, v in sample.items()}
             found.append(np.log(np.abs(numbers(scaled) / here)) / np.log(s))
         nearest = [Fraction(float(k)).limit_denominator(HALVES) for k in found[0]]
         error = max(float(np.abs(k - np.array([*map(float, nearest)])).max()) for k in found)
         if not error < CLOSE:
             text = f"a unit of {base} that is {FACTORS[0]:g} times smaller changes the physics: a constant"
-            yield _finding(energy, False, error, f"{text} with a unit is written into the function")
+            yield _units_finding(energy, False, error, f"{text} with a unit is written into the function")
             return
         powers.append(nearest)
     for n, dimension in enumerate(zip(*powers, strict=True)):
         unit = base_units(Unit(Fraction(1), dimension))
-        expected = _declared(energy, d)
+        expected = _declared_dimensions(energy, d)
         right = not expected or expected[n] == dimension
         more = "" if right else f", but {base_units(Unit(Fraction(1), expected[n]))} is declared"
         if n == 0 or not right:
-            yield _finding(energy, right, 0.0, f"its value is in {unit}{more}")
+            yield _units_finding(energy, right, 0.0, f"its value is in {unit}{more}")
 
 
-def _declared(energy: LocalEnergy, d: int) -> list[tuple[Fraction, ...]]:
+def _declared_dimensions(energy: LocalEnergy, d: int) -> list[tuple[Fraction, ...]]:
     """The dimension of each number that a map gives; of an energy none is declared."""
     if not isinstance(energy, LocalMap):
         return []
@@ -68,12 +68,12 @@ def _declared(energy: LocalEnergy, d: int) -> list[tuple[Fraction, ...]]:
     return [parse_unit(one.unit).dimension for one in of for _ in range(int(np.prod(concrete(one.shape, d))))]
 
 
-def _times(value: Any, factor: float) -> Any:
+def _scale_value(value: Any, factor: float) -> Any:
     if isinstance(value, list):
         return [None if one is None else one * factor for one in value]
     whole = np.asarray(value).dtype.kind in "iu"
     return value if whole else value * factor
 
 
-def _finding(energy: LocalEnergy, passed: bool, figure: float, text: str) -> Finding:
+def _units_finding(energy: LocalEnergy, passed: bool, figure: float, text: str) -> Finding:
     return Finding(energy.name, "", "units", passed, figure, text, precision="f64")

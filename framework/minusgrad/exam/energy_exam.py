@@ -77,7 +77,7 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-300))
 
 
-def examined(energy: object) -> bool:
+def can_be_examined(energy: object) -> bool:
     """True for what has instances: an energy over nodes, pairs, tuples or cells of one set.
 
     Others are asked by `term_check` alone: staged ones, maps, Lagrangians, magnetic fields, energies over
@@ -112,7 +112,7 @@ def values(instance: Instance, d: int, seed: int) -> Iterator[Finding]:
     yield answer("", None, scale > 0.0, "sum of |u| over the elements, which must not be zero")
     rounding = CLOSE * scale
     here = potential.value(T)
-    off = abs(here - references.plain(term, T))
+    off = abs(here - references.plain_energy(term, T))
     yield answer("", off / scale, off <= rounding, "U beside the function in plain Python")
     found, differences = gradients(potential), references.differences(term, T)
     for argument, gradient in found.items():

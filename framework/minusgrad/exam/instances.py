@@ -51,10 +51,10 @@ class Instance:
 
         All numbers are such as f32 holds, so that both precisions see the same state.
         """
-        fields = Fields(self._fields(rng, n, d), precision=precision)
-        return Potential(fields, [self._term(rng, fields, n, e, d)])
+        fields = Fields(self._draw_fields(rng, n, d), precision=precision)
+        return Potential(fields, [self._bind_term(rng, fields, n, e, d)])
 
-    def _fields(self, rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    def _draw_fields(self, rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
         drawn = {
             name: role.draw(rng, (n, *concrete(role.shape, d)))
             for name, role in self.energy.of_role(Node).items()
@@ -63,10 +63,10 @@ class Instance:
             drawn |= self.state(rng, n, d)
         elif self.energy.shaping:
             drawn[self.energy.shaping[0].field] = general(rng, n, d)["x"]
-        return {name: rounded(values) for name, values in drawn.items()}
+        return {name: round_to_f32(values) for name, values in drawn.items()}
 
-    def _term(self, rng: np.random.Generator, fields: Fields, n: int, e: int, d: int) -> Term:
-        energy, options = self.energy, self._options(rng, n, e, d)
+    def _bind_term(self, rng: np.random.Generator, fields: Fields, n: int, e: int, d: int) -> Term:
+        energy, options = self.energy, self._element_options(rng, n, e, d)
         k = energy.over if isinstance(energy.over, int) else d + 1
         count = n if energy.over == "nodes" else e
         data = {
@@ -74,51 +74,51 @@ class Instance:
             for name, role in energy.of_role(Datum).items()
         }
         for made in energy.linear.values():
-            data[made.weights] = _balanced(data[made.weights])
+            data[made.weights] = _balance_weights(data[made.weights])
         for made in energy.shaping:
             rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
-            data[made.weights] = _balanced(
+            data[made.weights] = _balance_weights(
                 self.stretched * rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d)))
             )
         data |= self.data(rng, count) if self.data else {}
-        data = {name: rounded(v) for name, v in data.items()}
+        data = {name: round_to_f32(v) for name, v in data.items()}
         tables = {
-            name: rounded(rng.normal(size=range(7, 7 - role.axes, -1)))
+            name: round_to_f32(rng.normal(size=range(7, 7 - role.axes, -1)))
             for name, role in energy.of_role(Table).items()
         }
         parameters = {
-            name: self._parameter(name, partial(_drawn, rng, role, d), count)
+            name: self._draw_parameter(name, partial(_draw_role, rng, role, d), count)
             for name, role in energy.of_role(Parameter).items()
             if name != getattr(energy, "spacing", "")
         }
         return bind(energy, fields, data=data, parameters=parameters, tables=tables, **options)
 
-    def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
+    def _element_options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
         """What else the term is bound with: its elements."""
         if self.energy.element_kind.cells:
-            return {"grid": _rectangle(n)}
+            return {"grid": _near_square(n)}
         if not self.energy.listed:
             return {}
         k = self.energy.over if isinstance(self.energy.over, int) else d + 1
-        rows = _tuples(rng, n, e, k)
+        rows = _draw_tuples(rng, n, e, k)
         return {"tuples": np.sort(rows, axis=1) if self.sorted else rows}
 
-    def _parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
+    def _draw_parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
         """One value for all."""
         return draw()
 
 
-def _rectangle(cells: int) -> Grid:
+def _near_square(cells: int) -> Grid:
     """As square as it can be."""
     rows = max(k for k in range(1, int(cells**0.5) + 1) if cells % k == 0)
     return Grid((rows, cells // rows))
 
 
-def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
-    return rounded(role.draw(rng, concrete(role.shape, d)))
+def _draw_role(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
+    return round_to_f32(role.draw(rng, concrete(role.shape, d)))
 
 
-def _balanced(weights: np.ndarray) -> np.ndarray:
+def _balance_weights(weights: np.ndarray) -> np.ndarray:
     """Weights that sum to zero over an element's nodes, of so few digits that f32 holds even their sums."""
     quantum = 2.0 ** np.floor(np.log2(np.abs(weights).max(axis=(1, 2), keepdims=True)) - 18.0)
     short = np.round(weights / quantum) * quantum
@@ -126,13 +126,13 @@ def _balanced(weights: np.ndarray) -> np.ndarray:
     return short
 
 
-def rounded(values: Any) -> np.ndarray:
+def round_to_f32(values: Any) -> np.ndarray:
     """Numbers that f32 holds exactly; integers stay."""
     values = np.asarray(values)
     return values if values.dtype.kind in "iu" else values.astype(np.float32).astype(np.float64)
 
 
-def _tuples(rng: np.random.Generator, n: int, e: int, arity: int) -> np.ndarray:
+def _draw_tuples(rng: np.random.Generator, n: int, e: int, arity: int) -> np.ndarray:
     """Distinct nodes in each; every node but the last in some, so that one node has no element."""
     return np.array([distinct(rng, n - 1, arity) for _ in range(e)])
 

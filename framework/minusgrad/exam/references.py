@@ -37,7 +37,7 @@ def elements(term: Term) -> np.ndarray:
     return np.array(list(paired(nodes.tolist(), 2)))
 
 
-def plain(term: Term, t: float = 0.0) -> float:
+def plain_energy(term: Term, t: float = 0.0) -> float:
     """Sum over the elements of the plain evaluation."""
     return sum(energies(term, t))
 
@@ -50,30 +50,30 @@ def magnitude(term: Term, t: float = 0.0) -> float:
 def energies(term: Term, t: float = 0.0, energy: Callable | None = None) -> list[float]:
     """Of each element; `energy`: the function's evaluator, if it is at hand."""
     energy = energy or term.energy.evaluator()
-    return [energy(arguments) for arguments, _ in _elements(term, t)]
+    return [energy(arguments) for arguments, _ in _element_arguments(term, t)]
 
 
 def differences(term: Term, t: float = 0.0) -> Gradients:
     """Of the plain evaluation, element by element and component by component."""
-    out, energy = _zeros(term), term.energy.evaluator()
+    out, energy = _zero_gradients(term), term.energy.evaluator()
     _add_differences(out, term, energy, t, lambda e, arguments: [({}, 1.0)])
     return out
 
 
 def _add_differences(out: Gradients, term: Term, energy: Callable, t: float, visits: Callable) -> None:
     """Of sum w u(arguments with what a visit changes), over an element's visits (change, w)."""
-    for e, (arguments, rows) in enumerate(_elements(term, t)):
+    for e, (arguments, rows) in enumerate(_element_arguments(term, t)):
         for (changed, w), (name, gradient) in product(visits(e, arguments), out.items()):
             arguments = arguments | changed
             is_node = isinstance(term.energy.roles[name], Node)
             for slot, row in enumerate(rows[name]):
                 value = np.array(arguments[name][slot] if is_node else arguments[name], float)
                 for c in np.ndindex(value.shape):
-                    u = _along(energy, arguments, name, slot if is_node else None, value, c)
-                    gradient[(*row, *c)] += w * extrapolated(u, STEP * max(abs(float(value[c])), 0.1))
+                    u = _energy_along(energy, arguments, name, slot if is_node else None, value, c)
+                    gradient[(*row, *c)] += w * extrapolated_slope(u, STEP * max(abs(float(value[c])), 0.1))
 
 
-def _along(
+def _energy_along(
     energy: Callable, arguments: dict, name: str, slot: int | None, value: np.ndarray, component: tuple
 ):
     """u as a function of the change of one component of one argument."""
@@ -90,14 +90,14 @@ def _along(
     return u
 
 
-def extrapolated(u: Callable[[float], float], h: float) -> float:
+def extrapolated_slope(u: Callable[[float], float], h: float) -> float:
     """u'(0), with an error of order h^6."""
     d = [(u(s) - u(-s)) / (2.0 * s) for s in (h, h / 2, h / 4)]
     first = [(4.0 * d[k + 1] - d[k]) / 3.0 for k in range(2)]
     return (16.0 * first[1] - first[0]) / 15.0
 
 
-def _elements(term: Term, t: float) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple]]]]:
+def _element_arguments(term: Term, t: float) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple]]]]:
     """For each element: the function's arguments, and the rows of the gradients that they belong to."""
     for e, nodes in enumerate(elements(term)):
         arguments: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def _one(value: np.ndarray) -> Any:
     return value.item() if np.ndim(value) == 0 else value.astype(float)
 
 
-def _zeros(term: Term) -> Gradients:
+def _zero_gradients(term: Term) -> Gradients:
     shapes: dict[str, tuple[int, ...]] = {}
     for name in term.energy.differentiable:
         match term.energy.roles[name]:
@@ -156,19 +156,19 @@ def receivers(term: Term, nodes: np.ndarray, arguments: dict[str, Any]) -> Itera
         yield int(np.ravel_multi_index(place, term.grid.shape)), {energy.cell: list(place)}
 
 
-def given(term: Term, t: float = 0.0) -> np.ndarray:
+def given_values(term: Term, t: float = 0.0) -> np.ndarray:
     """What a map gives, summed in a Python loop."""
     assert term.gives is not None
     out, f = np.zeros(len(term.gives)), term.energy.evaluator()
-    for nodes, (arguments, _) in zip(elements(term), _elements(term, t), strict=True):
+    for nodes, (arguments, _) in zip(elements(term), _element_arguments(term, t), strict=True):
         for place, values in receivers(term, nodes, arguments):
             out[place] += f(arguments | values)
     return out
 
 
-def weighted(term: Term, weights: np.ndarray, t: float = 0.0) -> Gradients:
+def weighted_differences(term: Term, weights: np.ndarray, t: float = 0.0) -> Gradients:
     """Differences of sum over the receivers p of weights_p y_p: what reaches whom stays."""
-    out, nodes = _zeros(term), elements(term)
+    out, nodes = _zero_gradients(term), elements(term)
 
     def visits(e: int, arguments: dict) -> list[tuple[dict, float]]:
         return [(values, weights[place]) for place, values in receivers(term, nodes[e], arguments)]
@@ -199,12 +199,12 @@ def taichi(term: Term, t: float = 0.0) -> tuple[float, Gradients]:
             case Time():
                 arrays[name] = _array(np.array([t]))
     arrays["U"] = _array(np.zeros(len(elements(term))))
-    kernel = _kernel(term, arrays)
+    kernel = _compile_reference(term, arrays)
     kernel(*arrays.values())
     value = float(np.sum(arrays["U"].to_numpy()))
     arrays["U"].grad.fill(1.0)
     kernel.grad(*arrays.values())
-    found = _zeros(term)
+    found = _zero_gradients(term)
     return value, {a: arrays[a].grad.to_numpy().astype(float).reshape(g.shape) for a, g in found.items()}
 
 
@@ -216,23 +216,23 @@ def _array(values: np.ndarray, differentiable: bool = True) -> Any:
     return array
 
 
-def _kernel(term: Term, arrays: dict[str, Any]) -> Any:
+def _compile_reference(term: Term, arrays: dict[str, Any]) -> Any:
     """One kernel for each function and shape, for the engine that runs now."""
-    types = {name: _annotation(array) for name, array in arrays.items()}
-    call = ", ".join(_argument(term, name, arrays) for name in term.energy.arguments)
+    types = {name: _array_annotation(array) for name, array in arrays.items()}
+    call = ", ".join(_argument_text(term, name, arrays) for name in term.energy.arguments)
     head = ", ".join(f"{n}: {kind}" for n, kind in types.items())
     text = f"def kernel({head}):\n    for e in range(nodes.shape[0]):\n        U[e] = function({call})\n"
-    key = (runtime.started(), captured_values(term.energy.function) or term.energy.function, text)
+    key = (runtime.start_count(), captured_values(term.energy.function) or term.energy.function, text)
     if key not in _kernels:
         file = f"<reference {next(_numbers)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {"ti": runtime.engine(), "function": _function(term.energy.function)}
+        scope: dict[str, Any] = {"ti": runtime.engine(), "function": _kernel_function(term.energy.function)}
         exec(compile(text, file, "exec"), scope)
         _kernels[key] = runtime.engine().kernel(scope["kernel"])
     return _kernels[key]
 
 
-def _function(function: FunctionType) -> Callable:
+def _kernel_function(function: FunctionType) -> Callable:
     """A function for kernels; of one that the framework wrote, what it calls is compiled as well."""
     function = origin(function)  # whose helpers are the engine's functions
     if not function.__code__.co_filename.startswith("<minusgrad"):
@@ -249,37 +249,37 @@ def _function(function: FunctionType) -> Callable:
     )
 
 
-def _annotation(array: Any) -> str:
+def _array_annotation(array: Any) -> str:
     dtype, ndim, needs_grad = array.dtype.to_string(), len(array.shape), array.grad is not None
     return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim}, needs_grad={needs_grad})"
 
 
-def _argument(term: Term, name: str, arrays: dict[str, Any]) -> str:
+def _argument_text(term: Term, name: str, arrays: dict[str, Any]) -> str:
     """The text of an argument: read from its array, or a sum over the nodes."""
     if name not in term.energy.linear:
-        return _read(term, name, arrays[name].shape[1:])
+        return _read_text(term, name, arrays[name].shape[1:])
     made, k = term.energy.linear[name], term.arity
     shape = arrays[made.field].shape[1:]
-    x = [_tensor(made.field, f"nodes[e, {s}]", shape) for s in range(k)]
-    w = [_tensor(made.weights, f"e, {s}", arrays[made.weights].shape[2:]) for s in range(k)]
+    x = [_tensor_text(made.field, f"nodes[e, {s}]", shape) for s in range(k)]
+    w = [_tensor_text(made.weights, f"e, {s}", arrays[made.weights].shape[2:]) for s in range(k)]
     return " + ".join(f"{a}.outer_product({b})" if shape else f"{a} * {b}" for a, b in zip(x, w, strict=True))
 
 
-def _read(term: Term, name: str, shape: tuple[int, ...]) -> str:
+def _read_text(term: Term, name: str, shape: tuple[int, ...]) -> str:
     """The text of one argument of one element."""
     match term.energy.roles[name]:
         case Node():
             slots = range(term.arity)
-            return f"[{', '.join(_tensor(name, f'nodes[e, {s}]', shape) for s in slots)}]"
+            return f"[{', '.join(_tensor_text(name, f'nodes[e, {s}]', shape) for s in slots)}]"
         case Parameter():
-            return _tensor(name, f"row_of_{name}[e]", shape)
+            return _tensor_text(name, f"row_of_{name}[e]", shape)
         case Time():
             return f"{name}[0]"
         case _:
-            return _tensor(name, "e", shape)
+            return _tensor_text(name, "e", shape)
 
 
-def _tensor(name: str, row: str, shape: tuple[int, ...]) -> str:
+def _tensor_text(name: str, row: str, shape: tuple[int, ...]) -> str:
     entries = [f"{name}[{', '.join([row, *map(str, c)])}]" for c in np.ndindex(shape)]
     if not shape:
         return entries[0]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..symbolic.differentiation import followed
+from ..symbolic.differentiation import differentiated_arguments
 from ..symbolic.graph import Graph, reachable
 from ..symbolic.numpy_values import value as numpy_value
 from ..symbolic.operations import OPERATIONS
@@ -36,8 +36,8 @@ def adjoints(
     for node, weight in outputs:
         weights[node.serial] = weights.get(node.serial, 0.0) + weight
         ends[node.serial] = node
-    nodes = reachable(list(ends.values()), followed)
-    live = None if wrt is None else _depending(nodes, wrt)
+    nodes = reachable(list(ends.values()), differentiated_arguments)
+    live = None if wrt is None else _nodes_depending_on(nodes, wrt)
     found = dict(weights)
     with np.errstate(all="ignore"):
         for node in reversed(nodes):
@@ -47,10 +47,10 @@ def adjoints(
     return found
 
 
-def _depending(nodes: Sequence[Scalar], wrt: Iterable[Scalar]) -> set[int]:
+def _nodes_depending_on(nodes: Sequence[Scalar], wrt: Iterable[Scalar]) -> set[int]:
     live = {leaf.serial for leaf in wrt}
     for node in nodes:
-        if any(a.serial in live for a in followed(node)):
+        if any(a.serial in live for a in differentiated_arguments(node)):
             live.add(node.serial)
     return live
 
@@ -69,7 +69,7 @@ def _pass_on(
         found[side.serial] = found.get(side.serial, 0.0) + adjoint
     elif row.derivative is not None:
         values: list[float] | None = None
-        for argument, rule in zip(node.args, _rules(node.op, len(node.args)), strict=True):
+        for argument, rule in zip(node.args, _derivative_rules(node.op, len(node.args)), strict=True):
             if rule is None or (live is not None and argument.serial not in live):
                 continue
             if values is None:
@@ -81,34 +81,34 @@ def _pass_on(
 
 
 @cache
-def _rules(op: str, arity: int) -> list[Rule | None]:
+def _derivative_rules(op: str, arity: int) -> list[Rule | None]:
     """dy/da for each argument, None where there is none."""
-    leaves = _leaves(arity)
+    leaves = _stand_in_leaves(arity)
     derivative = OPERATIONS[op].derivative
     assert derivative is not None
     made = derivative(*leaves)
-    return [None if partial is None else _compiled(partial, leaves) for partial in made]
+    return [None if partial is None else _compile_rule(partial, leaves) for partial in made]
 
 
 @cache
 def _side_taken(op: str, arity: int) -> Callable[[Sequence[float]], int]:
     """The number of the argument that a choice returns."""
-    leaves = _leaves(arity)
+    leaves = _stand_in_leaves(arity)
     branches = OPERATIONS[op].branches
     assert branches is not None
     condition, first, second = branches(*leaves)
     places = [next(k for k, leaf in enumerate(leaves[1:]) if leaf is side) for side in (first, second)]
-    holds = _compiled(condition, leaves)
+    holds = _compile_rule(condition, leaves)
     return lambda values: places[0] if holds(values) else places[1]
 
 
-def _leaves(arity: int) -> list[Scalar]:
+def _stand_in_leaves(arity: int) -> list[Scalar]:
     """Stand-ins for y, a, b, ..."""
     graph = Graph(simplify=False)
     return [graph.input("rule", None, (k,)) for k in range(arity + 1)]
 
 
-def _compiled(partial: Any, leaves: Sequence[Scalar]) -> Rule:
+def _compile_rule(partial: Any, leaves: Sequence[Scalar]) -> Rule:
     """A rule's expression as a function of numbers."""
     if not isinstance(partial, Scalar) or partial.number is not None:
         constant = float(partial if not isinstance(partial, Scalar) else partial.number or 0.0)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import TraceError
-from ..symbolic.rewriting import here
+from ..symbolic.rewriting import current_location
 from ..symbolic.tensors import Tensor, flat, wrong_count
 
 
@@ -43,7 +43,7 @@ class Accesses(Protocol):
 
     def touch(self, memory: "Memory", cell: int, how: str, value: Any = None) -> None: ...
 
-    def stored(self, memory: "Memory", value: Any) -> Any: ...
+    def stored_value(self, memory: "Memory", value: Any) -> Any: ...
 
     def number(self, value: Any) -> Any: ...
 
@@ -108,16 +108,16 @@ class Memory:
         """The indices of all elements that a loop visits, in order."""
         if self.unsettled:
             raise UnfollowedError(
-                f"{here()}: {self.name}: the kernel activates cells, and loops over active ones"
+                f"{current_location()}: {self.name}: the kernel activates cells, and loops over active ones"
             )
         for place in product(*map(range, self.axes)):
             if self.active is None or self.active[place]:
                 yield tuple(i + least for i, least in zip(place, self.offset, strict=True))
 
-    def at(self, index: Any) -> int:
+    def element_at(self, index: Any) -> int:
         """The number of an element, from the index that a kernel writes."""
         if self.refused:
-            raise UnfollowedError(f"{here()}: {self.name}: {self.refused}")
+            raise UnfollowedError(f"{current_location()}: {self.name}: {self.refused}")
         index = list(flat(index)) if isinstance(index, (Tensor, list, tuple)) else [index]
         index = [part for item in index for part in (flat(item) if isinstance(item, Tensor) else [item])]
         if index == [None]:
@@ -134,31 +134,32 @@ class Memory:
                 sizes = " x ".join(map(str, self.axes))
                 begin = f" and begins at {', '.join(map(str, self.offset))}" if any(self.offset) else ""
                 raise IndexOutsideError(
-                    f"{here()}: {self.name}[{at}] is outside of the array, which is {sizes}{begin}"
+                    f"{current_location()}: {self.name}[{at}] is outside of the array, which is "
+                    f"{sizes}{begin}"
                 )
         return int(np.ravel_multi_index(counted, self.axes)) if counted else 0
 
     def __getitem__(self, index: Any) -> Any:
-        at = self.at(index)
+        at = self.element_at(index)
         if not self.element:
-            return self.read(at)
-        numbers = [self.read(at * self.width + k) for k in range(self.width)]
+            return self.read_cell(at)
+        numbers = [self.read_cell(at * self.width + k) for k in range(self.width)]
         return ArrayPart(self, at * self.width, numbers)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        at = self.at(index)
-        values = _entries(value, self.width)
+        at = self.element_at(index)
+        values = _entries_for(value, self.width)
         for k, number in enumerate(values):
             self.write(at * self.width + k, number)
 
-    def read(self, cell: int) -> Any:
+    def read_cell(self, cell: int) -> Any:
         self.interpreter.touch(self, cell, "read")
         found = self.interpreter.store[self.addresses[cell]]
         return self.interpreter.number(found) if self.stopped else found
 
     def write(self, cell: int, value: Any) -> None:
         self.interpreter.touch(self, cell, "write", value)
-        self.set_cell(cell, self.interpreter.stored(self, value))
+        self.set_cell(cell, self.interpreter.stored_value(self, value))
 
     def set_cell(self, cell: int, value: Any) -> None:
         """Give a cell a value, without a record of the access."""
@@ -172,7 +173,7 @@ class Memory:
         if how == "change":
             self.interpreter.note_change(self, op, atomic)
         self.set_cell(
-            cell, self.interpreter.stored(self, self.interpreter.functions.operation(op)(old, value))
+            cell, self.interpreter.stored_value(self, self.interpreter.functions.operation(op)(old, value))
         )
         return old
 
@@ -187,15 +188,15 @@ class ArrayPart(Tensor):
         object.__setattr__(self, "begin", begin)
         super().__init__(memory.element, numbers, memory.interpreter.functions)
 
-    def _put(self, offsets: Sequence[int], value: Any) -> None:
-        for offset, number in zip(offsets, _entries(value, len(offsets)), strict=True):
+    def _write_entries(self, offsets: Sequence[int], value: Any) -> None:
+        for offset, number in zip(offsets, _entries_for(value, len(offsets)), strict=True):
             self.memory.write(self.begin + offset, number)
 
     def fill(self, value: Any) -> None:
-        self._put(range(len(self.entries)), value)
+        self._write_entries(range(len(self.entries)), value)
 
 
-def _entries(value: Any, width: int) -> list[Any]:
+def _entries_for(value: Any, width: int) -> list[Any]:
     entries = list(flat(value))
     if len(entries) == 1:
         return entries * width

@@ -123,7 +123,7 @@ def take_declared() -> list[Case]:
     return found
 
 
-def beside(file: Path) -> list[Case]:
+def tables_beside(file: Path) -> list[Case]:
     """The tables of `FILE.check.toml`. Raises `SceneError` with every mistake, at its line."""
     path = file.with_suffix(".check.toml")
     if not path.is_file():

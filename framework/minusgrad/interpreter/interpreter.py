@@ -37,12 +37,12 @@ from ..symbolic.graph import Graph, reachable
 from ..symbolic.numpy_values import value as numpy_value
 from ..symbolic.operations import OPERATIONS, TRUTHS
 from ..symbolic.plain_python import Lookup
-from ..symbolic.rewriting import copied, here, run
+from ..symbolic.rewriting import copy_by_value, current_location, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic
 from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .adjoints import adjoints
-from .array_memory import ArrayPart, Cut, Memory, UnfollowedError, _entries
+from .array_memory import ArrayPart, Cut, Memory, UnfollowedError, _entries_for
 from .kernel_rewriting import KernelRebinder
 from .program_arrays import (
     UNKNOWN,
@@ -51,7 +51,7 @@ from .program_arrays import (
     is_host_array,
     is_quantised,
     of_program,
-    unwrapped,
+    unwrap_tensor,
 )
 from .struct_memory import LocalStruct, StructMemory, StructPart
 
@@ -73,27 +73,30 @@ class _Recorded(Graph):
     def apply(self, op: str, *args: Any) -> Scalar:
         if op not in TRUTHS:
             kept = op == "select"
-            args = (*args[:kept], *map(self.counted, args[kept:]))
+            args = (*args[:kept], *map(self.as_number, args[kept:]))
         for one in (a for a in args if isinstance(a, int) and abs(a) >= LARGE):
             text = f"the integer {one} exceeds 32 bits; compute it from numbers with a decimal point"
-            self.interpreter.large.setdefault(here(), Remark("integer", here(), text))
+            self.interpreter.large.setdefault(current_location(), Remark("integer", current_location(), text))
         made = super().apply(op, *args)
         asked, row = OPERATIONS[op], OPERATIONS[made.op]
         if asked.rounding and row.rounding:
-            self.interpreter.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), asked.rounding))
+            self.interpreter.cuts.setdefault(
+                ("round", made.serial), Cut(made.serial, current_location(), asked.rounding)
+            )
         elif row.singularity is not None and op in (made.op, "pow", "div"):
-            self.interpreter.places.setdefault(made.serial, (made, here()))
+            self.interpreter.places.setdefault(made.serial, (made, current_location()))
         if len(self._table) > MOST_NODES:
             raise UnfollowedError(
-                f"{here()}: must have at most {MOST_NODES:,} operations, got more; give it smaller arrays"
+                f"{current_location()}: must have at most {MOST_NODES:,} operations, got more; give it "
+                "smaller arrays"
             )
         return made
 
-    def counted(self, value: Any) -> Any:
+    def as_number(self, value: Any) -> Any:
         """The value as a number: a condition becomes 1 or 0."""
         if not isinstance(value, Scalar) or value.op not in TRUTHS:
             return value
-        lost = Cut(value.serial, here(), "only counts as 0 or 1, because it is compared")
+        lost = Cut(value.serial, current_location(), "only counts as 0 or 1, because it is compared")
         self.interpreter.cuts.setdefault(("counts", value.serial), lost)
         return super().apply("select", value, 1, 0)
 
@@ -174,7 +177,7 @@ class Interpreter:
             dtype,
             array.offset,
             active,
-            refused=refused or array.unmodelled,
+            refused=refused or array.unmodelled_reason,
         )
 
     def leaves(self, key: Any) -> list[Scalar]:
@@ -188,7 +191,7 @@ class Interpreter:
             made.append(leaf)
         return made
 
-    def changed(self, key: Any, before: np.ndarray, after: np.ndarray) -> bool:
+    def copy_changed(self, key: Any, before: np.ndarray, after: np.ndarray) -> bool:
         """Copy the values that Python wrote between two launches; True if it wrote any."""
         memory = self.memories[id(key)]
         different = (before != after) & ~((before != before) & (after != after))
@@ -217,7 +220,7 @@ class Interpreter:
         for memory in self.memories.values():
             memory.stopped = False
         body = self.rebinder.rebind(function)
-        passed = [self._passed(a) for a in arguments]
+        passed = [self._passed_value(a) for a in arguments]
         parameters = inspect.signature(function).parameters.values()
         for parameter, value in zip(parameters, passed, strict=False):
             if isinstance(value, Memory) and getattr(parameter.annotation, "needs_grad", None) is False:
@@ -234,12 +237,12 @@ class Interpreter:
         if not memory.stopped and memory.has_gradient:
             self.remarks.setdefault(("stop_grad", memory.name, where), Remark("stop_grad", where, text))
 
-    def _passed(self, value: Any) -> Any:
+    def _passed_value(self, value: Any) -> Any:
         if is_host_array(value) and id(value) not in self.memories:
             raise UnfollowedError(
                 f"an argument shares memory with another array, in part: {type(value).__name__}"
             )
-        held = self.functions.held(value)
+        held = self.functions.held_stand_in(value)
         if held is not None:
             return held
         if hasattr(value, "to_list") and hasattr(value, "entries"):
@@ -272,7 +275,9 @@ class Interpreter:
 
     def decide(self, condition: Scalar) -> bool:
         """The truth of a condition, as it was in the run."""
-        self.cuts.setdefault(("branch", condition.serial), Cut(condition.serial, here(), "decides a branch"))
+        self.cuts.setdefault(
+            ("branch", condition.serial), Cut(condition.serial, current_location(), "decides a branch")
+        )
         return bool(self.number(condition))
 
     def count(self, value: Any, what: str = "ends a loop") -> int:
@@ -281,27 +286,29 @@ class Interpreter:
             return int(value)
         if isinstance(value, Scalar) and value.integer:
             if value.number is None:
-                self.cuts.setdefault((what, value.serial), Cut(value.serial, here(), what))
+                self.cuts.setdefault((what, value.serial), Cut(value.serial, current_location(), what))
             return int(self.number(value))
         raise TypeError(f"{'a real number' if isinstance(value, (float, Scalar)) else value} {what}")
 
-    def stored(self, memory: Memory, value: Any) -> Any:
+    def stored_value(self, memory: Memory, value: Any) -> Any:
         """A value converted to the type of an array."""
-        value = int(value) if isinstance(value, bool) else self.graph.counted(value)
+        value = int(value) if isinstance(value, bool) else self.graph.as_number(value)
         if memory.integer and not is_integer(value):
             node = self.graph.apply("to_int", value)
             if node.number is None:
                 self.cuts.setdefault(
                     ("array", node.serial),
-                    Cut(node.serial, here(), f"is stored in {memory.name}, an array of integers,"),
+                    Cut(
+                        node.serial, current_location(), f"is stored in {memory.name}, an array of integers,"
+                    ),
                 )
             return node
         if not memory.integer:
             value = as_real(value)
             if isinstance(value, Scalar) and value.number is None and not memory.has_gradient:
                 self.cuts.setdefault(
-                    ("plain", memory.name, here()),
-                    Cut(value.serial, here(), f"is stored in {memory.name}, {LOST}"),
+                    ("plain", memory.name, current_location()),
+                    Cut(value.serial, current_location(), f"is stored in {memory.name}, {LOST}"),
                 )
         return value
 
@@ -313,7 +320,7 @@ class Interpreter:
                 live.add(node.serial)
         return live
 
-    def rounded(self) -> tuple:
+    def rounding_results(self) -> tuple:
         """The results of all roundings, in order."""
         nodes = {node.serial: node for node in self.graph}
         return tuple(
@@ -339,13 +346,13 @@ class Interpreter:
         """The iterations of an outermost loop, which are parallel unless it is serialised."""
         serial, self._serial = self._serial, False
         self._seen.clear()
-        for k, item in enumerate(self.over(over)):
+        for k, item in enumerate(self.iterations_of(over)):
             self.turn = None if serial else k
             yield item
         self.turn = None
         self._seen.clear()
 
-    def over(self, what: Any) -> Iterator[Any]:
+    def iterations_of(self, what: Any) -> Iterator[Any]:
         """The iterations of any loop."""
         if isinstance(what, (Memory, StructMemory)):
             what = (p[0] if len(p) == 1 else p for p in what.places())
@@ -353,7 +360,8 @@ class Interpreter:
             self._turns += 1
             if self._turns > MOST_TURNS:
                 raise UnfollowedError(
-                    f"{here()}: must have at most {MOST_TURNS:,} iterations, got more; give it smaller arrays"
+                    f"{current_location()}: must have at most {MOST_TURNS:,} iterations, got more; give it "
+                    "smaller arrays"
                 )
             yield item
 
@@ -371,40 +379,40 @@ class Interpreter:
                 same = not isinstance(value, Scalar) and written_ == value
                 alike = other == how and (how != "write" or same)
                 if turn != self.turn and not alike:
-                    self._race(memory, other, where, how)
+                    self._remark_race(memory, other, where, how)
             if how not in done or done[how][0] == self.turn:
-                done[how] = (self.turn, here(), None if isinstance(value, Scalar) else value)
+                done[how] = (self.turn, current_location(), None if isinstance(value, Scalar) else value)
         if how == "read":
             if key not in self._read:
-                self._read[key] = here()
+                self._read[key] = current_location()
         elif key in self._read:
-            self._overwritten(memory, self._read[key], how)
+            self._remark_overwrite(memory, self._read[key], how)
 
-    def _race(self, memory: Memory, before: str, where: str, how: str) -> None:
+    def _remark_race(self, memory: Memory, before: str, where: str, how: str) -> None:
         doing = {"read": "read", "add": "added to", "write": "written", "change": "changed"}
         text = (
             f"an element of {memory.name} is {doing[how]} here by one iteration of a parallel loop and"
             f" {doing[before]} by another ({in_words(where)}), so the result depends on their order; add with"
             " +=, or write ti.loop_config(serialize=True) before the loop"
         )
-        self._remark("race", memory.name, text)
+        self._add_remark("race", memory.name, text)
 
-    def _overwritten(self, memory: Memory, read: str, how: str) -> None:
+    def _remark_overwrite(self, memory: Memory, read: str, how: str) -> None:
         text = (
             f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
             f" ({in_words(read)}), and the reverse reads its final value; write into another array"
         )
-        self._remark("overwrite", memory.name, text)
+        self._add_remark("overwrite", memory.name, text)
 
     def note_change(self, memory: Memory, op: str, atomic: bool) -> None:
         """Record an element that is changed in place, but not by an addition."""
         name = f"atomic_{op}" if atomic or op in ("min", "max") else f"{op} in place"
         text = f"{memory.name} is changed by {name}: Taichi reverses every atomic operation as an addition"
-        self._remark("atomic", memory.name, text)
+        self._add_remark("atomic", memory.name, text)
 
-    def truncated(self, name: str) -> None:
+    def record_truncation(self, name: str) -> None:
         """Record a real number that is assigned to a name that began as an integer."""
-        self._remark("integer", name, f"'{name}' {TRUNCATES}")
+        self._add_remark("integer", name, f"'{name}' {TRUNCATES}")
 
     def stop_grad(self, memory: Any) -> None:
         """`ti.stop_grad`: a reason why a reverse differs, or intended."""
@@ -416,7 +424,7 @@ class Interpreter:
                 f"{part.name} is held fixed by ti.stop_grad; if that is meant, say intended = ['{part.name}']"
             )
             if not part.stopped:
-                self._remark("stop_grad", part.name, text)
+                self._add_remark("stop_grad", part.name, text)
 
     def constants(self, before: Sequence[Any]) -> None:
         """Make numbers of all cells that have changed since: they have no derivative."""
@@ -424,13 +432,14 @@ class Interpreter:
             if new is not old and isinstance(new, Scalar):
                 self.store[k] = self.number(new)
 
-    def _remark(self, kind: str, name: str, text: str) -> None:
-        at = here()
+    def _add_remark(self, kind: str, name: str, text: str) -> None:
+        at = current_location()
         self.remarks.setdefault((kind, name, at), Remark(kind, at, text))
 
     def random(self, *_: Any) -> Any:
         raise UnfollowedError(
-            f"{here()}: ti.random gives another number at every call; draw it in Python, and pass an array"
+            f"{current_location()}: ti.random gives another number at every call; draw it in Python, and "
+            "pass an array"
         )
 
 
@@ -439,7 +448,7 @@ def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> li
 
     `arguments`: the values of one element, as `Term.arguments` gives them.
     """
-    interpreter, leaves, value = _element(energy, arguments)
+    interpreter, leaves, value = _interpret_element(energy, arguments)
     if value is None:
         return []
     nodes = {node.serial: node for node in interpreter.graph}
@@ -449,12 +458,12 @@ def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> li
     return [c for c in found if c.serial in live]
 
 
-def rounded(energy: LocalEnergy, arguments: Mapping[str, Any]) -> tuple:
+def rounding_results(energy: LocalEnergy, arguments: Mapping[str, Any]) -> tuple:
     """The results of all roundings in an energy, for one element."""
-    return _element(energy, arguments)[0].rounded()
+    return _interpret_element(energy, arguments)[0].rounding_results()
 
 
-def _element(
+def _interpret_element(
     energy: LocalEnergy, arguments: Mapping[str, Any]
 ) -> tuple[Interpreter, dict[str, list[Scalar]], Any]:
     """An energy interpreted; its real numbers are leaves, by argument. None: it cannot be interpreted."""
@@ -519,27 +528,31 @@ class _Kernels(Symbolic):
         self.types.ndarray = lambda *_, **__: _same
         self.raw_mod, self.raw_div = _remainder, _quotient
         for dtype in NARROW:
-            setattr(self, dtype, partial(self._narrowed, dtype))
+            setattr(self, dtype, partial(self._narrow_cast, dtype))
             setattr(self.types, dtype, getattr(self, dtype))
         self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing
-        self.builtins |= {"range": self._range, "print": _nothing, "abs": partial(self._apply, "abs")}
+        self.builtins |= {
+            "range": self._counted_range,
+            "print": _nothing,
+            "abs": partial(self._apply_operation, "abs"),
+        }
         self.statements: Mapping[str, Callable] = {
-            "__assign__": self._assign,
-            "__copied__": copied,
+            "__assign__": self._assign_name,
+            "__copied__": copy_by_value,
             "__turns__": interpreter.turns,
-            "__over__": interpreter.over,
-            "__update__": self._update,
+            "__over__": interpreter.iterations_of,
+            "__update__": self._update_place,
             "__update_part__": self._update_part,
         }
 
-    def _narrowed(self, dtype: str, value: Any) -> Any:
+    def _narrow_cast(self, dtype: str, value: Any) -> Any:
         """A cast to a type of fewer digits: the replay keeps all, and its tolerance is that of the type."""
         self.interpreter.narrow = min(self.interpreter.narrow, NARROW[dtype], key=_itemsize)
-        return self._number("to_real", value)
+        return self._cast_entry("to_real", value)
 
-    def held(self, value: Any) -> Any:
+    def held_stand_in(self, value: Any) -> Any:
         """The stand-in for an array, an object or a module of the program; None: the value itself."""
-        value = unwrapped(value)
+        value = unwrap_tensor(value)
         if id(value) in self.interpreter.memories:
             return self.interpreter.memories[id(value)]
         if is_array(value):
@@ -550,7 +563,7 @@ class _Kernels(Symbolic):
                 else "an array that was made after the case began, or cannot be read"
             )
         if hasattr(value, "field_dict"):
-            return self._struct(value)
+            return self._struct_stand_in(value)
         if of_program(value):
             return _Module(value, self.interpreter.rebinder)
         home = type(value).__module__.split(".")[0]
@@ -559,12 +572,12 @@ class _Kernels(Symbolic):
         plain = hasattr(value, "__dict__") and not isinstance(value, type(sys)) and home != "numpy"
         return _Object(value, self) if plain else None
 
-    def _struct(self, value: Any) -> StructMemory:
+    def _struct_stand_in(self, value: Any) -> StructMemory:
         """The stand-in for a struct field."""
-        members = {name: self.held(one) for name, one in value.field_dict.items()}
-        return StructMemory(value.name or "a struct", members, value.struct_methods, self._method)
+        members = {name: self.held_stand_in(one) for name, one in value.field_dict.items()}
+        return StructMemory(value.name or "a struct", members, value.struct_methods, self._rebind_method)
 
-    def _method(self, method: Any) -> Callable:
+    def _rebind_method(self, method: Any) -> Callable:
         return self.interpreter.rebinder.rebind(self.interpreter.rebinder.function_of(method))
 
     def struct_type(self, kind: Any) -> Callable[..., LocalStruct]:
@@ -572,12 +585,14 @@ class _Kernels(Symbolic):
 
         def make(*values: Any, **named: Any) -> LocalStruct:
             given = dict(zip(kind.members, values, strict=False)) | named
-            members = {name: self._member(one, given.get(name, 0)) for name, one in kind.members.items()}
-            return LocalStruct(members, kind.methods, self._method)
+            members = {
+                name: self._struct_member(one, given.get(name, 0)) for name, one in kind.members.items()
+            }
+            return LocalStruct(members, kind.methods, self._rebind_method)
 
         return make
 
-    def _member(self, kind: Any, value: Any) -> Any:
+    def _struct_member(self, kind: Any, value: Any) -> Any:
         """A value as a member of a struct."""
         if hasattr(kind, "members"):
             return value if isinstance(value, (LocalStruct, StructPart)) else self.struct_type(kind)()
@@ -591,7 +606,9 @@ class _Kernels(Symbolic):
             yield Tensor((len(index),), index, self)
 
     def ndrange(self, *ends: Any) -> Any:
-        ranges = [self._range(*e) if isinstance(e, (tuple, list)) else self._range(e) for e in ends]
+        ranges = [
+            self._counted_range(*e) if isinstance(e, (tuple, list)) else self._counted_range(e) for e in ends
+        ]
         return ranges[0] if len(ranges) == 1 else product(*ranges)
 
     def operation(self, op: str) -> Callable[[Any, Any], Any]:
@@ -608,24 +625,24 @@ class _Kernels(Symbolic):
             "max": self.max,
         }[op]
 
-    def _range(self, *ends: Any) -> range:
+    def _counted_range(self, *ends: Any) -> range:
         return range(*map(self.interpreter.count, ends))
 
-    def _assign(self, name: str, value: Any, integers: dict[str, bool]) -> Any:
+    def _assign_name(self, name: str, value: Any, integers: dict[str, bool]) -> Any:
         if integers.setdefault(name, is_integer(value)) and not is_integer(value):
             if isinstance(value, (float, Scalar, Tensor)):
-                self.interpreter.truncated(name)
-            return copied(value)
-        return copied(value if integers[name] else as_real(value))
+                self.interpreter.record_truncation(name)
+            return copy_by_value(value)
+        return copy_by_value(value if integers[name] else as_real(value))
 
-    def _update(self, base: Any, index: Any, op: str, value: Any, atomic: bool) -> Any:
+    def _update_place(self, base: Any, index: Any, op: str, value: Any, atomic: bool) -> Any:
         if isinstance(base, Memory):
-            at, values = base.at(index) * base.width, _entries(value, base.width)
+            at, values = base.element_at(index) * base.width, _entries_for(value, base.width)
             old = [base.update(at + k, op, v, atomic) for k, v in enumerate(values)]
             return Tensor(base.element, old, self) if base.element else old[0]
         if isinstance(base, ArrayPart):
-            offsets = base._offsets(base._places(index))
-            for offset, v in zip(offsets, _entries(value, len(offsets)), strict=True):
+            offsets = base._entry_offsets(base._index_places(index))
+            for offset, v in zip(offsets, _entries_for(value, len(offsets)), strict=True):
                 base.memory.update(base.begin + offset, op, v, atomic)
             return None
         old = base[index]
@@ -636,18 +653,19 @@ class _Kernels(Symbolic):
         if isinstance(base, StructPart) and isinstance(
             memory := base._memory.members.get(name), (Memory, StructMemory)
         ):
-            return self._update(memory, base._index, op, value, atomic)
+            return self._update_place(memory, base._index, op, value, atomic)
         if isinstance(base, LocalStruct):
             setattr(base, name, self.operation(op)(getattr(base, name), value))
             return None
         letters = next((s for s in ("xyzw", "rgba", "stpq") if set(name) <= set(s)), "")
         if not isinstance(base, Tensor) or not letters:
             raise UnfollowedError(
-                f"{here()}: .{name}: is changed in place, and is no component of a vector; write an index"
+                f"{current_location()}: .{name}: is changed in place, and is no component of a vector; write "
+                "an index"
             )
         for k, letter in enumerate(name):
             one = value if len(name) == 1 or not isinstance(value, (Tensor, list, tuple)) else value[k]
-            self._update(base, letters.index(letter), op, one, atomic)
+            self._update_place(base, letters.index(letter), op, one, atomic)
         return None
 
 
@@ -659,13 +677,13 @@ class _Object:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._of, name)
-        held = self._functions.held(value)
+        held = self._functions.held_stand_in(value)
         if held is not None:
             return held
         function = getattr(getattr(type(self._of), name, None), "__wrapped__", None)
         if isinstance(function, FunctionType):
             return partial(self._functions.interpreter.rebinder.rebind(function), self)
-        return self._functions.interpreter.rebinder.replaced(value)
+        return self._functions.interpreter.rebinder.stand_in_for(value)
 
 
 class _Module:
@@ -675,7 +693,7 @@ class _Module:
         self.__dict__["_module"], self.__dict__["_rebinder"] = module, rebinder
 
     def __getattr__(self, name: str) -> Any:
-        return self._rebinder.replaced(getattr(self._module, name))
+        return self._rebinder.stand_in_for(getattr(self._module, name))
 
 
 def _remainder(a: int, b: int) -> int:
@@ -687,7 +705,8 @@ def _quotient(a: int, b: int) -> int:
     """The integer quotient rounded towards zero. Raises `UnfollowedError` for other than integers."""
     if not (isinstance(a, int) and isinstance(b, int)):
         raise UnfollowedError(
-            f"{here()}: ti.raw_div and ti.raw_mod are replayed for integers only; cast their arguments"
+            f"{current_location()}: ti.raw_div and ti.raw_mod are replayed for integers only; cast their "
+            "arguments"
         )
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..engine import runtime
-from ..symbolic.rewriting import REFUSED, Rebinder, Rewriter, Rewritten, call, rewritten, written
+from ..symbolic.rewriting import REFUSED, Rebinder, Rewriter, Rewritten, assigned_names, call, rewritten
 
 ATOMICS = {"atomic_" + op: op for op in ("add", "sub", "mul", "min", "max")}
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -48,7 +48,7 @@ class KernelRebinder(Rebinder):
     def statements(self) -> dict[str, Callable]:
         return self.namespace.statements
 
-    def replaced(self, value: Any) -> Any:
+    def stand_in_for(self, value: Any) -> Any:
         annotation = runtime.engine().types.ndarray
         if value is annotation:
             return self.namespace.types.ndarray
@@ -56,8 +56,8 @@ class KernelRebinder(Rebinder):
             return self.namespace.types.ndarray()
         if hasattr(value, "members") and type(value).__name__ == "StructType":
             return self.namespace.struct_type(value)
-        held = self.namespace.held(value)
-        return super().replaced(value) if held is None else held
+        held = self.namespace.held_stand_in(value)
+        return super().stand_in_for(value) if held is None else held
 
 
 class KernelRewriter(Rewriter):
@@ -75,9 +75,9 @@ class KernelRewriter(Rewriter):
         self.own = {n.id for n in names} | {a.arg for a in definition.args.args}
         return super().function(definition)
 
-    def _argument(self, argument: ast.arg) -> ast.stmt:
+    def _copy_argument(self, argument: ast.arg) -> ast.stmt:
         """An argument is a copy, unless it is a template or the function has no result."""
-        made = super()._argument(argument)
+        made = super()._copy_argument(argument)
         return ast.Pass() if argument.arg in self.templates or not self.returning else made
 
     def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
@@ -91,8 +91,8 @@ class KernelRewriter(Rewriter):
         if op is None or isinstance(place, ast.Name):
             return super().visit_AugAssign(node)
         self.generic_visit(node)
-        update = ast.Expr(_update(place, op, node.value))
-        return self._settled(ast.copy_location(update, node), [place])
+        update = ast.Expr(_update_call(place, op, node.value))
+        return self._assignment_statements(ast.copy_location(update, node), [place])
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
@@ -101,17 +101,17 @@ class KernelRewriter(Rewriter):
             return node
         if not isinstance(node.args[0], (ast.Subscript, ast.Attribute)):
             raise self._refusal(node, "an atomic operation must change an element of an array")
-        return ast.copy_location(_update(node.args[0], op, node.args[1], atomic=True), node)
+        return ast.copy_location(_update_call(node.args[0], op, node.args[1], atomic=True), node)
 
-    def _settled(self, node: ast.stmt, targets: Any) -> list[ast.stmt]:
+    def _assignment_statements(self, node: ast.stmt, targets: Any) -> list[ast.stmt]:
         """As for energies, but a name of an array remains that array."""
-        kept = {*written(targets)} - (self.own - self.templates)
+        kept = {*assigned_names(targets)} - (self.own - self.templates)
         if kept and not any(isinstance(target, ast.Name) for target in targets):
             return [node]
-        return super()._settled(node, targets)
+        return super()._assignment_statements(node, targets)
 
 
-def _update(place: Any, op: str, value: ast.expr, atomic: bool = False) -> ast.expr:
+def _update_call(place: Any, op: str, value: ast.expr, atomic: bool = False) -> ast.expr:
     """`__update__(base, index, op, value)` for an element, a component, or a part of either."""
     if isinstance(place, ast.Attribute):
         key: ast.expr = ast.Constant(place.attr)

@@ -77,7 +77,7 @@ class ProgramArray:
         return self.start.shape[len(self.axes) :]
 
     @property
-    def real(self) -> bool:
+    def is_real(self) -> bool:
         return self.start.dtype.kind == "f"
 
     @cached_property
@@ -85,7 +85,7 @@ class ProgramArray:
         return self.snode is not None and sparse_cells.is_sparse(self.snode)
 
     @cached_property
-    def unmodelled(self) -> str:
+    def unmodelled_reason(self) -> str:
         """Why a replay cannot stand in for it; "" where it can."""
         return "is quantised" if is_quantised(self.snode) else ""
 
@@ -95,7 +95,7 @@ class ProgramArray:
     def values(self) -> np.ndarray:
         return np.array(self.array.to_numpy())
 
-    def put(self, values: np.ndarray) -> None:
+    def write_values(self, values: np.ndarray) -> None:
         """Give it these values: of a sparse field the cells that are active at the start."""
         values = np.array(values, self.start.dtype, order="C")
         if self.sparse:
@@ -106,7 +106,11 @@ class ProgramArray:
     @property
     def active(self) -> np.ndarray:
         """The cells that are active now; all of a dense array."""
-        return sparse_cells.active(self._members(self.array)[0]) if self.sparse else np.ones(self.axes, bool)
+        return (
+            sparse_cells.active(self._member_fields(self.array)[0])
+            if self.sparse
+            else np.ones(self.axes, bool)
+        )
 
     def settle(self) -> None:
         """Take the present values, and active cells, as those at the start of every run."""
@@ -131,7 +135,7 @@ class ProgramArray:
         shape = np.broadcast_shapes(self.start.shape, np.shape(values))
         values = np.full(shape, values, self.start.dtype)
         if self.sparse:
-            self._put_cells(self.adjoint, values, sparse_cells.active(self._members(self.adjoint)[0]))
+            self._put_cells(self.adjoint, values, sparse_cells.active(self._member_fields(self.adjoint)[0]))
         else:
             self.adjoint.from_numpy(values)
 
@@ -141,17 +145,17 @@ class ProgramArray:
         """Set all active cells, and their adjoints, to zero."""
         for array in (self.array, self.adjoint):
             if array is not None:
-                mask = sparse_cells.active(self._members(array)[0])
+                mask = sparse_cells.active(self._member_fields(array)[0])
                 self._put_cells(array, np.zeros_like(self.start), mask)
 
     def _put_cells(self, array: Any, values: np.ndarray, mask: np.ndarray | None) -> None:
-        members = self._members(array)
+        members = self._member_fields(array)
         mask = np.ones(self.axes, bool) if mask is None else mask
         flat = values.reshape(*self.axes, len(members))
         for k, member in enumerate(members):
             sparse_cells.write(member, mask, flat[..., k])
 
-    def _members(self, array: Any) -> Sequence[Any]:
+    def _member_fields(self, array: Any) -> Sequence[Any]:
         """The scalar fields of a field, made once: each compiles kernels of its own."""
         made = self.__dict__.setdefault("_made", {})
         if id(array) not in made:
@@ -188,7 +192,7 @@ class HostArray(ProgramArray):
     def values(self) -> np.ndarray:
         return _on_host(self.array)
 
-    def put(self, values: np.ndarray) -> None:
+    def write_values(self, values: np.ndarray) -> None:
         _fill_host(self.array, values)
 
     @property
@@ -262,12 +266,12 @@ def alive(*scopes: dict[str, Any]) -> FoundArrays:
     found = [one for one in gc.get_objects() if isinstance(one, kinds) and not isinstance(one, structs)]
     adjoints = {id(one.grad) for one in found if getattr(one, "grad", None) is not None}
     adjoints |= {id(dual) for one in found if (dual := getattr(one, "dual", None)) is not None}
-    primal = [one for one in found if id(one) not in adjoints and _readable(one)]
+    primal = [one for one in found if id(one) not in adjoints and _is_readable(one)]
     names: dict[int, list[str]] = {}
     for scope in scopes:
         for key, name in _named_arrays(scope):
             names.setdefault(key, []).append(name)
-    arrays = [_named(one, names.get(id(one), [])) for one in primal]
+    arrays = [_named_array(one, names.get(id(one), [])) for one in primal]
     both = _by_owner(arrays)
     _add_tensors(both, scopes)
     return both
@@ -284,7 +288,7 @@ def _add_tensors(found: FoundArrays, scopes: Sequence[dict[str, Any]]) -> None:
             owner.names += () if owner is made else (name,)
 
 
-def _named(array: Any, names: Sequence[str]) -> ProgramArray:
+def _named_array(array: Any, names: Sequence[str]) -> ProgramArray:
     ordered = sorted(dict.fromkeys(names), key=lambda n: (n.count(".") + n.count("["), n.count(".grad")))
     return ProgramArray(ordered[0] if ordered else "", array, names=tuple(ordered))
 
@@ -306,7 +310,7 @@ def _by_owner(arrays: Sequence[ProgramArray]) -> FoundArrays:
     return found
 
 
-def _readable(array: Any) -> bool:
+def _is_readable(array: Any) -> bool:
     """True for an array of numbers of the running engine that is not an adjoint."""
     try:
         if getattr(array, "snode", None) is not None and not array.snode.ptr.is_primal():
@@ -326,23 +330,23 @@ def _named_arrays(scope: dict[str, Any]) -> Iterator[tuple[int, str]]:
     home = str(scope.get("__name__", ""))
     for name, value in list(scope.items()):
         if not name.startswith("__"):
-            yield from _within(name, value, home, seen, DEEP)
+            yield from _arrays_within(name, value, home, seen, DEEP)
 
 
-def _within(name: str, value: Any, home: str, seen: set[int], deep: int) -> Iterator[tuple[int, str]]:
+def _arrays_within(name: str, value: Any, home: str, seen: set[int], deep: int) -> Iterator[tuple[int, str]]:
     """A value's arrays, and those of its attributes, entries, or closure."""
     if is_array(value):
-        yield id(unwrapped(value)), name
+        yield id(unwrap_tensor(value)), name
         return
-    inside: Callable[[], Iterator[tuple[str, Any]]] | None = _inside(name, value, home)
+    inside: Callable[[], Iterator[tuple[str, Any]]] | None = _parts_of(name, value, home)
     if inside is None or deep == 0 or id(value) in seen:
         return
     seen.add(id(value))
     for inner, one in inside():
-        yield from _within(inner, one, home, seen, deep - 1)
+        yield from _arrays_within(inner, one, home, seen, deep - 1)
 
 
-def _inside(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str, Any]]] | None:
+def _parts_of(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str, Any]]] | None:
     """The parts of a value that may have arrays, with their names."""
     if isinstance(value, ModuleType):
         inner = vars(value) if of_program(value) else {}
@@ -360,7 +364,7 @@ def _inside(name: str, value: Any, home: str) -> Callable[[], Iterator[tuple[str
         return lambda: ((f"{name}.{key}", one) for key, one in members.items())
     if isinstance(value, FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        return lambda: ((key, cell.cell_contents) for key, cell in cells if _filled(cell))
+        return lambda: ((key, cell.cell_contents) for key, cell in cells if _is_filled(cell))
     kind = value if isinstance(value, type) else type(value)
     own = kind.__module__ == home or hasattr(kind, "__dataclass_fields__")
     own = own or of_program(sys.modules.get(kind.__module__))
@@ -377,17 +381,17 @@ def of_program(module: Any) -> bool:
     path = Path(file).resolve()
     if {"site-packages", "dist-packages"} & {*path.parts}:  # a .pth file may add those of another environment
         return False
-    return not any(folder in path.parents for folder in _installed())
+    return not any(folder in path.parents for folder in _installed_folders())
 
 
 @cache
-def _installed() -> frozenset[Path]:
+def _installed_folders() -> frozenset[Path]:
     """The folders of Python, of what is installed, and of this package."""
     folders = [get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     return frozenset({*(Path(folder).resolve() for folder in folders), Path(__file__).resolve().parents[1]})
 
 
-def _filled(cell: Any) -> bool:
+def _is_filled(cell: Any) -> bool:
     try:
         return cell.cell_contents is not cell
     except ValueError:
@@ -396,13 +400,13 @@ def _filled(cell: Any) -> bool:
 
 def is_array(value: Any) -> bool:
     """True for a field of numbers, an ndarray, or a wrapper of one."""
-    value = unwrapped(value)
+    value = unwrap_tensor(value)
     if isinstance(value, runtime.part("lang._ndarray").Ndarray):
         return True
     return isinstance(value, runtime.part("lang.field").Field) and not hasattr(value, "field_dict")
 
 
-def unwrapped(value: Any) -> Any:
+def unwrap_tensor(value: Any) -> Any:
     """The array in a wrapper (`qd.tensor`); other values as they are."""
     wraps = type(value).__module__.split(".")[0] in runtime.PREFIXES and hasattr(value, "_unwrap")
     return value._unwrap() if wraps else value

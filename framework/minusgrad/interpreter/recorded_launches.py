@@ -24,7 +24,7 @@ from ..engine import runtime
 from ..errors import UserError, suggestion, unknown
 from . import sparse_cells
 from .case import ArrayTable, Case, InputTable
-from .program_arrays import HostArray, ProgramArray, alive, host_memory, is_host_array, unwrapped
+from .program_arrays import HostArray, ProgramArray, alive, host_memory, is_host_array, unwrap_tensor
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class RecordedLaunch:
     """True if the arrays were not read, because there are too many launches, or numbers."""
 
     @property
-    def moved(self) -> dict[str, Any]:
+    def changed_names(self) -> dict[str, Any]:
         """The names whose numbers have changed since."""
         return {n: v for place, kept in self.surroundings for n, v in kept.items() if place.get(n) != v}
 
@@ -94,16 +94,16 @@ class Arrays:
 
     def of(self, array: Any) -> ProgramArray | None:
         """The array of the file with the memory of this one; None if it is unknown."""
-        array = unwrapped(array)
+        array = unwrap_tensor(array)
         for handle in (*self.handles, *self.aliases):
             if handle.array is array:
-                return self._owner(handle)
+                return self._memory_owner(handle)
         if is_host_array(array):
             place = host_memory(array)
             return next((h for h in self.handles if place in h.places), None)
         return None
 
-    def _owner(self, alias: ProgramArray) -> ProgramArray:
+    def _memory_owner(self, alias: ProgramArray) -> ProgramArray:
         """The array that owns all of the memory of another one; itself if there is none."""
         return next((h for h in self.handles if h.places == alias.places), alias)
 
@@ -124,9 +124,9 @@ class Arrays:
         for node in {sparse_cells.top(h.snode)._id: sparse_cells.top(h.snode) for h in moved}.values():
             node.deactivate_all()
         for handle in self.handles:
-            handle.put(handle.start if values is None else values.get(id(handle), handle.start))
+            handle.write_values(handle.start if values is None else values.get(id(handle), handle.start))
 
-    def alone(self, launch: RecordedLaunch, weights: dict[int, np.ndarray]) -> None:
+    def run_alone(self, launch: RecordedLaunch, weights: dict[int, np.ndarray]) -> None:
         """Run one kernel forward and reverse, from adjoints of its outputs, by handle."""
         self.reset(launch.before)
         self.clear()
@@ -152,8 +152,10 @@ class Recording(Arrays):
     def __init__(self, module: ModuleType, case: Case, rng: np.random.Generator):
         self.module, self.case, self.table = module, case, case.table
         self.steps = [case.function] if case.function is not None else []
-        self.steps += [self._named(name, "forward") for name in self.table.forward]
-        self.own_gradient = self._named(self.table.gradient, "gradient") if self.table.gradient else case.own
+        self.steps += [self._array_named(name, "forward") for name in self.table.forward]
+        self.own_gradient = (
+            self._array_named(self.table.gradient, "gradient") if self.table.gradient else case.own
+        )
         if not self.steps and self.own_gradient is None:
             raise UserError(f"{case.name}: has no functions to run; give it `forward`, a list of functions")
         self.arguments: dict[str, Any] = {}
@@ -173,11 +175,11 @@ class Recording(Arrays):
             self.reset()
         self._found = [(handle, handle.start, handle.start_active) for handle in self.handles]
         for name in self.table.before:
-            self._named(name, "before")()
+            self._array_named(name, "before")()
         self._made_arguments()
-        self._filled(rng)
-        self.loss = self._loss()
-        self.inputs = [self.handle(name, "inputs") for name in self._wanted()]
+        self._fill_arrays(rng)
+        self.loss = self._loss_array()
+        self.inputs = [self.handle(name, "inputs") for name in self._wanted_inputs()]
         for handle in self.handles:
             handle.settle()
         self.tables = {h.name: self.table.inputs.get(h.name, InputTable()) for h in self.inputs}
@@ -197,7 +199,7 @@ class Recording(Arrays):
         known = [h.name for h in self.handles if h.name]
         raise UserError(f"{self.case.name}: {what}: {unknown('array', name, known)}")
 
-    def _named(self, name: str, what: str) -> Callable:
+    def _array_named(self, name: str, what: str) -> Callable:
         found: Any = self.module
         for part in name.split("."):
             found = getattr(found, part, None)
@@ -219,13 +221,13 @@ class Recording(Arrays):
                 self.arguments[name] = self.table.numbers[name]
             elif isinstance(kind, ti.types.ndarray):
                 table = tables.get(name, ArrayTable(shape=()) if name == self.table.loss else None)
-                made = self._made(name, kind, table)
+                made = self._make_array(name, kind, table)
                 self.arguments[name] = made
                 self.handles.append(ProgramArray(name, made))
             elif parameter.default is inspect.Parameter.empty:
                 raise UserError(f"{self.case.name}: argument '{name}' has no value; give it in `numbers`")
 
-    def _made(self, name: str, kind: Any, table: ArrayTable | None) -> Any:
+    def _make_array(self, name: str, kind: Any, table: ArrayTable | None) -> Any:
         if table is None or (table.shape is None and table.start is None):
             raise UserError(f"{self.case.name}: array '{name}' has no shape; give it in `inputs` or `arrays`")
         shape = table.shape if table.shape is not None else np.asarray(table.start).shape
@@ -244,18 +246,18 @@ class Recording(Arrays):
         real = base.to_string() in ("f16", "f32", "f64") if hasattr(base, "to_string") else True
         return runtime.engine().ndarray(dtype, axes, needs_grad=real and kind.needs_grad is not False)
 
-    def _filled(self, rng: np.random.Generator) -> None:
+    def _fill_arrays(self, rng: np.random.Generator) -> None:
         """Set initial values of arrays by their tables; an input of zeros gets random numbers."""
         tables: dict[str, ArrayTable] = {**self.table.arrays, **self.table.inputs}
         for name, table in tables.items():
             handle = self.handle(name, "inputs" if name in self.table.inputs else "arrays")
             handle.start = handle.values
             if table.start is not None:
-                handle.put(np.broadcast_to(np.asarray(table.start), handle.start.shape))
+                handle.write_values(np.broadcast_to(np.asarray(table.start), handle.start.shape))
             elif isinstance(table, InputTable) and not handle.start.any():
-                handle.put(table.scale * rng.normal(size=handle.start.shape))
+                handle.write_values(table.scale * rng.normal(size=handle.start.shape))
 
-    def _loss(self) -> ProgramArray:
+    def _loss_array(self) -> ProgramArray:
         if self.case.loss is not None:
             taped = self.of(self.case.loss)
             if taped is None:
@@ -279,7 +281,7 @@ class Recording(Arrays):
             )
         return found
 
-    def _wanted(self) -> Sequence[str]:
+    def _wanted_inputs(self) -> Sequence[str]:
         """The inputs: those named, else every array with a name and a gradient that may reach the loss."""
         if self.table.inputs:
             return tuple(self.table.inputs)
@@ -307,7 +309,7 @@ class Recording(Arrays):
         """The loss, after a run forward from the start."""
         self.begin()
         self.run()
-        return self._seen()
+        return self._observed_loss()
 
     def second_value(self) -> float:
         """The loss after a second call; only the inputs and the loss are reset between the calls.
@@ -316,11 +318,11 @@ class Recording(Arrays):
         """
         given = [h for h in self.inputs if self.table.inputs or h.start.any()]
         for handle in (*given, self.loss):
-            handle.put(handle.start)
+            handle.write_values(handle.start)
         for name in self.table.before:
-            self._named(name, "before")()
+            self._array_named(name, "before")()
         self.run()
-        return self._seen()
+        return self._observed_loss()
 
     @property
     def overwrites_loss(self) -> bool:
@@ -329,11 +331,11 @@ class Recording(Arrays):
             return False
         first = self.value()
         self.begin()
-        self.loss.put(self.loss.start + 1.0)
+        self.loss.write_values(self.loss.start + 1.0)
         self.run()
-        return self._seen() == first
+        return self._observed_loss() == first
 
-    def _seen(self) -> float:
+    def _observed_loss(self) -> float:
         runtime.sync()
         return float(self.loss.values.reshape(-1)[0])
 
@@ -346,17 +348,17 @@ class Recording(Arrays):
             names = inspect.signature(inspect.unwrap(step)).parameters
             step(*(self.arguments[n] for n in names if n in self.arguments))
 
-    def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
+    def recorded_run(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
         """Run forward; returns every launch, and the calls that a tape would reverse."""
         with launch_log(self, read=self.unfollowed is None) as launches:
-            taken = self._taken()
+            taken = self._run_taped()
         return launches, taken
 
-    def _taken(self) -> list[tuple[Any, tuple]]:
+    def _run_taped(self) -> list[tuple[Any, tuple]]:
         """Run forward; returns the calls that a tape would reverse."""
         self.begin()
         taken: list[tuple[Any, tuple]] = []
-        with _taped(taken):
+        with _calls_on_tape(taken):
             self.run()
         return taken
 
@@ -366,7 +368,7 @@ class Recording(Arrays):
             self.begin()
             self.own_gradient()
         else:
-            taken = self._taken() if taken is None else taken
+            taken = self._run_taped() if taken is None else taken
             self.clear()
             self.loss.seed(1.0)
             for kernel, arguments in reversed(taken):
@@ -419,13 +421,21 @@ def launch_log(
             count, numbers = count + len(handles), numbers + sum(v.size for v in before.values())
             sparse = [h for h in (*handles, *arrays.aliases) if h.sparse]
             active = {id(h): h.active for h in sparse}
-        around = tuple(_around(function.__globals__, arguments))
+        around = tuple(_surrounding_numbers(function.__globals__, arguments))
         found = run()
         with unobserved():
             after = {id(h): h.values for h in handles}
             changed = tuple(id(h) for h in sparse if not _same_cells(h.active, active[id(h)]))
         made = RecordedLaunch(
-            kernel, arguments, before, after, active, (), around, inside=_skipping(), where=line_in(function)
+            kernel,
+            arguments,
+            before,
+            after,
+            active,
+            (),
+            around,
+            inside=_skipping_function(),
+            where=line_in(function),
         )
         launches.append(replace(made, activated=changed))
         return found
@@ -453,7 +463,9 @@ def around_kernels(intercepted: Callable[[Any, Callable[[], Any], tuple[Any, ...
 
     def call(kernel: Any, *arguments: Any, **named: Any) -> Any:
         run = partial(called, kernel, *arguments, **named)
-        return run() if _internal(kernel) else intercepted(kernel, run, _in_order(kernel, arguments, named))
+        return (
+            run() if _is_internal(kernel) else intercepted(kernel, run, _in_order(kernel, arguments, named))
+        )
 
     kernels.__call__ = call
     try:
@@ -462,7 +474,7 @@ def around_kernels(intercepted: Callable[[Any, Callable[[], Any], tuple[Any, ...
         kernels.__call__ = called
 
 
-def _skipping() -> str:
+def _skipping_function() -> str:
     """The name of the `ti.ad.no_grad` function that runs now; "" for none."""
     tape = runtime.part("lang.impl").get_runtime()
     if not tape.grad_replaced or not isinstance(tape.target_tape, _Taker) or not tape.target_tape.taken:
@@ -503,7 +515,7 @@ def line_in(function: Callable) -> str:
     return "" if frame is None else f"{file}:{frame.f_lineno}"
 
 
-def _around(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[dict, dict]]:
+def _surrounding_numbers(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[dict, dict]]:
     """The global numbers of a file, and those in its objects."""
     objects = {id(o): o for o in (*arguments, *scope.values()) if type(o).__module__ == scope.get("__name__")}
     for place in (scope, *(vars(o) for o in objects.values() if hasattr(o, "__dict__"))):
@@ -514,7 +526,7 @@ COPIES = ("tensor_to_tensor", "ndarray_to_ndarray")
 """Kernels of the engine that copy one array to another; their launches are reversed, too."""
 
 
-def _internal(kernel: Any) -> bool:
+def _is_internal(kernel: Any) -> bool:
     """True for a kernel of the engine, such as those that copy fields to NumPy."""
     home = getattr(kernel.func, "__module__", "") or ""
     of_engine = home.split(".")[0] in runtime.PREFIXES and kernel.func.__name__ not in COPIES
@@ -530,12 +542,12 @@ class _Taker:
         self.taken = taken
 
     def insert(self, function: Any, arguments: tuple) -> None:
-        if not (hasattr(function, "func") and _internal(function)):
+        if not (hasattr(function, "func") and _is_internal(function)):
             self.taken.append((function, arguments))
 
 
 @contextmanager
-def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
+def _calls_on_tape(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
     """The calls that a tape would record, custom gradients (`ti.ad.grad_replaced`) included."""
     state = runtime.part("lang.impl").get_runtime()
     state.target_tape = _Taker(taken)

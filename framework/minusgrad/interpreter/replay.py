@@ -24,7 +24,7 @@ WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
 """Relative tolerance of a gradient (max norm), by precision."""
 
 
-def off(found: np.ndarray, exact: np.ndarray) -> float:
+def relative_error(found: np.ndarray, exact: np.ndarray) -> float:
     """Relative error of a gradient (max norm)."""
     scale = float(np.abs(exact).max(initial=0.0)) or float(np.abs(found).max(initial=0.0)) or 1.0
     return float(np.abs(found - exact).max(initial=0.0)) / scale
@@ -86,13 +86,13 @@ class Replay:
             if isinstance(cell, Scalar)
         )
 
-    def first(self, handle: ProgramArray) -> np.ndarray:
+    def first_access(self, handle: ProgramArray) -> np.ndarray:
         """How each number of an array was accessed first: "read", "write", "add", "change", "" if never."""
         memory = self.interpreter.memories[id(handle.array)]
         how = [self.interpreter.first.get(address, "") for address in memory.addresses]
         return np.array(how).reshape(handle.start.shape)
 
-    def reached(self, output: ProgramArray) -> set[int]:
+    def reached_serials(self, output: ProgramArray) -> set[int]:
         """The serials of all nodes that an output depends on, also through casts, branches and indices."""
         nodes = {node.serial: node for node in self.interpreter.graph}
         ends = [cell for cell in self.cells(output) if isinstance(cell, Scalar)]
@@ -119,7 +119,7 @@ def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Progr
             f"{len(ran):,} launches over {len(arrays.handles)} arrays, more than are compared; give it fewer"
             " steps, or smaller arrays"
         )
-    interpreter = _holding(arrays, ran[0].before if ran else {})
+    interpreter = _interpreter_holding(arrays, ran[0].before if ran else {})
     leaves = {h.name: interpreter.leaves(h.array) for h in inputs}
     wrote: list[Wrote] = []
     for k, launch in enumerate(ran):
@@ -127,11 +127,11 @@ def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Progr
             if id(handle) not in ran[k - 1].after:
                 continue
             before, after = ran[k - 1].after[id(handle)], launch.before[id(handle)]
-            if interpreter.changed(handle.array, before, after):
-                wrote.append(Wrote(handle.name or "an array", _between(ran[k - 1].where, launch.where)))
-        _interpret(arrays, interpreter, launch)
+            if interpreter.copy_changed(handle.array, before, after):
+                wrote.append(Wrote(handle.name or "an array", _line_between(ran[k - 1].where, launch.where)))
+        _interpret_launch(arrays, interpreter, launch)
     for launch in ran:
-        used = {*launch.function.__code__.co_names} & {*launch.moved}
+        used = {*launch.function.__code__.co_names} & {*launch.changed_names}
         for name in used:
             where = begin_of(launch.function)
             remark = Remark("constant", where, MESSAGES["constant"].format(name))
@@ -142,21 +142,21 @@ def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Progr
     return Replay(interpreter, leaves, wrote, numbers)
 
 
-def _between(before: str, after: str) -> str:
+def _line_between(before: str, after: str) -> str:
     """The line after a launch, if the next launch is further down in the file."""
     file, _, line = before.rpartition(":")
     further = file == after.rpartition(":")[0] and int(after.rpartition(":")[2] or 0) > int(line or 0)
     return f"{file}:{int(line) + 1}" if further else after
 
 
-def _interpret(arrays: Arrays, interpreter: Interpreter, launch: RecordedLaunch) -> None:
+def _interpret_launch(arrays: Arrays, interpreter: Interpreter, launch: RecordedLaunch) -> None:
     """Interpret one launch, with the global numbers of the file and the active cells at that time."""
     for handle in (h for h in (*arrays.handles, *arrays.aliases) if h.sparse):
         memory = interpreter.memories[id(handle.array)]
         memory.active, memory.unsettled = launch.active[id(handle)], id(handle) in launch.activated
-    if launch.moved or interpreter.elsewhere:
+    if launch.changed_names or interpreter.elsewhere:
         interpreter.rebinder.done.clear()
-    interpreter.elsewhere = bool(launch.moved)
+    interpreter.elsewhere = bool(launch.changed_names)
     skipped = launch.inside in arrays.intended and launch.inside != ""
     before = list(interpreter.store) if skipped else []
     with launch.as_it_was():
@@ -165,7 +165,7 @@ def _interpret(arrays: Arrays, interpreter: Interpreter, launch: RecordedLaunch)
         interpreter.constants(before)
 
 
-def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
+def _interpreter_holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
     """An interpreter whose arrays hold these values, by handle; others those at the start."""
     interpreter = Interpreter()
     interpreter.intended = arrays.intended
@@ -176,15 +176,15 @@ def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
     return interpreter
 
 
-def within(
+def stays_within_bounds(
     arrays: Arrays, ran: Sequence[RecordedLaunch], moved: Sequence[tuple[ProgramArray, np.ndarray]]
 ) -> bool:
     """True if the launches, started with other values in some arrays, stay within array bounds."""
     changed = {id(h): np.asarray(values, h.start.dtype) for h, values in moved}
-    interpreter = _holding(arrays, ran[0].before | changed)
+    interpreter = _interpreter_holding(arrays, ran[0].before | changed)
     try:
         for launch in ran:
-            _interpret(arrays, interpreter, launch)
+            _interpret_launch(arrays, interpreter, launch)
     except IndexOutsideError:
         return False
     except TraceError:
@@ -203,12 +203,12 @@ def wrong_launch(arrays: Arrays, ran: Sequence[RecordedLaunch]) -> RecordedLaunc
 
 def right_alone(arrays: Arrays, launch: RecordedLaunch, rng: np.random.Generator) -> bool:
     """True if one kernel's reverse, from random adjoints of its outputs, equals the exact derivative."""
-    real = [h for h in arrays.handles if h.real and h.adjoint is not None]
+    real = [h for h in arrays.handles if h.is_real and h.adjoint is not None]
     written = [h for h in real if (launch.before[id(h)] != launch.after[id(h)]).any()]
-    interpreter = _holding(arrays, launch.before)
+    interpreter = _interpreter_holding(arrays, launch.before)
     leaves = {id(handle): interpreter.leaves(handle.array) for handle in real}
     try:
-        _interpret(arrays, interpreter, launch)
+        _interpret_launch(arrays, interpreter, launch)
     except TraceError:
         return True
     weights = {id(h): rng.normal(size=h.start.shape) for h in written}
@@ -217,7 +217,7 @@ def right_alone(arrays: Arrays, launch: RecordedLaunch, rng: np.random.Generator
         for h in written
         for cell, weight in zip(interpreter.memories[id(h.array)].cells, weights[id(h)].ravel(), strict=True)
     ]
-    arrays.alone(launch, weights)
+    arrays.run_alone(launch, weights)
     for handle in real:
         if handle in written:
             continue

@@ -14,9 +14,9 @@ from itertools import chain
 import numpy as np
 
 from ..engine import runtime
-from ..lint.kernel_remarks import Remark, begin_of, called
+from ..lint.kernel_remarks import Remark, begin_of, called_functions
 from ..lint.stack_depth import names
-from ..symbolic.sources.function_sources import parsed
+from ..symbolic.sources.function_sources import parse_definition
 from .recorded_launches import RecordedLaunch
 
 LITERAL = "the constant {} is of single precision (default_fp), and loses digits; write ti.f64({})"
@@ -30,15 +30,15 @@ def in_single(launch: RecordedLaunch) -> Iterator[Remark]:
     ti = runtime.engine()
     parameters = inspect.signature(launch.function).parameters.values()
     for parameter, value in zip(parameters, launch.arguments, strict=False):
-        if parameter.annotation is ti.f32 and isinstance(value, float) and _loses(value):
+        if parameter.annotation is ti.f32 and isinstance(value, float) and _loses_digits(value):
             yield Remark("single", begin_of(launch.function), TAKEN.format(parameter.name, repr(value)))
     if runtime.part("lang.impl").get_runtime().default_fp == ti.f32:
-        yield from chain.from_iterable(map(_untyped, called(launch.function)))
+        yield from chain.from_iterable(map(_untyped_literals, called_functions(launch.function)))
 
 
-def _untyped(function: Callable) -> Iterator[Remark]:
+def _untyped_literals(function: Callable) -> Iterator[Remark]:
     """Literals and quotients without a type."""
-    tree, file = parsed(function)
+    tree, file = parse_definition(function)
     typed = {
         id(part)
         for node in ast.walk(tree)
@@ -49,14 +49,14 @@ def _untyped(function: Callable) -> Iterator[Remark]:
         n.id for loop in ast.walk(tree) if isinstance(loop, ast.For) for n in names(loop.target, ast.Store)
     }
     for node in (n for n in ast.walk(tree) if id(n) not in typed):
-        if isinstance(node, ast.Constant) and isinstance(node.value, float) and _loses(node.value):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float) and _loses_digits(node.value):
             text = LITERAL.format(repr(node.value), repr(node.value))
             yield Remark("single", f"{file}:{node.lineno}", text)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_whole(node, whole):
             yield Remark("single", f"{file}:{node.lineno}", QUOTIENT.format(ast.unparse(node)))
 
 
-def _loses(value: float) -> bool:
+def _loses_digits(value: float) -> bool:
     return float(np.float32(value)) != value
 
 

@@ -36,7 +36,7 @@ def top(snode: Any) -> Any:
 def active(member: Any) -> np.ndarray:
     """Which cells of a scalar field are active, (shape)."""
     mask = np.zeros(member.shape, np.int32)
-    _kernels(runtime.engine(), _program())[0](member, mask)
+    _cell_kernels(runtime.engine(), _engine_number())[0](member, mask)
     runtime.sync()
     return mask.astype(bool)
 
@@ -45,17 +45,17 @@ def write(member: Any, mask: np.ndarray, values: np.ndarray) -> None:
     """Write the values of a scalar field's cells where the mask is true; those cells become active."""
     if mask.any():
         values = np.ascontiguousarray(values)
-        _kernels(runtime.engine(), _program())[1](member, mask.astype(np.int32), values)
+        _cell_kernels(runtime.engine(), _engine_number())[1](member, mask.astype(np.int32), values)
         runtime.sync()
 
 
-def _program() -> int:
+def _engine_number() -> int:
     """A number of the running engine, whose kernels end with it."""
     return id(runtime.part("lang.impl").get_runtime().prog)
 
 
 @cache
-def _kernels(ti: Any, _: int) -> tuple[Any, Any]:
+def _cell_kernels(ti: Any, _: int) -> tuple[Any, Any]:
     """The two kernels, for one start of the engine."""
 
     @ti.kernel

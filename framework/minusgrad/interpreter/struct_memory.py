@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ..symbolic.rewriting import copied
+from ..symbolic.rewriting import copy_by_value
 from .array_memory import Memory
 
 
@@ -21,17 +21,17 @@ class StructMemory:
         self.name, self.members, self.methods, self.bind = name, dict(members), dict(methods), bind
 
     @property
-    def first(self) -> Memory:
+    def first_array(self) -> Memory:
         """The first array, whose shape and active cells are those of the struct."""
         one: Any = next(iter(self.members.values()))
-        return one.first if isinstance(one, StructMemory) else one
+        return one.first_array if isinstance(one, StructMemory) else one
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.first.shape
+        return self.first_array.shape
 
     def places(self) -> Iterator[tuple[int, ...]]:
-        return self.first.places()
+        return self.first_array.places()
 
     def __getattr__(self, name: str) -> Any:
         members = self.__dict__.get("members", {})
@@ -67,7 +67,7 @@ class StructPart:
     def copy(self) -> "LocalStruct":
         """The element as a local variable."""
         memory = self._memory
-        members = {name: copied(memory.members[name][self._index]) for name in memory.members}
+        members = {name: copy_by_value(memory.members[name][self._index]) for name in memory.members}
         return LocalStruct(members, memory.methods, memory.bind)
 
 
@@ -88,10 +88,12 @@ class LocalStruct:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._members:
             raise AttributeError(f"struct has no member '{name}'")
-        self._members[name] = copied(value)
+        self._members[name] = copy_by_value(value)
 
     def copy(self) -> "LocalStruct":
-        return LocalStruct({name: copied(v) for name, v in self._members.items()}, self._methods, self._bind)
+        return LocalStruct(
+            {name: copy_by_value(v) for name, v in self._members.items()}, self._methods, self._bind
+        )
 
 
 def entries(value: Any) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import inspect
 from collections.abc import Callable, Iterator
 
 from ..errors import TraceError
-from ..symbolic.sources.function_sources import parsed
-from .kernel_remarks import Remark, called
+from ..symbolic.sources.function_sources import parse_definition
+from .kernel_remarks import Remark, called_functions
 from .stack_depth import names
 
 INTEGERS = ("int", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "int32", "int64")
@@ -23,9 +23,9 @@ MESSAGE = (
 def casts(function: Callable) -> list[Remark]:
     """The casts to integers, and roundings, in a kernel's function and those that it calls."""
     found: list[Remark] = []
-    for one in called(inspect.unwrap(function)):
+    for one in called_functions(inspect.unwrap(function)):
         try:
-            tree, file = parsed(one)
+            tree, file = parse_definition(one)
         except TraceError:
             continue
         turns = {
@@ -34,7 +34,7 @@ def casts(function: Callable) -> list[Remark]:
             if isinstance(loop, ast.For)
             for n in names(loop.target, ast.Store)
         }
-        for node, value in _casts(tree):
+        for node, value in _integer_casts(tree):
             said = {n.id for n in names(value, ast.Load)} - turns - {"ti", "qd"}
             if said:
                 text = MESSAGE.format(ast.unparse(value))
@@ -42,7 +42,7 @@ def casts(function: Callable) -> list[Remark]:
     return found
 
 
-def _casts(tree: ast.AST) -> Iterator[tuple[ast.Call, ast.expr]]:
+def _integer_casts(tree: ast.AST) -> Iterator[tuple[ast.Call, ast.expr]]:
     """The calls that make an integer, and what they make it of."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):

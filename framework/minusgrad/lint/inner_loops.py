@@ -21,8 +21,8 @@ from typing import Any
 from ..engine import runtime
 from ..errors import TraceError
 from ..symbolic.operations import OPERATIONS
-from ..symbolic.rewriting import resolved
-from ..symbolic.sources.function_sources import parsed
+from ..symbolic.rewriting import resolve_name
+from ..symbolic.sources.function_sources import parse_definition
 from .stack_depth import blocks, is_loop, stands_alone, stored_again
 
 # fmt: off
@@ -49,7 +49,7 @@ def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> It
         runs_here = is_loop(statement)
         right = alone and not any(is_loop(n) for block in inner for s in block for n in ast.walk(s))
         for block in inner:
-            for call in _calls(block) if runs_here and not right else ():
+            for call in _calls_in(block) if runs_here and not right else ():
                 if not _is_kept(call, function):
                     yield call
             if not (runs_here and right):
@@ -57,7 +57,7 @@ def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> It
                 yield from _of(block, function, around, again)
 
 
-def _calls(within: Any) -> Iterator[ast.Call]:
+def _calls_in(within: Any) -> Iterator[ast.Call]:
     """The calls in a syntax tree, except those in indices and ranges and in inner loops."""
     for one in within if isinstance(within, list) else [within]:
         if isinstance(one, ast.Call):
@@ -65,7 +65,7 @@ def _calls(within: Any) -> Iterator[ast.Call]:
         if isinstance(one, ast.AST) and not is_loop(one):
             for name, child in ast.iter_fields(one):
                 if name != ("slice" if isinstance(one, ast.Subscript) else "iter"):
-                    yield from _calls(child)
+                    yield from _calls_in(child)
 
 
 def _is_recomputed(name: str) -> bool:
@@ -74,7 +74,7 @@ def _is_recomputed(name: str) -> bool:
 
 def _is_kept(call: ast.Call, function: Any, seen: tuple[Any, ...] = ()) -> bool:
     """True if a call is harmless: a function of Taichi by its name, one of the file if all its calls are."""
-    other = resolved(call.func, function)
+    other = resolve_name(call.func, function)
     if other is None or (type(other).__module__ == "builtins" and not hasattr(other, "__wrapped__")):
         return _is_recomputed(ast.unparse(call.func).rpartition(".")[2])
     other = inspect.unwrap(other)
@@ -83,7 +83,7 @@ def _is_kept(call: ast.Call, function: Any, seen: tuple[Any, ...] = ()) -> bool:
     if other in seen:
         return False
     try:
-        tree, _ = parsed(other)
+        tree, _ = parse_definition(other)
     except TraceError:
         return False
-    return all(_is_kept(inner, other, (*seen, other)) for inner in _calls(tree.body))
+    return all(_is_kept(inner, other, (*seen, other)) for inner in _calls_in(tree.body))

@@ -35,11 +35,11 @@ from typing import Any, NamedTuple
 
 from ..engine import runtime
 from ..errors import TraceError
-from ..symbolic.rewriting import resolved
-from ..symbolic.sources.function_sources import parsed
-from .index_overlap import distinguished, spelt_out
+from ..symbolic.rewriting import resolve_name
+from ..symbolic.sources.function_sources import parse_definition
+from .index_overlap import distinguished_turns, spelt_out
 from .inner_loops import of_last_turns
-from .stack_depth import base, how_often, is_loop, names, outermost, pushed, runs, stored
+from .stack_depth import base, how_often, is_loop, names, outermost, pushed_locals, runs, stored_names
 
 MESSAGES = {
     "before": (
@@ -133,35 +133,35 @@ def begin_of(function: Callable) -> str:
 def readings(function: Callable) -> list[Remark]:
     """All remarks about a kernel's function and those that it calls, in the order of lines."""
     found: list[Remark] = []
-    for one in called(inspect.unwrap(function)):
-        found += _constants(one)
+    for one in called_functions(inspect.unwrap(function)):
+        found += _remarks_on_globals(one)
         try:
-            tree, file = parsed(one)
+            tree, file = parse_definition(one)
         except TraceError:
             continue
-        found += _Reader(one, file).read(tree, kernel=one is inspect.unwrap(function))
+        found += _Reader(one, file).read_kernel(tree, kernel=one is inspect.unwrap(function))
     return list(dict.fromkeys(found))
 
 
-def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
+def called_functions(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
     """The function, and the file's own functions that it calls."""
     seen = {} if seen is None else seen
     if function in seen or not isinstance(function, FunctionType):
         return list(seen)
     seen[function] = None
     try:
-        tree, _ = parsed(function)
+        tree, _ = parse_definition(function)
     except TraceError:
         return list(seen)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            other = resolved(node.func, function)
+            other = resolve_name(node.func, function)
             if callable(other) and hasattr(other, "__wrapped__"):
-                called(inspect.unwrap(other), seen)
+                called_functions(inspect.unwrap(other), seen)
     return list(seen)
 
 
-def _constants(function: Any) -> list[Remark]:
+def _remarks_on_globals(function: Any) -> list[Remark]:
     """Remarks on global numbers that a kernel reads and the file changes: kernels keep the first value."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
@@ -170,7 +170,7 @@ def _constants(function: Any) -> list[Remark]:
     changed = {n for node in ast.walk(tree) if isinstance(node, ast.Global) for n in node.names}
     again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in names(s, ast.Store))
     changed |= {name for name, times in again.items() if times > 1}
-    definition = parsed(function)[0]
+    definition = parse_definition(function)[0]
     own = {n.id for n in names(definition, ast.Store)} | {
         n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)
     }
@@ -189,36 +189,36 @@ class _Reader:
     def __init__(self, function: Any, file: str):
         self.function, self.file, self.found = function, file, list[Remark]()
 
-    def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
+    def read_kernel(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
         loops = list(outermost(tree.body))
         before = ""
         for statement in tree.body:
             serial = "serialize=True" in before or "parallelize=1" in before
-            if kernel and statement in loops and serial and any(map(is_loop, _inside(statement))):
+            if kernel and statement in loops and serial and any(map(is_loop, _nodes_inside(statement))):
                 self.say("serial", statement)
             if kernel and statement in loops and not serial and not _runs_once(statement):
-                self._shared(tree, statement)
+                self._remark_shared_updates(tree, statement)
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
-            self._before(outer)
+            self._remark_values_before(outer)
             for call in of_last_turns(outer, self.function) if kernel else ():
                 self.say("last", call, ast.unparse(call))
-            for one in pushed(outer, self.function, {}):
+            for one in pushed_locals(outer, self.function, {}):
                 if one.times > runtime.PLACES:
                     self.say("carried", one.node, one.name, how_often(one.times))
-        self._branches(tree)
-        self._indices(tree)
+        self._remark_branch_loops(tree)
+        self._remark_runtime_indices(tree)
         if not kernel and loops:
             self.say("called", loops[0], tree.name)
         for node in ast.walk(tree):
-            name = _name(node.func) if isinstance(node, ast.Call) else ""
+            name = _last_name(node.func) if isinstance(node, ast.Call) else ""
             if name in ("atomic_min", "atomic_max", "atomic_mul"):
                 self.say("atomic", node, name)
             elif name in ("random", "randn"):
                 self.say("random", node, name)
         if runtime.loses_elements():
-            self._elements(tree)
-        written = {id(n) for store in _stores(tree) for n in ast.walk(store)}
+            self._remark_branch_writes(tree)
+        written = {id(n) for store in _written_subscripts(tree) for n in ast.walk(store)}
         for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad"):
             if id(node) not in written and not isinstance(node.ctx, ast.Store):
                 self.say("adjoint", node, ast.unparse(node))
@@ -228,22 +228,22 @@ class _Reader:
         line = node.lineno  # type: ignore[attr-defined]
         self.found.append(Remark(kind, f"{self.file}:{line}", MESSAGES[kind].format(*said)))
 
-    def _shared(self, tree: ast.FunctionDef, loop: Any) -> None:
+    def _remark_shared_updates(self, tree: ast.FunctionDef, loop: Any) -> None:
         """Remark on elements that every iteration of a parallel loop updates from their old value."""
         target = loop.target if isinstance(loop, ast.For) else loop.test
         turns = frozenset(n.id for n in names(target, ast.Store))
-        for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
+        for node in (n for n in _nodes_inside(loop) if isinstance(n, ast.Assign)):
             read = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
             for place in (t for t in node.targets if isinstance(t, ast.Subscript) and ast.unparse(t) in read):
-                if not self._is_local(tree, place) and not distinguished(
+                if not self._is_local(tree, place) and not distinguished_turns(
                     spelt_out(tree, [place.slice]), turns
                 ):
                     self.say("shared", node, ast.unparse(place))
 
-    def _elements(self, tree: ast.FunctionDef) -> None:
+    def _remark_branch_writes(self, tree: ast.FunctionDef) -> None:
         """Remark on elements of a local vector that are written in an `if`."""
         for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
-            for place in (p for p in _stores(branch) if self._is_local(tree, p)):
+            for place in (p for p in _written_subscripts(branch) if self._is_local(tree, p)):
                 self.say("element", place, ast.unparse(place))
 
     @staticmethod
@@ -251,53 +251,53 @@ class _Reader:
         """True if a subscript is of a local variable."""
         return base(place) in {n.id for n in names(tree, ast.Store)}
 
-    def _branches(self, tree: ast.AST) -> None:
+    def _remark_branch_loops(self, tree: ast.AST) -> None:
         """Remark on loops inside an `if` that is executed at run time."""
         for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
-            for inner in (n for n in _inside(branch) if is_loop(n)):
+            for inner in (n for n in _nodes_inside(branch) if is_loop(n)):
                 self.say("branch", inner)
 
-    def _indices(self, tree: ast.AST) -> None:
+    def _remark_runtime_indices(self, tree: ast.AST) -> None:
         """Remark on elements of local vectors that are written at an index known only at run time."""
         loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and not runs(n)]
-        known = set().union(*(stored(loop.target) for loop in loops))
+        known = set().union(*(stored_names(loop.target) for loop in loops))
         computed = {n.id for n in names(tree, ast.Store)} - known
-        for place in (p for p in _stores(tree) if self._is_local(tree, p)):
+        for place in (p for p in _written_subscripts(tree) if self._is_local(tree, p)):
             if computed & {n.id for n in names(place.slice, ast.Load)}:
                 self.say("index", place, ast.unparse(place))
 
-    def _before(self, outer: Any) -> None:
+    def _remark_values_before(self, outer: Any) -> None:
         """Remark on values computed before an inner loop and used in it."""
-        inside: list[Any] = _inside(outer)
+        inside: list[Any] = _nodes_inside(outer)
         locals_ = {n.id for n in names(outer, ast.Store)}
         for inner in filter(is_loop, inside):
             own = {id(n) for n in ast.walk(inner)}
             earlier = [n for n in inside if isinstance(n, ast.stmt) and n.lineno < inner.lineno]
-            made = set().union(*(_made(n) for n in earlier if id(n) not in own)) & locals_
-            for name in sorted(_read(inner.body) & made - {n.id for n in names(inner, ast.Store)}):
+            made = set().union(*(_assigned_names(n) for n in earlier if id(n) not in own)) & locals_
+            for name in sorted(_read_names(inner.body) & made - {n.id for n in names(inner, ast.Store)}):
                 self.say("before", inner, name)
 
 
-def _stores(tree: ast.AST) -> list[ast.Subscript]:
+def _written_subscripts(tree: ast.AST) -> list[ast.Subscript]:
     """The subscripts that are written."""
     return [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
 
 
-def _inside(node: ast.AST) -> list[ast.AST]:
+def _nodes_inside(node: ast.AST) -> list[ast.AST]:
     return [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
 
 
-def _made(statement: ast.AST) -> set[str]:
+def _assigned_names(statement: ast.AST) -> set[str]:
     """The names that a statement assigns, except constants."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
         return set()
-    return set() if isinstance(statement.value, ast.Constant) else stored(statement)
+    return set() if isinstance(statement.value, ast.Constant) else stored_names(statement)
 
 
-def _read(body: list[ast.stmt]) -> set[str]:
+def _read_names(body: list[ast.stmt]) -> set[str]:
     return {n.id for s in body for n in names(s, ast.Load)}
 
 
-def _name(function: ast.expr) -> str:
+def _last_name(function: ast.expr) -> str:
     """The last part of a function's dotted name."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

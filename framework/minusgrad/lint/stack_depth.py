@@ -32,13 +32,13 @@ class Pushed(NamedTuple):
     times: float
 
 
-def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
+def pushed_locals(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
     """The locals pushed in one iteration of an outermost loop. `known`: arguments that bound loops."""
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     own = {*inspect.signature(function).parameters, *(n.id for n in names(turn, ast.Store))}
     depths = _Depths({n: v for n, v in scope.items() if n not in own} | dict(known), turn)
     found: dict[str, Pushed] = {}
-    for one in depths.of(turn.body, 1.0, depths.alone(turn.body)):
+    for one in depths.of(turn.body, 1.0, depths.has_only_loops(turn.body)):
         before = found[one.name].times if one.name in found else 0.0
         found[one.name] = one._replace(times=before + one.times)
     locals_ = [one for one in found.values() if not is_loop(one.node)]
@@ -64,7 +64,7 @@ def stands_alone(body: list[ast.stmt], again: set[str]) -> bool:
         isinstance(s, ast.Pass)
         or (isinstance(s, ast.For) and (runs(s) or stands_alone(s.body, again)))
         or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and not stored(s) & again)
+        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and not stored_names(s) & again)
         for s in body
     )
 
@@ -74,7 +74,7 @@ def stored_again(turn: ast.AST) -> set[str]:
     return {n for n, times in Counter(n.id for n in names(turn, ast.Store)).items() if times > 1}
 
 
-def stored(statement: ast.AST) -> set[str]:
+def stored_names(statement: ast.AST) -> set[str]:
     """The names that a statement writes, wholly or in part."""
     written = (n for n in ast.walk(statement) if isinstance(getattr(n, "ctx", None), ast.Store))
     return {base(n) for n in written} - {""}
@@ -123,54 +123,58 @@ class _Depths:
     def of(self, body: list[ast.stmt], times: float, alone: bool) -> Iterator[Pushed]:
         """Count a block that runs `times` times; `alone`: only loops enclose it."""
         if not any(is_loop(n) for s in body for n in ast.walk(s)):
-            yield from self._all(body, 1.0 if alone else times, not alone)
+            yield from self._count_block(body, 1.0 if alone else times, not alone)
         elif not alone:
-            yield from self._all(body, times, True)
+            yield from self._count_block(body, times, True)
         else:
             for statement in body:
-                more = times * self._turns(statement) if isinstance(statement, ast.For) else times
+                more = times * self._iteration_count(statement) if isinstance(statement, ast.For) else times
                 for block in blocks(statement):
-                    yield from self.of(block, more, self.alone(block))
+                    yield from self.of(block, more, self.has_only_loops(block))
 
-    def alone(self, body: list[ast.stmt]) -> bool:
+    def has_only_loops(self, body: list[ast.stmt]) -> bool:
         """True if a block has no loops, or only loops."""
         return not any(is_loop(n) for s in body for n in ast.walk(s)) or stands_alone(body, self.again)
 
-    def _all(self, body: list[ast.stmt], times: float, every: bool) -> Iterator[Pushed]:
+    def _count_block(self, body: list[ast.stmt], times: float, every: bool) -> Iterator[Pushed]:
         """Count statements that run `times` times: `every` one pushes, or only those in an `if`."""
         for statement in body:
-            more = times * self._turns(statement) if isinstance(statement, (ast.For, ast.While)) else times
+            more = (
+                times * self._iteration_count(statement)
+                if isinstance(statement, (ast.For, ast.While))
+                else times
+            )
             for block in blocks(statement):
-                yield from self._all(
+                yield from self._count_block(
                     block, more, every or (isinstance(statement, ast.If) and runs(statement))
                 )
             if is_loop(statement):
                 target = getattr(statement, "target", statement)
-                yield from (Pushed(name, statement, more) for name in sorted(stored(target)))
+                yield from (Pushed(name, statement, more) for name in sorted(stored_names(target)))
             if every and not blocks(statement):
-                for name in sorted(stored(statement) & self.locals):
+                for name in sorted(stored_names(statement) & self.locals):
                     yield Pushed(name, statement, times)
 
-    def _turns(self, loop: ast.For | ast.While) -> float:
+    def _iteration_count(self, loop: ast.For | ast.While) -> float:
         """The number of iterations of a loop; inf if it is unknown."""
         if isinstance(loop, ast.While):
             return 0.0  # Taichi refuses to reverse it
         try:
-            return float(self._length(loop.iter))
+            return float(self._length_of(loop.iter))
         except Exception:  # it depends on numbers that are known only at run time
             return inf if runs(loop) else 1.0
 
-    def _length(self, over: ast.expr) -> int:
+    def _length_of(self, over: ast.expr) -> int:
         """The length of a range or array. Raises any error of Python if it is unknown."""
         name = ast.unparse(over.func).rpartition(".")[2] if isinstance(over, ast.Call) else ""
         if isinstance(over, ast.Call) and name == "static":
-            return self._length(over.args[0])
+            return self._length_of(over.args[0])
         if isinstance(over, ast.Call) and name == "ndrange":
-            ends = [self._value(a) for a in over.args]
+            ends = [self._evaluate_text(a) for a in over.args]
             return prod(e[1] - e[0] if isinstance(e, tuple) else e for e in ends)
-        return len(self._value(over))
+        return len(self._evaluate_text(over))
 
-    def _value(self, text: ast.expr) -> Any:
+    def _evaluate_text(self, text: ast.expr) -> Any:
         return eval(compile(ast.Expression(text), "a loop", "eval"), dict(self.scope))
 
 

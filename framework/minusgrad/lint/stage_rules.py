@@ -13,10 +13,10 @@ from typing import Any
 
 from ..engine import runtime
 from ..errors import EnergyError
-from ..symbolic.sources.function_sources import parsed
-from .index_overlap import distinguished, may_meet, spelt_out
+from ..symbolic.sources.function_sources import parse_definition
+from .index_overlap import distinguished_turns, may_meet, spelt_out
 from .kernel_remarks import in_words, readings
-from .stack_depth import base, how_often, outermost, pushed, runs, stored
+from .stack_depth import base, how_often, outermost, pushed_locals, runs, stored_names
 
 NEITHER = (
     "neither overwrites nor adds to '{}', so its reverse would be wrong; use only `+=` from the second write"
@@ -58,9 +58,9 @@ def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
     `arrays`: by the kernel's arguments; their lengths bound the loops.
     """
     shapes = {a: SimpleNamespace(shape=tuple(array.shape)) for a, array in arrays.items()}
-    tree, file = parsed(inspect.unwrap(stage.kernel))
+    tree, file = parse_definition(inspect.unwrap(stage.kernel))
     for outer in outermost(tree.body):
-        for one in pushed(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
+        for one in pushed_locals(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
             if one.times > runtime.stack():
                 where = in_words(f"{file}:{one.node.lineno}")
                 message = TOO_OFTEN.format(one.name, how_often(one.times), runtime.stack())
@@ -73,7 +73,7 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
         if not isinstance(node, ast.Assign | ast.AugAssign):
             continue
         read = {base(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
-        written = stored(node)
+        written = stored_names(node)
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
                 f"{what}: computes '{stage.arrays[both[0]]}' from itself, and its reverse would use the final"
@@ -83,7 +83,7 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
 
 def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
     """A stage writes only to arguments that are declared as written."""
-    for node in _stores(function):
+    for node in _written_places(function):
         array = base(node)
         if array in stage.arrays and array not in stage.writes:
             raise EnergyError(
@@ -95,9 +95,9 @@ def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
 def _check_order(what: str, stage: Any, function: ast.AST) -> None:
     """An array that was read is not overwritten: Taichi's reverse would use its final value."""
     last: dict[str, tuple[int, int]] = {}
-    for node in _stores(function):
+    for node in _written_places(function):
         last[base(node)] = max(last.get(base(node), (0, 0)), (node.lineno, node.col_offset))
-    for node in _loads(function):
+    for node in _read_subscripts(function):
         array = base(node)
         if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
             raise EnergyError(
@@ -120,11 +120,11 @@ def _check_passed(what: str, stage: Any, function: ast.AST) -> None:
 def _check_neighbours(what: str, stage: Any, function: Any) -> None:
     """In one loop an array is written at one index, or at indices that never meet, and read only there."""
     for loop in outermost(function.body):
-        stores = [n for n in _stores(loop) if base(n) in stage.writes]
-        kept = [n for n, _ in _overwrites(loop, frozenset())]
+        stores = [n for n in _written_places(loop) if base(n) in stage.writes]
+        kept = [n for n, _ in _overwritten_targets(loop, frozenset())]
         for array in {base(n) for n in stores}:
-            places = {_place(function, n) for n in stores if base(n) == array}
-            read = {_place(function, n) for n in _loads(loop) if base(n) == array}
+            places = {_subscript_indices(function, n) for n in stores if base(n) == array}
+            read = {_subscript_indices(function, n) for n in _read_subscripts(loop) if base(n) == array}
             if read - places:
                 raise EnergyError(
                     f"{what}: reads '{stage.arrays[array]}' where another iteration may write it, and its"
@@ -138,9 +138,9 @@ def _check_neighbours(what: str, stage: Any, function: Any) -> None:
                 )
 
 
-def _place(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
+def _subscript_indices(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
     """The indices of a subscript, axis by axis."""
-    spelt = spelt_out(function, list(_indices(node)))
+    spelt = spelt_out(function, list(_index_nodes(node)))
     axes = (axis for index in spelt for axis in (index.elts if isinstance(index, ast.Tuple) else [index]))
     return tuple(map(ast.unparse, axes))
 
@@ -154,15 +154,15 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node, turns in _overwrites(function, frozenset()):
+    for node, turns in _overwritten_targets(function, frozenset()):
         array = base(node)
         if array not in stage.writes:
             continue
-        indices = list(_indices(node))
+        indices = list(_index_nodes(node))
         names = {n.id for index in indices for n in ast.walk(index) if isinstance(n, ast.Name)}
         spelt = spelt_out(function, indices)
         by_array = names & looked_up or any(_names_an_array(index, stage) for index in spelt)
-        if by_array or turns - distinguished(spelt, turns):
+        if by_array or turns - distinguished_turns(spelt, turns):
             again = (
                 "indices from an array, which may repeat" if by_array else "one index in several iterations"
             )
@@ -172,7 +172,7 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
             )
 
 
-def _indices(node: ast.AST) -> Iterator[ast.expr]:
+def _index_nodes(node: ast.AST) -> Iterator[ast.expr]:
     """The indices of a subscript."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         if isinstance(node, ast.Subscript):
@@ -180,16 +180,16 @@ def _indices(node: ast.AST) -> Iterator[ast.expr]:
         node = node.value
 
 
-def _stores(function: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
+def _written_places(function: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
     """The subscripts and attributes that are written."""
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node
 
 
-def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
+def _read_subscripts(function: ast.AST) -> Iterator[ast.Subscript]:
     """The subscripts that are read: `x[i]`, but not the `x[i]` of `x[i][0] = ...`, nor a shape."""
-    parts = {id(n) for store in _stores(function) for n in ast.walk(store.value)}
+    parts = {id(n) for store in _written_places(function) for n in ast.walk(store.value)}
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and id(node) not in parts:
             yield from () if ast.unparse(node.value).endswith(".shape") else (node,)
@@ -204,16 +204,16 @@ def _names_an_array(index: ast.AST, stage: Any) -> bool:
 
 
 def _reads_an_array(node: ast.AST, stage: Any) -> bool:
-    return any(base(read) in stage.arrays for read in _loads(node))
+    return any(base(read) in stage.arrays for read in _read_subscripts(node))
 
 
-def _overwrites(
+def _overwritten_targets(
     node: ast.AST, turns: frozenset[str]
 ) -> Iterator[tuple[ast.Subscript | ast.Attribute, frozenset[str]]]:
     """Targets of `=`, and the loop variables that distinguish their iterations (`_` left out)."""
     if isinstance(node, ast.For) and runs(node):
         turns |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"}
     if isinstance(node, ast.Assign):
-        yield from ((place, turns) for target in node.targets for place in _stores(target))
+        yield from ((place, turns) for target in node.targets for place in _written_places(target))
     for child in ast.iter_child_nodes(node):
-        yield from _overwrites(child, turns)
+        yield from _overwritten_targets(child, turns)

@@ -20,7 +20,7 @@ class BorneForces:
         self._potential, self._alone = potential, dict[str, Potential]()
 
     @property
-    def rimmed(self) -> dict[str, str]:
+    def rimmed_fields(self) -> dict[str, str]:
         """Of each field whose held places such a term depends on, the name of the term."""
         return {one.fields["x"].name: name for name, one in self.terms.items() if one.needs_supports}
 
@@ -38,11 +38,11 @@ class BorneForces:
         found = np.zeros(self._potential.fields[field].shape)
         for name, term in own:
             alone = self._alone.setdefault(name, Potential(self._potential.fields, [term], frozen=True))
-            found += _borne(term) - alone.gradient(field, t)
+            found += _borne_forces(term) - alone.gradient(field, t)
         return found
 
 
-def _borne(term: Term) -> np.ndarray:
+def _borne_forces(term: Term) -> np.ndarray:
     """The forces of a term as supports bear them, summed at the nodes."""
     nodes, x = term.elements.tuples(), term.fields["x"].values.astype(np.float64)
     data = {a: storage.host(v).astype(np.float64) for a, v in term.data.items()}

@@ -24,7 +24,7 @@ from ..codegen.term_loops import Emitter
 from ..codegen.windows.scatter_loops import WindowLoops
 from ..energies.roles import Time
 from ..engine.joined.shared_arrays import SharedArrays
-from ..engine.kernels import Code, added, copied, zeroed
+from ..engine.kernels import Code, add_loops, copy_loops, zero_loops
 from ..errors import EnergyError
 from .potential import Potential
 from .requests.term_request import owner, tangents_of, targets_of, term_request
@@ -43,7 +43,7 @@ class FusedCode:
         pieces = []
         for name, part in self.potential.terms.items():
             if wanted := targets_of(part, targets):
-                pieces.append(self._named(name).gradient(wanted))
+                pieces.append(self._named_emitter(name).gradient(wanted))
         return Code.joined(pieces)
 
     def energies(self, targets: Mapping[str, Any]) -> tuple[Code, list[Any]]:
@@ -54,14 +54,14 @@ class FusedCode:
         pieces, totals = [], []
         for name, part in self.potential.terms.items():
             wanted = DerivativeRequest(value=True, gradient=targets_of(part, targets))
-            code, buffers = self._named(name).totalled(wanted)
+            code, buffers = self._named_emitter(name).sweep_with_total(wanted)
             pieces.append(code)
             totals.append(buffers["total"])
         return Code.joined(pieces), totals
 
     def by_element(self) -> tuple[Code, list[Any]]:
         """Loops that leave the energy of each element of each term in an array of its own, (E, 1)."""
-        found = [self._named(name).value() for name in self.potential.terms]
+        found = [self._named_emitter(name).value() for name in self.potential.terms]
         return Code.joined([code for code, _ in found]), [buffer for _, buffer in found]
 
     def sweep(self, request: DerivativeRequest) -> Code:
@@ -73,7 +73,7 @@ class FusedCode:
         pieces = []
         for name, part in self.potential.terms.items():
             if wanted := term_request(name, part, request):
-                pieces.append(self._named(name).sweep(wanted)[0])
+                pieces.append(self._named_emitter(name).sweep(wanted)[0])
         return Code.joined(pieces)
 
     def put_tangents(self, tangents: Mapping[str, Any]) -> None:
@@ -88,7 +88,7 @@ class FusedCode:
         The array is (rows, components) in f64, as `backward.rows_of` makes it.
         """
         term, _, argument = name.partition(".")
-        return self._named(term).taken(argument, into, array)
+        return self._named_emitter(term).subtract_changes(argument, into, array)
 
     def rates(self, add: str) -> list[Code]:
         """For each term that depends on time: loops for its dU/dt, then of `add`, {} an element's part."""
@@ -96,7 +96,7 @@ class FusedCode:
         for name, term in self.potential.terms.items():
             if term.uses_time:
                 clock = next(iter(term.energy.of_role(Time)))
-                emitter = self._named(name)
+                emitter = self._named_emitter(name)
                 found.append(emitter.derivative(clock)[0])
                 line = add.format(emitter.row(f"d_{clock}", 0))
                 found.append(emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n    {line}\n"))
@@ -117,9 +117,9 @@ class FusedCode:
                 total += term.elements.count * self._emitter(name).gradient(wanted).text.count("\n")
         return total
 
-    def _named(self, name: str) -> Emitter:
+    def _named_emitter(self, name: str) -> Emitter:
         """The emitter of a term, under names that no other term's arrays have."""
-        return self._emitter(name).named(f"{self.prefix}{list(self.potential.terms).index(name)}_")
+        return self._emitter(name).with_prefix(f"{self.prefix}{list(self.potential.terms).index(name)}_")
 
     def _emitter(self, name: str) -> Emitter:
         if not (elements := self.potential.terms[name].elements).fixed:
@@ -129,7 +129,7 @@ class FusedCode:
             )
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
-        return kernels.scattered if self.potential.scattered else kernels.emitter
+        return kernels.scattered_loops if self.potential.scattered else kernels.emitter
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class FusedSweep:
         for one in self._of_energies.values():
             one.emitted = self.emitted
         nested = any(energy.chain.slopes for energy in cast(Sequence[Potential], energies))
-        self._statements = 0.0 if not nested and _separable(potential) else math.inf
+        self._statements = 0.0 if not nested and _has_fixed_elements(potential) else math.inf
 
     @property
     def possible(self) -> bool:
@@ -181,11 +181,11 @@ class FusedSweep:
             elif isinstance(kernels, SlopeKernels):
                 pieces += [
                     *self._of_energies[id(kernels.slope.energy)].sweep(kernels.forward),
-                    kernels.scaled,
+                    kernels.scaling_loops,
                 ]
             else:
                 verify = partial(_verify_forward, kernels.loops, {})
-                pieces.append(self._counted(kernels.loops, kernels.code, verify))
+                pieces.append(self._count_statements(kernels.loops, kernels.code, verify))
         return pieces
 
     def sweep(self, request: DerivativeRequest, into: Mapping[str, Any] | None = None) -> list[Code]:
@@ -196,41 +196,45 @@ class FusedSweep:
         into = into or {}
         tangents, changing = self.tangents_of_outputs(request.tangents)
         plan = self.potential.plan(request, tangents)
-        pieces = [*changing, *(zeroed("zeros", array) for array in plan.zeroed)]
-        pieces += [copied(array, seed) for array, seed in plan.seeded]
+        pieces = [*changing, *(zero_loops("zeros", array) for array in plan.zeroed)]
+        pieces += [copy_loops(array, seed) for array, seed in plan.seeded]
         for name, wanted in plan.requests.items():
-            pieces += self._part(name, wanted, into)
-        pieces += [copied(array, adjoint) for array, adjoint in plan.copied]
+            pieces += self._part_derivatives(name, wanted, into)
+        pieces += [copy_loops(array, adjoint) for array, adjoint in plan.copied]
         needed: Collection[str] | None = None
         if not self.potential.refreshes(request):
             needed = ()
         elif request.only_seeds:
-            needed, _ = self.chain.needed(self.potential.read_back(request), request.known)
+            needed, _ = self.chain.needed_parts(self.potential.read_back(request), request.known)
         return [*self.refresh(needed), *pieces]
 
-    def _part(self, name: str, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
+    def _part_derivatives(self, name: str, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
         """The derivatives of one term, map or slope."""
         if name in self.chain.differentiators:
-            return self._slope(self.chain.differentiators[name], wanted, into)
+            return self._slope_pieces(self.chain.differentiators[name], wanted, into)
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
         emitter = kernels.emitter
         code, _ = emitter.sweep(wanted)
-        pieces = [self._counted(emitter, code, partial(_verify_sweep, emitter, emitter.swept, wanted))]
+        pieces = [
+            self._count_statements(emitter, code, partial(_verify_sweep, emitter, emitter.swept, wanted))
+        ]
         for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
             for a in arguments:
                 array = into[f"{owner(name, kernels.term)}.{a}"]
                 pieces += argument_sums(emitter, a, f"{buffer}_{a}", array)
         return [self._shared(piece) for piece in pieces]
 
-    def _slope(self, kernels: SlopeKernels, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
+    def _slope_pieces(
+        self, kernels: SlopeKernels, wanted: DerivativeRequest, into: Mapping[str, Any]
+    ) -> list[Code]:
         energy, pieces = self._of_energies[id(kernels.slope.energy)], [kernels.weighed]
         if request := kernels.adjoint(wanted):
             pieces += energy.sweep(request, into)
         if paired := kernels.by_output(wanted):
             tangents, changing = energy.tangents_of_outputs(kernels.along)
             pieces += changing
-            pieces += [added(array, tangents[y]) for y, array in paired.items() if y in tangents]
+            pieces += [add_loops(array, tangents[y]) for y, array in paired.items() if y in tangents]
         return pieces
 
     def tangents_of_outputs(self, tangents: Mapping[str, Any]) -> tuple[dict[str, Any], list[Code]]:
@@ -239,15 +243,17 @@ class FusedSweep:
         pieces: list[Code] = []
         for name, part in self.chain.maps.items() if known else ():
             arrays = {f.name: self.chain.output_tangents[f.name].array for f in part.outputs.values()}
-            pieces += [zeroed("zeros", array) for output, array in arrays.items() if output not in known]
+            pieces += [zero_loops("zeros", array) for output, array in arrays.items() if output not in known]
             if along := tangents_of(name, part, known):
                 loops = self.chain.loops[name]
                 verify = partial(_verify_forward, loops, along)
-                pieces.append(self._counted(loops, loops.forward(along, arrays), verify))
+                pieces.append(self._count_statements(loops, loops.forward_loops(along, arrays), verify))
             known |= arrays
         return known, pieces
 
-    def _counted(self, emitter: Emitter, code: Code, verify: Callable[[Code, float], object]) -> Code:
+    def _count_statements(
+        self, emitter: Emitter, code: Code, verify: Callable[[Code, float], object]
+    ) -> Code:
         """The code, whose statements are counted."""
         if isinstance(emitter, AllVectors) or not emitter.term.elements.fixed:
             self._statements = math.inf
@@ -283,6 +289,6 @@ def _is_buffer(name: str) -> bool:
     return name in ("value", "given", "source", "dot_source", "tree", "part") or name.startswith("slot_")
 
 
-def _separable(potential: Potential) -> bool:
+def _has_fixed_elements(potential: Potential) -> bool:
     """True if all kernels of a potential are of terms and maps whose elements stay."""
     return potential.fixed and all(isinstance(k, TermKernels) for k in potential.kernels.values())

@@ -55,7 +55,7 @@ class JoinedLaunch:
     @property
     def defined(self) -> bool:
         """True if no kernel has to give NaN in place of its numbers."""
-        return not any(kernels.undefined() for kernels in self._kernels)
+        return not any(kernels.is_undefined() for kernels in self._kernels)
 
     def __call__(self, t: float) -> None:
         assert self._launch

@@ -58,7 +58,7 @@ class LinearDerivatives:
         self.own = term.fields[self.field].shape[1]
         self.blocks = [*dict.fromkeys(made.weights for made in linear.values())]
         self.d = dimension or self.own
-        self.arity = self._arity()
+        self.arity = self._twin_arity()
         self._writes = -1
 
     def at(self, t: float, F: np.ndarray | None = None) -> Mapping[str, Pair]:
@@ -67,14 +67,14 @@ class LinearDerivatives:
         F (d, d), or (E, d, d): from the nodes at rest, of all arguments, in place of that of the fields.
         """
         if self._writes != self.term.writes:
-            self._writes, self._probe = self.term.writes, self._bound()
-        asked = self._asked(F)
+            self._writes, self._probe = self.term.writes, self._bound_twin()
+        asked = self._asked_matrices(F)
         for argument, field in self.term.fields.items():
             mine = self._probe.fields[field.name]
-            mine.set(self._values(argument, asked).reshape(mine.shape))
+            mine.set(self._twin_values(argument, asked).reshape(mine.shape))
         slopes = self._probe.gradient(self.term.fields[self.field].name, t).astype(float)
         columns = slopes.reshape(self.term.elements.count, self.arity, self.d).transpose(0, 2, 1)
-        return {name: (asked[name], columns[..., self._nodes(m)]) for name, m in self.made.items()}
+        return {name: (asked[name], columns[..., self._displaced_nodes(m)]) for name, m in self.made.items()}
 
     def matrix(self, argument: str) -> np.ndarray:
         """A Linear argument of every element, in double precision: (E, *shape of the field, d).
@@ -92,7 +92,7 @@ class LinearDerivatives:
             found[:, range(self.own, self.d), range(self.own, self.d)] = 1.0
         return found
 
-    def _asked(self, F: np.ndarray | None) -> dict[str, np.ndarray]:
+    def _asked_matrices(self, F: np.ndarray | None) -> dict[str, np.ndarray]:
         """The matrices of all Linear arguments that derivatives are asked at."""
         linear = self.term.energy.linear
         found = {name: self.matrix(name) for name in linear}
@@ -103,25 +103,25 @@ class LinearDerivatives:
         of_rest = {name: rest.get(made.weights) for name, made in self.made.items()}
         return found | {name: every if G is None else every @ G for name, G in of_rest.items()}
 
-    def _nodes(self, made: Linear) -> slice:
+    def _displaced_nodes(self, made: Linear) -> slice:
         """The nodes of an element of the twin that columns of this argument displace."""
         first = 1 + self.d * self.blocks.index(made.weights)
         return slice(first, first + self.d)
 
-    def _values(self, field: str, asked: Mapping[str, np.ndarray]) -> np.ndarray:
+    def _twin_values(self, field: str, asked: Mapping[str, np.ndarray]) -> np.ndarray:
         """A field at the nodes of the twin's elements: (E, arity, *shape)."""
         term, count = self.term, self.term.elements.count
         role, linear = term.energy.roles[field], term.energy.linear
         own = [argument for argument, made in linear.items() if made.field == field]
         if not own:
-            return self._padded(role, term.fields[field].values)[term.elements.nodes]
+            return self._pad_axes(role, term.fields[field].values)[term.elements.nodes]
         matrices = {argument: asked[argument] for argument in own}
         values = np.zeros((count, self.arity, *matrices[own[0]].shape[1:-1]))
         for argument, matrix in matrices.items():
-            values[:, self._nodes(linear[argument])] = np.moveaxis(matrix, -1, 1)
+            values[:, self._displaced_nodes(linear[argument])] = np.moveaxis(matrix, -1, 1)
         return values
 
-    def _arity(self) -> int:
+    def _twin_arity(self) -> int:
         """The nodes of an element that gives every column of every Linear argument a node of its own."""
         term, linear, roles = self.term, self.term.energy.linear, self.term.energy.roles
         computed = {m.field for m in linear.values()}
@@ -142,38 +142,38 @@ class LinearDerivatives:
             )
         return term.arity
 
-    def _padded(self, role: Role, values: np.ndarray) -> np.ndarray:
+    def _pad_axes(self, role: Role, values: np.ndarray) -> np.ndarray:
         """Values of one for each row, with zeros along further axes of space."""
         more = [(0, (self.d - self.own) * (one == "d")) for one in role.shape]
         return np.pad(values, [(0, 0), *more])
 
-    def _bound(self) -> Potential:
+    def _bound_twin(self) -> Potential:
         """The energy over elements of their own, whose weights are unit vectors."""
         term, count, roles = self.term, self.term.elements.count, self.term.energy.roles
         rows = np.arange(count * self.arity, dtype=np.int32).reshape(count, self.arity)
         zeros = {
-            f.name: self._padded(roles[a], np.zeros((rows.size, *f.shape[1:])))
+            f.name: self._pad_axes(roles[a], np.zeros((rows.size, *f.shape[1:])))
             for a, f in term.fields.items()
         }
         fields = Fields(zeros, precision="f32" if term.dtype == np.float32 else "f64")
-        data = {a: self._padded(roles[a], storage.host(v)) for a, v in term.data.items()}
-        data |= {m.weights: self._weights(m) for m in term.energy.linear.values()}
+        data = {a: self._pad_axes(roles[a], storage.host(v)) for a, v in term.data.items()}
+        data |= {m.weights: self._unit_weights(m) for m in term.energy.linear.values()}
         twin = replace(
             term,
             elements=NodeTuples(rows),
             fields={a: fields[f.name] for a, f in term.fields.items()},
             data={a: storage.locked(storage.allocate(np.ascontiguousarray(v))) for a, v in data.items()},
             parameters={
-                a: replace(v, rows=self._padded(roles[a], v.rows)) for a, v in term.parameters.items()
+                a: replace(v, rows=self._pad_axes(roles[a], v.rows)) for a, v in term.parameters.items()
             },
             box=None,
             shared={},
         )
         return Potential(fields, [twin])
 
-    def _weights(self, made: Linear) -> np.ndarray:
+    def _unit_weights(self, made: Linear) -> np.ndarray:
         """Those of an argument: its column j is that of the j-th of its nodes, less that of node 0."""
         weights = np.zeros((self.arity, self.d))
         weights[0] = -1.0
-        weights[self._nodes(made)] = np.eye(self.d)
+        weights[self._displaced_nodes(made)] = np.eye(self.d)
         return np.tile(weights, (self.term.elements.count, 1, 1)).astype(self.term.dtype)

@@ -53,13 +53,13 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
         "gradient": DerivativeRequest(gradient=arrays),
         "product": DerivativeRequest(product=arrays, tangents=arrays),
     }
-    value = emitter.forward() if isinstance(emitter, MapLoops) else emitter.value()[0]
+    value = emitter.forward_loops() if isinstance(emitter, MapLoops) else emitter.value()[0]
     codes = {"value": value} | {what: emitter.sweep(sweep)[0] for what, sweep in sweeps.items()}
     source = {what: code.text for what, code in codes.items()}
-    return Anatomy(energy.name, d, _operations(of_term(term), list(arrays)), source)
+    return Anatomy(energy.name, d, _operation_counts(of_term(term), list(arrays)), source)
 
 
-def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
+def _operation_counts(traced: Trace, nodal: list[str]) -> dict[str, int]:
     """The numbers of operations in the graphs of value, gradient and product.
 
     Of a map with several components, gradient and product are those of their sum.
@@ -67,9 +67,12 @@ def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
     leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
     gradient = differentiation.gradient(reduce(add, traced.values), leaves)
     product = differentiation.tangent(gradient, tangents(traced, nodal))
-    sizes = {"gradient": _size(ties.settled(gradient)), "product": _size(ties.settled(product))}
-    return {"value": _size(traced.values), **sizes}
+    sizes = {
+        "gradient": _operation_count(ties.settle_ties(gradient)),
+        "product": _operation_count(ties.settle_ties(product)),
+    }
+    return {"value": _operation_count(traced.values), **sizes}
 
 
-def _size(outputs: list[Scalar]) -> int:
+def _operation_count(outputs: list[Scalar]) -> int:
     return sum(node.op not in ("input", "constant") for node in reachable(outputs))

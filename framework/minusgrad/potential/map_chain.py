@@ -78,7 +78,9 @@ class MapChain:
             elif isinstance(kernels, MapKernels | StagedMapKernels):
                 kernels.locate(t)
 
-    def needed(self, read: Collection[str], known: Collection[str] = ()) -> tuple[frozenset[str], set[str]]:
+    def needed_parts(
+        self, read: Collection[str], known: Collection[str] = ()
+    ) -> tuple[frozenset[str], set[str]]:
         """The parts which a `refresh` must run for some outputs, and all fields that are read with them.
 
         `known`: the outputs that have their values.
@@ -119,7 +121,7 @@ class MapChain:
     def first_nonfinite(self) -> str | None:
         """The first output, in the order in which they are computed, that is not finite, and its node."""
         for part in self.parts.values():
-            if found := non_finite_field(outputs(part), f"{_kind(part)} '{part.name}', output"):
+            if found := non_finite_field(outputs(part), f"{_part_kind(part)} '{part.name}', output"):
                 return found
         return None
 
@@ -147,7 +149,7 @@ class MapChain:
                 if output not in known:
                     array.fill(0)
             if along:
-                self.kernels[name].along(along, into, t)
+                self.kernels[name].add_tangents(along, into, t)
             known |= into
         return known
 
@@ -174,16 +176,16 @@ def _check_order(parts: Sequence[Term | StagedTerm | Slope]) -> None:
         for late in parts[k:]:
             read = {field.name for field in early.fields.values()}
             if late_ones := [field.name for field in outputs(late) if field.name in read]:
-                wrong = f"{_kind(late)} '{late.name}' writes '{late_ones[0]}' after"
-                raise EnergyError(f"{wrong} {_kind(early)} '{early.name}' has read it; list it before")
+                wrong = f"{_part_kind(late)} '{late.name}' writes '{late_ones[0]}' after"
+                raise EnergyError(f"{wrong} {_part_kind(early)} '{early.name}' has read it; list it before")
             if late is early or not (isinstance(early, Slope) or isinstance(late, Slope)):
                 continue
             twice = {field.name for field in outputs(early)} & {field.name for field in outputs(late)}
             if twice:
-                text = f"writes '{min(twice)}', which {_kind(early)} '{early.name}' writes"
+                text = f"writes '{min(twice)}', which {_part_kind(early)} '{early.name}' writes"
                 cure = "give each an output of its own"
-                raise TermError(f"{_kind(late)} '{late.name}': {text}; {cure}", late.name)
+                raise TermError(f"{_part_kind(late)} '{late.name}': {text}; {cure}", late.name)
 
 
-def _kind(part: Term | StagedTerm | Slope) -> str:
+def _part_kind(part: Term | StagedTerm | Slope) -> str:
     return "slope" if isinstance(part, Slope) else "map"

@@ -84,7 +84,7 @@ def non_finite_force(
             if not isinstance(part, Term):
                 return found
             causes = (
-                _inverted(part, field, node),
+                _inverted_element_text(part, field, node),
                 _without_minimum(part, node, t),
                 _without_direction(part, node, t),
             )
@@ -92,7 +92,7 @@ def non_finite_force(
     return None
 
 
-def _inverted(term: Term, x: Field, node: int) -> str:
+def _inverted_element_text(term: Term, x: Field, node: int) -> str:
     """The end of a message: the worst element at this node whose F = sum x_a (x) w_a does not preserve
     orientation, if there is one."""
     for made in term.energy.shaping:

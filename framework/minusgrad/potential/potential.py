@@ -103,7 +103,7 @@ class Potential:
         self.kernels: dict[str, Any] = {}
         self.clock: Callable[[], float] | None = None
         """Gives the present time of the simulation that it belongs to."""
-        self._compile()
+        self._compile_kernels()
 
     def __repr__(self) -> str:
         parts = ", ".join([*self.terms, *(f"map {name}" for name in self.maps if name in self.parts)])
@@ -121,9 +121,9 @@ class Potential:
         finally:
             self.scattered = False
 
-    def _compile(self) -> None:
+    def _compile_kernels(self) -> None:
         """Make the kernels of all parts, for their present elements, and the plans that use them."""
-        kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
+        kernels = {n: self._part_kernels(part) for n, part in (self.terms | self.maps).items()}
         self.kernels = kernels
         for slope in self.slopes.values():
             self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
@@ -149,7 +149,7 @@ class Potential:
                 found[name] = part
         return found
 
-    def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
+    def _part_kernels(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
         if isinstance(part, StagedTerm):
             return part
         if part.name not in self.chain.loops:
@@ -278,7 +278,7 @@ class Potential:
         if self._images is not None:
             self._images.follow()
         if self._changing:
-            self._rebuild()
+            self._rebuild_elements()
         self.chain.refresh(t)
 
     def _prepare(self, request: DerivativeRequest, key: tuple, t: float) -> None:
@@ -287,23 +287,23 @@ class Potential:
             self._images.follow()
         if not self.refreshes(request):
             if self._changing:
-                self._rebuild()
+                self._rebuild_elements()
             self.chain.refresh(t, ())
         elif request.only_seeds and self.fixed:
             if key not in self._needed:
-                self._needed[key], _ = self.chain.needed(self.read_back(request), request.known)
+                self._needed[key], _ = self.chain.needed_parts(self.read_back(request), request.known)
             self.chain.refresh(t, self._needed[key])
         else:
             self.refresh(t)
 
-    def _rebuild(self) -> None:
+    def _rebuild_elements(self) -> None:
         if any(elements.listed for elements in self._elements):
             self.fields.follow_lists()
         elements = [term.rebuild() for term in self._changing]
         if any(new is not old for new, old in zip(elements, self._elements, strict=True)):
             self._elements = elements
             self.chain.compile()
-            self._compile()
+            self._compile_kernels()
 
     def refuse_exits(self) -> None:
         """Refuse windows that leave their grids, of all maps that do not declare their treatment."""
@@ -313,7 +313,7 @@ class Potential:
             of_map.outside = "refuse"
         if undeclared:
             self.chain.compile()
-            self._compile()
+            self._compile_kernels()
 
     @property
     def stays(self) -> bool:
@@ -372,7 +372,7 @@ class Potential:
         """
         if wrt not in self.fields:
             return self.sweep(DerivativeRequest(slopes=(wrt,)), t).slopes[wrt]
-        out = self._output(wrt)
+        out = self._output_array(wrt)
         self.gradient_into({wrt: out}, t)
         return storage.host(out).copy()
 
@@ -390,10 +390,10 @@ class Potential:
         """
         if not isinstance(tangents, Mapping):
             raise EnergyError('tangents: must be given by name; write potential.product({"x": w}, "x")')
-        stored = {n: self._tangent(n, values) for n, values in tangents.items()}
+        stored = {n: self._tangent_array(n, values) for n, values in tangents.items()}
         if wrt not in self.fields:
             return self.sweep(DerivativeRequest(changes=(wrt,), tangents=stored), t).changes[wrt]
-        out = self._output(wrt)
+        out = self._output_array(wrt)
         self.sweep(DerivativeRequest(product={wrt: out}, tangents=stored), t)
         return storage.host(out).copy()
 
@@ -433,7 +433,7 @@ class Potential:
     def seconds(self, fields: Iterable[str], t: float | None = None) -> float:
         """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
         t = self.now if t is None else t
-        request = DerivativeRequest(gradient={name: self._output(name) for name in fields})
+        request = DerivativeRequest(gradient={name: self._output_array(name) for name in fields})
         plan = self.plan(request, {})
         kernels = {n: k for n, k in self.kernels.items() if isinstance(k, TermKernels)}
         times = [kernels[n].seconds(part, t) for n, part in plan.requests.items() if n in kernels]
@@ -464,7 +464,7 @@ class Potential:
         t = self.now if t is None else t
         if self.fields.box_name in request.gradient or self.fields.box_name in request.product:
             return self._swept_with_box(request, t)
-        return self._swept(request, request.key({*request.gradient, *request.product}), t)
+        return self._sweep_without_box(request, request.key({*request.gradient, *request.product}), t)
 
     def repeated(self, request: DerivativeRequest) -> Callable[[float], Derivatives]:
         """`sweep` of a request without tangents that is made often, as a function of time.
@@ -473,9 +473,9 @@ class Potential:
         """
         if self.fields.box_name in request.gradient:
             return partial(self.sweep, request)
-        return partial(self._swept, request, request.key({*request.gradient}))
+        return partial(self._sweep_without_box, request, request.key({*request.gradient}))
 
-    def _swept(self, request: DerivativeRequest, key: tuple, t: float) -> Derivatives:
+    def _sweep_without_box(self, request: DerivativeRequest, key: tuple, t: float) -> Derivatives:
         """`sweep` without the box; `key`: that of the request."""
         prepared = None if request.tangents else self._plans.get(key)
         if prepared is None:
@@ -498,14 +498,14 @@ class Potential:
         """U, if `value`, and gradients; into arrays of NumPy without a kernel of their own."""
         t = self.now if t is None else t
         key = (value, *targets)
-        if (lent := self._lent.get(key)) is None and self._lends(targets):
+        if (lent := self._lent.get(key)) is None and self._can_lend(targets):
             lent = self._lent[key] = LentTargets(self.fields, value, tuple(targets))
         if lent is None or not lent.suit(targets):
             return self.sweep(DerivativeRequest(value=value, gradient=targets), t)
         with lent.lending(targets):
-            return self._swept(lent.request, lent.key, t)
+            return self._sweep_without_box(lent.request, lent.key, t)
 
-    def _lends(self, targets: Mapping[str, Any]) -> bool:
+    def _can_lend(self, targets: Mapping[str, Any]) -> bool:
         """True if gradients by these fields can be lent arrays: fields of one size, in NumPy's memory."""
         known = all(name in self.fields and name != self.fields.box_name for name in targets)
         return known and self.fixed and runtime.arch() == "cpu"
@@ -531,7 +531,7 @@ class Potential:
 
     def read_back(self, request: DerivativeRequest) -> set[str]:
         """The fields that the kernels of a request by seeds alone read, outputs among them."""
-        return self.plan(request, {}).read(self._owners, self._kernels) | self.chain.read_by_windows
+        return self.plan(request, {}).read_fields(self._owners, self._kernels) | self.chain.read_by_windows
 
     def refreshes(self, request: DerivativeRequest) -> bool:
         """True if the derivatives of a request depend on map outputs, which are then recomputed."""
@@ -550,7 +550,7 @@ class Potential:
         self.refresh(t)
         owners = {*self.maps, *self._parts_of_slopes()}
         known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in owners}
-        found = self.chain.with_outputs({n: self._tangent(n, w) for n, w in known.items()}, t)
+        found = self.chain.with_outputs({n: self._tangent_array(n, w) for n, w in known.items()}, t)
         return {n: storage.host(found[n]).copy() for n in self.map_outputs if n in found}
 
     def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
@@ -624,13 +624,13 @@ class Potential:
         else:
             self.refresh(t)
 
-    def _output(self, field: str) -> Any:
+    def _output_array(self, field: str) -> Any:
         """An array for gradients with respect to a field, kept for the next call."""
         if field not in self._outputs:
             self._outputs[field] = storage.allocate(np.zeros_like(self.fields[field].values))
         return self._outputs[field]
 
-    def _tangent(self, name: str, values: Any) -> Any:
+    def _tangent_array(self, name: str, values: Any) -> Any:
         """A tangent as kernels take it: of a field in an array, kept for the next call."""
         self._validation.check_tangent(name, values)
         if name not in self.fields:

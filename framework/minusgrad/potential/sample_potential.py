@@ -31,7 +31,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     kind, d = energy.element_kind, energy.dimension or d
     k = kind.arity if kind.listed and kind.arity else d + 1
     nodes = max(nodes, k + 2)
-    grid = _canvas(energy, d, k) if isinstance(energy, LocalMap) and energy.cell else None
+    grid = _sample_grid(energy, d, k) if isinstance(energy, LocalMap) and energy.cell else None
     if kind.cells:
         energy, grid = _over_a_grid(energy, d)
         nodes = len(grid)
@@ -49,7 +49,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     if kind.several and not kind.directed:
         tuples = np.array([_mixed_tuple(energy, sizes, rng) for _ in range(nodes)])
     else:
-        tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
+        tuples = np.array([_random_tuple(nodes, k, x, rng) for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
     data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
     for made in energy.shaping:
@@ -105,7 +105,7 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
     return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
 
 
-def _canvas(of_map: LocalMap, d: int, k: int) -> Grid:
+def _sample_grid(of_map: LocalMap, d: int, k: int) -> Grid:
     """A grid with as many axes as the windows of a map: two where they fit, else those of space."""
     try:
         trace(of_map, d, of_map.element_kind.arity or k, _table_shapes(of_map), 2)
@@ -132,7 +132,7 @@ def _other_names(energy: LocalEnergy) -> dict[str, str] | None:
     return {name: f"{name}_of_sweep" for name in own} or None
 
 
-def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+def _random_tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
     """k random nodes; of cells in x the best-shaped of eight draws: a small step inverts none."""
     rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
     if x is None:

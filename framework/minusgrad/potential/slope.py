@@ -86,7 +86,7 @@ class Slope:
         self.gives: dict[str, Field] = {}
         for z, given in gives.items():
             of_z = fields[z]
-            of_g = (unit.get(z) if isinstance(unit, Mapping) else unit) or self._unit(
+            of_g = (unit.get(z) if isinstance(unit, Mapping) else unit) or self._factor_unit(
                 of_z, (factor_unit or {}).get(z, "1")
             )
             self.gives[z] = fields.derive(identifier(given, "a field"), len(of_z), of_g, of_z.shape[1:])
@@ -131,7 +131,7 @@ class Slope:
                 pairs = [f"{n} . {self.paired[n]} in {base_units(known[n])}" for n in (first[0], y)]
                 raise EnergyError(f"slope '{self.name}': sums {' and '.join(pairs)}; make a slope of each")
 
-    def _unit(self, of_z: Field, of_factor: str) -> str:
+    def _factor_unit(self, of_z: Field, of_factor: str) -> str:
         """That of c E over that of z; "1", which fits all roles, if one of them is not known."""
         fields = self.energy.fields
         pairs = [parse_unit(fields[y].unit).times(parse_unit(fields[v].unit)) for y, v in self.paired.items()]
@@ -175,7 +175,7 @@ class SlopeKernels:
         self._adjoints = {z: adjoints[g.name].array for z, g in slope.gives.items()}
         self.along = {z: fields[z].twin().array for z in slope.gives}
         """The adjoints times their factors: the tangents of the product."""
-        self.weighed = self._scaled(self.along, self._adjoints)
+        self.weighed = self._scaled_stores(self.along, self._adjoints)
         self._weigh = BoundKernel(short_loops_serial(self.weighed))
         self._scales: dict[int, BoundKernel] = {}
 
@@ -184,9 +184,9 @@ class SlopeKernels:
         self._scale_in_place(self._outputs)
 
     @property
-    def scaled(self) -> Code:
+    def scaling_loops(self) -> Code:
         """Loops that multiply the outputs with their factors."""
-        return self._scaled(self._outputs, self._outputs) if self._has_factors else Code("")
+        return self._scaled_stores(self._outputs, self._outputs) if self._has_factors else Code("")
 
     def tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
         """Overwrite the arrays `into`, by z, with the tangents of the outputs along others by their names."""
@@ -233,10 +233,10 @@ class SlopeKernels:
             return
         key = id(next(iter(arrays.values())))
         if key not in self._scales:
-            self._scales[key] = BoundKernel(short_loops_serial(self._scaled(arrays, arrays)))
+            self._scales[key] = BoundKernel(short_loops_serial(self._scaled_stores(arrays, arrays)))
         self._scales[key]()
 
-    def _scaled(self, into: Mapping[str, Any], arrays: Mapping[str, Any]) -> Code:
+    def _scaled_stores(self, into: Mapping[str, Any], arrays: Mapping[str, Any]) -> Code:
         """Loops that store c times each of `arrays` in `into`, by z."""
         pieces = []
         for k, (z, c) in enumerate(self.slope.factor.items()):

@@ -22,7 +22,7 @@ from ..energies.values.element_data import require_range
 from ..energies.values.parameter_values import Values
 from ..engine import runtime, storage
 from ..engine.column_sums import ColumnSums
-from ..engine.kernels import BoundKernel, Code, short_loops_serial, words, zeroed
+from ..engine.kernels import BoundKernel, Code, short_loops_serial, words, zero_loops
 from ..errors import EnergyError, unknown
 from .watches.hidden_inputs import HiddenInputs
 from .watches.verified_ranges import VerifiedRanges
@@ -52,7 +52,7 @@ class TermKernels:
         return term is self.term and term.elements is self._elements
 
     @cached_property
-    def scattered(self) -> ScatteredLoops:
+    def scattered_loops(self) -> ScatteredLoops:
         """The loops for one thread. Raises `EnergyError` for elements that have none."""
         return ScatteredLoops(self.term)
 
@@ -61,35 +61,35 @@ class TermKernels:
         """True if the kernels write every node of the fields; their output then needs no zeroing."""
         return self.emitter.writes_every_node
 
-    def undefined(self, value: bool = True) -> bool:
+    def is_undefined(self, value: bool = True) -> bool:
         """True where all numbers of the term are NaN, whatever its kernels give (`HiddenInputs.any`)."""
         return not self.term.elements.defined or self._hidden.any(value)
 
     def value(self, t: float) -> float:
         """The term's energy, a summand of U."""
-        if self.undefined():
+        if self.is_undefined():
             return nan
-        return ordered_sum(self._filled(BLOCKS, t, summed=True))
+        return ordered_sum(self._fill_buffer(BLOCKS, t, summed=True))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
-        if self.undefined():
+        if self.is_undefined():
             return np.full(self.term.elements.rows, nan)
-        return self._filled(ELEMENTS, t)[:, 0].copy()
+        return self._fill_buffer(ELEMENTS, t)[:, 0].copy()
 
     def magnitude(self, t: float) -> float:
         """Sum of |u| over the elements (pairs: over the targets)."""
-        if self.undefined():
+        if self.is_undefined():
             return nan
-        return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
+        return ordered_sum(np.abs(self._fill_buffer(ELEMENTS, t)))
 
     def seconds(self, wanted: DerivativeRequest, t: float) -> float:
         """The time that a sweep takes, from some slices of it; 0 for one that is not long."""
-        return BoundKernel(self.emitter.totalled(wanted)[0], "t").seconds(t)
+        return BoundKernel(self.emitter.sweep_with_total(wanted)[0], "t").seconds(t)
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
-        return self._resolved(wanted)(t)
+        return self._resolve_request(wanted)(t)
 
     def not_a_number(self, wanted: DerivativeRequest) -> Derivatives:
         """NaN for all numbers of a request, at the nodes of the term."""
@@ -100,20 +100,20 @@ class TermKernels:
         )
         return Derivatives(nan if wanted.value else 0.0, slopes, changes)
 
-    def prepared(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
+    def prepare_sweep(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
         """`sweep` for this request as a function of time, until the next request with tangents."""
-        return self._resolved(wanted)
+        return self._resolve_request(wanted)
 
-    def _resolved(self, wanted: DerivativeRequest) -> "TermSweep":
+    def _resolve_request(self, wanted: DerivativeRequest) -> "TermSweep":
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.read:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
         key = wanted.key(self.emitter.term.read)
         if key not in self._sweeps:
-            code, buffers = self.emitter.totalled(wanted)
+            code, buffers = self.emitter.sweep_with_total(wanted)
             code = self._with_short_loops(code)
             # the request keeps the arrays that the key names
-            self._sweeps[key] = TermSweep(self, self._kernel(code), buffers, code, wanted)
+            self._sweeps[key] = TermSweep(self, self._kernel_of_code(code), buffers, code, wanted)
         found = self._sweeps[key]
         found.wanted = wanted  # of the same arrays; in another range it is verified along these tangents
         return found
@@ -129,7 +129,7 @@ class TermKernels:
         code = made.code if made else self.emitter.sweep(wanted)[0]
         return {id(array) for name, array in code.arrays.items() if name in words(code.text)}
 
-    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
+    def _launch_verified(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch in a range of its arguments."""
         launch(t)
         proof = launch.source, self.ranges.number(t)
@@ -139,7 +139,7 @@ class TermKernels:
         self.emitter.verify(wanted, code, t)
         self._proven.add(proof)
 
-    def _kernel(self, code: Code) -> BoundKernel:
+    def _kernel_of_code(self, code: Code) -> BoundKernel:
         """The kernel of loops that were emitted last, whose graph is kept until they are verified."""
         launch = BoundKernel(code, "t")
         if self.emitter.swept is not None:
@@ -186,12 +186,12 @@ class TermKernels:
 
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter: of the shape of one value, or rows of them in the form given."""
-        values = self._values(argument)
+        values = self._argument_values(argument)
         return values.rows.reshape(values.shape).copy()
 
     def set_parameter(self, argument: str, value: Any) -> None:
         """Overwrite a parameter's values, in the same shape."""
-        values = self._values(argument)
+        values = self._argument_values(argument)
         require_range(f"{self.term.name}.{argument}", np.asarray(value), values.rows.dtype)
         shape = values.shape if values.form else values.rows.shape
         held = np.broadcast_to(np.asarray(value, values.rows.dtype), shape)
@@ -199,7 +199,7 @@ class TermKernels:
         self.term.writes += 1
         self.emitter.set_parameter(argument, values.rows)
 
-    def _values(self, argument: str) -> Values:
+    def _argument_values(self, argument: str) -> Values:
         parameters = self.term.parameters
         if argument not in parameters:
             raise EnergyError(f"{self.term.name}: {unknown('parameter', argument, parameters)}")
@@ -213,7 +213,7 @@ class TermKernels:
         values = self.term.parameters.get(argument)
         return argument in self.term.energy.of_role(Time) or (values is not None and values.index is None)
 
-    def _rows(self, buffer: Any, summed: bool) -> np.ndarray:
+    def _buffer_rows(self, buffer: Any, summed: bool) -> np.ndarray:
         """The rows of a buffer; on a device sums of them, which `ordered_sum` adds up to the same bits."""
         if runtime.arch() == "cpu" or not summed or (count := self.emitter.count(buffer)) <= MOST_COLUMNS:
             return self.emitter.rows(buffer)
@@ -221,15 +221,15 @@ class TermKernels:
             self._sums[id(buffer)] = ColumnSums(buffer, MOST_COLUMNS)
         return self._sums[id(buffer)](count)
 
-    def _filled(self, what: str, t: float, summed: bool = False) -> np.ndarray:
+    def _fill_buffer(self, what: str, t: float, summed: bool = False) -> np.ndarray:
         """The buffer that loops fill: ELEMENTS or BLOCKS; on a device sums of its rows, if `summed`."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
             code = self._with_short_loops(code)
-            self._launches[what] = self._kernel(code), buffer, code
+            self._launches[what] = self._kernel_of_code(code), buffer, code
         launch, buffer, code = self._launches[what]
-        self._launched(launch, DerivativeRequest(value=True), code, t)
-        return self._rows(buffer, summed)
+        self._launch_verified(launch, DerivativeRequest(value=True), code, t)
+        return self._buffer_rows(buffer, summed)
 
 
 class TermSweep:
@@ -247,9 +247,9 @@ class TermSweep:
     ):
         self._kernels, self.launch, self._buffers = kernels, launch, buffers
         self.code, self.wanted = code, wanted
-        self._total = self._view() if wanted.value and len(buffers) == 1 else None
+        self._total = self._energy_parts() if wanted.value and len(buffers) == 1 else None
 
-    def _view(self) -> np.ndarray | None:
+    def _energy_parts(self) -> np.ndarray | None:
         """The numbers whose sum is U, in the memory that the kernel writes; None where they are copied."""
         if runtime.arch() != "cpu" or not self._kernels.term.elements.fixed:
             return None
@@ -258,16 +258,17 @@ class TermSweep:
 
     def __call__(self, t: float) -> Derivatives:
         kernels, wanted = self._kernels, self.wanted
-        if kernels.undefined(wanted.value):
+        if kernels.is_undefined(wanted.value):
             return kernels.not_a_number(wanted)
-        kernels._launched(self.launch, wanted, self.code, t)
+        kernels._launch_verified(self.launch, wanted, self.code, t)
         if not self._buffers:
             return Derivatives()
         if self._total is not None:
             few = len(self._total) <= FEW_COLUMNS
             return Derivatives(sum_of_few(self._total.tolist()) if few else ordered_sum(self._total))
         found = {
-            name: kernels._rows(buffer, kernels._is_summed(name)) for name, buffer in self._buffers.items()
+            name: kernels._buffer_rows(buffer, kernels._is_summed(name))
+            for name, buffer in self._buffers.items()
         }
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: kernels._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
@@ -284,10 +285,10 @@ class MapKernels:
     def __init__(self, loops: MapLoops, first: Collection[str]):
         self.loops = loops
         self._cleared = [f for f in loops.given if f.name in first and not loops.gives_to_all]
-        self._code = loops.forward(overwrite=first if loops.gives_to_all else ())
+        self._code = loops.forward_loops(overwrite=first if loops.gives_to_all else ())
         self._launched = short_loops_serial(self._code)
         self._launch = BoundKernel(self._launched, "t")
-        self.located = loops.located()
+        self.located = loops.location_loops()
         self._locate = BoundKernel(self.located, "t") if self.located.text else None
         self._along: dict[tuple, tuple[BoundKernel, Code, Any]] = {}
         self._proven: set[tuple[int, int]] = set()
@@ -298,23 +299,23 @@ class MapKernels:
     @property
     def code(self) -> Code:
         """The loops of a call."""
-        return Code.joined([*(zeroed(f"f_{f.name}", f.array) for f in self._cleared), self._code])
+        return Code.joined([*(zero_loops(f"f_{f.name}", f.array) for f in self._cleared), self._code])
 
-    def undefined(self) -> bool:
+    def is_undefined(self) -> bool:
         """True where all outputs are NaN, whatever the kernels give (`HiddenInputs.any`)."""
         return not self.loops.term.elements.defined or self._hidden.any(value=True)
 
     def __call__(self, t: float) -> None:
-        if self.undefined():
+        if self.is_undefined():
             for output in self.loops.given:
                 output.array.fill(nan)
             return
         for field in self._cleared:
             field.array.fill(0)
         self._launch(t)
-        self._verify(self._launched, {}, t)
+        self._verify_outputs(self._launched, {}, t)
 
-    def _verify(self, code: Code, tangents: Mapping[str, Any], t: float) -> None:
+    def _verify_outputs(self, code: Code, tangents: Mapping[str, Any], t: float) -> None:
         """Verify the outputs after the first launch of a code in a range of the arguments."""
         proof = id(code), self.ranges.number(t)
         if proof not in self._proven and self.loops.verify_forward(code, tangents, t):
@@ -322,19 +323,19 @@ class MapKernels:
 
     def locate(self, t: float) -> None:
         """Compute the windows of elements only, which derivatives need."""
-        if self._locate and not self.undefined():
+        if self._locate and not self.is_undefined():
             self._locate(t)
 
     def seconds(self, t: float) -> float:
         """The time that a call takes, from some slices of it; 0 for one that is not long."""
         return self._launch.seconds(t)
 
-    def along(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
+    def add_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
         """Add the tangents of the map's outputs to arrays, by output; `tangents` are by the map's arguments.
 
         The fields must not have changed since the map was called.
         """
-        if self.undefined():
+        if self.is_undefined():
             for field in self.loops.given:
                 into[field.name].fill(nan)
             return
@@ -344,11 +345,11 @@ class MapKernels:
             if argument not in self.loops.term.read:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
-            code = self.loops.forward(tangents, into)
+            code = self.loops.forward_loops(tangents, into)
             self._along[key] = BoundKernel(code, "t"), code, (tangents, into)
         launch, code, _ = self._along[key]
         launch(t)
-        self._verify(code, tangents, t)
+        self._verify_outputs(code, tangents, t)
 
 
 def fill_members(term: Term, targets: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ def refuse_velocities(potential: Potential, motions: Sequence[Motion]) -> None:
     """Raise `TermError` for a term that reads the velocity of a motion, itself or through maps."""
     velocities = [m.velocity for m in motions]
     for name, term in potential.terms.items():
-        if found := _way(potential, term, velocities):
+        if found := _velocity_path(potential, term, velocities):
             through = "".join(f" through the map '{step}'" for step in found[1:])
             raise TermError(
                 f"energy '{name}': reads the velocity '{found[0]}'{through}, and a force is -dU/dx alone;"
@@ -29,13 +29,13 @@ def refuse_velocities(potential: Potential, motions: Sequence[Motion]) -> None:
             )
 
 
-def _way(potential: Potential, part: Any, velocities: Sequence[str]) -> tuple[str, ...]:
+def _velocity_path(potential: Potential, part: Any, velocities: Sequence[str]) -> tuple[str, ...]:
     """The velocity that a term or a map reads, and the maps on the way to it; empty if there is none."""
     for field in part.fields.values():
         if field.name in velocities:
             return (field.name,)
     read = {f.name for f in part.fields.values()}
     for name, one, given in potential.computed:
-        if read.intersection(given) and (found := _way(potential, one, velocities)):
+        if read.intersection(given) and (found := _velocity_path(potential, one, velocities)):
             return (*found, name)
     return ()

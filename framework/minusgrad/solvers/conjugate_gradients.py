@@ -41,7 +41,7 @@ class ConjugateGradients(ABC):
         self._places, self._size = system.places, size
 
     @abstractmethod
-    def _improved(self, r: np.ndarray) -> np.ndarray:
+    def _preconditioned_residual(self, r: np.ndarray) -> np.ndarray:
         """M r, where r has all components of all nodes."""
 
     def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:
@@ -80,7 +80,7 @@ class ConjugateGradients(ABC):
     def _precondition(self, r: np.ndarray) -> np.ndarray:
         whole = np.zeros(self._size)
         whole[self._places] = r
-        return self._improved(whole)[self._places]
+        return self._preconditioned_residual(whole)[self._places]
 
 
 class BlockJacobi(ConjugateGradients):
@@ -98,7 +98,7 @@ class BlockJacobi(ConjugateGradients):
         if not np.isfinite(self._inverse).all() or (np.linalg.eigvalsh(blocks) <= 0.0).any():
             raise IndefiniteSystemError(f"{self.name}: the block of a node is not positive definite")
 
-    def _improved(self, r: np.ndarray) -> np.ndarray:
+    def _preconditioned_residual(self, r: np.ndarray) -> np.ndarray:
         return np.einsum("nij,nj->ni", self._inverse, r.reshape(self._inverse.shape[:2])).reshape(-1)
 
 
@@ -137,7 +137,7 @@ class Multigrid(ConjugateGradients):
         """Levels, and iterations of the last solution, in words."""
         return f"{len(self._levels.levels)} levels, {super().report}"
 
-    def _improved(self, r: np.ndarray) -> np.ndarray:
+    def _preconditioned_residual(self, r: np.ndarray) -> np.ndarray:
         return np.asarray(self._cycle @ r)
 
 

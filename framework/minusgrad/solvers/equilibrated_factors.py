@@ -27,10 +27,10 @@ class EquilibratedFactors:
 
         dense = isinstance(matrix, np.ndarray)
         with np.errstate(all="ignore"):
-            rows = 1.0 / _largest(matrix, 1)
+            rows = 1.0 / _largest_entries(matrix, 1)
             rows = np.where(np.isfinite(rows), rows, 1.0)
             scaled = rows[:, None] * matrix if dense else diags_array(rows) @ matrix
-            columns = 1.0 / _largest(scaled, 0)
+            columns = 1.0 / _largest_entries(scaled, 0)
         if not np.isfinite(columns).all():
             column = int(np.flatnonzero(~np.isfinite(columns))[0])
             raise SingularSystemError(f"the matrix is singular: column {column} is zero or not finite")
@@ -46,7 +46,7 @@ class EquilibratedFactors:
         return self._factors.solve_transposed(self._scale * right)
 
 
-def _largest(matrix: "csr_matrix | np.ndarray", axis: int) -> np.ndarray:
+def _largest_entries(matrix: "csr_matrix | np.ndarray", axis: int) -> np.ndarray:
     """The largest size of an entry of each row (axis 1) or column (axis 0)."""
     sizes = abs(matrix).max(axis=axis)
     return sizes if isinstance(sizes, np.ndarray) else sizes.toarray().reshape(-1)

@@ -67,14 +67,16 @@ class KernelFactors:
 
     def __init__(self, size: int, rows: np.ndarray, columns: np.ndarray):
         self.size = size
-        group = _groups(size, rows, columns)
-        plain = _Symbolic(size, rows, columns, _sorted(np.arange(size), group))
+        group = _row_groups(size, rows, columns)
+        plain = _Symbolic(size, rows, columns, _sort_by_group(np.arange(size), group))
         self.symbolic = plain
         along = order_of_paths(size, rows, columns, group)
         if along is not None:
             self.symbolic = _Symbolic(size, rows, columns, along)
         elif plain.fill > len(rows) - size:
-            other = _Symbolic(size, rows, columns, _sorted(_minimum_degree(size, rows, columns), group))
+            other = _Symbolic(
+                size, rows, columns, _sort_by_group(_minimum_degree(size, rows, columns), group)
+            )
             self.symbolic = other if other.fill < plain.fill else plain
         self.entries = self.symbolic.entries
         self.order = self.symbolic.order
@@ -90,7 +92,7 @@ class KernelFactors:
         self.arrays = arrays
         most = GRAIN if len(self.begin) <= GRAIN else 0
         factor, solve = (FACTOR, SOLVE) if along is None else (paths.FACTOR, paths.SOLVE)
-        self.codes = {"factor": _code(factor, arrays), "solve": _code(solve, arrays)}
+        self.codes = {"factor": _code_with_arrays(factor, arrays), "solve": _code_with_arrays(solve, arrays)}
         self._factor, self._solve = (
             BoundKernel(on_one_thread(code, len(self.begin), most)) for code in self.codes.values()
         )
@@ -134,9 +136,9 @@ class _Symbolic:
         self.entries = np.lexsort((low, high))
         self.column = low[self.entries]
         self.of_row = np.concatenate([[0], np.cumsum(np.bincount(high, minlength=size))])
-        self._follow(size)
+        self._follow_tree(size)
 
-    def _follow(self, size: int) -> None:
+    def _follow_tree(self, size: int) -> None:
         """The pattern of each row: all that the elimination tree leads to from its entries."""
         parent, mark = [-1] * size, [-1] * size
         found: list[list[int]] = []
@@ -173,12 +175,12 @@ class _Symbolic:
         return found | {name: values if values.size else one for name, values in listed.items()}
 
 
-def _code(text: str, arrays: dict[str, Any]) -> Code:
+def _code_with_arrays(text: str, arrays: dict[str, Any]) -> Code:
     named = words(text)
     return Code(text, {name: array for name, array in arrays.items() if name in named})
 
 
-def _groups(size: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _row_groups(size: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """The group (E,) of each row."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -187,7 +189,7 @@ def _groups(size: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     return connected_components(graph, directed=False)[1]
 
 
-def _sorted(order: np.ndarray, group: np.ndarray) -> np.ndarray:
+def _sort_by_group(order: np.ndarray, group: np.ndarray) -> np.ndarray:
     """The order with the rows of a group next to each other."""
     return order[np.argsort(group[order], kind="stable")]
 

@@ -79,7 +79,7 @@ class LinearSolver:
         """Take another matrix. Raises `SingularSystemError`, or `IndefiniteSystemError` where a method finds
         that the matrix is not positive definite and needs it."""
         if self.method == "auto":
-            self.chosen, self.why = chosen(system.size)
+            self.chosen, self.why = choose_method(system.size)
         self._made = None
         if system.free_modes():
             raise SingularSystemError("the matrix is singular")
@@ -118,7 +118,7 @@ class LinearSolver:
         return f"{self._made.name}: {self.why}; {self._made.report}"
 
 
-def chosen(size: int) -> tuple[str, str]:
+def choose_method(size: int) -> tuple[str, str]:
     """The method that "auto" takes for so many unknowns, and why."""
     if size <= SMALL:
         return "superlu", f"{size:,} unknowns, at most {SMALL:,}"

@@ -29,19 +29,19 @@ class RowSelection:
 
         if len(self.rows) == matrix.shape[0]:
             return matrix
-        if not self._serves(matrix):
-            self._take(matrix)
+        if not self._fits_pattern(matrix):
+            self._take_pattern(matrix)
         size = len(self.rows)
         return csr_matrix((matrix.data[self._places], self._indices, self._indptr), (size, size), copy=False)
 
-    def _serves(self, matrix: "csr_matrix") -> bool:
+    def _fits_pattern(self, matrix: "csr_matrix") -> bool:
         """True if the map is that of this pattern: of the same arrays, or of equal ones."""
         if self._pattern is None:
             return False
         pairs = zip(self._pattern, (matrix.indptr, matrix.indices), strict=True)
         return all(known is now or np.array_equal(known, now) for known, now in pairs)
 
-    def _take(self, matrix: "csr_matrix") -> None:
+    def _take_pattern(self, matrix: "csr_matrix") -> None:
         """Find the places of the numbers that remain."""
         indptr, indices, rows = matrix.indptr, matrix.indices, self.rows
         number = np.full(matrix.shape[0], -1, indices.dtype)

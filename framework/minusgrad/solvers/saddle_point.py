@@ -45,7 +45,7 @@ class SaddlePoint:
         whole = block_array([[a, b.T], [b, None]], format="csr")
         if not np.isfinite(whole.data).all():
             raise SingularSystemError(f"{self.name}: the matrix is not finite")
-        self._scale = _equilibrated(whole)
+        self._scale = _equilibrating_scale(whole)
         self._matrix = whole.multiply(self._scale[:, None]).multiply(self._scale[None, :]).tocsc()
         try:
             self._factors = splu(self._matrix)
@@ -81,11 +81,11 @@ def definite_on_kernel(a: "csr_matrix", b: "csr_matrix") -> bool:
 
 def negative_on_kernel(a: "csr_matrix", b: "csr_matrix") -> int | None:
     """How many eigenvalues A has below zero on the kernel of B; None where it is singular or not known."""
-    factors = direct(_weighted(a, b))
+    factors = direct(_augmented_matrix(a, b))
     return None if factors is None else factors.negative
 
 
-def _weighted(a: "csr_matrix", b: "csr_matrix") -> "csr_matrix":
+def _augmented_matrix(a: "csr_matrix", b: "csr_matrix") -> "csr_matrix":
     """A + r B^T B, with rows of B scaled to size 1."""
     sizes = np.sqrt(np.asarray(b.multiply(b).sum(axis=1)).ravel())
     rows = b.multiply(1.0 / np.where(sizes > 0.0, sizes, 1.0)[:, None]).tocsr()
@@ -93,7 +93,7 @@ def _weighted(a: "csr_matrix", b: "csr_matrix") -> "csr_matrix":
     return (a + weight * (rows.T @ rows)).tocsr()
 
 
-def _equilibrated(matrix: "csr_matrix") -> np.ndarray:
+def _equilibrating_scale(matrix: "csr_matrix") -> np.ndarray:
     """The scale s (N,) with which the largest entries of s A s are about 1 in each row and column."""
     scale = np.ones(matrix.shape[0])
     sizes = abs(matrix)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SingularSystemError
-from .sparse_system import SparseSystem, scaled
+from .sparse_system import SparseSystem, scale_symmetrically
 
 SINGULAR = 1e-14
 """A pivot of the matrix scaled to unit diagonal that is smaller than this, relative to the largest."""
@@ -31,12 +31,12 @@ class SuperLU:
         from scipy.sparse.linalg import splu
 
         matrix = system.matrix
-        self._scale = 1.0 / np.sqrt(_sizes(matrix.diagonal()))
+        self._scale = 1.0 / np.sqrt(_nonzero_sizes(matrix.diagonal()))
         options = {"SymmetricMode": True}
         try:
             with np.errstate(all="ignore"):
                 self._factors = splu(
-                    csc_matrix(scaled(matrix, self._scale)),
+                    csc_matrix(scale_symmetrically(matrix, self._scale)),
                     permc_spec="MMD_AT_PLUS_A",
                     diag_pivot_thresh=0.0,
                     options=options,
@@ -96,6 +96,6 @@ class Pardiso:
         return f"{int(self._factors.get_iparm(18)):,} entries in its factors"
 
 
-def _sizes(diagonal: np.ndarray) -> np.ndarray:
+def _nonzero_sizes(diagonal: np.ndarray) -> np.ndarray:
     """|diagonal|, with 1 where it is zero."""
     return np.where(diagonal != 0.0, np.abs(diagonal), 1.0)

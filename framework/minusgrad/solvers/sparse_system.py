@@ -31,14 +31,14 @@ class SparseSystem:
     component: np.ndarray
     modes: np.ndarray
 
-    def among(self, rows: np.ndarray) -> "SparseSystem":
+    def restricted_to(self, rows: np.ndarray) -> "SparseSystem":
         """The system of some of its rows and columns."""
         if len(rows) == self.size:
             return self
         matrix = self.matrix[rows][:, rows]
         return SparseSystem(matrix, self.node[rows], self.component[rows], self.modes[rows])
 
-    def shifted(self) -> "SparseSystem":
+    def shifted_system(self) -> "SparseSystem":
         """The system of A + SHIFT |D|, D the diagonal of A; regular where A is positive semi-definite."""
         from scipy.sparse import diags_array
 
@@ -124,7 +124,7 @@ class SparseSystem:
         return blocks
 
 
-def scaled(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
+def scale_symmetrically(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
     """S A S, where S is diagonal and has the numbers `by` (N,)."""
     from scipy.sparse import csr_matrix
 

@@ -29,11 +29,11 @@ class UnsymmetricFactors:
             row = int(np.flatnonzero(~((sizes > 0.0) & np.isfinite(sizes)))[0])
             raise SingularSystemError(f"the matrix is singular: row {row} is zero or not finite")
         self._scale = 1.0 / sizes
-        pivots = self._dense(matrix) if isinstance(matrix, np.ndarray) else self._sparse(matrix)
+        pivots = self._factor_dense(matrix) if isinstance(matrix, np.ndarray) else self._factor_sparse(matrix)
         if not np.isfinite(pivots).all() or pivots.min() <= SINGULAR * pivots.max():
             raise SingularSystemError("the matrix is singular to rounding")
 
-    def _dense(self, matrix: np.ndarray) -> np.ndarray:
+    def _factor_dense(self, matrix: np.ndarray) -> np.ndarray:
         """Factor, and return the sizes of the pivots."""
         from scipy.linalg import lu_factor, lu_solve
 
@@ -41,7 +41,7 @@ class UnsymmetricFactors:
         self._solve = lambda b, transposed: lu_solve(factors, b, int(transposed), check_finite=False)
         return np.abs(factors[0].diagonal())
 
-    def _sparse(self, matrix: "csr_matrix") -> np.ndarray:
+    def _factor_sparse(self, matrix: "csr_matrix") -> np.ndarray:
         from scipy.sparse import csc_matrix, diags_array
         from scipy.sparse.linalg import splu
 

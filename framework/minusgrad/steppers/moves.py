@@ -14,7 +14,7 @@ import numpy as np
 from ..energies.fields import Motion
 from ..energies.term import Term
 from ..engine import storage
-from ..engine.kernels import Code, at_each, real, zeroed
+from ..engine.kernels import Code, at_each, real, zero_loops
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
@@ -177,7 +177,7 @@ class Moves:
         return [*before, *self._drift_and_place(number, scheme, self.part_flow.drift())]
 
     def _forces(self, number: str, scheme: Scheme) -> list[Code]:
-        cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]
+        cleared = [zero_loops(f"g_{name}", array) for name, array in self.gradient.items()]
         pieces = [*cleared, FusedCode(self.potential).gradient(self.gradient), self.rest_of_forces()]
         if not scheme.ends_with_drift:
             return pieces
@@ -254,7 +254,7 @@ class Moves:
     def friction_stage(self, h: str) -> list[Code]:
         """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
         assert self.friction
-        pieces = [zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
+        pieces = [zero_loops(f"g_{name}", array) for name, array in self.friction.force.items()]
         pieces.append(FusedCode(self.friction.dissipation, "loss").gradient(self.friction.force))
         return [*pieces, self.slowed(h)]
 

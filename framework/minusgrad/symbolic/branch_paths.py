@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..errors import TraceError
 from .graph import Graph
-from .rewriting import here
+from .rewriting import current_location
 from .scalar import Scalar
 
 PATHS = 64
@@ -28,20 +28,21 @@ class Paths:
         self.ways += not scripted  # the other outcome takes another run
         if self.ways > PATHS:
             raise TraceError(
-                f"{here()}: branches: at most {PATHS} ways lead through an energy, got more; use ti.select"
+                f"{current_location()}: branches: at most {PATHS} ways lead through an energy, got more; use "
+                "ti.select"
             )
         outcome = scripted[0] if scripted else True
         self.taken.append((condition, outcome))
         return outcome
 
-    def merged(
+    def merged_values(
         self, graph: Graph, run: Callable[[], list[Scalar]], script: tuple[bool, ...] = ()
     ) -> list[Scalar]:
         self.script, self.taken = script, []
         values, taken = run(), self.taken
         for depth in reversed(range(len(script), len(taken))):
             condition = taken[depth][0]
-            others = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
+            others = self.merged_values(graph, run, (*script, *(True,) * (depth - len(script)), False))
             pairs = zip(values, others, strict=True)
             values = [graph.apply("select", condition, value, other) for value, other in pairs]
         return values

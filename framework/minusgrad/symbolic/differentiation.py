@@ -35,7 +35,7 @@ def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:
     return first.graph.apply(op, first, *rest)
 
 
-def followed(node: Scalar) -> tuple[Scalar, ...]:
+def differentiated_arguments(node: Scalar) -> tuple[Scalar, ...]:
     """The arguments that a derivative may go through: of a function with a rule of its own not its value."""
     return node.args[1:] if OPERATIONS[node.op].defined else node.args
 
@@ -43,17 +43,17 @@ def followed(node: Scalar) -> tuple[Scalar, ...]:
 def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """d(output)/d(leaf) for each leaf in `wrt`, as nodes of the same graph."""
     graph = output.graph
-    needed = {node.serial for node in _depending(output, wrt)}
+    needed = {node.serial for node in _nodes_depending_on(output, wrt)}
     nodes = {node.serial: node for node in reachable([output])}
     adjoints: dict[int, dict[Guard, Scalar]] = {output.serial: {(): graph.constant(1.0)}}
     for serial in sorted(needed, reverse=True):
-        node, adjoint = nodes[serial], _merged(graph, adjoints.get(serial, {}), nodes)
+        node, adjoint = nodes[serial], _merge_guards(graph, adjoints.get(serial, {}), nodes)
         adjoints[serial] = adjoint
         for argument, guard, contribution in _contributions(node, adjoint, nodes):
             if argument.serial in needed:
                 entry = adjoints.setdefault(argument.serial, {})
                 entry[guard] = entry[guard] + contribution if guard in entry else contribution
-    return [_total(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
+    return [_total_adjoint(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
 
 
 def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scalar]:
@@ -64,15 +64,15 @@ def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scal
     if not outputs:
         return []
     zero, moves = outputs[0].graph.constant(0.0), dict(along)
-    for node in reachable(outputs, followed):
+    for node in reachable(outputs, differentiated_arguments):
         if node.serial not in moves and any(a.serial in moves for a in node.args):
-            change = _change(node, moves, zero)
+            change = _node_tangent(node, moves, zero)
             if change.number != 0.0:
                 moves[node.serial] = change
     return [moves.get(output.serial, zero) for output in outputs]
 
 
-def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
+def _node_tangent(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
     """The tangent of a node from those of its arguments."""
     row = OPERATIONS[node.op]
     if row.branches is not None:
@@ -86,7 +86,7 @@ def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
     return change
 
 
-def cut(
+def split_by_late_leaves(
     outputs: Sequence[Scalar], late: Set[int], wrt: Sequence[Scalar]
 ) -> tuple[list[Scalar], list[tuple[Scalar, Scalar]]]:
     """The outputs as functions of late leaves (by serial) and of values that do not depend on them.
@@ -121,12 +121,12 @@ def cut(
     return [beyond(output) for output in outputs], list(found.values())
 
 
-def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
+def _nodes_depending_on(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """Nodes on a path from a leaf in `wrt` to the output."""
     live = {leaf.serial for leaf in wrt}
-    found = reachable([output], followed)
+    found = reachable([output], differentiated_arguments)
     for node in found:
-        if any(a.serial in live for a in followed(node)):
+        if any(a.serial in live for a in differentiated_arguments(node)):
             live.add(node.serial)
     return [node for node in found if node.serial in live]
 
@@ -147,7 +147,7 @@ def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, 
                     yield argument, guard, value * partial
 
 
-def _merged(
+def _merge_guards(
     graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]
 ) -> dict[Guard, Scalar]:
     """Fold guards together where a node is active anyway: into a weaker guard, or both sides into one."""
@@ -157,7 +157,7 @@ def _merged(
             weaker = next((g for g in merged if len(g) < len(guard) and guard[: len(g)] == g), None)
             if weaker is not None:
                 rest = guard[len(weaker) :]
-                merged[weaker] = merged[weaker] + _guarded(graph, rest, merged.pop(guard), nodes)
+                merged[weaker] = merged[weaker] + _guarded_value(graph, rest, merged.pop(guard), nodes)
                 break
             twin = (*guard[:-1], (guard[-1][0], not guard[-1][1])) if guard else ()
             if guard and twin in merged:
@@ -169,14 +169,14 @@ def _merged(
             return merged
 
 
-def _total(graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
+def _total_adjoint(graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
     total = graph.constant(0.0)
     for guard, value in adjoint.items():
-        total = total + _guarded(graph, guard, value, nodes)
+        total = total + _guarded_value(graph, guard, value, nodes)
     return total
 
 
-def _guarded(graph: Expressions, guard: Guard, value: Scalar, nodes: dict[int, Scalar]) -> Scalar:
+def _guarded_value(graph: Expressions, guard: Guard, value: Scalar, nodes: dict[int, Scalar]) -> Scalar:
     """The value where every condition of the guard holds, zero elsewhere: nested selects."""
     for condition, taken in reversed(guard):
         sides = (value, 0.0) if taken else (0.0, value)

@@ -86,7 +86,7 @@ def _of_index(error: Exception, frame: FrameType, source: str) -> str | None:
     if isinstance(error, IndexError) and "index out of range" in str(error):
         for name in named:
             if isinstance(values := frame.f_locals[name], (list, tuple)):
-                what = "nodes" if name in _arguments(frame) else "entries"
+                what = "nodes" if name in _argument_names(frame) else "entries"
                 last = f"{name}[0] to {name}[{len(values) - 1}]"
                 return f"{name}: has {len(values)} {what}, got an index beyond them; they are {last}"
     elif "is not subscriptable" in str(error):
@@ -96,13 +96,13 @@ def _of_index(error: Exception, frame: FrameType, source: str) -> str | None:
     return None
 
 
-def _arguments(frame: FrameType) -> tuple[str, ...]:
+def _argument_names(frame: FrameType) -> tuple[str, ...]:
     return frame.f_code.co_varnames[: frame.f_code.co_argcount]
 
 
 def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
     """A list of nodes that is used like one of them."""
-    lists = {name: value for name, value in frame.f_locals.items() if _slots(value)}
+    lists = {name: value for name, value in frame.f_locals.items() if _valid_indices(value)}
     if isinstance(error, AttributeError):
         named = [name for name, value in lists.items() if value is error.obj]
     elif isinstance(error, TypeError) and USED_AS_ONE.search(str(error)):
@@ -112,13 +112,14 @@ def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
     if not named:
         return None
     name = named[0]
-    kind = "the list of the element's nodes" if name in _arguments(frame) else "a list"
+    kind = "the list of the element's nodes" if name in _argument_names(frame) else "a list"
     return (
-        f"{name}: is {kind}, got no index; write {', '.join(f'{name}[{k}]' for k in _slots(lists[name])[:2])}"
+        f"{name}: is {kind}, got no index; write "
+        f"{', '.join(f'{name}[{k}]' for k in _valid_indices(lists[name])[:2])}"
     )
 
 
-def _slots(value: Any) -> list[int]:
+def _valid_indices(value: Any) -> list[int]:
     """The indices of a list; those of an element's nodes that a field over one of several sets has."""
     return getattr(value, "own_slots", [*range(len(value))] if isinstance(value, (list, tuple)) else [])
 

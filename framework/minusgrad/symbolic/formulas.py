@@ -12,7 +12,7 @@ SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", 
 
 def formula(node: Scalar) -> str | None:
     """The expression of a node in the names of its leaves; None if it is too long for a message."""
-    text = _text(node, 12, inner=False)
+    text = _node_text(node, 12, inner=False)
     return text if text and len(text) <= MOST else None
 
 
@@ -25,21 +25,21 @@ def operation(node: Scalar, arguments: Sequence[str]) -> str:
     return f"{node.value if node.op == 'lookup' else node.op}({', '.join(arguments)})"
 
 
-def _text(node: Scalar, depth: int, inner: bool) -> str | None:
+def _node_text(node: Scalar, depth: int, inner: bool) -> str | None:
     """The text of a node; None if it is deeper than `depth`."""
     if node.op == "input":
-        return _leaf(node.value)
+        return _leaf_text(node.value)
     if node.number is not None:
         return f"{float(node.number):g}"
     joined = node.op in SIGNS or node.op == "recip"
-    texts = [_text(a, depth - 1, inner=joined) for a in node.args] if depth else [None]
+    texts = [_node_text(a, depth - 1, inner=joined) for a in node.args] if depth else [None]
     if None in texts:
         return None
     text = operation(node, [text or "" for text in texts])
     return f"({text})" if joined and inner else text
 
 
-def _leaf(key: tuple[Any, ...]) -> str:
+def _leaf_text(key: tuple[Any, ...]) -> str:
     """The name of a leaf, (argument, slot, component), or with "dot" behind of its tangent."""
     argument, slot, component = key[:3]
     places = [] if slot is None else [slot]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from .operations import OPERATIONS, TRUTHS
 from .rewriting import UNROLLED
 from .scalar import Number, Scalar
-from .simplification import CASTS, RULES, folded
+from .simplification import CASTS, RULES, fold_constants
 
 T = TypeVar("T")
 REAL_PLACE = "table: is read at integers, got a real number; write ti.cast(ti.floor(...), ti.i32)"
@@ -53,34 +53,36 @@ class Graph:
         whole = isinstance(value, int)
         if value != value:
             raise ValueError("constant: must be a number, got nan; leave the case out with ti.select")
-        return self._node("constant", (), int(value) if whole else float(value), whole)
+        return self._intern_node("constant", (), int(value) if whole else float(value), whole)
 
     def input(self, *key: Any, integer: bool = False) -> Scalar:
         """A leaf; `key` says which: ("x", slot, component), ("G", None, component), ("t", None, ())."""
-        return self._node("input", (), key, integer)
+        return self._intern_node("input", (), key, integer)
 
     def apply(self, op: str, *args: Scalar | Number) -> Scalar:
         """The node for `op(args)`, folded where a rule applies."""
-        scalars = self._alike(op, [a if isinstance(a, Scalar) else self.constant(a) for a in args])
+        scalars = self._convert_arguments(
+            op, [a if isinstance(a, Scalar) else self.constant(a) for a in args]
+        )
         python = OPERATIONS[op].python
         if python is not None and all(a.op == "constant" for a in scalars):
-            value = folded(python, [a.value for a in scalars])
+            value = fold_constants(python, [a.value for a in scalars])
             if value is not None:
                 return self.constant(value)
         rule = self._rules.get(op)
         simpler = rule(*scalars) if rule else None
-        return self._node(op, scalars) if simpler is None else simpler
+        return self._intern_node(op, scalars) if simpler is None else simpler
 
     def as_given(self, op: str, *args: Scalar) -> Scalar:
         """The node for `op(args)` as it is, where no rule shall apply."""
-        return self._node(op, args)
+        return self._intern_node(op, args)
 
     def lookup(self, table: str, *places: Scalar | Number) -> Scalar:
         """The number at a place of a table, zero outside of it; it does not change with the place."""
         scalars = tuple(p if isinstance(p, Scalar) else self.constant(p) for p in places)
         if not all(p.integer for p in scalars):
             raise TypeError(REAL_PLACE)
-        return self._node("lookup", scalars, table)
+        return self._intern_node("lookup", scalars, table)
 
     def rebuilt(self, node: Scalar, args: tuple[Scalar, ...]) -> Scalar:
         """The same operation on other arguments."""
@@ -94,10 +96,10 @@ class Graph:
             raise TypeError("condition: must be a comparison, got a real number; write `x != 0.0`")
         return self.apply("ne", condition, 0)
 
-    def _alike(self, op: str, args: list[Scalar]) -> tuple[Scalar, ...]:
+    def _convert_arguments(self, op: str, args: list[Scalar]) -> tuple[Scalar, ...]:
         """The arguments in the kind that the operation takes: truths, or numbers of one kind."""
         if op == "select":
-            return (self.truth(args[0]), *self._alike("", args[1:]))
+            return (self.truth(args[0]), *self._convert_arguments("", args[1:]))
         if op in ("and", "or"):
             if not all(a.op in TRUTHS or a.number is not None for a in args):
                 raise TypeError("& and |: join comparisons, got an integer; compare it: n != 0")
@@ -109,7 +111,7 @@ class Graph:
             return tuple([self.apply("to_real", a) if a.integer else a for a in args])
         return tuple(args)
 
-    def _node(self, op: str, args: tuple[Scalar, ...], value: Any = None, integer: bool = False):
+    def _intern_node(self, op: str, args: tuple[Scalar, ...], value: Any = None, integer: bool = False):
         row = OPERATIONS[op]
         if row.result == "same":
             integer = all(a.integer for a in (args[1:] if op == "select" else args))

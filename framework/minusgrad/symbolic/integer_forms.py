@@ -35,7 +35,7 @@ class Form:
         return self.plus(other, -1)
 
     @property
-    def known(self) -> int | None:
+    def known_value(self) -> int | None:
         """The value, if it is the same at every state."""
         return None if self.coefficients else self.constant
 

@@ -18,7 +18,7 @@ class Neighbours:
     def __init__(self, name: str, axes: int | None, at: Callable[[Offset], Any]):
         self._name, self._axes, self._at = name, axes, at
 
-    def mapped(self, function: Callable[[Any], Any]) -> "Neighbours":
+    def map_values(self, function: Callable[[Any], Any]) -> "Neighbours":
         """The field with a function of each value."""
         return Neighbours(self._name, self._axes, lambda offset: function(self._at(offset)))
 
@@ -37,17 +37,19 @@ class Neighbours:
         if len(steps) != self._axes:
             raise TypeError(
                 f"{self._name}: takes an offset for each axis of the grid, {self._axes}, got {list(steps)};"
-                f" write {self._own}"
+                f" write {self._centre_text}"
             )
         return self._at(steps)
 
     @property
-    def _own(self) -> str:
+    def _centre_text(self) -> str:
         """The text of the value at the cell itself."""
         return f"{self._name}[{', '.join('0' * (self._axes or 2))}]"
 
-    def _refuse(self, *_: Any) -> Any:
-        raise TypeError(f"{self._name}: is a field around a cell, got no offset; write {self._own}")
+    def _refuse_missing_offset(self, *_: Any) -> Any:
+        raise TypeError(f"{self._name}: is a field around a cell, got no offset; write {self._centre_text}")
 
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
-    __pow__ = __rpow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = (
+        _refuse_missing_offset
+    )
+    __pow__ = __rpow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_missing_offset

@@ -36,7 +36,7 @@ def numbers(
     known: dict[int, Any] = dict(leaves)
     one = wide(1.0)
     with np.errstate(all="ignore"):
-        for serial, node, function, places in _steps(outputs):
+        for serial, node, function, places in _evaluation_steps(outputs):
             if serial in known:
                 continue
             if places is None:
@@ -52,15 +52,15 @@ def numbers(
     return [np.asarray(known[output.serial], wide) for output in outputs]
 
 
-def _steps(outputs: Sequence[Scalar]) -> list[Step]:
+def _evaluation_steps(outputs: Sequence[Scalar]) -> list[Step]:
     """The operations that the outputs need, in order; looked up once for each graph."""
     if not outputs:
         return []
     key = ("steps", tuple([one.serial for one in outputs]))
-    return outputs[0].graph.once(key, lambda: [_step(node) for node in reachable(outputs)])
+    return outputs[0].graph.once(key, lambda: [_evaluation_step(node) for node in reachable(outputs)])
 
 
-def _step(node: Scalar) -> Step:
+def _evaluation_step(node: Scalar) -> Step:
     function = OPERATIONS[node.op].numpy if node.op != "lookup" else None
     places = None if node.number is not None else tuple([a.serial for a in node.args])
     return node.serial, node, function, places

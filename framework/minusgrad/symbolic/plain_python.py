@@ -170,22 +170,22 @@ def _fold(function):
     return lambda *values: reduce(function, values)
 
 
-def _whole(value):
+def _truncate_to_int(value):
     """The truncated value as a Python integer; an array stays real."""
     if np.ndim(value):
         return array(np.trunc(value))
     return int(value) if np.isfinite(value) else 0
 
 
-def _real(value):
+def _real_value(value):
     return array(value) if np.ndim(value) else np.float64(value)
 
 
-def _rounded(function):
-    return lambda value, dtype=_real: dtype(function(value))
+def _rounding_operation(function):
+    return lambda value, dtype=_real_value: dtype(function(value))
 
 
-def _alike(number):
+def _constant_like(number):
     """`ti.zero` and `ti.one`: the number in the kind and the shape of a value."""
     return lambda value: array(np.full(np.shape(value), number)) if np.ndim(value) else type(value)(number)
 
@@ -213,7 +213,7 @@ class _Numpy(SimpleNamespace):
     def __getattr__(self, name):
         row = OPERATIONS.get(name)
         if row is not None and row.result == "whole":
-            return _rounded(row.numpy)
+            return _rounding_operation(row.numpy)
         return row.numpy if row is not None and row.function else missing(name, self)
 
     def __dir__(self):
@@ -223,15 +223,15 @@ class _Numpy(SimpleNamespace):
 
 NUMPY = _Numpy(
     **{name: getattr(np, name) for name in ("sign", "pi", "e", "inf", "dot")},
-    **(REALS := dict.fromkeys(("f16", "f32", "f64", "float16", "float32", "float64"), _real)),
-    **(WHOLES := dict.fromkeys(("i32", "i64", "int32", "int64"), _whole)),
+    **(REALS := dict.fromkeys(("f16", "f32", "f64", "float16", "float32", "float64"), _real_value)),
+    **(WHOLES := dict.fromkeys(("i32", "i64", "int32", "int64"), _truncate_to_int)),
     **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
-    **{f"ivec{n}": _maker(n, dtype=_whole) for n in (2, 3, 4)},
+    **{f"ivec{n}": _maker(n, dtype=_truncate_to_int) for n in (2, 3, 4)},
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
     pow=lambda a, b: a**b,
     rsqrt=lambda value: 1.0 / np.sqrt(value),
-    zero=_alike(0),
-    one=_alike(1),
+    zero=_constant_like(0),
+    one=_constant_like(1),
     truth=_truth,
     template=None,
     min=_fold(np.minimum),
@@ -254,15 +254,21 @@ NUMPY = _Numpy(
     Vector=_PlainConstructor(),
     Matrix=_PlainConstructor(),
     types=Types(
-        vector=lambda n, dtype=_real: _maker(n, dtype=dtype),
-        matrix=lambda n, m, dtype=_real: _maker(n, m, dtype=dtype),
+        vector=lambda n, dtype=_real_value: _maker(n, dtype=dtype),
+        matrix=lambda n, m, dtype=_real_value: _maker(n, m, dtype=dtype),
         template=None,
         **REALS,
         **WHOLES,
     ),
 )
 NUMPY.math = NUMPY
-NUMPY.builtins = {"min": NUMPY.min, "max": NUMPY.max, "pow": NUMPY.pow, "int": _whole, "float": _real}
+NUMPY.builtins = {
+    "min": NUMPY.min,
+    "max": NUMPY.max,
+    "pow": NUMPY.pow,
+    "int": _truncate_to_int,
+    "float": _real_value,
+}
 NUMPY.builtins |= {"bool": _truth, "any": _any, "all": _all, "print": unprinted}
 
 
@@ -277,7 +283,7 @@ def evaluator(function: Callable, several: bool = False) -> Callable[[Mapping[st
 
     def energy(arguments: Mapping[str, Any]) -> Any:
         with np.errstate(all="ignore"):
-            prepared = [_prepared(arguments[name]) for name in names]
+            prepared = [_prepare_argument(arguments[name]) for name in names]
             return run(body, prepared) if several else float(number(body, prepared, _is_number))
 
     return energy
@@ -287,11 +293,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.floating))
 
 
-def _prepared(value: Any) -> Any:
+def _prepare_argument(value: Any) -> Any:
     if isinstance(value, list):
-        return [_prepared(v) for v in value]
+        return [_prepare_argument(v) for v in value]
     if value is None or isinstance(value, Lookup):  # None: a node of another set
         return value
     if isinstance(value, Neighbours):
-        return value.mapped(_prepared)
-    return value if isinstance(value, int) else int(value) if isinstance(value, np.integer) else _real(value)
+        return value.map_values(_prepare_argument)
+    return (
+        value
+        if isinstance(value, int)
+        else int(value)
+        if isinstance(value, np.integer)
+        else _real_value(value)
+    )

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
-from .sources.function_sources import parsed, parsed_lambda
+from .sources.function_sources import parse_definition, parsed_lambda
 from .sources.snapshots import OWN_FUNCTIONS, Attributes, BoundFunction, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
@@ -125,7 +125,7 @@ def run(body: Callable, arguments: Sequence[Any]) -> Any:
         if not places:
             raise TraceError(f"{_place_of(body)}: {with_cure(str(error))}") from error
         frame, line = places[-1]
-        raise TraceError(f"{_place(frame, line)}: {explanation(error, frame, line)}") from error
+        raise TraceError(f"{_location_text(frame, line)}: {explanation(error, frame, line)}") from error
 
 
 def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
@@ -141,23 +141,23 @@ def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], 
     return value
 
 
-def resolved(text: ast.expr, function: Any) -> Any:
+def resolve_name(text: ast.expr, function: Any) -> Any:
     """The value of a dotted name in the scope of a function; None if it is unknown."""
     if isinstance(text, ast.Attribute):
-        return getattr(resolved(text.value, function), text.attr, None)
+        return getattr(resolve_name(text.value, function), text.attr, None)
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     return scope.get(text.id) if isinstance(text, ast.Name) else None
 
 
-def here() -> str:
+def current_location() -> str:
     """The file and line that a rebound function is running at."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and not frame.f_globals.get(MARK):
         frame = frame.f_back
-    return "<energy>" if frame is None else _place(frame, frame.f_lineno)
+    return "<energy>" if frame is None else _location_text(frame, frame.f_lineno)
 
 
-def _place(frame: FrameType, line: int) -> str:
+def _location_text(frame: FrameType, line: int) -> str:
     return f"{frame.f_code.co_filename}:{line}"
 
 
@@ -197,17 +197,17 @@ class Rebinder:
 
     def rebind(self, function: Callable) -> Callable:
         if function not in self.done:
-            self.done[function] = self._compiled(function)
+            self.done[function] = self._compile_rebound(function)
         return self.done[function]
 
-    def _compiled(self, function: Callable) -> Callable:
+    def _compile_rebound(self, function: Callable) -> Callable:
         rewritten = self.rewritten(function)
         scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins}
         scope |= self.statements() | {MARK: not _of_engine(function)}
         visible: dict[str, Any] = {}
-        for name, value in _visible(function, rewritten.uses).items():
+        for name, value in _visible_names(function, rewritten.uses).items():
             try:
-                visible[name] = self.replaced(value)
+                visible[name] = self.stand_in_for(value)
             except AttributeError as error:
                 line = rewritten.uses.get(name, function.__code__.co_firstlineno)
                 where = f"{rewritten.code.co_filename}:{line}"
@@ -225,9 +225,9 @@ class Rebinder:
     def statements(self) -> dict[str, Callable]:
         """The functions that rewritten statements call."""
         counted: dict[str, Any] = {"__counted__": self.turns.counted, "__turns_left__": self.turns}
-        return {"__assign__": assign, "__copied__": copied, **counted}
+        return {"__assign__": assign, "__copied__": copy_by_value, **counted}
 
-    def replaced(self, value: Any) -> Any:
+    def stand_in_for(self, value: Any) -> Any:
         """The stand-in for the value of a global or closure variable."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         path = (home or type(value).__module__).split(".")
@@ -239,33 +239,33 @@ class Rebinder:
         if isinstance(value, Attributes):
             return StandIn(self, value)
         if isinstance(value, BoundFunction):
-            return self._bound(value)
+            return self._bound_function(value)
         if isinstance(value, (list, tuple, dict)):
-            return self._container(value)
+            return self._rebind_container(value)
         function = self.function_of(value)
         if isinstance(function, FunctionType):
-            return lambda *args, **named: self._called(function, *args, **named)
+            return lambda *args, **named: self._call_rebound(function, *args, **named)
         return value
 
     def function_of(self, value: Any) -> Any:
         """The function that a call of a value runs; other values as they are."""
         return inspect.unwrap(value) if callable(value) else value  # Quadrants wraps in objects
 
-    def _bound(self, value: BoundFunction) -> Callable:
-        function, first, named = map(self.replaced, (value.function, value.first, value.named))
+    def _bound_function(self, value: BoundFunction) -> Callable:
+        function, first, named = map(self.stand_in_for, (value.function, value.first, value.named))
         return lambda *args, **more: function(*first, *args, **{**named, **more})
 
-    def _container(self, value: Any) -> Any:
+    def _rebind_container(self, value: Any) -> Any:
         """The container with stand-ins for the functions and objects in it; itself if it has none."""
         parts = value.values() if isinstance(value, dict) else value
-        made = [self.replaced(one) for one in parts]
+        made = [self.stand_in_for(one) for one in parts]
         if all(one is other for one, other in zip(made, parts, strict=True)):
             return value
         if isinstance(value, dict):
             return dict(zip(value, made, strict=True))
         return value._make(made) if hasattr(value, "_make") else type(value)(made)
 
-    def _called(self, function: FunctionType, *args: Any, **named: Any) -> Any:
+    def _call_rebound(self, function: FunctionType, *args: Any, **named: Any) -> Any:
         self.turns.take()
         return self.rebind(function)(*args, **named)
 
@@ -292,14 +292,14 @@ class StandIn:
         object.__setattr__(self, "_attributes", attributes)
 
     def __getattr__(self, name: str) -> Any:
-        return self._rebinder.replaced(self._attributes.read(name))
+        return self._rebinder.stand_in_for(self._attributes.read_attribute(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise TypeError(f"'{name}': an energy cannot write attributes outside of it; return the value")
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         call = self._attributes.call
-        return (call if isinstance(call, type) else self._rebinder.replaced(call))(*args, **named)
+        return (call if isinstance(call, type) else self._rebinder.stand_in_for(call))(*args, **named)
 
     def __instancecheck__(self, one: Any) -> bool:
         return isinstance(one, self._attributes.of)
@@ -377,7 +377,7 @@ def _known_source(function: Callable) -> Rewritten:
 def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
     """The function's source, rewritten and compiled; raises `TraceError` for statements that are refused."""
     as_lambda = rewriter.lambdas and function.__code__.co_name == "<lambda>"
-    definition, file = parsed_lambda(function) if as_lambda else parsed(function)
+    definition, file = parsed_lambda(function) if as_lambda else parse_definition(function)
     made = rewriter(file, passes_on=_passes_on(origin(function))).function(definition)
     tree = ast.fix_missing_locations(ast.Module([made], []))
     uses: dict[str, int] = {}
@@ -392,7 +392,7 @@ def _passes_on(function: Callable) -> bool:
     return hasattr(function, "__wrapped__") or "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
-def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
+def _visible_names(function: Callable, used: Iterable[str]) -> dict[str, Any]:
     """The globals and closure variables that the function's source names."""
     names = {n: function.__globals__[n] for n in used if n in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -429,7 +429,7 @@ class Rewriter(ast.NodeTransformer):
         self.returns, definition.returns = definition.returns, None
         prologue = [ast.parse("__types__ = {}").body[0]]
         prologue += [
-            self._argument(a) for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+            self._copy_argument(a) for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
         ]
         for several in (arguments.vararg, arguments.kwarg):
             if several is not None:
@@ -443,7 +443,7 @@ class Rewriter(ast.NodeTransformer):
         definition.body = [*prologue, *body]
         return definition
 
-    def _argument(self, argument: ast.arg) -> ast.stmt:
+    def _copy_argument(self, argument: ast.arg) -> ast.stmt:
         """An argument is a copy, of the annotated type."""
         value: ast.expr = ast.Name(argument.arg, ast.Load())
         annotation, argument.annotation = argument.annotation, None
@@ -451,7 +451,7 @@ class Rewriter(ast.NodeTransformer):
             self.templates.add(argument.arg)
         elif annotation is not None:
             value = ast.Call(annotation, [value], [])
-        return ast.Assign([ast.Name(argument.arg, ast.Store())], self._assigned(argument.arg, value))
+        return ast.Assign([ast.Name(argument.arg, ast.Store())], self._typed_assignment(argument.arg, value))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if (reason := self.refused.get(type(node))) is not None:
@@ -464,7 +464,7 @@ class Rewriter(ast.NodeTransformer):
     # Statements
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        outer, self.loops = self.loops, self.loops.union(written([node.target]))
+        outer, self.loops = self.loops, self.loops.union(assigned_names([node.target]))
         self.generic_visit(node)
         self.loops = outer
         return self._counted(node)
@@ -492,7 +492,7 @@ class Rewriter(ast.NodeTransformer):
         node.value = call("__copied__", node.value)
         if len(node.targets) > 1 and not all(isinstance(t, ast.Name) for t in node.targets):
             raise self._refusal(node, "assignment: several targets must be names; write a statement for each")
-        return self._settled(node, node.targets)
+        return self._assignment_statements(node, node.targets)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
         self.generic_visit(node)
@@ -501,22 +501,22 @@ class Rewriter(ast.NodeTransformer):
                 node, "annotated assignment: must give one name a value; write `u: ti.f64 = 0.0`"
             )
         cast = ast.Assign([node.target], ast.Call(node.annotation, [node.value], []))
-        return self._settled(ast.copy_location(cast, node), [node.target])
+        return self._assignment_statements(ast.copy_location(cast, node), [node.target])
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         self.generic_visit(node)
-        return self._settled(node, [node.target])
+        return self._assignment_statements(node, [node.target])
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
         self.generic_visit(node)
-        self._settled(ast.Expr(node), [node.target])
-        node.value = self._assigned(node.target.id, node.value)
+        self._assignment_statements(ast.Expr(node), [node.target])
+        node.value = self._typed_assignment(node.target.id, node.value)
         return node
 
-    def _settled(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
+    def _assignment_statements(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
         """The assignment, and after it `a = __assign__("a", a)` for every name that it writes to."""
         statements = [node]
-        for name in written(targets):
+        for name in assigned_names(targets):
             if name not in self.locals:
                 raise self._refusal(
                     node, f"'{name}': is outside of the energy, which cannot write to it; return the value"
@@ -529,23 +529,23 @@ class Rewriter(ast.NodeTransformer):
                 )
             if name in self.loops:
                 raise self._refusal(node, f"'{name}': is the variable of a loop; use another name")
-            value = self._assigned(name, ast.Name(name, ast.Load()))
+            value = self._typed_assignment(name, ast.Name(name, ast.Load()))
             statements.append(ast.Assign([ast.Name(name, ast.Store())], value))
         return [ast.copy_location(statement, node) for statement in statements]
 
-    def _assigned(self, name: str, value: ast.expr) -> ast.expr:
+    def _typed_assignment(self, name: str, value: ast.expr) -> ast.expr:
         return call("__assign__", ast.Constant(name), value, ast.Name("__types__", ast.Load()))
 
 
-def written(targets: Iterable[ast.expr]) -> Iterator[str]:
+def assigned_names(targets: Iterable[ast.expr]) -> Iterator[str]:
     """The names that an assignment to these targets gives a value, or a part of a value."""
     for target in targets:
         if isinstance(target, (ast.Tuple, ast.List)):
-            yield from written(target.elts)
+            yield from assigned_names(target.elts)
         elif isinstance(target, ast.Name):
             yield target.id
         elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
-            yield from written([target.value])
+            yield from assigned_names([target.value])
 
 
 def call(name: str, *args: ast.expr) -> ast.expr:
@@ -562,14 +562,14 @@ def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
     began_integer = integers.setdefault(name, is_integer(value))
     if began_integer and not is_integer(value):
         raise TypeError(f"'{name}': {TRUNCATES}, or use another name")
-    return copied(value if began_integer else as_real(value))
+    return copy_by_value(value if began_integer else as_real(value))
 
 
-def copied(value: Any) -> Any:
+def copy_by_value(value: Any) -> Any:
     """A copy with value semantics: vectors, matrices, and lists of them."""
     if isinstance(value, (list, tuple)):
-        parts = [copied(v) for v in value]
+        parts = [copy_by_value(v) for v in value]
         return value._make(parts) if hasattr(value, "_make") else type(value)(parts)
     if isinstance(value, dict):
-        return {key: copied(one) for key, one in value.items()}
+        return {key: copy_by_value(one) for key, one in value.items()}
     return value.copy() if hasattr(value, "copy") and not isinstance(value, StandIn) else value

@@ -55,34 +55,34 @@ class Scalar:
         return f"{self.op}({', '.join(f'#{a.serial}' for a in self.args)})"
 
     def __add__(self, other):
-        return self._binary("add", self, other)
+        return self._binary_operation("add", self, other)
 
     def __radd__(self, other):
-        return self._binary("add", other, self)
+        return self._binary_operation("add", other, self)
 
     def __sub__(self, other):
-        return self._binary("sub", self, other)
+        return self._binary_operation("sub", self, other)
 
     def __rsub__(self, other):
-        return self._binary("sub", other, self)
+        return self._binary_operation("sub", other, self)
 
     def __mul__(self, other):
-        return self._binary("mul", self, other)
+        return self._binary_operation("mul", self, other)
 
     def __rmul__(self, other):
-        return self._binary("mul", other, self)
+        return self._binary_operation("mul", other, self)
 
     def __truediv__(self, other):
-        return self._binary("div", self, other)
+        return self._binary_operation("div", self, other)
 
     def __rtruediv__(self, other):
-        return self._binary("div", other, self)
+        return self._binary_operation("div", other, self)
 
     def __floordiv__(self, other):
-        return self._binary("floordiv", self, other)
+        return self._binary_operation("floordiv", self, other)
 
     def __rfloordiv__(self, other):
-        return self._binary("floordiv", other, self)
+        return self._binary_operation("floordiv", other, self)
 
     def __mod__(self, other):
         return self - other * (self // other)
@@ -91,36 +91,36 @@ class Scalar:
         return other - self * (other // self)
 
     def __pow__(self, other):
-        return self._binary("pow", self, other)
+        return self._binary_operation("pow", self, other)
 
     def __rpow__(self, other):
-        return self._binary("pow", other, self)
+        return self._binary_operation("pow", other, self)
 
     def __lt__(self, other):
-        return self._binary("lt", self, other)
+        return self._binary_operation("lt", self, other)
 
     def __le__(self, other):
-        return self._binary("le", self, other)
+        return self._binary_operation("le", self, other)
 
     def __gt__(self, other):
-        return self._binary("lt", other, self)
+        return self._binary_operation("lt", other, self)
 
     def __ge__(self, other):
-        return self._binary("le", other, self)
+        return self._binary_operation("le", other, self)
 
     def __eq__(self, other):
-        return self._binary("eq", self, other)
+        return self._binary_operation("eq", self, other)
 
     def __ne__(self, other):
-        return self._binary("ne", self, other)
+        return self._binary_operation("ne", self, other)
 
     __hash__ = object.__hash__
 
     def __and__(self, other):
-        return self._binary("and", self, other)
+        return self._binary_operation("and", self, other)
 
     def __or__(self, other):
-        return self._binary("or", self, other)
+        return self._binary_operation("or", self, other)
 
     __rand__, __ror__ = __and__, __or__
 
@@ -153,7 +153,7 @@ class Scalar:
     def as_real(self) -> "Scalar":
         return self.graph.apply("to_real", self)
 
-    def _binary(self, op: str, left, right):
+    def _binary_operation(self, op: str, left, right):
         numbers = [a.item() if getattr(a, "ndim", None) == 0 else a for a in (left, right)]  # NumPy's scalars
         if not all(isinstance(a, (Scalar, int, float)) for a in numbers):
             return NotImplemented

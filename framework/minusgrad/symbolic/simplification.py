@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .scalar import Number, Scalar
 
 
-def folded(python: Callable[..., Number], numbers: list[Number]) -> Number | None:
+def fold_constants(python: Callable[..., Number], numbers: list[Number]) -> Number | None:
     """The value of an operation for constants; None where it has no finite real value."""
     try:
         value = python(*numbers)
@@ -92,14 +92,14 @@ def _pow(a: Scalar, b: Scalar) -> Scalar | None:
         return a.graph.apply("recip", a ** (-exponent))
     if exponent == 0.5:
         return a.graph.apply("sqrt", a)
-    return _power(a, int(exponent)) if float(exponent).is_integer() else None
+    return _power_by_squares(a, int(exponent)) if float(exponent).is_integer() else None
 
 
-def _power(a: Scalar, n: int) -> Scalar:
+def _power_by_squares(a: Scalar, n: int) -> Scalar:
     """a^n by squaring."""
     if n == 0:
         return a.graph.constant(1 if a.integer else 1.0)
-    half = _power(a, n // 2)
+    half = _power_by_squares(a, n // 2)
     return half * half * a if n % 2 else half * half
 
 

@@ -33,16 +33,16 @@ class Symbolic:
         self.pi, self.e, self.inf = math.pi, math.e, math.inf
         for op, row in OPERATIONS.items():
             if row.function:
-                setattr(self, op, self._function(op, row.arity))
+                setattr(self, op, self._operation_function(op, row.arity))
             elif row.result == "whole":
-                setattr(self, op, partial(self._rounded, op))
+                setattr(self, op, partial(self._round_and_cast, op))
         for function in isotropic.FUNCTIONS:
             setattr(self, function.__name__, function)
         self.least_value = partial(newton.least_value, graph)
         for dtype in REALS:
-            setattr(self, dtype, partial(self._number, "to_real"))
+            setattr(self, dtype, partial(self._cast_entry, "to_real"))
         for dtype in WHOLES:
-            setattr(self, dtype, partial(self._number, "to_int"))
+            setattr(self, dtype, partial(self._cast_entry, "to_int"))
         self.Vector = self.Matrix = _Constructor(self)
         self.types = Types(
             **{dtype: getattr(self, dtype) for dtype in (*REALS, *WHOLES)},
@@ -63,28 +63,28 @@ class Symbolic:
 
     # Scalars, and tensors entry by entry
 
-    def _each(self, function: Callable[..., Any], *values: Any) -> Any:
+    def _map_entries(self, function: Callable[..., Any], *values: Any) -> Any:
         tensor = next((v for v in values if isinstance(v, Tensor)), None)
         if tensor is None:
             return function(*values)
         wide = [v if isinstance(v, Tensor) else tensor.map(lambda _, v=v: v) for v in values]
         return wide[0].map(function, *wide[1:])
 
-    def _apply(self, op: str, *values: Any) -> Any:
-        return self._each(lambda *entries: self.graph.apply(op, *entries), *values)
+    def _apply_operation(self, op: str, *values: Any) -> Any:
+        return self._map_entries(lambda *entries: self.graph.apply(op, *entries), *values)
 
-    def _function(self, op: str, arity: int) -> Callable[..., Any]:
+    def _operation_function(self, op: str, arity: int) -> Callable[..., Any]:
         def function(*values: Any) -> Any:
             if len(values) != arity:
                 names = ", ".join("abc"[:arity])
                 raise TypeError(
                     f"ti.{op}: takes {arity} arguments, got {len(values)}; write ti.{op}({names})"
                 )
-            return self._apply(op, *values)
+            return self._apply_operation(op, *values)
 
         return function
 
-    def _number(self, op: str, value: Any) -> Any:
+    def _cast_entry(self, op: str, value: Any) -> Any:
         """A cast: of a comparison 1 where it holds, else 0."""
         kind = float if op == "to_real" else int
 
@@ -94,16 +94,16 @@ class Symbolic:
                 self.graph.apply("select", entry, kind(1), kind(0)) if truth else self.graph.apply(op, entry)
             )
 
-        return self._each(cast, value)
+        return self._map_entries(cast, value)
 
-    def _rounded(self, op: str, value: Any, dtype: Any = None) -> Any:
-        whole = self._apply(op, value)
+    def _round_and_cast(self, op: str, value: Any, dtype: Any = None) -> Any:
+        whole = self._apply_operation(op, value)
         return whole if dtype is None else self.cast(whole, dtype)
 
     def truth(self, value: Any) -> Any:
         """True if a number is not zero; a comparison is its own truth."""
         decided = isinstance(value, bool) or (isinstance(value, Scalar) and value.op in TRUTHS)
-        return value if decided else self._each(lambda v: self.graph.apply("ne", v, 0), value)
+        return value if decided else self._map_entries(lambda v: self.graph.apply("ne", v, 0), value)
 
     def _any(self, values: Any) -> Any:
         return values.any() if isinstance(values, Tensor) else any(values)
@@ -112,19 +112,19 @@ class Symbolic:
         return values.all() if isinstance(values, Tensor) else all(values)
 
     def max(self, *values: Any) -> Any:
-        return reduce(lambda a, b: self._apply("max", a, b), values)
+        return reduce(lambda a, b: self._apply_operation("max", a, b), values)
 
     def min(self, *values: Any) -> Any:
-        return reduce(lambda a, b: self._apply("min", a, b), values)
+        return reduce(lambda a, b: self._apply_operation("min", a, b), values)
 
     def pow(self, a: Any, b: Any) -> Any:
-        return self._apply("pow", a, b)
+        return self._apply_operation("pow", a, b)
 
     def rsqrt(self, a: Any) -> Any:
         return 1.0 / self.sqrt(a)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        return self._apply("select", condition, a, b)
+        return self._apply_operation("select", condition, a, b)
 
     def clamp(self, value: Any, low: Any, high: Any) -> Any:
         return self.min(high, self.max(low, value))
@@ -140,10 +140,10 @@ class Symbolic:
 
     def zero(self, value: Any) -> Any:
         """Zero of the value's kind and shape."""
-        return self._each(lambda v: 0 if is_integer(v) else 0.0, value)
+        return self._map_entries(lambda v: 0 if is_integer(v) else 0.0, value)
 
     def one(self, value: Any) -> Any:
-        return self._each(lambda v: 1 if is_integer(v) else 1.0, value)
+        return self._map_entries(lambda v: 1 if is_integer(v) else 1.0, value)
 
     def template(self) -> None:
         """An annotation: the argument is passed by reference."""
@@ -160,12 +160,14 @@ class Symbolic:
     # Vectors and matrices
 
     def _vector_type(self, n: int, dtype: Any = as_real) -> Callable[..., Tensor]:
-        return lambda *parts: self._shaped((n,), parts, dtype)
+        return lambda *parts: self._tensor_from_parts((n,), parts, dtype)
 
     def _matrix_type(self, n: int, m: int, dtype: Any = as_real) -> Callable[..., Tensor]:
-        return lambda *parts: self._shaped((n, m), parts, dtype)
+        return lambda *parts: self._tensor_from_parts((n, m), parts, dtype)
 
-    def _shaped(self, shape: tuple[int, ...], parts: Sequence[Any], dtype: Callable[[Any], Any]) -> Tensor:
+    def _tensor_from_parts(
+        self, shape: tuple[int, ...], parts: Sequence[Any], dtype: Callable[[Any], Any]
+    ) -> Tensor:
         """A tensor from numbers, lists and tensors, one after another; one number fills it."""
         entries, size = list(flat(parts)), math.prod(shape)
         if len(entries) not in (1, size):
@@ -197,7 +199,7 @@ class Symbolic:
         return a.inverse()
 
 
-def _rows(values: list, size: int) -> list[list]:
+def _split_rows(values: list, size: int) -> list[list]:
     """The values in rows of `size`."""
     return [values[begin : begin + size] for begin in range(0, len(values), size)]
 
@@ -215,21 +217,23 @@ class _Constructor:
         made = Tensor.of(rows, self.functions)
         return made if dt is None else self.functions.cast(made, dt)
 
-    def _filled(self, dt: Any, shape: tuple[int, ...], value: Callable[[tuple[int, ...]], int]) -> Tensor:
+    def _filled_tensor(
+        self, dt: Any, shape: tuple[int, ...], value: Callable[[tuple[int, ...]], int]
+    ) -> Tensor:
         places = product(*map(range, shape))
         return self.functions.cast(Tensor(shape, map(value, places), self.functions), dt)
 
     def zero(self, dt: Any, *shape: int) -> Tensor:
-        return self._filled(dt, shape, lambda _: 0)
+        return self._filled_tensor(dt, shape, lambda _: 0)
 
     def one(self, dt: Any, *shape: int) -> Tensor:
-        return self._filled(dt, shape, lambda _: 1)
+        return self._filled_tensor(dt, shape, lambda _: 1)
 
     def unit(self, n: int, i: int, dt: Any = as_real) -> Tensor:
-        return self._filled(dt, (n,), lambda p: int(p[0] == i))
+        return self._filled_tensor(dt, (n,), lambda p: int(p[0] == i))
 
     def identity(self, dt: Any, n: int) -> Tensor:
-        return self._filled(dt, (n, n), lambda p: int(p[0] == p[1]))
+        return self._filled_tensor(dt, (n, n), lambda p: int(p[0] == p[1]))
 
     def diag(self, dim: int, val: Any) -> Tensor:
         places = product(range(dim), range(dim))

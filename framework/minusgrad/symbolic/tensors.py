@@ -65,14 +65,14 @@ class Tensor:
         shape = (len(rows), len(parts[0])) if nested.pop() else (len(rows),)
         return cls(shape, [e for part in parts for e in part], functions)
 
-    def _like(self, entries: Iterable[Any]) -> "Tensor":
+    def _with_entries(self, entries: Iterable[Any]) -> "Tensor":
         return Tensor(self.shape, entries, self.functions)
 
     def copy(self) -> "Tensor":
-        return self._like(self.entries)
+        return self._with_entries(self.entries)
 
     def as_real(self) -> "Tensor":
-        return self._like(as_real(e) for e in self.entries)
+        return self._with_entries(as_real(e) for e in self.entries)
 
     @property
     def n(self) -> int:
@@ -102,7 +102,7 @@ class Tensor:
     def row(self, i: int) -> "Tensor":
         return Tensor((self.m,), self.entries[i * self.m : (i + 1) * self.m], self.functions)
 
-    def _places(self, index: Any) -> list[range]:
+    def _index_places(self, index: Any) -> list[range]:
         """The places that an index or slice chooses along each axis."""
         index = tuple(i if isinstance(i, slice) else to_index(i) for i in _axes(index))
         if len(index) != len(self.shape):
@@ -118,50 +118,52 @@ class Tensor:
         chosen = zip(index, self.shape, strict=True)
         return [range(s)[i] if isinstance(i, slice) else range(i, i + 1) for i, s in chosen]
 
-    def _offsets(self, places: list[range]) -> list[int]:
+    def _entry_offsets(self, places: list[range]) -> list[int]:
         return [i * self.m + j for i, j in product(*places)] if len(places) == 2 else list(places[0])
 
     def __getitem__(self, index: Any) -> Any:
-        places = self._places(index)
-        chosen = [self.entries[k] for k in self._offsets(places)]
+        places = self._index_places(index)
+        chosen = [self.entries[k] for k in self._entry_offsets(places)]
         shape = tuple(len(p) for p, i in zip(places, _axes(index), strict=True) if isinstance(i, slice))
         return Tensor(shape, chosen, self.functions) if shape else chosen[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._put(self._offsets(self._places(index)), value)
+        self._write_entries(self._entry_offsets(self._index_places(index)), value)
 
-    def _put(self, offsets: Sequence[int], value: Any) -> None:
+    def _write_entries(self, offsets: Sequence[int], value: Any) -> None:
         """Write one number for each offset, or the same to all."""
         several = isinstance(value, (Tensor, list, tuple))
         values = list(flat(value)) if several else [value] * len(offsets)
         if len(values) != len(offsets) or (several and len(offsets) == 1):
             raise TypeError(wrong_count(len(offsets), len(values)))
         for offset, entry in zip(offsets, values, strict=True):
-            self.entries[offset] = self._stored(entry)
+            self.entries[offset] = self._cast_to_own_type(entry)
 
-    def _stored(self, value: Any) -> Any:
+    def _cast_to_own_type(self, value: Any) -> Any:
         """The value in the type of this tensor."""
         if self.integer and not is_integer(value):
             raise TypeError(f"entry: {TRUNCATES}")
         return value if self.integer else as_real(value)
 
     def __getattr__(self, name: str) -> Any:
-        if (places := _swizzled(name)) is None or len(self.shape) != 1:
-            raise AttributeError(f"tensor: has no '{name}'{_cure(name)}")
+        if (places := _swizzle_places(name)) is None or len(self.shape) != 1:
+            raise AttributeError(f"tensor: has no '{name}'{_method_cure(name)}")
         chosen = [self[place] for place in places]
         return chosen[0] if len(name) == 1 else Tensor.of(chosen, self.functions)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in Tensor.__slots__:
             super().__setattr__(name, value)
-        elif (places := _swizzled(name)) is None:
+        elif (places := _swizzle_places(name)) is None:
             raise AttributeError(f"vector: has no component '{name}'; write v.x or v[0]")
         else:
-            self._put([o for place in places for o in self._offsets(self._places(place))], value)
+            self._write_entries(
+                [o for place in places for o in self._entry_offsets(self._index_places(place))], value
+            )
 
     # Arithmetic, element by element
 
-    def _with(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
+    def _combine_with(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, (list, tuple)):
             other = Tensor.of(other, self.functions)
         return self.map(op, other)
@@ -175,85 +177,85 @@ class Tensor:
                     " a part, such as v[0:2]"
                 )
         columns = [o.entries if isinstance(o, Tensor) else [o] * len(self.entries) for o in others]
-        return self._like(function(*row) for row in zip(self.entries, *columns, strict=True))
+        return self._with_entries(function(*row) for row in zip(self.entries, *columns, strict=True))
 
     def __add__(self, other):
-        return self._with(other, add)
+        return self._combine_with(other, add)
 
     def __radd__(self, other):
-        return self._with(other, lambda a, b: b + a)
+        return self._combine_with(other, lambda a, b: b + a)
 
     def __sub__(self, other):
-        return self._with(other, sub)
+        return self._combine_with(other, sub)
 
     def __rsub__(self, other):
-        return self._with(other, lambda a, b: b - a)
+        return self._combine_with(other, lambda a, b: b - a)
 
     def __mul__(self, other):
-        return self._with(other, mul)
+        return self._combine_with(other, mul)
 
     def __rmul__(self, other):
-        return self._with(other, lambda a, b: b * a)
+        return self._combine_with(other, lambda a, b: b * a)
 
     def __truediv__(self, other):
-        return self._with(other, truediv)
+        return self._combine_with(other, truediv)
 
     def __rtruediv__(self, other):
-        return self._with(other, lambda a, b: b / a)
+        return self._combine_with(other, lambda a, b: b / a)
 
     def __floordiv__(self, other):
-        return self._with(other, floordiv)
+        return self._combine_with(other, floordiv)
 
     def __rfloordiv__(self, other):
-        return self._with(other, lambda a, b: b // a)
+        return self._combine_with(other, lambda a, b: b // a)
 
     def __mod__(self, other):
-        return self._with(other, mod)
+        return self._combine_with(other, mod)
 
     def __rmod__(self, other):
-        return self._with(other, lambda a, b: b % a)
+        return self._combine_with(other, lambda a, b: b % a)
 
     def __pow__(self, other):
-        return self._with(other, pow)
+        return self._combine_with(other, pow)
 
     def __rpow__(self, other):
-        return self._with(other, lambda a, b: b**a)
+        return self._combine_with(other, lambda a, b: b**a)
 
     def __lt__(self, other):
-        return self._with(other, lt)
+        return self._combine_with(other, lt)
 
     def __le__(self, other):
-        return self._with(other, le)
+        return self._combine_with(other, le)
 
     def __gt__(self, other):
-        return self._with(other, gt)
+        return self._combine_with(other, gt)
 
     def __ge__(self, other):
-        return self._with(other, ge)
+        return self._combine_with(other, ge)
 
     def __eq__(self, other):
-        return self._with(other, eq)
+        return self._combine_with(other, eq)
 
     def __ne__(self, other):
-        return self._with(other, ne)
+        return self._combine_with(other, ne)
 
     def __and__(self, other):
-        return self._with(other, and_)
+        return self._combine_with(other, and_)
 
     def __or__(self, other):
-        return self._with(other, or_)
+        return self._combine_with(other, or_)
 
     __rand__, __ror__ = __and__, __or__
     __hash__ = object.__hash__
 
     def __neg__(self):
-        return self._like(-a for a in self.entries)
+        return self._with_entries(-a for a in self.entries)
 
     def __pos__(self):
         return self
 
     def __abs__(self):
-        return self._like(abs(a) for a in self.entries)
+        return self._with_entries(abs(a) for a in self.entries)
 
     # Linear algebra
 
@@ -273,10 +275,10 @@ class Tensor:
         return Tensor((self.n, other.m), entries, self.functions)
 
     def sum(self) -> Any:
-        return self._fold(add)
+        return self._fold_entries(add)
 
     def dot(self, other: "Tensor") -> Any:
-        return self._vector("dot")._with(other, mul).sum()
+        return self._require_vector("dot")._combine_with(other, mul).sum()
 
     def norm_sqr(self) -> Any:
         return (self * self).sum()
@@ -289,7 +291,7 @@ class Tensor:
         return 1.0 / self.norm(eps)
 
     def normalized(self, eps: Any = 0.0) -> "Tensor":
-        return self._vector("normalized") * (1.0 / (self.norm() + eps))
+        return self._require_vector("normalized") * (1.0 / (self.norm() + eps))
 
     def cross(self, other: "Tensor") -> Any:
         a, b = self, other
@@ -300,11 +302,11 @@ class Tensor:
                 f"cross: takes two vectors of 2 or of 3 components, got {list(a.shape)} and {list(b.shape)};"
                 " take components, such as v.xyz"
             )
-        return self._like(a[j] * b[k] - a[k] * b[j] for j, k in ((1, 2), (2, 0), (0, 1)))
+        return self._with_entries(a[j] * b[k] - a[k] * b[j] for j, k in ((1, 2), (2, 0), (0, 1)))
 
     def outer_product(self, other: "Tensor") -> "Tensor":
         return Tensor(
-            (self._vector("outer_product").n, other._vector("outer_product").n),
+            (self._require_vector("outer_product").n, other._require_vector("outer_product").n),
             (a * b for a, b in product(self, other)),
             self.functions,
         )
@@ -318,7 +320,7 @@ class Tensor:
         return Tensor((self.m, self.n), entries, self.functions)
 
     def trace(self) -> Any:
-        return Tensor.of([self[i, i] for i in range(self._order())], self.functions).sum()
+        return Tensor.of([self[i, i] for i in range(self._square_order())], self.functions).sum()
 
     def determinant(self) -> Any:
         """By cofactors of the first row."""
@@ -332,9 +334,9 @@ class Tensor:
         inverse_det = 1.0 / self.determinant()
         places = product(range(self.n), range(self.n))
         adjugate = [self._minor(j, i) * (-1.0) ** (i + j) for i, j in places]
-        return self._like(inverse_det * a for a in adjugate)
+        return self._with_entries(inverse_det * a for a in adjugate)
 
-    def _order(self) -> int:
+    def _square_order(self) -> int:
         """n of an n x n matrix."""
         if len(self.shape) != 2 or self.n != self.m:
             raise TypeError(
@@ -344,14 +346,14 @@ class Tensor:
         return self.n
 
     def _small(self) -> int:
-        if self._order() > LARGEST:
+        if self._square_order() > LARGEST:
             raise TypeError(
                 f"determinant and inverse: go to {LARGEST} x {LARGEST} in Taichi, got {self.n} x {self.n};"
                 " eliminate in static loops"
             )
         return self.n
 
-    def _vector(self, operation: str) -> "Tensor":
+    def _require_vector(self, operation: str) -> "Tensor":
         if len(self.shape) != 1:
             raise TypeError(
                 f"{operation}: takes vectors, got shape {list(self.shape)}; take columns with A[:, j], or"
@@ -366,12 +368,12 @@ class Tensor:
         return Tensor.of(kept, self.functions).determinant()
 
     def any(self) -> Any:
-        return self._truths()._fold(or_)
+        return self._entry_truths()._fold_entries(or_)
 
     def all(self) -> Any:
-        return self._truths()._fold(and_)
+        return self._entry_truths()._fold_entries(and_)
 
-    def _truths(self) -> "Tensor":
+    def _entry_truths(self) -> "Tensor":
         """For each entry: True if it is not zero."""
         return self.map(self.functions.truth)
 
@@ -379,19 +381,19 @@ class Tensor:
         return self.functions.cast(self, dtype)
 
     def max(self) -> Any:
-        return self._fold(self.functions.max)
+        return self._fold_entries(self.functions.max)
 
     def min(self) -> Any:
-        return self._fold(self.functions.min)
+        return self._fold_entries(self.functions.min)
 
-    def _fold(self, function: Callable[[Any, Any], Any]) -> Any:
+    def _fold_entries(self, function: Callable[[Any, Any], Any]) -> Any:
         result = self.entries[0]
         for entry in self.entries[1:]:
             result = function(result, entry)
         return result
 
     def fill(self, value: Any) -> None:
-        self.entries = [self._stored(value)] * len(self.entries)
+        self.entries = [self._cast_to_own_type(value)] * len(self.entries)
 
 
 def wrong_count(needed: int, given: int) -> str:
@@ -413,7 +415,7 @@ def flat(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _cure(method: str) -> str:
+def _method_cure(method: str) -> str:
     """The cure for a method that tensors of energies lack."""
     if method in ("to_list", "to_numpy"):
         return "; read its entries: v[0], A[0, 1]"
@@ -424,7 +426,7 @@ def _cure(method: str) -> str:
     return suggestion(method, [n for n in dir(Tensor) if not n.startswith("_")])
 
 
-def _swizzled(name: str) -> list[int] | None:
+def _swizzle_places(name: str) -> list[int] | None:
     """The places that letters such as `x` or `xzy` stand for."""
     letters = next((s for s in SWIZZLES if name and set(name) <= set(s)), None)
     return None if letters is None else [letters.index(c) for c in name]

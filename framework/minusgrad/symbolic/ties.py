@@ -41,7 +41,7 @@ Key = tuple
 """A compared quantity: its terms by serial with their factors, and the constant; () if it has no terms."""
 
 
-def settled(outputs: Sequence[Scalar]) -> list[Scalar]:
+def settle_ties(outputs: Sequence[Scalar]) -> list[Scalar]:
     """The outputs, derivatives of one energy, with the mean of both sides at every tie."""
     if not any(node.op == "side" for node in reachable(outputs)):
         return list(outputs)
@@ -49,7 +49,7 @@ def settled(outputs: Sequence[Scalar]) -> list[Scalar]:
     return [means.mean(output) for output in outputs]
 
 
-def kinked(values: Sequence[Scalar]) -> set[int]:
+def kink_serials(values: Sequence[Scalar]) -> set[int]:
     """The serials of every min, max and abs that the values contain."""
     return {node.serial for node in reachable(values) if node.op in KINKED}
 
@@ -65,36 +65,36 @@ class _Means:
 
     def mean(self, node: Scalar) -> Scalar:
         """The mean of a derivative over all of its switches."""
-        for one in reachable([node], self._unsettled):
-            self._means[one.serial] = self._of(one)
+        for one in reachable([node], self._unsettled_arguments):
+            self._means[one.serial] = self._computed_mean(one)
         return self._means[node.serial]
 
-    def _unsettled(self, node: Scalar) -> Sequence[Scalar]:
+    def _unsettled_arguments(self, node: Scalar) -> Sequence[Scalar]:
         """The arguments that are settled before the node."""
-        known = node.serial in self._means or not self.keys.own(node)
-        return () if known or not self._apart(node) else node.args
+        known = node.serial in self._means or not self.keys.own_switches(node)
+        return () if known or not self._mean_distributes(node) else node.args
 
-    def _apart(self, node: Scalar) -> bool:
+    def _mean_distributes(self, node: Scalar) -> bool:
         """True if the mean of an operation is the operation on the means of its arguments."""
         if node.op in ("add", "sub", "div", "to_real"):
             return True
         if node.op == "select":
-            return not self.keys.own(node.args[0])
-        return node.op == "mul" and not self.keys.shared(*node.args)
+            return not self.keys.own_switches(node.args[0])
+        return node.op == "mul" and not self.keys.shared_switches(*node.args)
 
-    def _of(self, node: Scalar) -> Scalar:
+    def _computed_mean(self, node: Scalar) -> Scalar:
         if node.serial in self._means:
             return self._means[node.serial]
-        if not self.keys.own(node):
+        if not self.keys.own_switches(node):
             return node
-        if self._apart(node):
+        if self._mean_distributes(node):
             return self.graph.rebuilt(node, tuple(self._means[a.serial] for a in node.args))
         if self.left <= 0:
             return self._one_by_one(node)
         self.left -= 1
-        switch = self.keys.before(node, self.keys.first(node))
-        up, down = (self.mean(_fixed(node, self.keys, switch, side)) for side in (True, False))
-        return self._tied(switch, up, down)
+        switch = self.keys.switch_before(node, self.keys.first_switch(node))
+        up, down = (self.mean(_side_derivative(node, self.keys, switch, side)) for side in (True, False))
+        return self._value_at_tie(switch, up, down)
 
     def _one_by_one(self, node: Scalar) -> Scalar:
         """The operation on the means of its arguments, although they have switches in common."""
@@ -102,10 +102,10 @@ class _Means:
             condition, *sides = node.args
             switch, (a, b) = self.keys.of(condition)[0], map(self.mean, sides)
             straight = self.keys.of(condition)[1]
-            return self._tied(switch, *((a, b) if straight else (b, a)))
+            return self._value_at_tie(switch, *((a, b) if straight else (b, a)))
         return self.graph.rebuilt(node, tuple(map(self.mean, node.args)))
 
-    def _tied(self, switch: Key, up: Scalar, down: Scalar) -> Scalar:
+    def _value_at_tie(self, switch: Key, up: Scalar, down: Scalar) -> Scalar:
         """The number above the tie, below it, and at it."""
         if up is down:
             return up
@@ -136,41 +136,45 @@ class _Keys:
     def of_pair(self, a: Scalar, b: Scalar) -> tuple[Key, bool]:
         """The switch that two numbers are compared by, and whether it is above where a is."""
         if (a.serial, b.serial) not in self._of:
-            key, straight = _quantity(a, b)
+            key, straight = _compared_quantity(a, b)
             self.compared.setdefault(key, (a, b) if straight else (b, a))
             self._of[a.serial, b.serial] = key, straight
         return self._of[a.serial, b.serial]
 
-    def own(self, node: Scalar) -> frozenset[Key]:
+    def own_switches(self, node: Scalar) -> frozenset[Key]:
         """The switches of the sides that a derivative contains."""
-        return self._united(node, self._own, lambda one: {self.of(one)[0]} if one.op == "side" else None)
+        return self._switch_union(
+            node, self._own, lambda one: {self.of(one)[0]} if one.op == "side" else None
+        )
 
     def of_values(self, node: Scalar) -> frozenset[Key]:
         """The switches of the min, max and abs that a value contains."""
-        return self._united(node, self._values, lambda one: {self.of(one)[0]} if one.op in KINKED else set())
+        return self._switch_union(
+            node, self._values, lambda one: {self.of(one)[0]} if one.op in KINKED else set()
+        )
 
-    def all(self, node: Scalar) -> frozenset[Key]:
+    def all_switches(self, node: Scalar) -> frozenset[Key]:
         """The switches of a derivative, and those that its own sides depend on."""
-        found = set(self.own(node))
+        found = set(self.own_switches(node))
         for one in reachable([node], self.above_sides):
             if one.op == "side":
                 found.update(*map(self.of_values, one.args))
         return frozenset(found)
 
-    def shared(self, a: Scalar, b: Scalar) -> frozenset[Key]:
+    def shared_switches(self, a: Scalar, b: Scalar) -> frozenset[Key]:
         """The switches on which both of two numbers depend."""
-        return (self.own(a) & self.all(b)) | (self.all(a) & self.own(b))
+        return (self.own_switches(a) & self.all_switches(b)) | (self.all_switches(a) & self.own_switches(b))
 
-    def first(self, node: Scalar) -> Key:
+    def first_switch(self, node: Scalar) -> Key:
         """The switch of a product or select that is settled first: it depends on no other one of the node."""
-        wanted = self.shared(*node.args) if node.op == "mul" else self.all(node.args[0])
-        own = wanted & self.own(node)
+        wanted = self.shared_switches(*node.args) if node.op == "mul" else self.all_switches(node.args[0])
+        own = wanted & self.own_switches(node)
         sides = {self.of(n)[0]: n for n in reachable([node], self.above_sides) if n.op == "side"}
         depends = {key: frozenset().union(*map(self.of_values, sides[key].args)) - {key} for key in own}
         free = [key for key in own if not depends[key] & own]
         return min(free or own)
 
-    def before(self, node: Scalar, switch: Key) -> Key:
+    def switch_before(self, node: Scalar, switch: Key) -> Key:
         """The switch to settle first where sides of this one may be tied at all states: max(max(y, 0), y).
 
         It is one of those that the compared numbers depend on, by which the tie is no tie, but decided.
@@ -179,24 +183,24 @@ class _Keys:
             if one.op == "side" and self.of(one)[0] == switch:
                 left = [BRANCHES]
                 for kink in self._outer_kinks(one.args):
-                    if (other := self.of(kink)[0]) != switch and self._same(one.args, other, left):
+                    if (other := self.of(kink)[0]) != switch and self._equal_on_branch(one.args, other, left):
                         return other
         return switch
 
-    def _same(self, pair: Sequence[Scalar], switch: Key, left: list[int]) -> bool:
+    def _equal_on_branch(self, pair: Sequence[Scalar], switch: Key, left: list[int]) -> bool:
         """True if both numbers are one on a branch of a switch, or of others below; or if too many are."""
         for up in (True, False):
             left[0] -= 1
             if left[0] < 0:
                 return True
-            a, b = (_branch(value, self, switch, up) for value in pair)
-            if _difference(a, b) == ({}, 0.0):
+            a, b = (_choose_branch(value, self, switch, up) for value in pair)
+            if _linear_difference(a, b) == ({}, 0.0):
                 return True
             others = {self.of(kink)[0] for kink in self._outer_kinks((a, b))} - {
                 switch,
                 self.of_pair(a, b)[0],
             }
-            if any(self._same((a, b), other, left) for other in sorted(others)):
+            if any(self._equal_on_branch((a, b), other, left) for other in sorted(others)):
                 return True
         return False
 
@@ -207,9 +211,9 @@ class _Keys:
 
     def above_sides(self, node: Scalar) -> Sequence[Scalar]:
         """The arguments of a node that may contain sides."""
-        return node.args if self.own(node) and node.op != "side" else ()
+        return node.args if self.own_switches(node) and node.op != "side" else ()
 
-    def _united(self, node: Scalar, known: dict[int, frozenset[Key]], of_one) -> frozenset[Key]:
+    def _switch_union(self, node: Scalar, known: dict[int, frozenset[Key]], of_one) -> frozenset[Key]:
         """The union over a node and all that it needs; None for `of_one`: nothing of its own, go on."""
         if node.serial not in known:
             for one in reachable([node], lambda n: () if n.serial in known else n.args):
@@ -220,12 +224,12 @@ class _Keys:
         return known[node.serial]
 
 
-def _quantity(a: Scalar, b: Scalar) -> tuple[Key, bool]:
+def _compared_quantity(a: Scalar, b: Scalar) -> tuple[Key, bool]:
     """The quantity that compares a with b: a - b without its sign and size; and True if a has the plus sign.
 
     Of numbers that differ by a constant at every state the key is empty.
     """
-    left, constant = _difference(a, b)
+    left, constant = _linear_difference(a, b)
     if not left:
         return (), constant >= 0.0
     pairs = sorted(left.items())
@@ -233,7 +237,7 @@ def _quantity(a: Scalar, b: Scalar) -> tuple[Key, bool]:
     return (tuple((serial, factor / first) for serial, factor in pairs), constant / first), first > 0.0
 
 
-def _difference(a: Scalar, b: Scalar) -> tuple[dict[int, float], float]:
+def _linear_difference(a: Scalar, b: Scalar) -> tuple[dict[int, float], float]:
     """a - b as factors of terms, by serial, and a constant."""
     terms: dict[int, float] = {}
     constant = 0.0
@@ -254,10 +258,10 @@ def _difference(a: Scalar, b: Scalar) -> tuple[dict[int, float], float]:
     return {serial: factor for serial, factor in terms.items() if factor}, constant
 
 
-def _fixed(node: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
+def _side_derivative(node: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
     """A derivative on one side of a switch: its sides, and those that become it there, are known."""
     graph, new = node.graph, dict[int, Scalar]()
-    on_branch = partial(_branch, keys=keys, switch=switch, up=up)
+    on_branch = partial(_choose_branch, keys=keys, switch=switch, up=up)
     for one in reachable([node], keys.above_sides):
         if one.op == "side":
             a, b = map(on_branch, one.args)
@@ -271,7 +275,7 @@ def _fixed(node: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
     return new.get(node.serial, node)
 
 
-def _branch(value: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
+def _choose_branch(value: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
     """A value with the branch of every min, max and abs that a switch decides, in place of those."""
     if switch not in keys.of_values(value):
         return value
@@ -282,13 +286,13 @@ def _branch(value: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
         if made.op in KINKED:
             key, straight = keys.of(made)
             if key in ((), switch):
-                made = _taken(made, straight if key == () else straight == up)
+                made = _branch_taken(made, straight if key == () else straight == up)
         if made is not one:
             new[one.serial] = made
     return new.get(value.serial, value)
 
 
-def _taken(node: Scalar, above: bool) -> Scalar:
+def _branch_taken(node: Scalar, above: bool) -> Scalar:
     """The branch of a min, max or abs whose first argument is above, or below."""
     if node.op == "abs":
         return node.args[0] if above else -node.args[0]
@@ -307,12 +311,12 @@ def _at_tie(side: Scalar, keys: _Keys, switch: Key) -> tuple[bool, Number | None
                 OPERATIONS[node.op].python(*(a.number for a in args))  # type: ignore[misc]
             except (ArithmeticError, ValueError):
                 return True, None
-        if (made := _folded(node, args)) is not None:
+        if (made := _fold_operation(node, args)) is not None:
             new[node.serial] = made
     return False, new.get(side.serial, side).number
 
 
-def _folded(node: Scalar, args: tuple[Scalar, ...]) -> Scalar | None:
+def _fold_operation(node: Scalar, args: tuple[Scalar, ...]) -> Scalar | None:
     """The operation on other arguments, where that is a number."""
     if all(a.number is not None for a in args):
         made = node.graph.rebuilt(node, args)

@@ -72,13 +72,13 @@ class LaneRuns:
         fields = self._one.potential.fields
         for name in {field.name for field in self._one.moving} - members.own:
             values = fields[name].values
-            run.arrays.put(fields[name].array, np.broadcast_to(values, (run.count, *values.shape)))
+            run.arrays.write_members(fields[name].array, np.broadcast_to(values, (run.count, *values.shape)))
         for name in sorted(members.own):
             if name in fields:
                 rows = guests.numbers(given[name])
                 if name in self._one.weights:
                     self._refuse_massless(name, rows, members)
-                run.arrays.put(fields[name].array, rows)
+                run.arrays.write_members(fields[name].array, rows)
                 continue
             array = self._array(name)
             for k in range(run.count):
@@ -132,6 +132,6 @@ class LaneRuns:
         if not isinstance(kernels, TermKernels):
             raise NotWideError(f"'{name}' has no lanes")
         try:
-            return kernels.scattered.array_of(one.argument)
+            return kernels.scattered_loops.array_of(one.argument)
         except UserError as error:
             raise NotWideError(str(error)) from None

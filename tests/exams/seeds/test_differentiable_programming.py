@@ -481,6 +481,6 @@ def test_adjoints_that_are_not_cleared_pile_up() -> None:
 def test_the_guide_is_kept_with_the_engine_that_runs() -> None:
     """Nothing here starts an engine of its own."""
     runtime.start()
-    starts = runtime.started()
+    starts = runtime.start_count()
     staged([Stage(sine, ("U",))]).gradient("x")
-    assert runtime.started() == starts
+    assert runtime.start_count() == starts

@@ -51,11 +51,11 @@ def test_gradients_through_time_across_new_lists() -> None:
     run_of_it = Rollout(integrator(potential), [loss], 30)
     names = ["v", f"{TRIPLE}.stiffness"]
     value, found = run_of_it.evaluate(names)
-    before, compiled = elements.version, kernels.compiled()
+    before, compiled = elements.version, kernels.compiled_count()
     assert run_of_it.evaluate(names)[0] == value
     assert elements.version >= before + 5
     assert potential.terms[TRIPLE].elements is elements
-    assert kernels.compiled() == compiled
+    assert kernels.compiled_count() == compiled
     v, d = fields["v"].values.copy(), np.random.default_rng(2).normal(size=(8, 3))
     wanted = slope(along(fields["v"].set, v, d, run_of_it.value), 1e-4)
     assert (found["v"] * d).sum() == pytest.approx(wanted, rel=1e-8)

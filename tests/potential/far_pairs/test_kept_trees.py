@@ -83,7 +83,7 @@ def test_a_kept_tree_is_that_of_its_reference():
     assert np.array_equal(stepper.potential.gradient("x"), other.potential.gradient("x"))
     for of in ("order", "centre", "radius", "child"):
         assert np.array_equal(*(getattr(one.tree, of) for one in trees)), of
-    assert np.array_equal(trees[0].cells.far.now, trees[1].cells.far.now)
+    assert np.array_equal(trees[0].cells.far.present_lists, trees[1].cells.far.present_lists)
 
 
 @pytest.mark.long

@@ -81,7 +81,7 @@ def test_derivatives_are_of_one_function(seed, tmp_path):
     fields = Fields({"x": x, "m": rng.uniform(0.5, 1.5, n), "q": q, "u": u})
     far = Far(opening_angle=0.7, order=2 + seed % 3 * (d == 2))
     term = bind(drawn(rng, tmp_path), fields, parameters={"p": 0.7, "w": 0.5}, far=far)
-    term = on_elements(term, term.elements.frozen(term.elements.nodes), None)
+    term = on_elements(term, term.elements.frozen_pairs(term.elements.nodes), None)
     tree = Potential(fields, [term], frozen=True)
     assert term.elements.cells.far.count > 0
     assert [f.text for f in tree_questions.at_state(TermSubject(tree, term, t), rng) if not f.passed] == []

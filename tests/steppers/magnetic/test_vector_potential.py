@@ -269,7 +269,7 @@ def test_check_asks_a_vector_potential_by_its_name(tmp_path, monkeypatch):
 
     def doubled(field, d):
         text = "def field(x, B0, k):\n    return 2.0 * right(x, B0, k)\n"
-        return curl.written("field", text, {"right": right(field, d)})
+        return curl.function_from_source("field", text, {"right": right(field, d)})
 
     monkeypatch.setattr(curl, "field_function", doubled)
     assert wrong() == [("x", "curl")]

@@ -57,7 +57,7 @@ class MemberVariation:
         before = lanes.state()
         lanes.restore(self.saved)
         for name, array in self._along.items():
-            lanes.arrays.put(array, self.tangent[name])
+            lanes.arrays.write_members(array, self.tangent[name])
         for array in self._product.values():
             lanes.arrays.of(array)[...] = 0.0
         # a step of no length, for the changes of forces along the tangents

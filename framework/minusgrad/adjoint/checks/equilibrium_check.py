@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from ...check.questions import Finding, inside, taylor
+from ...check.questions import Finding, step_inside, taylor
 from ...check.variables import Variable
 from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
@@ -49,7 +49,7 @@ def of_equilibrium(
     for name, values in start.items():
         put, gradient = partial(subject.put, name), partial(subject.gradient, name)
         variable = Variable(name, values, put, gradient, STEP * _size(values))
-        direction = inside(subject, variable, variable.direction(rng) * subject.inputs(name))
+        direction = step_inside(subject, variable, variable.direction(rng) * subject.inputs(name))
         yield taylor(subject, variable, direction)
         subject.put(name, values)
 

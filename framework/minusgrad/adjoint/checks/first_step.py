@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from ...check.questions import EPS, Finding, inside, taylor
+from ...check.questions import EPS, Finding, step_inside, taylor
 from ...check.variables import Variable
 from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
@@ -66,7 +66,9 @@ def of_step(
         put, gradient = partial(step.put, name), partial(step.gradient, name)
         variable = Variable(name, values, put, gradient, size * _size(values))
         try:
-            yield taylor(step, variable, inside(step, variable, variable.direction(rng) * step.inputs(name)))
+            yield taylor(
+                step, variable, step_inside(step, variable, variable.direction(rng) * step.inputs(name))
+            )
         finally:
             step.put(name, values)
 

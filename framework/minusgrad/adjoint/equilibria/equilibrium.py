@@ -92,7 +92,9 @@ class Equilibrium:
         self._factored: object = None
         self._numbers, self._placed = search.holds.numbers, search.holds.numbers.writes
         self._supports: dict[tuple[str, ...], SupportDerivatives | None] = {}
-        self._pressed = {n: t for n, t in BorneForces(self.potential).rimmed.items() if n in self._names}
+        self._pressed = {
+            n: t for n, t in BorneForces(self.potential).rimmed_fields.items() if n in self._names
+        }
         self._held = {n: self.potential.fields[n].values.copy() for n in self._pressed}
         self.potential.hessian(self._names, search.t)  # refuses energies without one
         EQUILIBRIA.accept(search.system)
@@ -372,7 +374,7 @@ class Equilibrium:
         rows = np.flatnonzero(~variables.pinned(z, slope))
         if (key := (self.search.inputs, rows.tobytes())) != self._factored:
             motions = soft_motions(variables.fields)
-            system = scaled_hessian(self.potential, variables, motions, self.search.t).among(rows)
+            system = scaled_hessian(self.potential, variables, motions, self.search.t).restricted_to(rows)
             turned = images(variables, motions, slope)[rows]
             refuse_singular(system, turned, motions, variables.fields, self.solver)
             self._factored = key

@@ -89,7 +89,7 @@ def softest(system: SparseSystem, solver: LinearSolver) -> np.ndarray:
 
 def shifted_mode(system: SparseSystem) -> np.ndarray:
     """`softest` of a matrix without factors, by those of the matrix with a small shift."""
-    regular = system.shifted()
+    regular = system.shifted_system()
     solver = LinearSolver()
     solver.factor(regular)
     return softest(regular, solver)

@@ -200,7 +200,7 @@ class AdjointLanes:
         """Add the derivatives of a loss by the present fields, (count, ...) each."""
         for name, values in slopes.items():
             array = self._back.adjoints[name]
-            self._arrays.put(array, self._arrays.rows(array) + values)
+            self._arrays.write_members(array, self._arrays.rows(array) + values)
 
     def found(self, name: str) -> np.ndarray:
         """dL/d(name) of all members."""

@@ -9,7 +9,7 @@ Decisions 0356.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ...engine.kernels import BoundKernel, Code, added, at_each
+from ...engine.kernels import BoundKernel, Code, add_loops, at_each
 from ...engine.storage import ArraySlot
 from ...steppers.programs.evolution import Evolution
 
@@ -31,7 +31,7 @@ class AdjointExchange:
         placed = stepper.holds.placed
         self._clear = [BoundKernel(_freed(adjoints[x], placed[x])) for x in self._updates if x in placed]
         others = [n for n in found if n not in self._updates]
-        self._add = [BoundKernel(added(adjoints[n], found[n])) for n in others]
+        self._add = [BoundKernel(add_loops(adjoints[n], found[n])) for n in others]
 
     def arrive(self) -> None:
         """The adjoints of the state after a step, zero at held components, become those of the outputs."""

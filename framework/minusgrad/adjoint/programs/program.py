@@ -19,7 +19,7 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest
 from ...energies.fields import Field
 from ...engine import storage
-from ...engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
+from ...engine.kernels import BoundKernel, Code, add_loops, at_each, copy_loops, zero_loops
 from ...errors import EnergyError
 from ...potential.fused_code import FusedSweep
 from ...potential.potential import Potential
@@ -136,8 +136,8 @@ class ProgramAdjoint(RunAdjoint):
         swept = code.sweep(self._request, sums)
         if not SerialSteps.serve(code.statements):
             return None
-        taken = [added(self.parameters[n], array) for n, array in sums.items()]
-        cleared = [zeroed("sums", array) for array in sums.values()]
+        taken = [add_loops(self.parameters[n], array) for n, array in sums.items()]
+        cleared = [zero_loops("sums", array) for array in sums.values()]
         loops = [*self._recalled(), *self._arrivals(), *cleared, *swept, *taken, *self._departures()]
         return SerialSteps(loops, code.statements, back=True, scratch=self._scratch(sums))
 
@@ -188,15 +188,15 @@ class ProgramAdjoint(RunAdjoint):
     def _sum(self, into: Any, parts: Sequence[Any], afresh: bool = True) -> list[Code]:
         """Loops that store the sum of arrays; or add it, if not `afresh`."""
         if not afresh:
-            return [added(into, array) for array in parts]
-        first = copied(into, parts[0]) if parts else zeroed("zeros", into)
-        return [first, *(added(into, array) for array in parts[1:])]
+            return [add_loops(into, array) for array in parts]
+        first = copy_loops(into, parts[0]) if parts else zero_loops("zeros", into)
+        return [first, *(add_loops(into, array) for array in parts[1:])]
 
     def _free(self, name: str, into: Any) -> Code:
         """Loops that store the adjoint of a field, zero at held components."""
         adjoint = self.adjoints[name]
         if (free := self._placed.get(name)) is None:
-            return copied(into, adjoint)
+            return copy_loops(into, adjoint)
         line = "into[{at}] = source[{at}] * free[{at}]"
         return Code(at_each("into", into, line), {"into": into, "source": adjoint, "free": free})
 

@@ -18,7 +18,7 @@ from ...codegen.derivative_request import DerivativeRequest
 from ...energies.fields import Fields
 from ...energies.term import bind
 from ...engine import storage
-from ...engine.kernels import Code, zeroed
+from ...engine.kernels import Code, zero_loops
 from ...potential.fused_code import FusedCode
 from ...potential.potential import Potential
 from ...steppers.holds import Holds
@@ -135,7 +135,7 @@ class SupportDerivatives:
     def moved_code(self, tangents: Mapping[str, Any]) -> Code:
         """Loops that write `moved` into the tangents of moving fields, for scalar `t`."""
         asked = DerivativeRequest(product=dict(self._product), tangents=dict(self._along))
-        pieces = [zeroed(f"h_{n}", array) for n, array in self._product.items()]
+        pieces = [zero_loops(f"h_{n}", array) for n, array in self._product.items()]
         pieces.append(FusedCode(self._potential, PREFIX).sweep(asked))
         for held, columns in self._parts():
             lines, arrays = [], dict(held.indices)

@@ -356,7 +356,7 @@ def questions_to(energy: Any, registry: Registry) -> Iterator[Finding]:
         elif isinstance(energy, Lagrangian):
             yield from lagrangian_check.of_lagrangian(energy)
         else:
-            whole = energy.weighted() if isinstance(energy, Constraint) else energy
+            whole = energy.weighted_energy() if isinstance(energy, Constraint) else energy
             yield from term_check.of_energy(whole)
 
 

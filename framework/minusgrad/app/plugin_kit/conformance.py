@@ -76,7 +76,7 @@ def rows(plugin: str, scenes: Sequence[str], seen: Callable[[str], None]) -> Ite
     for scene in scenes:
         seen(f"{scene}: state")
         yield _state(scene)
-    asked = [energy for energy in energies if energy_exam.examined(energy)]
+    asked = [energy for energy in energies if energy_exam.can_be_examined(energy)]
     yield from _determinism(asked, seen)
     if not energies:
         yield _of(plugin, "derivatives", NOT_ASKED, "it has no energies, maps or constraints")
@@ -87,7 +87,7 @@ def rows(plugin: str, scenes: Sequence[str], seen: Callable[[str], None]) -> Ite
 def _questions(energy: Any, registry: Registry) -> dict[str, Callable[[], Iterator[Finding]]]:
     """The questions to one energy by name, each over all dimensions of space."""
     found: dict[str, Callable[[], Iterator[Finding]]] = {}
-    if energy_exam.examined(energy):
+    if energy_exam.can_be_examined(energy):
         one = _instance(energy)
         for name in energy_exam.questions(one):
             found[name] = partial(_everywhere, one, name)
@@ -103,7 +103,7 @@ def _everywhere(one: Instance, name: str) -> Iterator[Finding]:
 
 
 def _instance(energy: Any) -> Instance:
-    return Instance(energy.weighted() if isinstance(energy, Constraint) else energy, compiles=None)
+    return Instance(energy.weighted_energy() if isinstance(energy, Constraint) else energy, compiles=None)
 
 
 def _row(subject: str, question: str, ask: Callable[[], Iterator[Finding]]) -> ConformanceRow:
@@ -171,7 +171,7 @@ def _same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
 
 def _cost(energy: Any) -> ConformanceRow:
     """Nanoseconds of a gradient for an element, beside the known energy with elements of this kind."""
-    if not energy_exam.examined(energy):
+    if not energy_exam.can_be_examined(energy):
         return _of(energy.name, "cost", NOT_ASKED, "its elements are made by a scene")
     one = _instance(energy)
     over = energy.over if isinstance(energy.over, str) else "tuples"

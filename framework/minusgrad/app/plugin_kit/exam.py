@@ -69,8 +69,8 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
             raise UserError(f"exam of '{plugin}': {unknown('energy', name, energies)}")
     asked: dict[str, Callable[[], Iterator[Finding]]] = {}
     for name, energy in energies.items():
-        if name in instances or energy_exam.examined(energy):
-            whole = energy.weighted() if isinstance(energy, Constraint) else energy
+        if name in instances or energy_exam.can_be_examined(energy):
+            whole = energy.weighted_energy() if isinstance(energy, Constraint) else energy
             one = instances.get(name) or Instance(whole, compiles=None)  # type: ignore[arg-type]
             for d in one.dimensions:
                 for question, ask in energy_exam.questions(one).items():

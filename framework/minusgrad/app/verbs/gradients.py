@@ -93,7 +93,7 @@ def source(a: argparse.Namespace) -> int:
     if isinstance(energy, MagneticField):
         energy = flow_energy(energy, a.dimension, True, True)
     if isinstance(energy, Constraint):
-        energy = energy.weighted()
+        energy = energy.weighted_energy()
     found = of_energy(energy, a.dimension)
     if a.json:
         print_json(found.as_dict())

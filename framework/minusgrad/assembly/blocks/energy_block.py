@@ -277,7 +277,7 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     if isinstance(energy, Constraint):
         bases = (ConstraintKeys, bases)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
-    combined = kind is not None and kind.combined and kind.several
+    combined = kind is not None and kind.can_be_combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)
     bodies = kind is None or not kind.several
     definitions: dict[str, Any] = {
@@ -292,9 +292,9 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
 def _block(energy: LocalEnergy | Staged) -> type[Record]:
     if isinstance(energy, Staged):
         return StagedMapBlock if isinstance(energy, StagedMap) else StagedBlock
-    if energy.element_kind.limited:
+    if energy.element_kind.can_be_limited:
         return PairBlock
-    if energy.element_kind.several or energy.element_kind.combined:
+    if energy.element_kind.several or energy.element_kind.can_be_combined:
         return SetBlock
     if energy.element_kind.cells:
         return CellBlock

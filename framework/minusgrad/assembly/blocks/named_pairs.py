@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...elements.node_tuples import NodeTuples
-from ...elements.periodic.linked_pairs import PAIR, LinkedPairs, along_bonds, linked
+from ...elements.periodic.linked_pairs import PAIR, LinkedPairs, along_bonds, pairs_by_links
 from ...elements.periodic.tuple_images import TupleImages
 from ...energies.fields import POSITIONS, State
 from ...energies.pairs.periodic_images import given_images
@@ -73,7 +73,7 @@ def _along_bonds(state: State, rows: np.ndarray) -> LinkedPairs:
     lists = [
         _links(state, name) for name in LINKS if name in state.tuples and state.tuples[name].shape[1] == 2
     ]
-    return linked(rows, lists, max(BONDED.values()))
+    return pairs_by_links(rows, lists, max(BONDED.values()))
 
 
 def _links(state: State, name: str) -> TupleImages:

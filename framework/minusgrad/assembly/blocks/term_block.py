@@ -201,7 +201,7 @@ class TermBlock:
         """
         if not energy.listed or (named is not None and not isinstance(named, str)):
             return named, {}, None, ""
-        if named is None and energy.element_kind.combined:
+        if named is None and energy.element_kind.can_be_combined:
             return None, {}, None, ""
         points, data = self.state.quadratures, self.state.data
         lists = {**self.state.tuples, **{name: one.nodes for name, one in points.items()}}

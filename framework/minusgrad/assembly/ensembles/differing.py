@@ -32,7 +32,7 @@ def _parameter(members: "Members", key: str) -> Any:
         kernels = potential.kernels.get(name)
         if isinstance(kernels, TermKernels):
             try:
-                return kernels.scattered.array_of(argument)
+                return kernels.scattered_loops.array_of(argument)
             except UserError as error:
                 raise NotWideError(str(error)) from None
     raise NotWideError(f"'{key}' is no parameter of a term")

@@ -19,7 +19,7 @@ from functools import partial, reduce
 import numpy as np
 
 from ...energies.fields import Field, ordered_sum
-from ..questions import Finding, Subject, spread
+from ..questions import Finding, Subject, field_spread
 
 TRIES = 2
 ALIKE = 1e3
@@ -61,19 +61,19 @@ class Symmetries:
         if not all(np.isfinite(self.gradient(name)).all() for name in self.fields):
             return
         for name in self.vectors:
-            change = self._change(partial(self._shifted, name))
-            yield from self._of("translation", name, change, partial(self._sum, name))
+            change = self._energy_change(partial(self._shifted_field, name))
+            yield from self._of("translation", name, change, partial(self._force_sum, name))
             if name in self.places:
                 yield self._of_places(name)
         if self.vectors:
-            change = self._change(self._turned)
-            yield from self._of("rotation", ", ".join(self.vectors), change, self._torques)
+            change = self._energy_change(self._turned_fields)
+            yield from self._of("rotation", ", ".join(self.vectors), change, self._torque_sum)
         for count in sorted({len(x) for x in self.start.values()} - {1}):
             mine = [name for name, x in self.start.items() if len(x) == count]
             order = np.arange(count)
             among = reduce(np.intersect1d, [self.among.get(name, order) for name in mine])
             order[among] = self.rng.permutation(among)
-            change, left = self._change_of_order(mine, order), partial(self._followed, mine, order)
+            change, left = self._change_of_order(mine, order), partial(self._gradient_distance, mine, order)
             yield from self._of("permutation", ", ".join(mine), change, left)
 
     def _of(
@@ -94,45 +94,45 @@ class Symmetries:
             text = f"U is declared invariant under {question}, but changes by {change:.6g}"
             yield self.subject.finding(name, question, False, change, text)
 
-    def _change(self, moved: Callable[[], Moved]) -> float:
+    def _energy_change(self, moved: Callable[[], Moved]) -> float:
         """The change of U; zero if it is rounding."""
-        return self._beyond_rounding(self._value(moved()) - self.here for _ in range(TRIES))
+        return self._beyond_rounding(self._energy_at(moved()) - self.here for _ in range(TRIES))
 
     def _beyond_rounding(self, changes: Iterable[float]) -> float:
         """The largest change; zero if it is rounding, infinite if one is NaN."""
         most = float(np.max(np.nan_to_num(np.abs(list(changes)), nan=np.inf)))
         return 0.0 if most <= ALIKE * self.subject.rounding() else most
 
-    def _value(self, moved: Moved) -> float:
-        with self._put(moved):
+    def _energy_at(self, moved: Moved) -> float:
+        with self._put_moved(moved):
             return self.subject.value()
 
     @contextmanager
-    def _put(self, moved: Moved) -> Iterator[None]:
+    def _put_moved(self, moved: Moved) -> Iterator[None]:
         for name, values in moved.items():
-            self._field(name).set(values)
+            self._field_named(name).set(values)
         yield
         for name in moved:
-            self._field(name).set(self.edges[name][None] if name in self.edges else self.start[name])
+            self._field_named(name).set(self.edges[name][None] if name in self.edges else self.start[name])
 
-    def _field(self, name: str) -> Field:
+    def _field_named(self, name: str) -> Field:
         """The field of this name: one of nodes, or the box."""
         return self.box if self.box is not None and name in self.edges else self.fields[name]
 
     # Translation
 
-    def _shifted(self, name: str) -> Moved:
+    def _shifted_field(self, name: str) -> Moved:
         """A field shifted by about its own size."""
         x = self.vectors[name]
         return {name: x + (float(np.abs(x).max()) or 1.0) * self.rng.normal(size=x.shape[1])}
 
-    def _sum(self, name: str) -> tuple[np.ndarray, float, float, str]:
+    def _force_sum(self, name: str) -> tuple[np.ndarray, float, float, str]:
         g = self.gradient(name)
-        return _total(g), ordered_sum(np.abs(g)), spread(self.vectors[name]), "the sum of forces"
+        return _column_sums(g), ordered_sum(np.abs(g)), field_spread(self.vectors[name]), "the sum of forces"
 
     def _of_places(self, name: str) -> Finding:
         """U is the same where a field is translated with the places that belong to it."""
-        moved = [self._shifted(name) for _ in range(TRIES)]
+        moved = [self._shifted_field(name) for _ in range(TRIES)]
         change = self._beyond_rounding(self._value_with_places(name, one) - self.here for one in moved)
         text = f"U changes by {change:.6g} where all, with its supports, is translated"
         return self.subject.finding(name, "translation", change == 0.0, change, text)
@@ -141,13 +141,13 @@ class Symmetries:
         by = moved[name][0] - self.start[name][0]
         self.places[name](by)
         try:
-            return self._value(moved)
+            return self._energy_at(moved)
         finally:
             self.places[name](0.0 * by)
 
     # Rotation
 
-    def _turned(self) -> Moved:
+    def _turned_fields(self) -> Moved:
         """All fields, rotated about the origin by one random rotation."""
         d = next(iter(self.vectors.values())).shape[1]
         q, r = np.linalg.qr(self.rng.normal(size=(d, d)))
@@ -156,13 +156,18 @@ class Symmetries:
         turned = {name: x @ q.T for name, x in self.vectors.items()}
         return turned | {name: (rows @ q.T)[None] for name, rows in self.edges.items()}
 
-    def _torques(self) -> tuple[np.ndarray, float, float, str]:
+    def _torque_sum(self) -> tuple[np.ndarray, float, float, str]:
         forces = [self.gradient(name) for name in self.vectors]
         forces += [self.gradient(name)[0] for name in self.edges]
         x = np.concatenate([*self.vectors.values(), *self.edges.values()])
         f = np.concatenate(forces)
         size = ordered_sum(np.linalg.norm(x, axis=1) * np.linalg.norm(f, axis=1))
-        return _total(_moments(x, f)), size, spread(x) / (float(np.abs(x).max()) or 1.0), "the sum of torques"
+        return (
+            _column_sums(_node_moments(x, f)),
+            size,
+            field_spread(x) / (float(np.abs(x).max()) or 1.0),
+            "the sum of torques",
+        )
 
     # Permutation
 
@@ -171,24 +176,27 @@ class Symmetries:
         changes = []
         for _ in range(TRIES):
             near = {
-                n: self.start[n] + 0.01 * spread(self.start[n]) * self.rng.normal(size=self.start[n].shape)
+                n: self.start[n]
+                + 0.01 * field_spread(self.start[n]) * self.rng.normal(size=self.start[n].shape)
                 for n in names
             }
-            changes.append(self._value({n: x[order] for n, x in near.items()}) - self._value(near))
+            changes.append(self._energy_at({n: x[order] for n, x in near.items()}) - self._energy_at(near))
         return self._beyond_rounding(changes)
 
-    def _exchanged(self, names: Collection[str], order: np.ndarray) -> Moved:
+    def _exchange_nodes(self, names: Collection[str], order: np.ndarray) -> Moved:
         return {name: self.start[name][order] for name in names}
 
-    def _followed(self, names: Collection[str], order: np.ndarray) -> tuple[np.ndarray, float, float, str]:
+    def _gradient_distance(
+        self, names: Collection[str], order: np.ndarray
+    ) -> tuple[np.ndarray, float, float, str]:
         """The distance between the gradient at exchanged nodes and the exchanged gradient."""
         here = [self.gradient(name)[order] for name in names]
-        with self._put(self._exchanged(names, order)):
+        with self._put_moved(self._exchange_nodes(names, order)):
             there = [self.gradient(name) for name in names]
         rest = [np.abs(a - b).max() for a, b in zip(here, there, strict=True)]
         sizes = [float(np.abs(a).max()) or 1.0 for a in here]
         worst = int(np.argmax([r / s for r, s in zip(rest, sizes, strict=True)]))
-        length = spread(self.start[list(names)[worst]])
+        length = field_spread(self.start[list(names)[worst]])
         return (
             np.array(rest[worst]),
             sizes[worst],
@@ -197,11 +205,11 @@ class Symmetries:
         )
 
 
-def _total(parts: np.ndarray) -> np.ndarray:
+def _column_sums(parts: np.ndarray) -> np.ndarray:
     return np.array([ordered_sum(column) for column in parts.T])
 
 
-def _moments(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+def _node_moments(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     """x ^ g for each node: one number in the plane, three in space."""
     if x.shape[1] == 2:
         return (x[:, :1] * g[:, 1:] - x[:, 1:] * g[:, :1]).reshape(-1, 1)

@@ -69,7 +69,7 @@ def with_lines(
 
 def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
     """Reasons found in the run: changes by Python, and ends of derivatives, the likeliest first."""
-    yield from _unseen(followed)
+    yield from _arrays_changed_between(followed)
     if followed.numbers and not followed.is_read(name):
         yield at_line(followed.numbers[0], UNREAD.format(name))
     for cut in sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]]):
@@ -82,7 +82,7 @@ def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
         yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
 
-def _unseen(followed: Replay) -> Iterator[Cause]:
+def _arrays_changed_between(followed: Replay) -> Iterator[Cause]:
     """Arrays that Python changes between kernels."""
     for wrote in followed.python_wrote[:1]:
         yield at_line(wrote.where, UNSEEN.format(wrote.name))
@@ -96,7 +96,7 @@ def cause_of(
     seen: Sequence[Remark],
 ) -> Cause:
     """Where and why a reverse is wrong, as far as it is known: a kernel, a remark, an array."""
-    for why in _unseen(followed):
+    for why in _arrays_changed_between(followed):
         return why
     if launches.own_gradient is not None:
         why = of_own_gradient(launches)

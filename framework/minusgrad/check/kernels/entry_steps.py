@@ -34,15 +34,15 @@ def entry_steps(
     """Some entries of the gradient, each against symmetric steps; states the power of the test."""
     begin, worst, count, at_random = perf_counter(), 0.0, 0, 0
     largest = float(np.abs(found).max(initial=0.0)) or 1.0
-    for place, drawn in _places(variable, found, rng):
+    for place, drawn in _entries_to_move(variable, found, rng):
         if perf_counter() - begin > SECONDS:
             break
-        slope, uncertain = _slope(asked, variable, place)
+        slope, uncertain = _entry_slope(asked, variable, place)
         off = abs(slope - float(found[place]))
         for part in NARROWER:
             if off <= SURE * uncertain + 1e-6 * largest:
                 break
-            slope, uncertain = _slope(asked, variable, place, part)
+            slope, uncertain = _entry_slope(asked, variable, place, part)
             before, off = off, abs(slope - float(found[place]))
             if off > 0.5 * before and uncertain < 0.1 * off:
                 break  # it stays
@@ -64,7 +64,7 @@ def entry_steps(
     return asked.finding(variable.name, "entries", True, worst, text)
 
 
-def _places(
+def _entries_to_move(
     variable: Variable, found: np.ndarray, rng: np.random.Generator
 ) -> Iterator[tuple[tuple[int, ...], bool]]:
     """Entries to move, and whether they were drawn at random."""
@@ -77,7 +77,7 @@ def _places(
             yield place, at_random
 
 
-def _slope(
+def _entry_slope(
     asked: KernelSubject, variable: Variable, place: tuple[int, ...], part: float = 1.0
 ) -> tuple[float, float]:
     """The derivative by one entry, and its uncertainty: of the extrapolation, and of rounding."""
@@ -86,13 +86,13 @@ def _slope(
     h = part * variable.size * max(STEP, 3.0 * asked.eps**0.25)
     room = max(min(high - value, value - low), 0.0)
     h = min(h, room) if room > 0.1 * h else h
-    wide, narrow = (_difference(asked, variable, place, h * half) for half in (1.0, 0.5))
+    wide, narrow = (_central_difference(asked, variable, place, h * half) for half in (1.0, 0.5))
     variable.put(variable.values)
     slope = (4.0 * narrow - wide) / 3.0
     return slope, abs(narrow - wide) + asked.rounding() / h
 
 
-def _difference(asked: KernelSubject, variable: Variable, place: tuple[int, ...], h: float) -> float:
+def _central_difference(asked: KernelSubject, variable: Variable, place: tuple[int, ...], h: float) -> float:
     values = []
     for side in (1.0, -1.0):
         moved = np.array(variable.values)

@@ -20,11 +20,11 @@ from ...engine import runtime
 from ...errors import TraceError
 from ...interpreter.program_arrays import alive
 from ...interpreter.recorded_launches import Arrays, RecordedLaunch, launch_log, unobserved
-from ...interpreter.replay import WRONG, off, replay
+from ...interpreter.replay import WRONG, relative_error, replay
 from ...lint.kernel_remarks import in_words
 from ..kernel_subject import Progress
 from ..outcomes import not_asked
-from ..questions import Finding, spread
+from ..questions import Finding, field_spread
 
 ONE_BY_ONE = 64
 """The most outputs whose tangents are computed one by one; of more, random sums are compared."""
@@ -68,16 +68,16 @@ class ForwardRun:
                 yield self._by_steps(param, output, dual)
                 continue
             cells = followed.cells(output)
-            weights = np.eye(len(cells)) if len(cells) <= ONE_BY_ONE else _sums(len(cells))
+            weights = np.eye(len(cells)) if len(cells) <= ONE_BY_ONE else _random_weights(len(cells))
             leaves = followed.leaves[param.name]
             tangents = []
             for row in weights:
                 ends = [(cell, float(w)) for cell, w in zip(cells, row, strict=True) if w]
                 tangents.append(float(followed.interpreter.gradient(ends, leaves) @ self.seed.ravel()))
-            yield self._judged(output, weights @ dual.ravel().astype(float), np.array(tangents))
+            yield self._judge_output(output, weights @ dual.ravel().astype(float), np.array(tangents))
 
-    def _judged(self, output: Any, found: np.ndarray, exact: np.ndarray) -> Finding:
-        error, worst = off(found, exact), int(np.argmax(np.abs(found - exact)))
+    def _judge_output(self, output: Any, found: np.ndarray, exact: np.ndarray) -> Finding:
+        error, worst = relative_error(found, exact), int(np.argmax(np.abs(found - exact)))
         name = output.name or "the loss"
         if error <= WRONG[output.start.dtype.name]:
             return Finding(self.name, name, "dual", True, error, f"off by {error:.1e}")
@@ -88,7 +88,7 @@ class ForwardRun:
         return Finding(self.name, name, "dual", False, error, text, self.where)
 
     def _by_steps(self, param: Any, output: Any, dual: np.ndarray) -> Finding:
-        h, start = STEP * spread(param.start), param.start
+        h, start = STEP * field_spread(param.start), param.start
         values = []
         for side in (1.0, -1.0):
             param.start = (start + side * h * self.seed.reshape(start.shape)).astype(start.dtype)
@@ -98,7 +98,7 @@ class ForwardRun:
             values.append(output.values.astype(float))
         param.start = start
         slope = (values[0] - values[1]) / (2.0 * h)
-        error, name = off(dual.astype(float), slope), output.name or "the loss"
+        error, name = relative_error(dual.astype(float), slope), output.name or "the loss"
         text = f"off by {error:.1e} of symmetric steps along the seed"
         close = max(CLOSE, 100.0 * WRONG[output.start.dtype.name])
         return Finding(
@@ -106,7 +106,7 @@ class ForwardRun:
         )
 
 
-def _sums(count: int) -> np.ndarray:
+def _random_weights(count: int) -> np.ndarray:
     """Random weights of so many outputs, (sums, outputs)."""
     return np.random.default_rng(0).normal(size=(SUMS, count))
 

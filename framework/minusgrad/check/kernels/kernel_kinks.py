@@ -9,7 +9,7 @@ from ...errors import TraceError
 from ...interpreter.program_arrays import ProgramArray
 from ...interpreter.recorded_launches import RecordedLaunch
 from ...interpreter.replay import replay
-from ..kernel_subject import Cause, KernelSubject, Progress, put
+from ..kernel_subject import Cause, KernelSubject, Progress, put_state
 from ..questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
@@ -23,8 +23,8 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
         for words, special in _special(start[handle.name]):
             if not asked.admits(handle.name, special):
                 continue
-            put(launches, start | {handle.name: special})
-            if not asked.within():
+            put_state(launches, start | {handle.name: special})
+            if not asked.stays_within_bounds():
                 continue
             progress(f"{handle.name} {words}")
             if not np.isfinite(launches.value()):
@@ -32,9 +32,9 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
             found = launches.gradients()[handle.name]
             if found is None or np.isfinite(found).all():
                 continue
-            ran, _ = launches.recorded()
+            ran, _ = launches.recorded_run()
             asked.where = f"with {handle.name} {words}"
-            yield _kink(asked, handle, ran)
+            yield _kink_finding(asked, handle, ran)
             break
 
 
@@ -43,7 +43,7 @@ def idle(
 ) -> Iterator[Finding]:
     """Idle inputs: the loss does not change over any step of theirs."""
     launches = asked.launches
-    put(launches, start)
+    put_state(launches, start)
     here, gradients = launches.value(), launches.gradients()
     for handle in launches.inputs:
         found = gradients[handle.name]
@@ -70,12 +70,12 @@ def _moved_by(
     low, high = asked.limits.get(handle.name, (-np.inf, np.inf))
     moved = start[handle.name] + step * rng.normal(size=handle.start.shape)
     launches.set(handle, np.clip(moved, low, high))
-    found = launches.value() if asked.within() else np.inf
+    found = launches.value() if asked.stays_within_bounds() else np.inf
     launches.set(handle, start[handle.name])
     return found if np.isfinite(found) else np.inf
 
 
-def _kink(asked: KernelSubject, handle: ProgramArray, ran: Sequence[RecordedLaunch]) -> Finding:
+def _kink_finding(asked: KernelSubject, handle: ProgramArray, ran: Sequence[RecordedLaunch]) -> Finding:
     """A non-finite gradient, of the function itself or of the branch that a select does not take."""
     text = "the loss is finite and its gradient is not"
     try:

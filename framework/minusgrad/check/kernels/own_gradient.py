@@ -43,8 +43,8 @@ def of_own_gradient(launches: Recording) -> Cause:
         return _of_reverses_by_hand(launches.own_gradient)
     begin = begin_of(inspect.unwrap(launches.own_gradient))
     unknown = Cause(begin, f"'{launches.table.gradient}' leaves this gradient in .grad")
-    did = _watched(launches, launches.own_gradient)
-    ran = [launch.function for launch in launches.recorded()[0]]
+    did = _watch_call(launches, launches.own_gradient)
+    ran = [launch.function for launch in launches.recorded_run()[0]]
     by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may replace a reverse
     if not did.back:
         return unknown if by_hand else Cause(begin, f"'{launches.table.gradient}' reverses no kernel")
@@ -83,7 +83,7 @@ def _by_order(ran: Sequence[Callable], did: Reversals) -> Cause | None:
     return None
 
 
-def _watched(launches: Recording, own: Callable) -> Reversals:
+def _watch_call(launches: Recording, own: Callable) -> Reversals:
     """One call of the gradient, from adjoints set to `MARK`; restores the adjoints."""
     found = Reversals()
     kept = [(h, h.gradient) for h in launches.handles if h.adjoint is not None]

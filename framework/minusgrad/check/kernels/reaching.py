@@ -18,7 +18,7 @@ from ...interpreter.array_memory import IndexOutsideError
 from ...interpreter.program_arrays import ProgramArray
 from ...interpreter.recorded_launches import RecordedLaunch, Recording, around_kernels
 from ...interpreter.replay import Replay, replay
-from ..questions import spread
+from ..questions import field_spread
 
 LITTLE = 2.0**-12
 """How far numbers are moved, in parts of their spread."""
@@ -33,7 +33,7 @@ def choose_inputs(launches: Recording, ran: Sequence[RecordedLaunch]) -> Replay 
 
     Raises `TraceError`, so that the case is not asked, if none reaches the loss.
     """
-    candidates = _left_alone(launches, [h for h in launches.inputs if h.real])
+    candidates = _left_alone(launches, [h for h in launches.inputs if h.is_real])
     try:
         followed = replay(launches, ran, candidates)
     except IndexOutsideError:
@@ -50,7 +50,7 @@ def _left_alone(launches: Recording, candidates: Sequence[ProgramArray]) -> list
     """The candidates that Python does not overwrite before the first launch; of some, the numbers."""
     starts = [handle.start for handle in candidates]
     for handle, start in zip(candidates, starts, strict=True):
-        handle.start = (start + LITTLE * spread(start)).astype(start.dtype)
+        handle.start = (start + LITTLE * field_spread(start)).astype(start.dtype)
     first: list[np.ndarray] = []
 
     def launched(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
@@ -92,10 +92,10 @@ def _by_replay(
     launches: Recording, followed: Replay, candidates: Sequence[ProgramArray]
 ) -> list[ProgramArray]:
     """The candidates that the loss depends on, also through casts, branches and indices."""
-    reached = followed.reached(launches.loss)
+    reached = followed.reached_serials(launches.loss)
     found = []
     for handle in candidates:
-        first = followed.first(handle)
+        first = followed.first_access(handle)
         read = first != "write"
         if not read.all() and read.any():
             handle.read = read if handle.read is None else handle.read & read
@@ -117,8 +117,8 @@ def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[Pr
     noise = 4.0 * (max(values) - min(values))
     work = [h for h in candidates if not h.start.any() and h.values.any()]
     inputs = [h for h in candidates if all(h is not one for one in work)]
-    found = _moving(launches, inputs, values[0], noise, runs)
-    found = found or _moving(launches, work, values[0], noise, runs)
+    found = _moving_candidates(launches, inputs, values[0], noise, runs)
+    found = found or _moving_candidates(launches, work, values[0], noise, runs)
     if noise > 0.0 and not found and not launches.table.inputs:
         raise TraceError(
             f"{launches.case.name}: the same inputs give losses from {min(values):.6g} to {max(values):.6g}:"
@@ -127,7 +127,7 @@ def _by_runs(launches: Recording, candidates: Sequence[ProgramArray]) -> list[Pr
     return found
 
 
-def _moving(
+def _moving_candidates(
     launches: Recording, candidates: Sequence[ProgramArray], value: float, noise: float, runs: int
 ) -> list[ProgramArray]:
     """The candidates that change the loss, each with the rows that do."""
@@ -157,7 +157,7 @@ class _Moved:
     ):
         self.launches, self.handle, self.value, self.noise = launches, handle, value, noise
         self.start, self.left = handle.start.copy(), runs
-        self.step = LITTLE * spread(self.start) * rng.uniform(0.5, 1.0, self.start.shape)
+        self.step = LITTLE * field_spread(self.start) * rng.uniform(0.5, 1.0, self.start.shape)
 
     def changes(self, part: np.ndarray) -> bool:
         """True if the loss changes as the numbers of a part are moved."""

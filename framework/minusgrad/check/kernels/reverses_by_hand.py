@@ -89,14 +89,14 @@ class WatchedReverses:
         elif mode == "REVERSE" and self.tensors.reverse(function_of(launch), arguments):
             return run()
         if mode == "NONE" and not self.done:
-            self._forward(launch)
-        elif mode == "REVERSE" and not self.later and self._takes(launch):
+            self._note_forward(launch)
+        elif mode == "REVERSE" and not self.later and self._takes_reverse(launch):
             found = run()
             self.found = self._adjoints()
             return found
         return run()
 
-    def _forward(self, launch: Launch) -> None:
+    def _note_forward(self, launch: Launch) -> None:
         function = function_of(launch)
         if self.back:
             if self.ran[function] and self.before_again[-1:] != [len(self.back)]:
@@ -114,18 +114,19 @@ class WatchedReverses:
                 break
             self._numbers -= sum(one.start.size for one in self.states.pop(old).owners)
 
-    def _takes(self, launch: Launch) -> bool:
+    def _takes_reverse(self, launch: Launch) -> bool:
         """Note a reverse; False if it does not belong to those before."""
         function = function_of(launch)
         if not self.back:
             self._owners = self._here().owners
             given = [(one, one.gradient) for one in self._owners]
             self.seeds = [(one, seeds) for one, seeds in given if seeds is not None and seeds.any()]
-        elif self.done or not self._belongs(function):
+        elif self.done or not self._belongs_to_case(function):
             self.done = True
             if not self.reversed[function]:
                 self.later = (
-                    f"{self._line()}: '{function.__name__}' is reversed after kernels ran forward again"
+                    f"{self._running_line()}: '{function.__name__}' is reversed after kernels ran forward "
+                    "again"
                 )
             return False
         elif self.found is not None and (now := self._adjoints()) is not None:
@@ -133,16 +134,16 @@ class WatchedReverses:
             self.changed |= {k for k in now if not np.array_equal(now[k], before[k], equal_nan=True)}
         self.back.append(launch)
         self.reversed[function] += 1
-        self.places.append(self._line())
+        self.places.append(self._running_line())
         return True
 
-    def _belongs(self, function: Callable) -> bool:
+    def _belongs_to_case(self, function: Callable) -> bool:
         """True if it ran forward more often before the first reverse than it was reversed, or never."""
         if self.before_again and self.found is None:
             return False
         return self.ran[function] > self.reversed[function] or not self.ran[function]
 
-    def _line(self) -> str:
+    def _running_line(self) -> str:
         """The line of the file that runs."""
         file, frame = str(self.module.__file__), sys._getframe(1)
         while frame is not None and os.path.realpath(frame.f_code.co_filename) != os.path.realpath(file):
@@ -172,7 +173,7 @@ class WatchedReverses:
         yield from self.tensors.cases()
         if self.before_again[-1:] == [len(self.back)]:
             self.before_again.pop()  # it ran forward, and reversed nothing more
-        apart = self._incomplete()
+        apart = self._incomplete_kernel()
         self.later = self.later or apart
         if self.before_again and apart:
             count = self.before_again[0]
@@ -180,7 +181,7 @@ class WatchedReverses:
         if self.later:
             cure = "declare the function that reverses as `gradient`"
             yield Case("later reverses by hand", CaseTable(), unasked=f"{self.later}; {cure}")
-        begin = self._begin()
+        begin = self._first_launch()
         if begin is None or not self.seeds:
             if self.back and self.seeds:
                 yield Case(
@@ -205,7 +206,7 @@ class WatchedReverses:
         changed = self.changed if self.before_again else {one.places for one in found.owners}
         yield case if known is None else replace(case, only_here=here, changed=frozenset(changed))
 
-    def _incomplete(self) -> str:
+    def _incomplete_kernel(self) -> str:
         """A kernel that is not reversed as often as it first ran; "" if there is none.
 
         Without checkpoints, a program may run forward several times before it reverses the last run.
@@ -216,7 +217,7 @@ class WatchedReverses:
                 return f"'{function.__name__}' ran forward {ran} times, and is reversed {back} times"
         return ""
 
-    def _begin(self) -> int | None:
+    def _first_launch(self) -> int | None:
         """The number of the first launch of the case; None if its arrays were not kept."""
         functions = [function_of(one) for one in self.back]
         begins = [k for k, one in self.forward.items() if function_of(one) in functions]
@@ -270,7 +271,7 @@ def _of_numbers(
                 return None
             outputs.append((one.array, weights, one.offset))
             continue
-        members = one._members(one.array)
+        members = one._member_fields(one.array)
         flat = weights.reshape(*one.axes, len(members))
         for k, member in enumerate(members):
             if member is not one.array:

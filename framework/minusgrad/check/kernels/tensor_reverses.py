@@ -39,7 +39,7 @@ class TensorReverses:
         """Keep the arrays of a launch with tensors."""
         if any(map(is_tensor, arguments)):
             kept = self.ran.setdefault(function, [])
-            kept.append((kernel, arguments, tuple(map(_copy, arguments))))
+            kept.append((kernel, arguments, tuple(map(_copy_as_leaf, arguments))))
             del kept[:-KEPT]
 
     def reverse(self, function: Callable, arguments: Arguments) -> bool:
@@ -47,14 +47,14 @@ class TensorReverses:
         if not any(map(is_tensor, arguments)):
             return False
         if function not in self.asked or self.asked[function].unasked:
-            self.asked[function] = self._case(function, arguments)
+            self.asked[function] = self._make_case(function, arguments)
         return True
 
     def cases(self) -> Iterator[Case]:
         """A case for each kernel that was reversed."""
         yield from self.asked.values()
 
-    def _case(self, function: Callable, arguments: Arguments) -> Case:
+    def _make_case(self, function: Callable, arguments: Arguments) -> Case:
         name = f"'{function.__name__}' with tensors"
         launch = self.launch(function, arguments)
         if launch is None:
@@ -85,14 +85,14 @@ class TensorReverses:
     def launch(self, function: Callable, arguments: Arguments) -> tuple[Any, Arguments] | None:
         """The kernel and copies of the last launch with these tensors, else of the last one like it."""
         launches = self.ran.get(function, [])
-        for alike in (_memories, _shapes):
+        for alike in (_host_memories, _array_shapes):
             for kernel, given, copies in reversed(launches):
                 if alike(given) == alike(arguments):
                     return kernel, copies
         return None
 
 
-def _copy(value: Any) -> Any:
+def _copy_as_leaf(value: Any) -> Any:
     """A copy of an array, a tensor of real numbers as a leaf with an adjoint; another value itself."""
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -109,9 +109,9 @@ def seed_of(value: Any) -> np.ndarray | None:
     return np.array(value.grad.detach().cpu().numpy(), np.float64)
 
 
-def _memories(arguments: Arguments) -> list[Any]:
+def _host_memories(arguments: Arguments) -> list[Any]:
     return [host_memory(value) for value in arguments if is_host_array(value)]
 
 
-def _shapes(arguments: Arguments) -> list[Any]:
+def _array_shapes(arguments: Arguments) -> list[Any]:
     return [tuple(value.shape) for value in arguments if is_host_array(value)]

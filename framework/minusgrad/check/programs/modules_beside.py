@@ -25,7 +25,7 @@ class BesideTheFile(MetaPathFinder):
 
     def __init__(self, folder: Path):
         self.folder = folder.resolve()
-        self.kept = _needed()
+        self.kept = _needed_distributions()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -41,19 +41,19 @@ class BesideTheFile(MetaPathFinder):
             frame = frame.f_back
         return frame is not None and self.folder in Path(frame.f_code.co_filename).resolve().parents
 
-    def hidden(self) -> list[str]:
+    def hidden_files(self) -> list[str]:
         """The files of the folder whose modules are not imported from it."""
         return sorted(file.name for file in self.folder.glob("*.py") if file.stem in self.kept)
 
 
-def _needed() -> frozenset[str]:
+def _needed_distributions() -> frozenset[str]:
     """The standard library, this package, and what it depends on, by the names of their distributions."""
     own = __name__.partition(".")[0]
-    wanted = {_distribution(line).replace("-", "_") for line in requires(own) or ()}
+    wanted = {_distribution_name(line).replace("-", "_") for line in requires(own) or ()}
     return frozenset({*sys.stdlib_module_names, *runtime.PREFIXES, "torch", own, *wanted})
 
 
-def _distribution(line: str) -> str:
+def _distribution_name(line: str) -> str:
     """The name at the beginning of a requirement."""
     found = re.match(r"[\w.-]+", line.strip())
     return found.group().lower() if found else ""

@@ -82,7 +82,7 @@ class ProgramRun:
             stack.enter_context(without_windows(engine))
             stack.enter_context(_on_the_architecture(engine))
             stack.enter_context(_as_a_script(self.path))
-            stack.enter_context(around_kernels(self._launched))
+            stack.enter_context(around_kernels(self._record_launch))
             stack.enter_context(self._recorded_tapes(engine.ad.Tape))
             try:
                 yield
@@ -94,7 +94,7 @@ class ProgramRun:
 
         Raises what the program raises.
         """
-        code = _main(self.tree, self.path)
+        code = _compile_main(self.tree, self.path)
         if code is None or self.ended:
             return
         self.in_main, self.begun = True, monotonic()
@@ -104,7 +104,7 @@ class ProgramRun:
             except SystemExit:
                 return
 
-    def _launched(self, kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+    def _record_launch(self, kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         del arguments
         if monotonic() - self.begun > SECONDS and (self.in_main or self.entered):
             raise ProgramEnd
@@ -120,7 +120,7 @@ class ProgramRun:
 
         def entered(tape: Any) -> Any:
             made = enter(tape)
-            self._enter(tape, sys._getframe(1))
+            self._enter_tape(tape, sys._getframe(1))
             return made
 
         def left(tape: Any, *error: Any) -> Any:
@@ -135,8 +135,8 @@ class ProgramRun:
         finally:
             tapes.__enter__, tapes.__exit__ = enter, leave
 
-    def _enter(self, tape: Any, frame: FrameType) -> None:
-        node = self._node(frame)
+    def _enter_tape(self, tape: Any, frame: FrameType) -> None:
+        node = self._with_node(frame)
         self.entries += 1
         if node is None or node in self.entered:
             return
@@ -151,7 +151,7 @@ class ProgramRun:
             state.target_tape = taping
         self.entered[node] = Entered(local, tape.loss, found)
 
-    def _node(self, frame: FrameType | None) -> ast.With | None:
+    def _with_node(self, frame: FrameType | None) -> ast.With | None:
         """The `with` of the file that is being entered."""
         file = os.path.realpath(self.path)
         while frame is not None:
@@ -224,7 +224,7 @@ def names_missing(node: ast.With, module: ModuleType, scope: dict[str, Any]) -> 
     return next((n.id for n in names if n.id not in known), "")
 
 
-def _main(tree: ast.Module, path: Path) -> CodeType | None:
+def _compile_main(tree: ast.Module, path: Path) -> CodeType | None:
     """The body of `if __name__ == "__main__":`, compiled."""
     for node in tree.body:
         if (

@@ -66,7 +66,7 @@ class ClosingWindow(Silent):
 
     @property
     def running(self) -> bool:
-        self._patient()
+        self._has_patience()
         return not self.closed and self.frames < STEPS
 
     @running.setter
@@ -76,15 +76,15 @@ class ClosingWindow(Silent):
     def show(self, *_: Any, **__: Any) -> None:
         self.frames += 1
         if self.frames > STEPS:
-            self._patient()
+            self._has_patience()
 
-    def _patient(self) -> None:
+    def _has_patience(self) -> None:
         self.asked += 1
         if self.asked >= PATIENCE and self.ending:
             raise ProgramEnd
 
     def get_event(self, *_: Any) -> bool:
-        self._patient()
+        self._has_patience()
         return False
 
     def get_events(self, *_: Any) -> list:
@@ -137,8 +137,8 @@ def without_windows(engine: ModuleType) -> Iterator[None]:
             changed.append((owner, name, getattr(owner, name)))
             setattr(owner, name, by)
 
-    gui = type("GUI", (ClosingWindow,), _constants(getattr(engine, "GUI", None)))
-    window = type("Window", (ClosingWindow,), _constants(getattr(ui, "Window", None)))
+    gui = type("GUI", (ClosingWindow,), _class_constants(getattr(engine, "GUI", None)))
+    window = type("Window", (ClosingWindow,), _class_constants(getattr(ui, "Window", None)))
     for owner in (engine, ui):
         replaced(owner, "GUI", gui)
     for name, stand_in in (("Window", window), ("Scene", Silent), ("Canvas", Silent), ("Gui", Silent)):
@@ -172,7 +172,7 @@ def _no_key(*_: Any, **__: Any) -> int:
     return -1
 
 
-def _constants(kind: Any) -> dict[str, Any]:
+def _class_constants(kind: Any) -> dict[str, Any]:
     """The names of keys and of events of a window's class: its attributes that are no methods."""
     found = vars(kind).items() if kind else ()
     return {

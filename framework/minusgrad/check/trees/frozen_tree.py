@@ -16,19 +16,19 @@ from ..term_subject import on_elements
 FEWEST, MOST, ENOUGH = 256, 4096, 16
 
 
-def frozen(term: Term, rng: np.random.Generator) -> Term | None:
+def freeze_tree(term: Term, rng: np.random.Generator) -> Term | None:
     """The term over such a tree at the present reference; None if no cells are far. Parameters are copies."""
     near = term.elements
     assert isinstance(near, NearPairs)
     order, count = rng.permutation(near.nodes), FEWEST
     while True:
-        made = near.frozen(np.sort(order[:count]))
+        made = near.frozen_pairs(np.sort(order[:count]))
         if made.cells.far.count >= ENOUGH or count >= min(len(order), MOST):
             return on_elements(term, made, None) if made.cells.far.count else None
         count *= 2
 
 
-def asked(term: Term, tree: Term | None) -> Finding:
+def count_far_pairs(term: Term, tree: Term | None) -> Finding:
     """How many pairs of far cells are asked; a warning if there are none."""
     near = term.elements
     assert isinstance(near, NearPairs)

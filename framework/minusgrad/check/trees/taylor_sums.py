@@ -44,9 +44,9 @@ class FarSums:
                 places = np.arange(tree.begin[other], tree.end[other])
                 far = near.nodes[tree.order[places]]
                 shift = near.cells.shift[image]
-                e = self._places([row])[0] - self._places(tree.order[places]) - shift
+                e = self._wrapped_positions([row])[0] - self._wrapped_positions(tree.order[places]) - shift
                 between = tree.centre[cell] - tree.centre[other] - shift
-                u = self._polynomials(near.nodes[row], far, between, e - between)
+                u = self._taylor_polynomials(near.nodes[row], far, between, e - between)
                 total, size = total + 0.5 * float(u.sum()), size + 0.5 * float(np.abs(u).sum())
         return total, size
 
@@ -54,36 +54,39 @@ class FarSums:
         """The sum of a(i) b(j) K of one node with others, without a truncation: u of each pair."""
         x = self.term.fields[position_of(self.term)].values.astype(np.float64)
         s = ((x[node] - x[others]) ** 2).sum(axis=1)
-        pairs = self._pairs(node, others)
+        pairs = self._pair_sample(node, others)
         return sum(
-            self._weights(p, pairs) * self._numbers([p.kernel], pairs, s)[0] for p in self.factors.products
+            self._pair_weights(p, pairs) * self._pair_numbers([p.kernel], pairs, s)[0]
+            for p in self.factors.products
         )
 
-    def _places(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
+    def _wrapped_positions(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """The positions of rows of the tree's nodes, in a periodic box moved into it."""
         near = self.term.elements
         assert isinstance(near, NearPairs)
         x = self.term.fields[position_of(self.term)].values.astype(np.float64)[near.nodes[rows]]
         return x if near.tree.offset is None else x + near.tree.offset[rows]
 
-    def _polynomials(self, node: int, others: np.ndarray, between: np.ndarray, e: np.ndarray) -> np.ndarray:
+    def _taylor_polynomials(
+        self, node: int, others: np.ndarray, between: np.ndarray, e: np.ndarray
+    ) -> np.ndarray:
         """The Taylor polynomial of u around the distance of two centres, at e from there, for each pair."""
         near = self.term.elements
         assert isinstance(near, NearPairs)
         order = near.choice.order
         along, half, s = e @ between, 0.5 * (e * e).sum(axis=1), np.full(len(others), between @ between)
-        pairs, total = self._pairs(node, others), np.zeros(len(others))
+        pairs, total = self._pair_sample(node, others), np.zeros(len(others))
         for product in self.factors.products:
-            g = self._numbers(self._derivatives(product.kernel, order), pairs, s)
+            g = self._pair_numbers(self._radial_derivatives(product.kernel, order), pairs, s)
             polynomial = sum(
                 g[k] / factorial(k) * comb(k, m) * along ** (k - m) * half**m
                 for k in range(order + 1)
                 for m in range(min(k, order - k) + 1)
             )
-            total += self._weights(product, pairs) * polynomial
+            total += self._pair_weights(product, pairs) * polynomial
         return total
 
-    def _derivatives(self, kernel: Scalar, order: int) -> list[Scalar]:
+    def _radial_derivatives(self, kernel: Scalar, order: int) -> list[Scalar]:
         """g_0, ..., g_p, by tangents where the expansions' are by gradients."""
         found, squared = [kernel], self.factors.squared
         along = {squared.serial: squared.graph.constant(2.0)}
@@ -91,16 +94,16 @@ class FarSums:
             found += differentiation.tangent(found[-1:], along)
         return found
 
-    def _pairs(self, node: int, others: np.ndarray) -> Sample:
+    def _pair_sample(self, node: int, others: np.ndarray) -> Sample:
         rows = np.zeros(len(others), int)
         return Sample(self.term, rows, [np.full_like(others, node), others], self.t)
 
-    def _weights(self, product: RadialProduct, pairs: Sample) -> np.ndarray:
+    def _pair_weights(self, product: RadialProduct, pairs: Sample) -> np.ndarray:
         """a(i) b(j) of pairs."""
-        a, b = self._numbers([product.a, product.b], pairs, np.zeros(len(pairs.rows)))
+        a, b = self._pair_numbers([product.a, product.b], pairs, np.zeros(len(pairs.rows)))
         return a * b
 
-    def _numbers(self, graphs: list[Scalar], pairs: Sample, s: np.ndarray) -> list[np.ndarray]:
+    def _pair_numbers(self, graphs: list[Scalar], pairs: Sample, s: np.ndarray) -> list[np.ndarray]:
         squared = self.factors.squared
         leaves: Mapping[int, np.ndarray] = {
             leaf.serial: s if leaf is squared else pairs.leaf(leaf) for leaf in inputs(graphs)

@@ -22,7 +22,7 @@ from ...energies.roles import Image, Node, Time
 from ...energies.term import Term
 from ...potential.far_pairs.force_error import force_error
 from ...potential.far_pairs.tree_kernels import TreeKernels
-from ..questions import Finding, curvature, inside
+from ..questions import Finding, curvature, step_inside
 from ..term_subject import TermSubject
 from ..variables import Variable
 from .taylor_sums import FarSums
@@ -42,17 +42,17 @@ def at_state(subject: TermSubject, rng: np.random.Generator) -> Iterator[Finding
     assert isinstance(term.elements, NearPairs)
     sums = FarSums(term, kernels.far.factors, subject.t)
     rows = rng.permutation(len(term.elements.nodes))[:TARGETS]
-    yield _value(subject, kernels, sums, rows)
-    yield _factors(subject, sums, rows, rng)
-    yield _translation(subject)
+    yield _check_value(subject, kernels, sums, rows)
+    yield _check_factors(subject, sums, rows, rng)
+    yield _check_translation(subject)
 
 
-def _value(subject: TermSubject, kernels: TreeKernels, sums: FarSums, rows: np.ndarray) -> Finding:
+def _check_value(subject: TermSubject, kernels: TreeKernels, sums: FarSums, rows: np.ndarray) -> Finding:
     subject.potential.refresh(subject.t)
     compiled = kernels.by_element(subject.t)[rows]
     worst = 0.0, 0.0, 0.0
     for row, found in zip(rows, compiled, strict=True):
-        near, far = _near(subject, int(row)), sums.of_row(int(row))
+        near, far = _near_energy(subject, int(row)), sums.of_row(int(row))
         expected, size = near[0] + far[0], near[1] + far[1] or 1.0
         worst = max(worst, (abs(float(found) - expected) / size, float(found), expected))
     error, found, expected = worst
@@ -60,7 +60,7 @@ def _value(subject: TermSubject, kernels: TreeKernels, sums: FarSums, rows: np.n
     return subject.finding("", "value", error <= CLOSE, error, text)
 
 
-def _near(subject: TermSubject, row: int) -> tuple[float, float]:
+def _near_energy(subject: TermSubject, row: int) -> tuple[float, float]:
     """The near pairs that one node counts, in plain Python: their energy, and the sum of |u|."""
     term, evaluate = subject.term, subject.term.energy.evaluator()
     near = term.elements
@@ -73,7 +73,9 @@ def _near(subject: TermSubject, row: int) -> tuple[float, float]:
     return float(np.sum(each)), float(np.abs(each).sum())
 
 
-def _factors(subject: TermSubject, sums: FarSums, rows: np.ndarray, rng: np.random.Generator) -> Finding:
+def _check_factors(
+    subject: TermSubject, sums: FarSums, rows: np.ndarray, rng: np.random.Generator
+) -> Finding:
     term, evaluate = subject.term, subject.term.energy.evaluator()
     nodes, worst = term.elements.nodes, (0.0, 0.0, 0.0)
     for row in rows:
@@ -88,7 +90,7 @@ def _factors(subject: TermSubject, sums: FarSums, rows: np.ndarray, rng: np.rand
     return subject.finding("", "factors", error <= CLOSE, error, text)
 
 
-def _translation(subject: TermSubject) -> Finding:
+def _check_translation(subject: TermSubject) -> Finding:
     position = position_of(subject.term)
     forces = subject.gradient(subject.term.fields[position].name)
     left = max(abs(ordered_sum(column)) for column in forces.T)
@@ -97,14 +99,16 @@ def _translation(subject: TermSubject) -> Finding:
     return subject.finding(position, "translation", error <= BALANCED, error, text)
 
 
-def mixed(subject: TermSubject, variables: Sequence[Variable], rng: np.random.Generator) -> Iterator[Finding]:
+def mixed_tangents(
+    subject: TermSubject, variables: Sequence[Variable], rng: np.random.Generator
+) -> Iterator[Finding]:
     """The tangent of every gradient along a step of all variables at once."""
     together = _Together(subject, variables)
     steps = [v.direction(rng) / v.size for v in variables]
     for one in variables:
         joint = together.as_seen_by(one)
         direction = one.size * np.concatenate([np.ravel(step) for step in steps])
-        found = curvature(subject, joint, inside(subject, joint, direction))
+        found = curvature(subject, joint, step_inside(subject, joint, direction))
         yield replace(found, question="mixed")
 
 
@@ -119,26 +123,26 @@ class _Together:
         """The variables in steps of one of them, with its gradient and the tangent of that."""
 
         def put(values: np.ndarray) -> None:
-            for v, part in zip(self.variables, self._parts(values, one.size), strict=True):
+            for v, part in zip(self.variables, self._variable_parts(values, one.size), strict=True):
                 v.put(part)
 
         def product(step: np.ndarray) -> np.ndarray:
-            parts = self._parts(step, one.size)
-            tangents = {self._name(v): p for v, p in zip(self.variables, parts, strict=True)}
-            wrt = self._name(one, of_gradient=True)
+            parts = self._variable_parts(step, one.size)
+            tangents = {self._variable_name(v): p for v, p in zip(self.variables, parts, strict=True)}
+            wrt = self._variable_name(one, of_gradient=True)
             return self.subject.potential.product(tangents, wrt, self.subject.t)
 
         start = np.concatenate([np.ravel(v.values) / v.size for v in self.variables]) * one.size
         return Variable(one.name, start, put, one.gradient, one.size, product=product)
 
-    def _parts(self, values: np.ndarray, size: float) -> list[np.ndarray]:
+    def _variable_parts(self, values: np.ndarray, size: float) -> list[np.ndarray]:
         """The values of each variable."""
         split = np.split(values, self.ends[:-1])
         return [
             (p * (v.size / size)).reshape(v.values.shape) for v, p in zip(self.variables, split, strict=True)
         ]
 
-    def _name(self, variable: Variable, of_gradient: bool = False) -> str:
+    def _variable_name(self, variable: Variable, of_gradient: bool = False) -> str:
         """The name of a variable for the potential; time has one of its own as a tangent."""
         term, role = self.subject.term, self.subject.term.energy.roles[variable.name]
         if isinstance(role, Node):

@@ -70,29 +70,29 @@ class Lanes(AllVectors, Emitter):
         elements = self.term.elements
         return {self.NODES: elements.in_lanes("nodes", lambda: elements.nodes, self.wide)}
 
-    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+    def stored_values(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
         name, number = place.buffer, place.column
-        if not place.summed and self.loop.per_target:
-            name = self._sums(len(self._targets))
+        if not place.is_summed and self.loop.per_target:
+            name = self._sums_name(len(self._targets))
             number = next(k for k, one in enumerate(self._targets) if one is place)
-        elif not place.summed:
-            name, number = f"slot_{place.buffer}", self._number(place)
+        elif not place.is_summed:
+            name, number = f"slot_{place.buffer}", self._slot_number(place)
         array = self._arrays[name]
         return lane_blocks.flat(array)[lane_blocks.place(rows, number, *array.shape[1:])]
 
     # Vectors
 
-    def _load(self, leaf: Scalar) -> str:
+    def _load_statement(self, leaf: Scalar) -> str:
         argument, _, component = leaf.value[:3]
         role = self.term.energy.roles[argument]
         if isinstance(role, Datum) and not role.integer and not is_tangent(leaf):
             shape = self.term.shape(argument)
             number = int(np.ravel_multi_index(component, shape)) if component else 0
             return f"{leaf_name(leaf)} = {self._vector_at(in_blocks(argument), number)}"
-        name, _, text = super()._load(leaf).partition(" = ")
-        if array := next(iter(self._rowed([leaf])), None):
+        name, _, text = super()._load_statement(leaf).partition(" = ")
+        if array := next(iter(self._row_arrays([leaf])), None):
             return f"{name} = {self._by_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
-        if self._uniform(leaf):
+        if self._is_uniform(leaf):
             return f"{name} = {self._to_all(text)}"
         return f"{name} = {self._by_lane(self._in_lane(text))}"
 
@@ -106,39 +106,39 @@ class Lanes(AllVectors, Emitter):
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into blocks, then per node over its slots."""
-        nodal = [place for place in places if not place.summed]
+        nodal = [place for place in places if not place.is_summed]
         wanted = outputs(value, places, along)
         leaves = list(inputs(wanted))
-        own = [leaf for leaf in leaves if not self._uniform(leaf)]
-        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
-        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        own = [leaf for leaf in leaves if not self._is_uniform(leaf)]
+        early, lines, texts = self._hoist_statements(wanted, {leaf.serial for leaf in own}, {})
+        before = [*(self._load_statement(leaf) for leaf in leaves if self._is_uniform(leaf)), *early]
         work = [*self._lane_loads(own), *lines, *self._all_stored(dict(zip(places, texts, strict=True)))]
-        gathers = [line for group in self._gathered(nodal) for line in self._gather_loop(group)]
+        gathers = [line for group in self._gathered_places(nodal) for line in self._gather_loop(group)]
         return [*self._rows_loop(own), *self._blocks_of(nodal, before, work), *gathers]
 
     def _all_stored(self, texts: Mapping[Place, str]) -> list[str]:
         """Statements that store the vectors of all places."""
-        return [line for place, text in texts.items() for line in self._stored(place, text)]
+        return [line for place, text in texts.items() for line in self._store_statements(place, text)]
 
     def _blocks_of(self, nodal: Sequence[Place], before: list[str], work: list[str]) -> list[str]:
         """The loop over blocks of elements that computes numbers of nodes at these places."""
         return self._block_loop(before, work)
 
-    def _stored(self, place: Place, text: str) -> list[str]:
+    def _store_statements(self, place: Place, text: str) -> list[str]:
         """Statements that store the vector of a place."""
-        if not place.summed:
-            return [f"{self._vector_at(self._slots(place), self._number(place))} = {text}"]
+        if not place.is_summed:
+            return [f"{self._vector_at(self._slot_blocks(place), self._slot_number(place))} = {text}"]
         name = f"s_{place.buffer}_{place.column}"
         return [f"{name} = {text}", f"{self._vector_at(place.buffer, place.column)} = {self._in_f64(name)}"]
 
-    def _slots(self, place: Place) -> str:
+    def _slot_blocks(self, place: Place) -> str:
         """The blocks with the contributions to all slots of an element."""
         width = int(np.prod(self.term.fields[place.argument].shape[1:], dtype=int))
         numbers = len(self.term.slots(place.argument)) * width
         self._own_blocks(name := f"slot_{place.buffer}", numbers, self.term.dtype)
         return name
 
-    def _number(self, place: Place) -> int:
+    def _slot_number(self, place: Place) -> int:
         """Which of the numbers of an element in `slot_...` a place is."""
         shape = self.term.fields[place.argument].shape[1:]
         component = int(np.ravel_multi_index(place.component, shape)) if shape else 0
@@ -146,13 +146,13 @@ class Lanes(AllVectors, Emitter):
         return slot * int(np.prod(shape, dtype=int)) + component
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
-        count = self._blocks
+        count = self._block_count
         its = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
         inner = [f"for block in {its}:", *indented(lines)]
         return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
 
     @property
-    def _blocks(self) -> str:
+    def _block_count(self) -> str:
         """How many blocks of elements there are."""
         return f"({self.prefix}nodes.shape[0] + {self.wide - 1}) // {self.wide}"
 
@@ -163,33 +163,33 @@ class Lanes(AllVectors, Emitter):
     def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
         p, wide, last = self.prefix, self.wide, f"{self.prefix}nodes.shape[0] - 1"
-        loads = [self._load(leaf) for leaf in leaves]
+        loads = [self._load_statement(leaf) for leaf in leaves]
         slots = range(self._arrays[self.NODES].shape[1])
         each = [(slot, lane) for slot in slots for lane in range(wide)]
         nodes = [f"n{slot} = {self._vector_at(self.NODES, slot)}" for slot in slots]
         elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
         rows = [
             f"q{slot}_{lane}_{array} = {p}{self.QUADS}{array}[n{slot}[{lane}]]"
-            for array in self._rowed(leaves)
+            for array in self._row_arrays(leaves)
             for slot, lane in each
         ]
         text = "\n".join(loads)
         used = [line for line in (*elements, *rows) if re.search(rf"\b{line.split(' = ')[0]}\b", text)]
         return [*nodes, *used, *loads]
 
-    def _rowed(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
+    def _row_arrays(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
         """The arrays of node fields, or of their tangents, that tuples read in rows of four numbers."""
         fields = {} if self.loop.per_target else self.term.fields
         nodal = [leaf for leaf in leaves if leaf.value[0] in fields]
-        named = {self._nodal(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}
+        named = {self._nodal_entry(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}
         return {array: field for array, field in named.items() if field.shape[1:] in ROWS}
 
     def _rows_loop(self, leaves: Sequence[Scalar]) -> list[str]:
         """Loops that copy node fields into rows of four, each of which is one load; one for each length."""
         loops: dict[int, list[str]] = {}
         names: dict[int, str] = {}
-        for array, field in self._rowed(leaves).items():
-            count, node = self._copied(len(field))
+        for array, field in self._row_arrays(leaves).items():
+            count, node = self._copied_rows(len(field))
             name = self._own_quads(f"{self.QUADS}{array}", count, field.dtype)
             numbers = [f"{array}[{node}, {c}]" for c in range(field.shape[1])]
             numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
@@ -203,7 +203,7 @@ class Lanes(AllVectors, Emitter):
             for line in (f"for n in range({self.prefix}{names[count]}.shape[0]):", *lines)
         ]
 
-    def _copied(self, nodes: int) -> tuple[int, str]:
+    def _copied_rows(self, nodes: int) -> tuple[int, str]:
         """How many rows of four numbers a field over so many nodes is copied to, and the node of row n."""
         return nodes, "n"
 
@@ -219,9 +219,9 @@ class Lanes(AllVectors, Emitter):
         All numbers of a node are one vector: for single numbers compilers emit gather instructions, which
         are slow on many processors.
         """
-        p, of = self.prefix, self._set(places[0].argument)
-        name, gather = self._gathering(places[0].argument)
-        self._derived(f"start{of}", name, lambda: gather().start)
+        p, of = self.prefix, self._set_suffix(places[0].argument)
+        name, gather = self._gathering_list(places[0].argument)
+        self._derived_array(f"start{of}", name, lambda: gather().start)
         terms = [self._slot_of_node(place) for place in places]
         size = 1 << max(len(places) - 1, 1).bit_length()
         zeros = [f"{self.type}(0.0)"] * size
@@ -234,38 +234,38 @@ class Lanes(AllVectors, Emitter):
             f"    a = ti.Vector([{', '.join(zeros)}])",
             f"    for q in range({p}start{of}[n], {p}start{of}[n + 1]):",
             *indented(indented(inner)),
-            *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(places)),
+            *(f"    {self._add_to_gradient(place, 'n', f'a[{k}]')}" for k, place in enumerate(places)),
         ]
 
     def _slot_of_node(self, place: Place) -> tuple[str, str]:
         """The text of a number in slot q of a node, and the name of the array of first slots."""
         many, shape = len(self.term.slots(place.argument)), self.term.fields[place.argument].shape[1:]
         width = int(np.prod(shape, dtype=int))
-        buffer, slots = self._slots(place), f"slots_{width}{self._set(place.argument)}"
-        (name, gather), wide = self._gathering(place.argument), self.wide
+        buffer, slots = self._slot_blocks(place), f"slots_{width}{self._set_suffix(place.argument)}"
+        (name, gather), wide = self._gathering_list(place.argument), self.wide
 
         def places() -> np.ndarray:
             element, slot = np.divmod(gather().slots, many)
             return lane_blocks.place(element, slot * width, many * width, wide).astype(np.int32)
 
-        self._derived(slots, (name, wide), places)
-        number = self._number(place) * self.wide
+        self._derived_array(slots, (name, wide), places)
+        number = self._slot_number(place) * self.wide
         return f"{self.prefix}flat_{buffer}[at_{slots} + {number}]", slots
 
     # Target by target
 
-    def _slices(self) -> Slices | None:
+    def _slice_plan(self) -> Slices | None:
         """How a launch over blocks of targets can be divided; the sums of a slice are added behind it."""
         if not self.loop.dense:
             return None
         count, rows = f"{self.prefix}nodes.shape[0]", self.term.elements.rows
-        blocks = dealt("block", self._blocks, [])[0]
+        blocks = dealt("block", self._block_count, [])[0]
         added = f"range({BEGIN} * {self.wide}, ti.min({END} * {self.wide}, {count}))"
         headers = {
             blocks: f"for turn in range({BEGIN} * {GRAIN}, {END} * {GRAIN}):",
             f"for i in range({count}):": f"for i in {added}:",
         }
-        return Slices(self._packing(count) | headers, -(-rows // self.wide), rows * rows // self.wide)
+        return Slices(self._packing_loop(count) | headers, -(-rows // self.wide), rows * rows // self.wide)
 
     def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """A block of targets over all sources before it, after it and within it, where lanes differ.
@@ -275,16 +275,18 @@ class Lanes(AllVectors, Emitter):
         count = f"{self.prefix}nodes.shape[0]"
         wanted = outputs(value, places, along)
         leaves = list(inputs(wanted))
-        pack, fetch, late = self._sources(leaves)
-        early, lines, texts = self._hoisted(wanted, set(late), {})
+        pack, fetch, late = self._source_statements(leaves)
+        early, lines, texts = self._hoist_statements(wanted, set(late), {})
         body = [*(self._given_to_all(line) for line in fetch), *lines]
         numbers = range(len(places))
         zeros = [self._to_all(f"{self.type}(0.0)")] * len(places)
-        nodal = [k for k in numbers if not places[k].summed]
+        nodal = [k for k in numbers if not places[k].is_summed]
         begin = [f"a{k} = {zeros[k]}" for k in numbers]
-        end = [f"s{k} += {self._in_f64(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
+        end = [
+            f"s{k} += {self._in_f64(f'a{k}')}" if places[k].is_summed else f"s{k} += a{k}" for k in numbers
+        ]
         in_block = [
-            f"a{k} += ti.select(own {'>' if places[k].summed else '!='} other, {texts[k]}, {zeros[k]})"
+            f"a{k} += ti.select(own {'>' if places[k].is_summed else '!='} other, {texts[k]}, {zeros[k]})"
             for k in numbers
         ]
         stretch = [
@@ -292,7 +294,7 @@ class Lanes(AllVectors, Emitter):
             f"for j in range(begin, ti.min(begin + {STRETCH}, end)):",
             *indented([*body, *(f"a{k} += {texts[k]}" for k in numbers)]),
             *(end[k] for k in nodal),
-            *(line for k in numbers if places[k].summed for line in ("if side == 0:", f"    {end[k]}")),
+            *(line for k in numbers if places[k].is_summed for line in ("if side == 0:", f"    {end[k]}")),
         ]
         sides = [
             f"end = ti.select(side == 0, base, {count})",
@@ -303,17 +305,17 @@ class Lanes(AllVectors, Emitter):
             f"base = block * {self.wide}",
             *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
             *early,
-            *(f"s{k} = {self._to_all('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
+            *(f"s{k} = {self._to_all('ti.f64(0.0)') if places[k].is_summed else zeros[k]}" for k in numbers),
             f"for side in range({2 if nodal else 1}):",
             *indented(sides),
             *begin,
-            f"own = {self._lanes()}",
+            f"own = {self._lane_numbers()}",
             f"for j in range(base, ti.min(base + {self.wide}, {count})):",
             *indented([f"other = {self._to_all(f'{self.type}(j - base)')}", *body, *in_block]),
             *end,
-            *(self._kept(k, places[k], nodal) for k in numbers),
+            *(self._store_block_sums(k, places[k], nodal) for k in numbers),
         ]
-        loop = dealt("block", self._blocks, block)
+        loop = dealt("block", self._block_count, block)
         self._targets = [places[k] for k in nodal]
         return [*pack, *loop, *self._added_to_targets(self._targets)]
 
@@ -321,13 +323,13 @@ class Lanes(AllVectors, Emitter):
         name, _, text = fetch.partition(" = ")
         return f"{name} = {self._to_all(text)}"
 
-    def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
+    def _store_block_sums(self, k: int, place: Place, nodal: Sequence[int]) -> str:
         """The statement that stores the sums of a block of targets."""
-        if not place.summed:
-            return f"{self._vector_at(self._sums(len(nodal)), nodal.index(k))} = s{k}"
+        if not place.is_summed:
+            return f"{self._vector_at(self._sums_name(len(nodal)), nodal.index(k))} = s{k}"
         return f"{self._vector_at(place.buffer, place.column)} = s{k}"
 
-    def _sums(self, numbers: int) -> str:
+    def _sums_name(self, numbers: int) -> str:
         """The name of the blocks for so many sums of each target."""
         self._own_blocks(name := f"sums_{numbers}", numbers, self.term.dtype)
         return name
@@ -336,15 +338,15 @@ class Lanes(AllVectors, Emitter):
         if not places:
             return []
         p = self.prefix
-        sums = [self.row(self._sums(len(places)), column, "i") for column in range(len(places))]
-        adds = [self._added(place, "n0", text) for place, text in zip(places, sums, strict=True)]
+        sums = [self.row(self._sums_name(len(places)), column, "i") for column in range(len(places))]
+        adds = [self._add_to_gradient(place, "n0", text) for place, text in zip(places, sums, strict=True)]
         return [f"for i in range({p}nodes.shape[0]):", *indented([f"n0 = {p}nodes[i]", *adds])]
 
     # Buffers with rows of elements
 
-    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+    def _row_buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         if TOTAL in places:
-            return super()._buffers(places)
+            return super()._row_buffers(places)
         widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
         for name, width in widths.items():
             self._own_blocks(name, width, np.dtype(np.float64))
@@ -360,7 +362,7 @@ class Lanes(AllVectors, Emitter):
     def total(self) -> tuple[Code, Any]:
         if self.loop.per_target:
             return self.value()
-        (values, _), (sums, buffer) = self.value(), self._summed()
+        (values, _), (sums, buffer) = self.value(), self._energy_sum_loops()
         return Code.joined([values, sums]), buffer
 
     def row(self, buffer: str, column: int, element: str = "e") -> str:

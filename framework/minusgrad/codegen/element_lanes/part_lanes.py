@@ -49,23 +49,23 @@ class PartLanes(Lanes):
     def __init__(self, term: Term, parts: Parts, arrays: Mapping[str, Any] | None = None):
         self.parts = parts
         super().__init__(term, arrays)
-        self._own("part_begin", parts.begin)
-        self._own("part_first", parts.first)
-        self._own("part_nodes", parts.nodes)
+        self._own_array("part_begin", parts.begin)
+        self._own_array("part_first", parts.first)
+        self._own_array("part_nodes", parts.nodes)
 
     def _nodes_in_blocks(self) -> dict[str, Any]:
         parts = self.parts
         return {self.NODES: self.term.elements.in_lanes("rows of parts", lambda: parts.rows, self.wide)}
 
-    def _copied(self, nodes: int) -> tuple[int, str]:
+    def _copied_rows(self, nodes: int) -> tuple[int, str]:
         return len(self.parts.nodes), f"{self.prefix}part_nodes[n]"
 
-    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
-        return super().left(place, rows) if place.summed else None
+    def stored_values(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        return super().stored_values(place, rows) if place.is_summed else None
 
     def _all_stored(self, texts: Mapping[Place, str]) -> list[str]:
         """Numbers of elements, and what is added to the rows of their nodes."""
-        store = super()._all_stored({place: text for place, text in texts.items() if place.summed})
+        store = super()._all_stored({place: text for place, text in texts.items() if place.is_summed})
         for name in _buffers_of([*texts]):
             store += self._added_to_rows(name, {q: text for q, text in texts.items() if q.buffer == name})
         return store
@@ -78,14 +78,14 @@ class PartLanes(Lanes):
         part = [
             *before,
             f"for row in range({p}part_begin[part], {p}part_begin[part + 1]):",
-            *(f"    {p}sums_{name}[row] = {self._zeros}" for name in _buffers_of(nodal)),
+            *(f"    {p}sums_{name}[row] = {self._zero_row}" for name in _buffers_of(nodal)),
             f"for block in range({p}part_first[part], {p}part_first[part + 1]):",
             *indented(work),
         ]
         return dealt("part", f"({p}part_first.shape[0] - 1)", part)
 
     @property
-    def _zeros(self) -> str:
+    def _zero_row(self) -> str:
         """A row of zeros."""
         return f"ti.Vector([{', '.join([f'{self.type}(0.0)'] * 4)}])"
 
@@ -107,19 +107,22 @@ class PartLanes(Lanes):
         p = self.prefix
         if "start_of_parts" not in self._arrays:
             gather = self.parts.gather(self.term.nodes)
-            self._own("start_of_parts", gather.start)
-            self._own("slots_of_parts", gather.slots)
+            self._own_array("start_of_parts", gather.start)
+            self._own_array("slots_of_parts", gather.slots)
         buffers = _buffers_of(places)
         return [
             f"for n in range({p}start_of_parts.shape[0] - 1):",
-            *(f"    a{k} = {self._zeros}" for k in range(len(buffers))),
+            *(f"    a{k} = {self._zero_row}" for k in range(len(buffers))),
             f"    for q in range({p}start_of_parts[n], {p}start_of_parts[n + 1]):",
             f"        at_row = {p}slots_of_parts[q]",
             *(f"        a{k} += {p}sums_{name}[at_row]" for k, name in enumerate(buffers)),
-            *(f"    {self._added(q, 'n', f'a{buffers.index(q.buffer)}[{q.component[0]}]')}" for q in places),
+            *(
+                f"    {self._add_to_gradient(q, 'n', f'a{buffers.index(q.buffer)}[{q.component[0]}]')}"
+                for q in places
+            ),
         ]
 
 
 def _buffers_of(places: Sequence[Place]) -> list[str]:
     """The names of the sums that numbers of nodes are added to."""
-    return [*dict.fromkeys(place.buffer for place in places if not place.summed)]
+    return [*dict.fromkeys(place.buffer for place in places if not place.is_summed)]

@@ -26,7 +26,7 @@ from ...symbolic.graph import inputs
 from ...symbolic.scalar import Scalar
 from ..lane_statements import AllVectors
 from ..statements import indented
-from .multi_indices import Index, added, lower, monomials, places, unit, up_to
+from .multi_indices import Index, add_indices, lower, monomials, places, unit, up_to
 
 
 class ExpansionLoops(AllVectors):
@@ -50,11 +50,11 @@ class ExpansionLoops(AllVectors):
     def _of_elements(self) -> dict[str, Any]:
         return {}
 
-    def _load(self, leaf: Scalar) -> str:
-        name, _, text = super()._load(leaf).partition(" = ")
+    def _load_statement(self, leaf: Scalar) -> str:
+        name, _, text = super()._load_statement(leaf).partition(" = ")
         return f"{name} = {self._to_all(f'ti.f64({text})')}"
 
-    def _coded(self, lines: Sequence[str], **arrays: Any) -> Code:
+    def _code_with_arrays(self, lines: Sequence[str], **arrays: Any) -> Code:
         text = "\n".join(lines) + "\n"
         used = words(text)
         return Code(text, {n: a for n, a in (self._arrays | arrays).items() if n in used})
@@ -76,12 +76,15 @@ class ExpansionLoops(AllVectors):
                     adds.append(f"s{k} += u * ({' + '.join(parts)})")
         each = [
             *self._nodes_of_lanes(lambda lane: f"ti.min(begin[c{lane}] + i, end[c{lane}] - 1)"),
-            *(f"e{i} = {self._by_lane(f'centre[c{{lane}}, {i}] - {self._place(i)}')}" for i in axes),
-            f"w = {self._weights('weights')}",
+            *(f"e{i} = {self._by_lane(f'centre[c{{lane}}, {i}] - {self._lane_position(i)}')}" for i in axes),
+            f"w = {self._lane_weights('weights')}",
         ]
         if moving is not None:
-            each += [f"u = {self._weights('-along')}", *self._tangents()]  # `-=` of vectors ends the process
-        each += [*self._monomials(), *adds]
+            each += [
+                f"u = {self._lane_weights('-along')}",
+                *self._lane_tangents(),
+            ]  # `-=` of vectors ends the process
+        each += [*self._displacement_monomials(), *adds]
         job = [
             *(
                 f"c{lane} = leaves[ti.min(block * {self.wide} + {lane}, leaves.shape[0] - 1)]"
@@ -94,7 +97,7 @@ class ExpansionLoops(AllVectors):
         ]
         given = {"along": along, "moving": moving} if moving is not None else {}
         blocks = f"(leaves.shape[0] + {self.wide - 1}) // {self.wide}"
-        return self._coded(
+        return self._code_with_arrays(
             dealt_in_groups("block", blocks, job), x=x, weights=weights, moments=moments, **given
         )
 
@@ -103,24 +106,24 @@ class ExpansionLoops(AllVectors):
         rows = [f"row{lane} = order[{place(lane)}]" for lane in range(self.wide)]
         return [*rows, *(f"node{lane} = nodes[row{lane}]" for lane in range(self.wide))]
 
-    def _place(self, axis: int) -> str:
+    def _lane_position(self, axis: int) -> str:
         """A component of the position of a node of each lane; in a periodic box moved into it."""
         x = f"ti.f64(x[node{{lane}}, {axis}])"
         return f"({x} + offset[row{{lane}}, {axis}])" if "offset" in self._arrays else x
 
-    def _weights(self, array: str) -> str:
+    def _lane_weights(self, array: str) -> str:
         """A number of a node of each lane, zero behind the last node of a leaf."""
         there = "begin[c{lane}] + i < end[c{lane}]"
         return self._by_lane(f"ti.select({there}, {array}[row{{lane}}], ti.f64(0.0))")
 
-    def _tangents(self) -> list[str]:
+    def _lane_tangents(self) -> list[str]:
         return [f"v{i} = {self._by_lane(f'ti.f64(moving[node{{lane}}, {i}])')}" for i in range(self.d)]
 
-    def _monomials(self) -> list[str]:
+    def _displacement_monomials(self) -> list[str]:
         """The monomials of the displacement e in all lanes."""
         return monomials(self.d, self.order, "e", "m", lambda number: self._to_all(f"ti.f64({number!r})"))
 
-    def gathered(self, moments: Any) -> Code:
+    def gather_moments(self, moments: Any) -> Code:
         """Moments of the cells of a level from those of their children."""
         axes = range(self.d)
         lines = [f"s{k} = ti.f64(0.0)" for k in range(self.size)]
@@ -130,11 +133,13 @@ class ExpansionLoops(AllVectors):
             *(f"q{k} = moments[b, {k}]" for k in range(self.size)),
         ]
         for k, a in enumerate(self.indices):
-            parts = [f"q{self.at[b]} * m{self.at[rest]}" for b in self.indices if (rest := _minus(a, b))]
+            parts = [
+                f"q{self.at[b]} * m{self.at[rest]}" for b in self.indices if (rest := _index_difference(a, b))
+            ]
             body.append(f"s{k} += {' + '.join(parts)}")
         lines += ["for b in range(child[c], child[c] + 2):", *indented(body)]
         lines += [f"moments[c, {k}] = s{k}" for k in range(self.size)]
-        return self._coded(self._of_level(lines), moments=moments)
+        return self._code_with_arrays(self._of_level(lines), moments=moments)
 
     def _of_level(self, lines: Sequence[str]) -> list[str]:
         """A loop over the cells of a level that have children."""
@@ -143,12 +148,12 @@ class ExpansionLoops(AllVectors):
 
     # Far cells
 
-    def transferred(self, radial: Sequence[Scalar], moments: Any, local: Any, add: bool) -> Code:
+    def transfer_expansions(self, radial: Sequence[Scalar], moments: Any, local: Any, add: bool) -> Code:
         """Local expansions from the moments of far cells; `radial`: g_0, ..., g_p; or added to them."""
         axes, numbers = range(self.d), range(self.size)
         names = {self.squared.serial: "squared"}
-        loads = [self._load(leaf) for leaf in inputs(list(radial)) if leaf is not self.squared]
-        early, lines, texts = self._hoisted(list(radial), {self.squared.serial}, names)
+        loads = [self._load_statement(leaf) for leaf in inputs(list(radial)) if leaf is not self.squared]
+        early, lines, texts = self._hoist_statements(list(radial), {self.squared.serial}, names)
         cells = [f"f{lane} = far[q * {self.wide} + {lane}]" for lane in range(self.wide)]
         away = ""
         if "shift" in self._arrays:
@@ -161,14 +166,14 @@ class ExpansionLoops(AllVectors):
             *z,
             f"squared = {' + '.join(f'x{i} * x{i}' for i in axes)}",
             *lines,
-            *self._tensors(texts),
+            *self._kernel_tensors(texts),
             *(f"m{k} = {self._by_lane(f'moments[f{{lane}}, {k}]')}" for k in numbers),
         ]
         for k, c in enumerate(self.indices):
             parts = [
                 f"m{self.at[a]} * t0_{self.at[both]}"
                 for a in self.indices
-                if sum(both := added(a, c)) <= self.order
+                if sum(both := add_indices(a, c)) <= self.order
             ]
             each.append(f"s{k} += {' + '.join(parts)}")
         ends = []
@@ -182,11 +187,11 @@ class ExpansionLoops(AllVectors):
             *indented(each),
             *ends,
         ]
-        return self._coded(
+        return self._code_with_arrays(
             dealt_in_groups("c", "child.shape[0]", [*loads, *early, *job]), moments=moments, local=local
         )
 
-    def _tensors(self, radial: Sequence[str]) -> list[str]:
+    def _kernel_tensors(self, radial: Sequence[str]) -> list[str]:
         """D^a K as t0_{place}, from the texts of g_k."""
         lines = [f"t{k}_0 = {text}" for k, text in enumerate(radial)]
         for k in range(self.order - 1, -1, -1):
@@ -215,31 +220,35 @@ class ExpansionLoops(AllVectors):
             *monomials(self.d, self.order, "e", "m"),
         ]
         for k, c in enumerate(self.indices):
-            parts = [f"q{self.at[a]} * m{self.at[rest]}" for a in self.indices if (rest := _minus(a, c))]
+            parts = [
+                f"q{self.at[a]} * m{self.at[rest]}" for a in self.indices if (rest := _index_difference(a, c))
+            ]
             body.append(f"local[b, {k}] += {' + '.join(parts)}")
         lines = [f"q{k} = local[c, {k}]" for k in range(self.size)]
-        return self._coded(
+        return self._code_with_arrays(
             self._of_level([*lines, "for b in range(child[c], child[c] + 2):", *indented(body)]), local=local
         )
 
-    def evaluated(self, x: Any, local: Any, values: Any, moving: Any | None, turned: Any | None) -> Code:
+    def evaluate_expansions(
+        self, x: Any, local: Any, values: Any, moving: Any | None, turned: Any | None
+    ) -> Code:
         """Phi and its gradient at the nodes, values (n, 1 + d); turned (n, d): the Hessian times `moving`."""
         axes, d = range(self.d), self.d
-        found = [self._derivative(along) for along in ((0,) * d, *(unit(d, i) for i in axes))]
+        found = [self._derivative_text(along) for along in ((0,) * d, *(unit(d, i) for i in axes))]
         each = [
             *self._nodes_of_lanes(lambda lane: f"ti.min(i + {lane}, end[c] - 1)"),
-            *(f"e{i} = {self._by_lane(self._place(i))} - z{i}" for i in axes),
-            *self._monomials(),
+            *(f"e{i} = {self._by_lane(self._lane_position(i))} - z{i}" for i in axes),
+            *self._displacement_monomials(),
             *(f"p{k} = {text}" for k, text in enumerate(found)),
             *self._put_in_rows("values", "p", len(found)),
         ]
         given = {}
         if moving is not None:
             given = {"moving": moving, "turned": turned}
-            each += self._tangents()
+            each += self._lane_tangents()
             for i in axes:
                 for j in range(i, d):
-                    each.append(f"h{i}{j} = {self._derivative(added(unit(d, i), unit(d, j)))}")
+                    each.append(f"h{i}{j} = {self._derivative_text(add_indices(unit(d, i), unit(d, j)))}")
             for i in axes:
                 each.append(f"w{i} = {' + '.join(f'h{min(i, j)}{max(i, j)} * v{j}' for j in axes)}")
             each += self._put_in_rows("turned", "w", d)
@@ -250,7 +259,7 @@ class ExpansionLoops(AllVectors):
             f"for block in range((end[c] - begin[c] + {self.wide - 1}) // {self.wide}):",
             *indented([f"i = begin[c] + block * {self.wide}", *each]),
         ]
-        return self._coded(
+        return self._code_with_arrays(
             dealt_in_groups("job", "leaves.shape[0]", job), x=x, local=local, values=values, **given
         )
 
@@ -259,16 +268,16 @@ class ExpansionLoops(AllVectors):
         each = [(lane, k) for lane in range(self.wide) for k in range(numbers)]
         return [f"{array}[row{lane}, {k}] = {name}{k}[{lane}]" for lane, k in each]
 
-    def _derivative(self, along: Index) -> str:
+    def _derivative_text(self, along: Index) -> str:
         """The text of a derivative of Phi at a node."""
         return " + ".join(
             f"l{self.at[c]} * m{self.at[rest]}"
             for c in self.indices
-            if (rest := _minus(c, along)) is not None
+            if (rest := _index_difference(c, along)) is not None
         )
 
 
-def _minus(a: Index, b: Index) -> Index | None:
+def _index_difference(a: Index, b: Index) -> Index | None:
     """alpha - beta; None where it is negative."""
     found = tuple([one - other for one, other in zip(a, b, strict=True)])
     return None if min(found) < 0 else found

@@ -111,7 +111,7 @@ def reach(term: Term, t: float = 0.0) -> float:
     apart, furthest = density ** (-1.0 / d), 0.0
     error = near.choice.error or USUAL_ERROR
     for product in factors.products:
-        shells = _evaluated(term, factors, product.kernel, apart, t)
+        shells = _evaluate_shells(term, factors, product.kernel, apart, t)
         _refuse_divergence(term, shells, d)
         tails = density * np.cumsum(shells.integrals(shells.slope, d)[::-1])[::-1]
         scale = np.abs(shells.slope[: 2 * FINE]).max()
@@ -121,7 +121,7 @@ def reach(term: Term, t: float = 0.0) -> float:
     return furthest
 
 
-def _evaluated(term: Term, factors: RadialFactors, kernel: Scalar, apart: float, t: float) -> _Shells:
+def _evaluate_shells(term: Term, factors: RadialFactors, kernel: Scalar, apart: float, t: float) -> _Shells:
     r = 0.5 * apart * 2.0 ** ((np.arange(DOUBLINGS * FINE) + 0.5) / FINE)
     graphs: Sequence[Scalar] = factors.radial(kernel, 1)
     leaves = {leaf.serial: value_of(term, factors, leaf, r * r, t) for leaf in inputs(list(graphs))}

@@ -58,10 +58,10 @@ def _two_nodes(
     second = x[other] + distance * rng.normal(size=x.shape[1])
     t = 2.0 ** rng.uniform(-2.0, 2.0) if later else 0.0
     arguments = term.arguments(0, [int(one), int(other)], t)
-    return second + direction, second, arguments | (_drawn(term, rng) if drawn else {})
+    return second + direction, second, arguments | (_draw_pair(term, rng) if drawn else {})
 
 
-def _drawn(term: Term, rng: np.random.Generator) -> dict[str, Any]:
+def _draw_pair(term: Term, rng: np.random.Generator) -> dict[str, Any]:
     """Fields of two nodes, and parameters, of the declared scales."""
     roles, d = term.energy.roles, term.dimension
     made = {a: r.draw(rng, (2, *concrete(r.shape, d))) for a, r in roles.items() if isinstance(r, Node)}

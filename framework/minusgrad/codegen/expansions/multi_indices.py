@@ -30,7 +30,7 @@ def lower(a: Index, axis: int) -> Index | None:
     return None if a[axis] == 0 else (*a[:axis], a[axis] - 1, *a[axis + 1 :])
 
 
-def added(a: Index, b: Index) -> Index:
+def add_indices(a: Index, b: Index) -> Index:
     return tuple([one + other for one, other in zip(a, b, strict=True)])
 
 

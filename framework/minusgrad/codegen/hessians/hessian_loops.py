@@ -46,12 +46,12 @@ class HessianLoops(FormLoops):
             term = term.one_by_one()
         super().__init__(term, arrays)
         self.arguments = tuple(arguments)
-        self._traced = self._trace("hessian", self.arguments)
+        self._traced = self._trace_energy("hessian", self.arguments)
         self._in_forms = self._depends_on_forms_alone()
 
     def size(self) -> int:
         """m: how many rows an element's Hessian has."""
-        return sum(len(self.term.slots(a)) * self._width(a) for a in self.arguments)
+        return sum(len(self.term.slots(a)) * self._argument_width(a) for a in self.arguments)
 
     @property
     def moduli_rows(self) -> int:
@@ -61,37 +61,44 @@ class HessianLoops(FormLoops):
     def _depends_on_forms_alone(self) -> tuple[list[LinearForm], list[Scalar], list[Scalar]] | None:
         """The forms, their leaves, and the lower half of the moduli; None if u reads the fields otherwise."""
         traced = self._traced
-        forms = self._forms(traced, self.arguments)
+        forms = self._linear_forms(traced, self.arguments)
         if len(forms) < len(self.arguments):
             return None
-        value = replaced(traced.value, {n.serial: leaf for form in forms for leaf, n in form.numbers})
-        if {n.serial for n in self._leaves()} & {n.serial for n in inputs([value])}:
+        value = replace_nodes(traced.value, {n.serial: leaf for form in forms for leaf, n in form.numbers})
+        if {n.serial for n in self._row_leaves()} & {n.serial for n in inputs([value])}:
             return None
         leaves = [leaf for form in forms for leaf in form.leaves]
         return forms, leaves, lower(value, leaves)
 
-    def _leaves(self) -> list[Scalar]:
+    def _row_leaves(self) -> list[Scalar]:
         """The components of the fields at all nodes, in the order of rows."""
         return [leaf for a in self.arguments for row in self._traced.inputs[a] for leaf in row]
 
     def hessians(self) -> Code:
         """Loops over the elements that fill the `buffer`."""
-        out = self._name()
+        out = self._buffer_name()
         self.buffer()
         if self._in_forms is None:
-            return self._code(self._straight(out, lower(self._traced.value, self._leaves())))
+            return self._code_of_lines(
+                self._straight_entries(out, lower(self._traced.value, self._row_leaves()))
+            )
         forms, _, wanted = self._in_forms
-        read, lines, texts = self._moduli(forms, wanted)
-        return self._code(self._each(read, [*lines, *self._contraction(out, forms, texts)]))
+        read, lines, texts = self._moduli_statements(forms, wanted)
+        return self._code_of_lines(
+            self._loop_over_elements(read, [*lines, *self._contraction_loops(out, forms, texts)])
+        )
 
     def moduli(self) -> Code:
         """Loops that store the lower halves of the moduli alone, in the `moduli_buffer`."""
         assert self._in_forms is not None
         forms, _, wanted = self._in_forms
         self.moduli_buffer()
-        read, lines, texts = self._moduli(forms, wanted)
-        stores = [f"{self._entry(self._name('moduli'), str(k))} = {text}" for k, text in enumerate(texts)]
-        return self._code(self._each(read, [*lines, *stores]))
+        read, lines, texts = self._moduli_statements(forms, wanted)
+        stores = [
+            f"{self._entry_text(self._buffer_name('moduli'), str(k))} = {text}"
+            for k, text in enumerate(texts)
+        ]
+        return self._code_of_lines(self._loop_over_elements(read, [*lines, *stores]))
 
     def contraction(self) -> Code:
         """Loops that make the Hessians of the stored moduli, in the `buffer`."""
@@ -99,16 +106,22 @@ class HessianLoops(FormLoops):
         forms, _, wanted = self._in_forms
         self.buffer(), self.moduli_buffer()
         names = [f"m{k}" for k in range(len(wanted))]
-        loads = [f"{m} = {self._entry(self._name('moduli'), str(k))}" for k, m in enumerate(names)]
-        return self._code(self._each([], [*loads, *self._contraction(self._name(), forms, names)]))
+        loads = [
+            f"{m} = {self._entry_text(self._buffer_name('moduli'), str(k))}" for k, m in enumerate(names)
+        ]
+        return self._code_of_lines(
+            self._loop_over_elements(
+                [], [*loads, *self._contraction_loops(self._buffer_name(), forms, names)]
+            )
+        )
 
     def buffer(self) -> Any:
         """The lower halves of the Hessians, (E, m (m + 1) / 2) in rows or blocks."""
-        return self._halves(self._name(), self.size())
+        return self._lower_half_buffer(self._buffer_name(), self.size())
 
     def moduli_buffer(self) -> Any:
         """The same of the moduli."""
-        return self._halves(self._name("moduli"), self.moduli_rows)
+        return self._lower_half_buffer(self._buffer_name("moduli"), self.moduli_rows)
 
     def verify_hessians(self, t: float) -> None:
         """Verify the output of new kernels, after their launch: all entries, or the columns of a few rows.
@@ -117,7 +130,7 @@ class HessianLoops(FormLoops):
         """
         if not self.term.elements.rows:
             return
-        name, value, leaves = self._what, self._traced.value, self._leaves()
+        name, value, leaves = self._entry_label, self._traced.value, self._row_leaves()
         if self._in_forms is None:
             graphs, at = lower(value, leaves), [*halves(len(leaves))]
         else:
@@ -130,41 +143,41 @@ class HessianLoops(FormLoops):
         compare(places, [Number(name, graph) for graph in graphs], kept)
 
     @property
-    def _what(self) -> str:
+    def _entry_label(self) -> str:
         return f"a number of d2u/d{' '.join(self.arguments)}2"
 
     def packed_rows(self) -> np.ndarray:
         """The lower halves, row by row, (E, m (m + 1) / 2)."""
-        return storage.host(self._arrays[self._name()])
+        return storage.host(self._arrays[self._buffer_name()])
 
-    def _name(self, what: str = "hessian") -> str:
+    def _buffer_name(self, what: str = "hessian") -> str:
         """The name of a buffer, by numbers: the names `a`, `b_c` and `a_b`, `c` would be joined alike."""
         order = list(self.term.energy.roles)
         return "_".join([what, *(str(order.index(a)) for a in self.arguments)])
 
-    def _halves(self, name: str, m: int) -> Any:
-        return self._own(name, np.zeros((self.term.elements.room, m * (m + 1) // 2), self.term.dtype))
+    def _lower_half_buffer(self, name: str, m: int) -> Any:
+        return self._own_array(name, np.zeros((self.term.elements.room, m * (m + 1) // 2), self.term.dtype))
 
-    def _straight(self, out: str, wanted: list[Scalar]) -> list[str]:
+    def _straight_entries(self, out: str, wanted: list[Scalar]) -> list[str]:
         """Every entry by a line of its own."""
-        lines, texts = self._statements(wanted)
-        stores = [f"{self._entry(out, str(k))} = {text}" for k, text in enumerate(texts)]
-        return self._each(list(inputs(wanted)), [*lines, *stores])
+        lines, texts = self._output_statements(wanted)
+        stores = [f"{self._entry_text(out, str(k))} = {text}" for k, text in enumerate(texts)]
+        return self._loop_over_elements(list(inputs(wanted)), [*lines, *stores])
 
-    def _each(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
-        return ["for e in range(nodes.shape[0]):", *indented([*self._loads(leaves), *lines])]
+    def _loop_over_elements(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
+        return ["for e in range(nodes.shape[0]):", *indented([*self._element_loads(leaves), *lines])]
 
 
 def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for j <= i, row by row."""
     key = ("lower", value.serial, tuple([leaf.serial for leaf in leaves]))
-    return value.graph.once(key, lambda: _lower(value, leaves))
+    return value.graph.once(key, lambda: _settled_lower(value, leaves))
 
 
-def _lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
+def _settled_lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     slopes = differentiation.gradient(value, leaves)
-    columns = [_column(slopes, leaf, j) for j, leaf in enumerate(leaves)]
-    return ties.settled([columns[j][i - j] for i, j in halves(len(leaves))])
+    columns = [_hessian_column(slopes, leaf, j) for j, leaf in enumerate(leaves)]
+    return ties.settle_ties([columns[j][i - j] for i, j in halves(len(leaves))])
 
 
 def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
@@ -174,14 +187,14 @@ def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
 
 
 def _settled_column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
-    return ties.settled(_column(differentiation.gradient(value, leaves), leaves[j], j))
+    return ties.settle_ties(_hessian_column(differentiation.gradient(value, leaves), leaves[j], j))
 
 
-def _column(slopes: Sequence[Scalar], leaf: Scalar, j: int) -> list[Scalar]:
+def _hessian_column(slopes: Sequence[Scalar], leaf: Scalar, j: int) -> list[Scalar]:
     return differentiation.tangent(slopes[j:], {leaf.serial: slopes[j].graph.constant(1.0)})
 
 
-def replaced(value: Scalar, others: Mapping[int, Scalar]) -> Scalar:
+def replace_nodes(value: Scalar, others: Mapping[int, Scalar]) -> Scalar:
     """The same expression with other nodes in the place of some (by serial)."""
     new = dict(others)
     for node in reachable([value]):
@@ -194,15 +207,15 @@ class LaneHessians(HessianLoops, Lanes):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`."""
 
     def packed_rows(self) -> np.ndarray:
-        return lane_blocks.rows(self._arrays[self._name()], self.term.elements.rows)
+        return lane_blocks.rows(self._arrays[self._buffer_name()], self.term.elements.rows)
 
-    def _halves(self, name: str, m: int) -> Any:
+    def _lower_half_buffer(self, name: str, m: int) -> Any:
         return self._own_blocks(name, m * (m + 1) // 2, self.term.dtype)
 
-    def _entry(self, out: str, number: str) -> str:
+    def _entry_text(self, out: str, number: str) -> str:
         return f"{out}[block * {self._arrays[out].shape[1]} + {number}]"
 
-    def _weight(self, weights: str, node: str, component: tuple[int, ...]) -> str:
+    def _weight_text(self, weights: str, node: str, component: tuple[int, ...]) -> str:
         shape = self.term.shape(weights)[1:]
         axes, number = (
             int(np.prod(shape, dtype=int)),
@@ -210,20 +223,20 @@ class LaneHessians(HessianLoops, Lanes):
         )
         return self._vector_at(in_blocks(weights), f"{node} * {axes} + {number}")
 
-    def _zero(self) -> str:
-        return self._to_all(super()._zero())
+    def _zero_text(self) -> str:
+        return self._to_all(super()._zero_text())
 
     def _values_at_node(self, form: LinearForm) -> list[str]:
         nodes = f"na = {self._vector_at(self.NODES, 'a')}"
-        if array := next(iter(self._rowed(form.first)), ""):
+        if array := next(iter(self._row_arrays(form.first)), ""):
             rows = [f"q_{lane} = {self.prefix}{self.QUADS}{array}[na[{lane}]]" for lane in range(self.wide)]
             texts = [f"q_{{lane}}[{c}]" for c in range(form.width)]
         else:
-            array, rows = self._nodal(form.first[0]).partition("[")[0], []
+            array, rows = self._nodal_entry(form.first[0]).partition("[")[0], []
             texts = [f"{array}[na[{{lane}}]{subscript(at)}]" for at in form.places]
         return [nodes, *rows, *(f"x{c} = {self._by_lane(text)}" for c, text in enumerate(texts))]
 
-    def _each(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
-        uniform = [self._load(leaf) for leaf in leaves if self._uniform(leaf)]
-        own = [leaf for leaf in leaves if not self._uniform(leaf)]
+    def _loop_over_elements(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
+        uniform = [self._load_statement(leaf) for leaf in leaves if self._is_uniform(leaf)]
+        own = [leaf for leaf in leaves if not self._is_uniform(leaf)]
         return [*self._rows_loop(own), *self._block_loop(uniform, [*self._lane_loads(own), *lines])]

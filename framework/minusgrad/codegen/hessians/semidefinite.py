@@ -202,18 +202,18 @@ def projection(packed: Any, m: int, how: str) -> BoundKernel:
     high, low = np.maximum(i, np.minimum(j, m - 1)), np.minimum(i, j)
     arrays = {
         "packed": lane_blocks.single(packed),
-        "rows": _vectors(np.zeros((JOBS * 2 * m, blocks * wide), dtype), wide),
+        "rows": _vector_rows(np.zeros((JOBS * 2 * m, blocks * wide), dtype), wide),
         "single": storage.allocate(np.zeros(JOBS * (m + 3) * blocks * wide, dtype)),
-        "unit": _vectors((i == j).astype(dtype), wide),
-        "behind": _vectors(((i + 2 <= j) & (j < m)).astype(dtype), wide),
+        "unit": _vector_rows((i == j).astype(dtype), wide),
+        "behind": _vector_rows(((i + 2 <= j) & (j < m)).astype(dtype), wide),
         "place": storage.allocate((high * (high + 1) // 2 + low).ravel().astype(np.int32)),
         "orders": storage.allocate(np.array([m], np.int32)),
     }
-    known = _known(packed, m, dtype, how) | {"wide": wide, "blocks": blocks, "room": blocks * wide}
-    return BoundKernel(Code(_text(packed, known), arrays))
+    known = _text_values(packed, m, dtype, how) | {"wide": wide, "blocks": blocks, "room": blocks * wide}
+    return BoundKernel(Code(_projection_text(packed, known), arrays))
 
 
-def _vectors(matrix: np.ndarray, wide: int) -> Any:
+def _vector_rows(matrix: np.ndarray, wide: int) -> Any:
     """Rows of vectors; of numbers on devices."""
     if wide == 1:
         return storage.allocate(matrix.ravel())
@@ -223,7 +223,7 @@ def _vectors(matrix: np.ndarray, wide: int) -> Any:
     return made
 
 
-def _known(packed: Any, m: int, dtype: np.dtype, how: str) -> dict[str, Any]:
+def _text_values(packed: Any, m: int, dtype: np.dtype, how: str) -> dict[str, Any]:
     """What the pieces of the text name."""
     real, eps, size = f"ti.{storage.ENGINE_DTYPES[dtype.name]}", float(np.finfo(dtype).eps), m * (m + 1) // 2
     places = {"k": "k", "at": "at", "diagonal": "(k * (k + 3) // 2)"}
@@ -238,7 +238,7 @@ def _known(packed: Any, m: int, dtype: np.dtype, how: str) -> dict[str, Any]:
     }
 
 
-def _text(packed: Any, known: Mapping[str, Any]) -> str:
+def _projection_text(packed: Any, known: Mapping[str, Any]) -> str:
     """The loops: a matrix that is not definite is unpacked again, because its factors stand in its place."""
     return "".join(
         indent(_by_vectors(part.format(**known), packed, known["wide"], known["blocks"]), " " * 4 * depth)

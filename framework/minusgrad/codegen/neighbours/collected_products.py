@@ -61,23 +61,23 @@ class CollectedProducts:
     def numbers(self) -> list[Scalar]:
         """The same numbers with fewer operations."""
         for node in reachable(self.wanted):
-            self.found[node.serial] = self._product(node)
-        return [self._number(self.found[one.serial]) for one in self.wanted]
+            self.found[node.serial] = self._collected_product(node)
+        return [self._product_node(self.found[one.serial]) for one in self.wanted]
 
-    def _product(self, node: Scalar) -> Product:
+    def _collected_product(self, node: Scalar) -> Product:
         if node.number is not None and not node.integer:
             return Product(float(node.number))
         if not self._of_both(node):
-            return self._base(node)
+            return self._single_power(node)
         of_args = [self.found[a.serial] for a in node.args]
         if node.op == "mul":
-            found = _times(*of_args)
+            found = _multiply_products(*of_args)
             scaled = self.narrow and any(a.serial not in self.source for a in node.args)
             kept = scaled and node.number is None and self.uses[node.serial] > FEW
-            return self._base(self._number(found)) if kept else found
+            return self._single_power(self._product_node(found)) if kept else found
         if node.op in ("add", "sub"):
-            return self._sum(node)
-        return self._base(node.graph.rebuilt(node, tuple(self._number(one) for one in of_args)))
+            return self._collected_sum(node)
+        return self._single_power(node.graph.rebuilt(node, tuple(self._product_node(one) for one in of_args)))
 
     def _of_both(self, node: Scalar) -> bool:
         """True for a number of the pair."""
@@ -86,14 +86,14 @@ class CollectedProducts:
     def _of_source(self, node: Scalar) -> bool:
         return node.serial not in self.target
 
-    def _base(self, node: Scalar) -> Product:
+    def _single_power(self, node: Scalar) -> Product:
         self.bases[node.serial] = node
         return Product(powers=((node.serial, 1),))
 
-    def _sum(self, node: Scalar) -> Product:
+    def _collected_sum(self, node: Scalar) -> Product:
         """The sum of the products that a tree of sums adds up."""
         kinds: dict[tuple[tuple[int, int], ...], float] = {}
-        for coefficient, one in self._summands(node, 1.0):
+        for coefficient, one in self._signed_summands(node, 1.0):
             kinds[one.powers] = kinds.get(one.powers, 0.0) + coefficient * one.coefficient
         terms = [Product(coefficient, powers) for powers, coefficient in kinds.items() if coefficient]
         if len(terms) < 2:
@@ -101,19 +101,19 @@ class CollectedProducts:
         size = abs(terms[0].coefficient)
         size = size if all(abs(one.coefficient) == size for one in terms) else 1.0
         terms = [Product(one.coefficient / size, one.powers) for one in terms]
-        terms.sort(key=_subtracted)
-        total = self._number(terms[0])
+        terms.sort(key=_is_subtracted)
+        total = self._product_node(terms[0])
         for one in terms[1:]:
-            if _subtracted(one):
-                total = total - self._number(Product(1.0, one.powers))
+            if _is_subtracted(one):
+                total = total - self._product_node(Product(1.0, one.powers))
             else:
-                total = total + self._number(one)
+                total = total + self._product_node(one)
         common = set.intersection(*({base for base, _ in one.powers} for one in terms))
         if self.uses[node.serial] <= FEW and len(terms) <= SHORT and common:
             self.sums[total.serial] = terms
-        return Product(size, self._base(total).powers)
+        return Product(size, self._single_power(total).powers)
 
-    def _summands(self, node: Scalar, sign: float) -> Iterable[tuple[float, Product]]:
+    def _signed_summands(self, node: Scalar, sign: float) -> Iterable[tuple[float, Product]]:
         """The products that are added up, also those of sums that stand in other products."""
         for k, arg in enumerate(node.args):
             own = -sign if node.op == "sub" and k else sign
@@ -121,20 +121,20 @@ class CollectedProducts:
             inner = [s for s, power in one.powers if power == 1 and s in self.sums]
             if self.uses[arg.serial] <= FEW and len(inner) == 1 and self._of_both(arg):
                 rest = Product(one.coefficient, tuple(p for p in one.powers if p[0] != inner[0]))
-                yield from ((own, _times(rest, term)) for term in self.sums[inner[0]])
+                yield from ((own, _multiply_products(rest, term)) for term in self.sums[inner[0]])
             else:
                 yield own, one
 
-    def _number(self, one: Product) -> Scalar:
+    def _product_node(self, one: Product) -> Scalar:
         """The node of a product."""
         graph = self.wanted[0].graph
         held = [(self.bases[serial], power) for serial, power in one.powers]
         held.sort(key=lambda pair: pair[0].serial)
         early, last = (
-            [_power(base, power) for base, power in held if of_kind(base)]
+            [_power_by_squares(base, power) for base, power in held if of_kind(base)]
             for of_kind in (self._is_early, self._is_last)
         )
-        inner = [_power(b, p) for b, p in held if not self._is_early(b) and not self._is_last(b)]
+        inner = [_power_by_squares(b, p) for b, p in held if not self._is_early(b) and not self._is_last(b)]
         factors = [graph.constant(one.coefficient)] if one.coefficient != 1.0 or not held else []
         head = [reduce(_as_given, [*factors, *early])] if factors or early else []
         shared = [reduce(mul, inner)] if inner else []
@@ -152,21 +152,21 @@ def _as_given(one: Scalar, other: Scalar) -> Scalar:
     return one.graph.as_given("mul", one, other)
 
 
-def _times(one: Product, other: Product) -> Product:
+def _multiply_products(one: Product, other: Product) -> Product:
     powers = Counter(dict(one.powers))
     powers.update(dict(other.powers))
     return Product(one.coefficient * other.coefficient, tuple(sorted(powers.items())))
 
 
-def _subtracted(one: Product) -> bool:
+def _is_subtracted(one: Product) -> bool:
     return one.coefficient == -1.0 and bool(one.powers)
 
 
-def _power(base: Scalar, power: int) -> Scalar:
+def _power_by_squares(base: Scalar, power: int) -> Scalar:
     """base^power by squares."""
     if power == 1:
         return base
-    half = _power(base, power // 2)
+    half = _power_by_squares(base, power // 2)
     return half * half * base if power % 2 else half * half
 
 

@@ -44,7 +44,7 @@ class LeafLanes(ListedLanes):
         p, blocks = self.prefix, LEAF // self.wide
         first = self._to_all(f"{self.type}(block % {blocks} * {self.wide})")
         return [
-            f"own = {self._lanes()} + {first}",
+            f"own = {self._lane_numbers()} + {first}",
             f"leaf = block // {blocks} * {LEAF}",
             f"for j in range(leaf, ti.min(leaf + {LEAF}, {p}nodes.shape[0])):",
             *indented([f"other = {self._to_all(f'{self.type}(j - leaf)')}", *summed("own != other")]),

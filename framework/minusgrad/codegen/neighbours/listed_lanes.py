@@ -77,13 +77,13 @@ class ListedLanes(Lanes):
     def _nodes_in_blocks(self) -> dict[str, Any]:
         return {}
 
-    def _slices(self) -> Slices | None:
+    def _slice_plan(self) -> Slices | None:
         return None
 
     # Numbers of targets
 
-    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
-        return super().left(place, self._arrays["lane_of"][rows])
+    def stored_values(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        return super().stored_values(place, self._arrays["lane_of"][rows])
 
     def rows(self, buffer: Any) -> np.ndarray:
         return super().rows(buffer)[self._arrays["lane_of"]]
@@ -91,11 +91,11 @@ class ListedLanes(Lanes):
     def row(self, buffer: str, column: int, element: str = "e") -> str:
         return super().row(buffer, column, f"{self.prefix}lane_of[{element}]")
 
-    def _load(self, leaf: Scalar) -> str:
+    def _load_statement(self, leaf: Scalar) -> str:
         argument, _, component = leaf.value[:3]
         if not isinstance(self.term.energy.roles[argument], Image):
-            return super()._load(leaf)
-        image = f"{self.type}({self.prefix}row_images[r0_{{lane}}, {_axis(self.term, component)}])"
+            return super()._load_statement(leaf)
+        image = f"{self.type}({self.prefix}row_images[r0_{{lane}}, {_image_axis(self.term, component)}])"
         return f"{leaf_name(leaf)} = {self._by_lane(image)}"
 
     def _in_lane(self, text: str) -> str:
@@ -105,14 +105,14 @@ class ListedLanes(Lanes):
 
     def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """A block of targets over its listed sources, then over its own rows."""
-        nodal = [k for k, place in enumerate(places) if not place.summed]
+        nodal = [k for k, place in enumerate(places) if not place.is_summed]
         self._targets = [places[k] for k in nodal]
-        once = [place.summed for place in places]
-        kept = [self._kept(k, place, nodal) for k, place in enumerate(places)]
-        loops = self._listed(outputs(value, places, along), once, kept)
+        once = [place.is_summed for place in places]
+        kept = [self._store_block_sums(k, place, nodal) for k, place in enumerate(places)]
+        loops = self._source_loops(outputs(value, places, along), once, kept)
         return [*loops, *self._added_to_targets(self._targets)]
 
-    def _listed(self, wanted: list[Scalar], once: Sequence[bool], kept: list[str]) -> list[str]:
+    def _source_loops(self, wanted: list[Scalar], once: Sequence[bool], kept: list[str]) -> list[str]:
         """Loops that sum numbers of pairs over the sources of each target, s0, s1, ..., and keep them.
 
         `once`: of the numbers that are of the pair, and are counted at one of its targets.
@@ -121,7 +121,7 @@ class ListedLanes(Lanes):
         wanted = _chosen_once(CollectedProducts(wanted, self.term.dtype == np.float32).numbers())
         pack, fetch, names = self._packed_rows(wanted, any(once))
         leaves = [leaf for leaf in inputs(wanted) if leaf.value[1] != 1]
-        early, lines, texts = self._hoisted(wanted, set(names), dict(names))
+        early, lines, texts = self._hoist_statements(wanted, set(names), dict(names))
         zeros = [self._to_all(f"{self.type}(0.0)")] * len(wanted)
         begin = [f"a{k} = {zeros[k]}" for k in numbers]
         end = [f"s{k} += {self._in_f64(f'a{k}') if once[k] else f'a{k}'}" for k in numbers]
@@ -133,7 +133,7 @@ class ListedLanes(Lanes):
             ]
             return [*fetch, *lines, *(f"a{k} += {chosen[k]}" for k in numbers)]
 
-        targets = [self._load(leaf) for leaf in leaves]
+        targets = [self._load_statement(leaf) for leaf in leaves]
         block = [
             f"base = block * {wide}",
             *self._of_lanes("n0", "block_nodes", targets),
@@ -144,11 +144,11 @@ class ListedLanes(Lanes):
             *(f"s{k} = {self._to_all('ti.f64(0.0)') if once[k] else zeros[k]}" for k in numbers),
             *self._sources_of_block(begin, summed(""), end),
             *begin,
-            *(self._masked(summed) if self.blocks.excluded else self._own_rows(summed)),
+            *(self._masked_loops(summed) if self.blocks.excluded else self._own_rows(summed)),
             *end,
             *kept,
         ]
-        return [*pack, *dealt_in_groups("block", self._blocks, block)]
+        return [*pack, *dealt_in_groups("block", self._block_count, block)]
 
     def _sources_of_block(self, begin: list[str], summed: list[str], end: list[str]) -> list[str]:
         """A loop over the listed sources of a block, in stretches; each begins and ends a partial sum."""
@@ -168,10 +168,10 @@ class ListedLanes(Lanes):
         if not places:
             return []
         p, count = self.prefix, len(places)
-        flat, wide = f"{p}flat_{self._sums(count)}", self.wide
+        flat, wide = f"{p}flat_{self._sums_name(count)}", self.wide
         read = [f"q{k} = {flat}[base + {k * wide}]" for k in range(count)]
         begin = f"base = (place >> {wide.bit_length() - 1}) * {count * wide} + (place & {wide - 1})"
-        adds = [self._added(place, "n0", f"q{k}") for k, place in enumerate(places)]
+        adds = [self._add_to_gradient(place, "n0", f"q{k}") for k, place in enumerate(places)]
         lines = [f"n0 = {p}nodes[i]", f"place = {p}lane_of[i]", begin, *read, *adds]
         return [f"for i in range({p}nodes.shape[0]):", *indented(lines)]
 
@@ -179,13 +179,13 @@ class ListedLanes(Lanes):
         """The loop over the rows of a block's targets; `summed` are the statements under a condition."""
         p = self.prefix
         return [
-            f"own = {self._lanes()}",
+            f"own = {self._lane_numbers()}",
             f"for lane in range(ti.min({self.wide}, {p}nodes.shape[0] - base)):",
             *indented([f"j = {p}block_rows[base + lane]", f"other = {self._to_all(f'{self.type}(lane)')}"]),
             *indented(summed("own != other")),
         ]
 
-    def _masked(self, summed: Callable[..., list[str]]) -> list[str]:
+    def _masked_loops(self, summed: Callable[..., list[str]]) -> list[str]:
         """The same with sources that some lanes leave out: bit l of a mask is digit -l - 1 of a fraction."""
         p = self.prefix
         digits = [f"{self.type}({0.5 ** (lane + 1)!r})" for lane in range(self.wide)]
@@ -224,19 +224,22 @@ class ListedLanes(Lanes):
         p, plain = self.prefix, _LaneRows(self.term, self._arrays)
         plain.prefix = p
         kept = plain._of_sources(wanted)
-        lines, texts = plain._statements(kept)
+        lines, texts = plain._output_statements(kept)
         names = {one.serial: f"of_source{k}" for k, one in enumerate(kept)}
         values = [*texts, f"{self.type}({p}row_order[j])"] if counting else texts
         given = [*names.values(), "order"]
         size = len(values) + (len(values) == AXES)
-        self._own(
+        self._own_array(
             packed := f"packed_{size}", np.zeros((len(self._arrays["row_nodes"]), size), self.term.dtype)
         )
         store = [f"{p}{packed}[j, {k}] = {text}" for k, text in enumerate(values)]
         fetch = [f"{given[k]} = {self._to_all(f'{p}{packed}[j, {k}]')}" for k in range(len(values))]
         leaves = list(inputs(kept))
-        once = [plain._load(leaf) for leaf in leaves if self._uniform(leaf)]
-        loads = [f"n1 = {p}row_nodes[j]", *(plain._load(leaf) for leaf in leaves if not self._uniform(leaf))]
+        once = [plain._load_statement(leaf) for leaf in leaves if self._is_uniform(leaf)]
+        loads = [
+            f"n1 = {p}row_nodes[j]",
+            *(plain._load_statement(leaf) for leaf in leaves if not self._is_uniform(leaf)),
+        ]
         count = f"{p}row_counts[0]"
         rows = [
             *once,
@@ -254,14 +257,14 @@ def _chosen_once(wanted: Sequence[Scalar]) -> list[Scalar]:
     The components of a vector then share one choice. Only sums of leaves are taken out: what multiplies them
     must not be infinite where the choice is zero.
     """
-    return [_factored(one) if one.op == "select" and one.args[2].number == 0 else one for one in wanted]
+    return [_factor_choice(one) if one.op == "select" and one.args[2].number == 0 else one for one in wanted]
 
 
-def _factored(choice: Scalar) -> Scalar:
+def _factor_choice(choice: Scalar) -> Scalar:
     """A choice between a number and zero, as a sum of products of choices and differences."""
     condition, number, zero = choice.args
     factors: dict[int, tuple[Scalar, Scalar]] = {}
-    for factor, last in _products(number) or []:
+    for factor, last in _difference_products(number) or []:
         before = factors.get(last.serial)
         factors[last.serial] = (factor if before is None else before[0] + factor), last
     select = partial(choice.graph.apply, "select")
@@ -269,10 +272,10 @@ def _factored(choice: Scalar) -> Scalar:
     return reduce(add, parts) if parts else choice
 
 
-def _products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
+def _difference_products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
     """A number as a sum of products whose last factors are differences of leaves; None if it is none."""
     if node.op == "add":
-        every = [_products(arg) for arg in node.args]
+        every = [_difference_products(arg) for arg in node.args]
         return None if None in every else [one for some in every for one in some or []]
     if node.op != "mul":
         return None
@@ -280,7 +283,7 @@ def _products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
         if is_difference(there):
             return [(here, there)]
     for here, there in (node.args, node.args[::-1]):
-        if (found := _products(there)) is not None:
+        if (found := _difference_products(there)) is not None:
             return [(factor * here, last) for factor, last in found]
     return None
 
@@ -291,14 +294,14 @@ class _LaneRows(Emitter):
     def _of_elements(self) -> dict[str, Any]:
         return {}
 
-    def _load(self, leaf: Scalar) -> str:
+    def _load_statement(self, leaf: Scalar) -> str:
         argument, _, component = leaf.value[:3]
         if not isinstance(self.term.energy.roles[argument], Image):
-            return super()._load(leaf)
-        image = f"{self.prefix}row_images[j, {_axis(self.term, component)}]"
+            return super()._load_statement(leaf)
+        image = f"{self.prefix}row_images[j, {_image_axis(self.term, component)}]"
         return f"{leaf_name(leaf)} = {self.type}({image})"
 
 
-def _axis(term: Term, component: tuple[int, ...]) -> int:
+def _image_axis(term: Term, component: tuple[int, ...]) -> int:
     """Which of the three numbers of an image a component is."""
     return AXES - int(term.dimension or AXES) + component[0]

@@ -54,15 +54,19 @@ class NodeLanes(AllVectors, Emitter):
             return super().totals(places)
         return [range(self.term.elements.rows)], storage.host(self._arrays["parts"]).sum(axis=0)
 
-    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+    def _row_buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         if not _in_vectors(places):
-            return super()._buffers(places)
+            return super()._row_buffers(places)
         parts = max(self.term.elements.rows // PART, 1)
-        return {place.buffer: self._own("parts", np.zeros((parts, 1))) for place in places if place.summed}
+        return {
+            place.buffer: self._own_array("parts", np.zeros((parts, 1)))
+            for place in places
+            if place.is_summed
+        }
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         if not _in_vectors(places):
-            plain = Emitter(self.term, self._arrays).named(self.prefix)
+            plain = Emitter(self.term, self._arrays).with_prefix(self.prefix)
             lines = plain._by_element(value, places, along)
             self._arrays |= plain._arrays
             return lines
@@ -88,9 +92,9 @@ class NodeLanes(AllVectors, Emitter):
         """
         p, wide, count = self.prefix, self.wide, f"{self.prefix}nodes.shape[0]"
         leaves = list(inputs(list(wanted)))
-        own = [leaf for leaf in leaves if not self._uniform(leaf)]
-        early, lines, texts = self._hoisted(list(wanted), {leaf.serial for leaf in own}, {})
-        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        own = [leaf for leaf in leaves if not self._is_uniform(leaf)]
+        early, lines, texts = self._hoist_statements(list(wanted), {leaf.serial for leaf in own}, {})
+        before = [*(self._load_statement(leaf) for leaf in leaves if self._is_uniform(leaf)), *early]
         zero = self._to_all(f"{self.type}(0.0)")
         adds = [
             line
@@ -104,7 +108,7 @@ class NodeLanes(AllVectors, Emitter):
             f"begin = base + part * {wide}",
             f"node = ti.min(begin, end - {wide}) & {SMALL}",
             f"inside = lanes >= {self._to_all(f'{self.type}(begin - node)')}",
-            *(self._load(leaf) for leaf in own),
+            *(self._load_statement(leaf) for leaf in own),
             *lines,
             *put(texts),
             *adds,
@@ -114,7 +118,7 @@ class NodeLanes(AllVectors, Emitter):
             f"base = chunk * {PART}",
             f"end = ti.select(chunk == {parts} - 1, {count}, base + {PART})",
             *before,
-            f"lanes = {self._lanes()}",
+            f"lanes = {self._lane_numbers()}",
             *(f"s{c} = {self._to_all('ti.f64(0.0)')}" for c in columns),
             f"for part in range((end - base + {wide - 1}) // {wide}):",
             *indented(vector),
@@ -123,16 +127,16 @@ class NodeLanes(AllVectors, Emitter):
         ]
         return dealt("chunk", parts, each)
 
-    def _load(self, leaf: Scalar) -> str:
-        name, _, text = super()._load(leaf).partition(" = ")
-        if self._uniform(leaf):
+    def _load_statement(self, leaf: Scalar) -> str:
+        name, _, text = super()._load_statement(leaf).partition(" = ")
+        if self._is_uniform(leaf):
             return f"{name} = {self._to_all(text)}"
         single = re.sub(r"\[(n\d|e)\b", "[node + {lane}", text)
         return f"{name} = {self._by_lane(single)}"
 
     def _stored(self, place: Place, text: str) -> list[str]:
         """Statements that store the vector of a place."""
-        number = self._added(place, "node + {lane}", "").partition(" = ")[0]
+        number = self._add_to_gradient(place, "node + {lane}", "").partition(" = ")[0]
         was = self._by_lane(number)
         new = text if place.overwrite else f"{was} + {text}"
         return self._put_lanes(number, f"ti.select(inside, {new}, {was})")
@@ -140,4 +144,4 @@ class NodeLanes(AllVectors, Emitter):
 
 def _in_vectors(places: Sequence[Place]) -> bool:
     """True if no value by element is requested: all numbers belong to nodes or to the total."""
-    return all(place is TOTAL or not place.summed for place in places)
+    return all(place is TOTAL or not place.is_summed for place in places)

@@ -30,13 +30,13 @@ from ...symbolic.graph import inputs, reachable
 from ...symbolic.scalar import Scalar
 from ..derivative_request import DerivativeRequest, Place, Sweep, outputs
 from ..lane_statements import SMALL, AllVectors, serve
-from ..map_loops import MapLoops, given
+from ..map_loops import MapLoops, map_outputs
 from ..statements import DOT, indented, is_tangent, leaf_name, subscript
 from ..term_loops import Emitter
 from ..tracing import Trace, of_term
 from ..verification.element_samples import Number, Places, Sample, rows_of
 from ..verification.kernel_verification import compare
-from ..verification.sweep_verification import relaunched, verify_map, verify_sweep
+from ..verification.sweep_verification import relaunch_kernel, verify_map, verify_sweep
 from ..windows.scatter_loops import OfCell
 
 LEAST_CELLS = 16_384
@@ -57,7 +57,7 @@ def suits(term: Term) -> bool:
     grid, wide = term.cells, runtime.lanes(term.dtype)
     if grid is None or term.grid is not None or len(grid.shape) == 1 or len(grid) < LEAST_CELLS:
         return False
-    if not wide or term.elements.count != len(grid) or any(r.integer for r in _data(term)):
+    if not wide or term.elements.count != len(grid) or any(r.integer for r in _datum_names(term)):
         return False
     inner = [n - 4 * reach for n, reach in zip(grid.shape, reaches(term), strict=True)]
     return min(inner) > 0 and inner[-1] >= wide and serve(reduce(add, of_term(term).values))
@@ -68,7 +68,7 @@ def reaches(term: Term) -> list[int]:
     return [max(map(abs, steps)) for steps in zip(*term.energy.offsets, strict=True)]
 
 
-def _data(term: Term) -> list[Datum]:
+def _datum_names(term: Term) -> list[Datum]:
     return list(term.energy.of_role(Datum).values())
 
 
@@ -82,42 +82,46 @@ class StencilLanes(AllVectors, MapLoops):
         strides = [int(np.prod(self.shape[a + 1 :], dtype=int)) for a in range(len(self.shape))]
         self.shifts = [int(np.dot(offset, strides)) for offset in term.energy.offsets]
 
-    def _trace(self, *purpose: Hashable) -> Trace:
-        return super()._trace()  # a new one for every purpose: graphs follow from the grid and from names
+    def _trace_energy(self, *purpose: Hashable) -> Trace:
+        return (
+            super()._trace_energy()
+        )  # a new one for every purpose: graphs follow from the grid and from names
 
     # Loops
 
-    def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
-        traced = Emitter._trace(self)
-        values = given(traced, moved)
+    def _emit_forward(
+        self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]
+    ) -> list[str]:
+        traced = Emitter._trace_energy(self)
+        values = map_outputs(traced, moved)
         self.forwarded = traced, values
         numbers = {(outs[k], c): v for (k, c), v in zip(self.components, values, strict=True)}
         first = [(outs[k], c) for k, c in self.components if overwrite[k]]
-        inner = {number: self._shifted(value, 0) for number, value in numbers.items()}
-        own, plain = [(number, _at(number, "n0")) for number in numbers], self._plain()
+        inner = {number: self._shifted_graph(value, 0) for number, value in numbers.items()}
+        own, plain = [(number, _cell_number_text(number, "n0")) for number in numbers], self._plain_loops()
         puts = [f"{at} = {{}}" if number in first else f"{at} = {at} + {{}}" for number, at in own]
         near = self._near_edges(plain._each_element(values, puts), 1)
-        return self._own_of(plain, [*self._inner(1, inner, first), *near])
+        return self._own_of(plain, [*self._inner_loops(1, inner, first), *near])
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Derivatives by fields are gathered by cells; those by other arguments are stored by elements."""
-        summed = [place for place in places if place.summed]
-        nodal = [place for place in places if not place.summed]
-        gathered, plain = self._gathered_sums(value, nodal, along), self._plain()
-        if not _short(gathered):
+        summed = [place for place in places if place.is_summed]
+        nodal = [place for place in places if not place.is_summed]
+        gathered, plain = self._gathered_sums(value, nodal, along), self._plain_loops()
+        if not _has_few_operations(gathered):
             return self._own_of(plain, plain._by_element(value, places, along))
         lines = []
         if nodal:
             first = [(self.output(place), place.component) for place in nodal if place.overwrite]
             near = plain._by_element(value, nodal, along) if any(self.reach) else []
-            lines += [*self._inner(2, gathered, first), *self._near_edges(near, 3)]
+            lines += [*self._inner_loops(2, gathered, first), *self._near_edges(near, 3)]
         if summed:
             graphs = outputs(value, summed, along)
             rows: list[OfCell] = [(f"{self.prefix}{p.buffer}", (p.column or 0,)) for p in summed]
-            inner: Numbers = {r: self._shifted(graph, 0) for r, graph in zip(rows, graphs, strict=True)}
-            write = [f"{_at(row, 'e')} = ti.f64({{}})" for row in rows]
+            inner: Numbers = {r: self._shifted_graph(graph, 0) for r, graph in zip(rows, graphs, strict=True)}
+            write = [f"{_cell_number_text(row, 'e')} = ti.f64({{}})" for row in rows]
             near = plain._element_loop(value, summed, along, write)
-            lines += [*self._inner(1, inner, rows, in_f64=True), *self._near_edges(near, 1)]
+            lines += [*self._inner_loops(1, inner, rows, in_f64=True), *self._near_edges(near, 1)]
         return self._own_of(plain, lines)
 
     def _gathered_sums(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> Numbers:
@@ -126,12 +130,12 @@ class StencilLanes(AllVectors, MapLoops):
         for place, graph in zip(places, outputs(value, places, along), strict=True):
             number, part = (
                 (self.output(place), place.component),
-                self._shifted(graph, -self.shifts[place.slot]),
+                self._shifted_graph(graph, -self.shifts[place.slot]),
             )
             found[number] = found[number] + part if number in found else part
         return found
 
-    def _shifted(self, value: Scalar, shift: int) -> Scalar:
+    def _shifted_graph(self, value: Scalar, shift: int) -> Scalar:
         """The graph at the cell that lies `shift` numbers further, where no neighbour is beyond an edge.
 
         Leaves have the number of their cell, from the present one, in the place of a slot.
@@ -140,7 +144,7 @@ class StencilLanes(AllVectors, MapLoops):
         for node in reachable([value]):
             if node.op == "input" and node.value[0] == INSIDE:
                 moved[node.serial] = graph.constant(1.0)
-            elif node.op == "input" and not self._uniform(node):
+            elif node.op == "input" and not self._is_uniform(node):
                 argument, slot, component, *dot = node.value
                 of_node = isinstance(self.term.energy.roles[argument], Node)
                 place = shift + self.shifts[slot] if of_node else shift
@@ -151,7 +155,7 @@ class StencilLanes(AllVectors, MapLoops):
                 moved[node.serial] = node
         return moved[value.serial]
 
-    def _inner(
+    def _inner_loops(
         self,
         margin: int,
         numbers: Numbers,
@@ -161,12 +165,12 @@ class StencilLanes(AllVectors, MapLoops):
         """Store numbers of cells that are `margin` reaches from the edges; add to those not in `first`."""
         wanted, wide = list(numbers.values()), self.wide
         leaves = list(inputs(wanted))
-        own = [leaf for leaf in leaves if not self._uniform(leaf)]
-        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
-        begin, end = self._box(margin)
+        own = [leaf for leaf in leaves if not self._is_uniform(leaf)]
+        early, lines, texts = self._hoist_statements(wanted, {leaf.serial for leaf in own}, {})
+        begin, end = self._inner_box(margin)
         put = []
         for number, text in zip(numbers, texts, strict=True):
-            at = _at(number, "cell + {lane}")
+            at = _cell_number_text(number, "cell + {lane}")
             if in_f64:
                 stores = (f"{at} = ti.f64(put[{{lane}}])".replace("{lane}", str(k)) for k in range(wide))
                 put += [f"put = {text}", *stores]
@@ -183,8 +187,8 @@ class StencilLanes(AllVectors, MapLoops):
             f"lane0 = ti.min(begin, {end[-1] - wide})",
             f"cell = ({row} + lane0) & {SMALL}",
             f"inside = lanes >= {self._to_all(f'{self.type}(begin - lane0)')}",
-            *(f"{_base(shift)} = ({row} + lane0 + ({shift})) & {SMALL}" for shift in shifts),
-            *(self._load(leaf) for leaf in own),
+            *(f"{_first_lane_cell(shift)} = ({row} + lane0 + ({shift})) & {SMALL}" for shift in shifts),
+            *(self._load_statement(leaf) for leaf in own),
             *lines,
             *put,
         ]
@@ -192,8 +196,8 @@ class StencilLanes(AllVectors, MapLoops):
         for a in range(len(self.shape) - 2, 0, -1):
             loops = [f"for i{a} in range({begin[a]}, {end[a]}):", *indented(loops)]
         rows = f"{begin[0]} + job * {ROWS}, ti.min({begin[0]} + (job + 1) * {ROWS}, {end[0]})"
-        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
-        each = [*before, f"lanes = {self._lanes()}", f"for i0 in range({rows}):", *indented(loops)]
+        before = [*(self._load_statement(leaf) for leaf in leaves if self._is_uniform(leaf)), *early]
+        each = [*before, f"lanes = {self._lane_numbers()}", f"for i0 in range({rows}):", *indented(loops)]
         return dealt("job", f"{-(-(end[0] - begin[0]) // ROWS)}", each)
 
     def _near_edges(self, lines: Sequence[str], margin: int) -> list[str]:
@@ -206,9 +210,12 @@ class StencilLanes(AllVectors, MapLoops):
         p, found = self.prefix, list[str]()
         for line in lines:
             if line.startswith(f"for e in range({p}nodes.shape[0]):"):
-                found += [f"for r in range({p}{self._rim(margin)}.shape[0]):", f"    e = {p}rim{margin}[r]"]
+                found += [
+                    f"for r in range({p}{self._rim_name(margin)}.shape[0]):",
+                    f"    e = {p}rim{margin}[r]",
+                ]
             elif line.startswith("for n in range("):
-                name = self._rim(margin - 1)
+                name = self._rim_name(margin - 1)
                 found += [f"for r in range({p}{name}.shape[0]):", f"    n = {p}{name}[r]"]
             else:
                 found.append(line)
@@ -216,35 +223,35 @@ class StencilLanes(AllVectors, MapLoops):
 
     # Pieces
 
-    def _plain(self) -> Emitter:
+    def _plain_loops(self) -> Emitter:
         """The loops for elements one by one, with the same arrays."""
-        return Emitter(self.term, self._arrays).named(self.prefix)
+        return Emitter(self.term, self._arrays).with_prefix(self.prefix)
 
     def _own_of(self, plain: Emitter, lines: list[str]) -> list[str]:
         """The lines, whose arrays are now known here."""
         self._arrays = {**plain._arrays, **self._arrays}
         return lines
 
-    def _box(self, margin: int) -> tuple[list[int], list[int]]:
+    def _inner_box(self, margin: int) -> tuple[list[int], list[int]]:
         """The first cell along each axis that is so many reaches from the edges; the one after the last."""
         begin = [margin * reach for reach in self.reach]
         return begin, [n - low for n, low in zip(self.shape, begin, strict=True)]
 
-    def _rim(self, margin: int) -> str:
+    def _rim_name(self, margin: int) -> str:
         """The name of the array of the cells outside of a box."""
         outside = np.ones(self.shape, bool)
-        outside[tuple(map(slice, *self._box(margin)))] = False
-        self._own(f"rim{margin}", np.flatnonzero(outside).astype(np.int32))
+        outside[tuple(map(slice, *self._inner_box(margin)))] = False
+        self._own_array(f"rim{margin}", np.flatnonzero(outside).astype(np.int32))
         return f"rim{margin}"
 
-    def _load(self, leaf: Scalar) -> str:
-        if self._uniform(leaf):
-            name, _, text = super()._load(leaf).partition(" = ")
+    def _load_statement(self, leaf: Scalar) -> str:
+        if self._is_uniform(leaf):
+            name, _, text = super()._load_statement(leaf).partition(" = ")
             return f"{name} = {self._to_all(text)}"
         (argument, shift, component), p = leaf.value[:3], self.prefix
-        at, own = f"{_base(shift)} + {{lane}}", p + DOT * is_tangent(leaf)
+        at, own = f"{_first_lane_cell(shift)} + {{lane}}", p + DOT * is_tangent(leaf)
         if argument in self.term.fields:
-            array = f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}"
+            array = f"{'w' if is_tangent(leaf) else 'f'}_{self._field_name(argument)}"
         elif argument in self.term.data:
             array = f"{own}data_{argument}"
         else:
@@ -254,19 +261,19 @@ class StencilLanes(AllVectors, MapLoops):
     # Verification
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
-        traced, values = self._given(along)
-        outs = self._outs(bool(along))
-        fresh = relaunched(code, {*outs}, t)
+        traced, values = self._emitted_outputs(along)
+        outs = self._output_names(bool(along))
+        fresh = relaunch_kernel(code, {*outs}, t)
         found = [storage.host(fresh[outs[k]])[(slice(None), *c)] for k, c in self.components]
         verify_map(self.term, traced, self.numbers(values), found, t, along)
         return True
 
     def verify(self, wanted: DerivativeRequest, code: Code, t: float) -> None:
-        sweep = self.swept if self.swept is not None else self._emitted(wanted)
+        sweep = self.swept if self.swept is not None else self._emitted_graph(wanted)
         self.swept = None
-        nodal = [place for place in sweep.places if not place.summed]
-        summed = [place for place in sweep.places if place.summed]
-        if not _short(self._gathered_sums(sweep.traced.value, nodal, sweep.along)):
+        nodal = [place for place in sweep.places if not place.is_summed]
+        summed = [place for place in sweep.places if place.is_summed]
+        if not _has_few_operations(self._gathered_sums(sweep.traced.value, nodal, sweep.along)):
             verify_sweep(self, sweep, code, t, wanted.tangents, plainly=False)
             return
         if summed:
@@ -288,7 +295,7 @@ class StencilLanes(AllVectors, MapLoops):
         for cell in cells:
             rows = np.flatnonzero((every == cell).any(axis=1))
             samples.append(AroundNode(self.term, rows, list(every[rows].T), t, along, node=int(cell)))
-        fresh = relaunched(code, {name for name, _ in wanted}, t)
+        fresh = relaunch_kernel(code, {name for name, _ in wanted}, t)
         found = [storage.host(fresh[name])[(cells, *component)] for name, component in wanted]
         compare(Places(cells, samples, sums=True), list(wanted.values()), found)
 
@@ -305,16 +312,16 @@ class AroundNode(Sample):
         return super().leaf(leaf)
 
 
-def _short(numbers: Numbers) -> bool:
+def _has_few_operations(numbers: Numbers) -> bool:
     """True if there are few operations."""
     return sum(bool(node.args) for node in reachable(list(numbers.values()))) <= MOST_OPERATIONS
 
 
-def _at(number: OfCell, cell: str) -> str:
+def _cell_number_text(number: OfCell, cell: str) -> str:
     """The text of a number of a cell."""
     return f"{number[0]}[{cell}{subscript(number[1])}]"
 
 
-def _base(shift: int) -> str:
+def _first_lane_cell(shift: int) -> str:
     """The number of the first lane's cell, so far from the present one."""
     return f"cell_{'m' if shift < 0 else 'p'}{abs(shift)}"

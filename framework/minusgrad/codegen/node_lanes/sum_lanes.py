@@ -20,7 +20,7 @@ from ...engine import lane_blocks, storage
 from ...engine.kernels import Code
 from ...symbolic.scalar import Scalar
 from ..derivative_request import DerivativeRequest, adjoint_of
-from ..map_loops import MapLoops, given
+from ..map_loops import MapLoops, map_outputs
 from ..statements import indented
 from ..term_loops import Emitter
 from ..verification.sweep_verification import verify_sums
@@ -53,7 +53,7 @@ class SumLanes(NodeLanes, MapLoops):
     Array of its own: `sums`, a row for each chunk of nodes, a column for each output.
     """
 
-    _apart = True
+    _writes_own_node = True
 
     def __init__(self, term: Term, adjoints: Mapping[str, Field]):
         MapLoops.__init__(self, term, adjoints)
@@ -61,7 +61,7 @@ class SumLanes(NodeLanes, MapLoops):
         self._weights = {adjoint_of(k) for k in range(len(self.given))}
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
-        traced, values = self._given(along)
+        traced, values = self._emitted_outputs(along)
         sums = storage.host(self._arrays[BUFFER])
         count, last = self.term.elements.rows, len(sums) - 1
         chunks = [range(k * PART, count if k == last else (k + 1) * PART) for k in sorted({0, last})]
@@ -69,14 +69,14 @@ class SumLanes(NodeLanes, MapLoops):
         verify_sums(self.term, traced, self.numbers(values), chunks, found, t, along)
         return True
 
-    def _forward(
+    def _emit_forward(
         self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Collection[bool]
     ) -> list[str]:
-        traced = Emitter._trace(self, "forward", tuple(moved.tangents))
-        values = given(traced, moved)
+        traced = Emitter._trace_energy(self, "forward", tuple(moved.tangents))
+        values = map_outputs(traced, moved)
         self.forwarded = traced, values
         columns, p = range(len(values)), self.prefix
-        self._own(BUFFER, np.zeros((max(self.term.elements.rows // PART, 1), len(values))))
+        self._own_array(BUFFER, np.zeros((max(self.term.elements.rows // PART, 1), len(values))))
         stored = partial(self._stored_outputs, outs, [*overwrite])
         total = [
             *(f"a{c} = ti.f64(0.0)" for c in columns),
@@ -87,9 +87,9 @@ class SumLanes(NodeLanes, MapLoops):
         chunks = self._in_chunks(values, lambda texts: [], [*columns], BUFFER)
         return [*chunks, "for n in range(1):", *indented(total)]
 
-    def _uniform(self, leaf: Scalar) -> bool:
-        return leaf.value[0] in self._weights or super()._uniform(leaf)
+    def _is_uniform(self, leaf: Scalar) -> bool:
+        return leaf.value[0] in self._weights or super()._is_uniform(leaf)
 
-    def _load(self, leaf: Scalar) -> str:
-        text = super()._load(leaf)
+    def _load_statement(self, leaf: Scalar) -> str:
+        text = super()._load_statement(leaf)
         return text.replace("[n0]", "[0]") if leaf.value[0] in self._weights else text

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...energies.fields import MOST_COLUMNS, columns_of
 from ...engine import runtime, storage
-from ...engine.kernels import Code, added, zeroed
+from ...engine.kernels import Code, add_loops, zero_loops
 from ..term_loops import Emitter
 
 
@@ -27,7 +27,7 @@ def argument_sums(emitter: Emitter, argument: str, buffer: str, into: Any) -> li
     lines = [f"    {at} = {at} + {emitter.row(buffer, c)}\n" for c, at in enumerate(places)]
     loop = emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n{''.join(lines)}")
     part = storage.allocate(np.zeros(tuple(into.shape)))
-    return [zeroed("part", part), loop.naming(part=part), added(into, part)]
+    return [zero_loops("part", part), loop.naming(part=part), add_loops(into, part)]
 
 
 def _in_tasks(emitter: Emitter, argument: str, buffer: str, into: Any) -> Code:

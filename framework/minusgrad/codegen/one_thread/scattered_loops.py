@@ -31,9 +31,9 @@ class ScatteredLoops(Emitter):
         """False: all numbers are added."""
         return False
 
-    def totalled(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
+    def sweep_with_total(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
         """As `sweep`; but the energy of all elements is the number [0, 0] of the buffer "total"."""
-        return self._swept(wanted, TOTAL if wanted.value else WHOLE)
+        return self._emit_sweep(wanted, TOTAL if wanted.value else WHOLE)
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         p = self.prefix
@@ -41,9 +41,9 @@ class ScatteredLoops(Emitter):
         def line(place: Place) -> str:
             if place is TOTAL:
                 return f"{p}total[0, 0] = {p}total[0, 0] + ti.f64({{}})"
-            if place.summed:
+            if place.is_summed:
                 return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
-            return self._added(replace(place, overwrite=False), f"n{place.slot}", "{}")
+            return self._add_to_gradient(replace(place, overwrite=False), f"n{place.slot}", "{}")
 
         before = [f"{p}total[0, 0] = 0.0"] if TOTAL in places else []
         return [

@@ -8,7 +8,7 @@ def f64(number: float) -> str:
     return f"ti.f64({float(number)!r})"
 
 
-def solved(size: int, exchanged: bool = True) -> list[str]:
+def gaussian_elimination(size: int, exchanged: bool = True) -> list[str]:
     """Gaussian elimination: r becomes A^-1 r, and A_k_k the pivots.
 
     exchanged: with exchanges of rows. A matrix whose symmetric part is positive definite needs none.

@@ -56,7 +56,7 @@ class Number:
             "d": f"du/d{place.argument}",
             "dd": f"the change of du/d{place.argument}",
         }
-        return cls(name[place.order], graph, once=place.summed)
+        return cls(name[place.order], graph, once=place.is_summed)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Sample:
     def of_elements(cls, term: Term, rows: np.ndarray, t: float) -> "Sample":
         """Elements of a term by their numbers, in the order of `Elements.tuples`."""
         elements: Any = term.elements
-        images = elements.images()[rows] if _displaced(term) else None
+        images = elements.images()[rows] if _has_images(term) else None
         return cls(term, rows, list(elements.tuples()[rows].T), t, images=images)
 
     def arguments(self, k: int) -> dict[str, Any]:
@@ -103,39 +103,41 @@ class Sample:
             found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
         elif isinstance(role, Datum):
             array = storage.host(term.data[argument])
-            found = self._moved(leaf, array)[(self.rows, *component)]
+            found = self._tangent_values(leaf, array)[(self.rows, *component)]
         else:
             values = term.parameters[argument]
             rows = np.zeros_like(self.rows) if values.index is None else values.index[self.rows]
-            found = self._moved(leaf, values.rows)[(rows, *component)]
+            found = self._tangent_values(leaf, values.rows)[(rows, *component)]
         return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
 
-    def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
+    def _tangent_values(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
         if not is_tangent(leaf):
             return array
         tangent = np.asarray(self.tangents[leaf.value[0]])
         tangent = tangent.reshape(array.shape) if tangent.size == array.size else tangent  # from a matrix
         return np.broadcast_to(tangent, array.shape)
 
-    def known(self) -> dict[int, np.ndarray]:
+    def known_values(self) -> dict[int, np.ndarray]:
         """The values of inner nodes of the graph (by serial) that kernels have stored."""
         return {}
 
     def exact(self, graphs: Sequence[Scalar], after: After | None = None) -> list[np.ndarray]:
         """The graphs' numbers for each element, in the wider type; `after` may change results on the way."""
         wide = WIDER[self.term.dtype.name]
-        leaves = {leaf.serial: self.leaf(leaf).astype(wide) for leaf in inputs(list(graphs))} | self.known()
+        leaves = {
+            leaf.serial: self.leaf(leaf).astype(wide) for leaf in inputs(list(graphs))
+        } | self.known_values()
         found = numbers(graphs, leaves, self.term.tables, self.term.dtype.type, after, wide)
         return [np.broadcast_to(one, self.rows.shape) for one in found]
 
-    def rounded(self, graphs: Sequence[Scalar]) -> tuple[np.ndarray, np.ndarray]:
+    def numbers_with_rounding(self, graphs: Sequence[Scalar]) -> tuple[np.ndarray, np.ndarray]:
         """The graphs' numbers for each element, and how far an eps moves them: two (graphs, elements).
 
         Signs are random, and the largest of several draws counts, because one draw may miss a tie. The moves
         by larger perturbations are divided by their size.
         """
         if len(self.rows) > LONG:
-            parts = [part.rounded(graphs) for part in self._in_parts()]
+            parts = [part.numbers_with_rounding(graphs) for part in self._in_parts()]
             return np.concatenate([e for e, _ in parts], axis=1), np.concatenate(
                 [m for _, m in parts], axis=1
             )
@@ -149,7 +151,9 @@ class Sample:
             part = np.array(steps[begin : begin + together], np.float64)[:, None]
             factors = 1.0 + part * eps * rng.choice([-1.0, 1.0], (FACTORS, len(part), size))
             drawn = {s: v if whole else v * factors[s % FACTORS] for s, (v, whole) in leaves.items()}
-            found = self._drawn(graphs, drawn | self.known(), factors, np.float64 if begin else wide)
+            found = self._draw_numbers(
+                graphs, drawn | self.known_values(), factors, np.float64 if begin else wide
+            )
             if not begin:
                 exact, moved = found[:, 0], np.zeros(found[:, 0].shape)
             off = np.abs(found - exact[:, None]) / np.maximum(part, 1.0)
@@ -165,7 +169,7 @@ class Sample:
             nodes = [of_slot[part] for of_slot in self.nodes]
             yield replace(self, rows=self.rows[part], nodes=nodes, counted=counted, images=images)
 
-    def _drawn(
+    def _draw_numbers(
         self,
         graphs: Sequence[Scalar],
         leaves: Mapping[int, np.ndarray],
@@ -205,18 +209,20 @@ class Places:
         """The numbers, and sums of their absolute values: (numbers, places)."""
         graphs = [number.graph for number in wanted]
         found = [np.array(some.exact(graphs)) for some in self.samples]
-        return self._collected(wanted, found), self._collected(wanted, [*map(np.abs, found)])
+        return self._collect_places(wanted, found), self._collect_places(wanted, [*map(np.abs, found)])
 
-    def moved(self, wanted: Sequence[Number]) -> np.ndarray:
+    def rounding_reach(self, wanted: Sequence[Number]) -> np.ndarray:
         """How far an eps in every operation moves the numbers: (numbers, places)."""
         graphs = [number.graph for number in wanted]
-        return self._collected(wanted, [some.rounded(graphs)[1] for some in self.samples])
+        return self._collect_places(wanted, [some.numbers_with_rounding(graphs)[1] for some in self.samples])
 
-    def limited(self, number: Number, after: After) -> np.ndarray:
+    def number_with_change(self, number: Number, after: After) -> np.ndarray:
         """A number at all places, with the results of operations changed by `after`."""
-        return self._collected([number], [np.array(s.exact([number.graph], after)) for s in self.samples])[0]
+        return self._collect_places(
+            [number], [np.array(s.exact([number.graph], after)) for s in self.samples]
+        )[0]
 
-    def _collected(self, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> np.ndarray:
+    def _collect_places(self, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> np.ndarray:
         if not self.sums:
             return found[0]
         return np.array(
@@ -247,13 +253,13 @@ def at_rows(term: Term, t: float, tangents: Mapping[str, Any]) -> Places:
     for target in rows:
         elements: Any = term.elements
         tuples, counted = elements.of_row(target)
-        images = elements.images_of_row(target) if _displaced(term) else None
+        images = elements.images_of_row(target) if _has_images(term) else None
         rows_of_target = np.full(len(tuples), target)
         samples.append(Sample(term, rows_of_target, list(tuples.T), t, tangents, counted, images))
     return Places(rows, samples, sums=True, largest=False)
 
 
-def _displaced(term: Term) -> bool:
+def _has_images(term: Term) -> bool:
     """True if the nodes of listed pairs have periodic images."""
     return bool(term.energy.of_role(Image))
 

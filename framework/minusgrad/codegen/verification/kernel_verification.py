@@ -70,7 +70,7 @@ def compare(places: Places, wanted: Sequence[Number], found: Sequence[np.ndarray
     compiled = np.array(found, exact.dtype).reshape(exact.shape)
     if (np.abs(compiled - exact) <= FINE[term.dtype.name] * scale + count * tiny).all():
         return  # whatever rounding may move
-    rounding = CONDITION * _of_kin(wanted, places.moved(wanted)) + count * tiny
+    rounding = CONDITION * _of_kin(wanted, places.rounding_reach(wanted)) + count * tiny
     room = FINE[term.dtype.name] * scale + rounding
     known = (np.abs(exact) <= np.finfo(np.float64).max) & np.isfinite(room)
     wrong = known & ~(np.abs(compiled - exact) <= room)
@@ -82,7 +82,7 @@ def compare(places: Places, wanted: Sequence[Number], found: Sequence[np.ndarray
         translated = left & np.isfinite(compiled[n]) & ~(np.abs(compiled[n] - exact[n]) <= coarse[n])
         if translated.any():
             k = int(np.argmax(translated))
-            _raise(places, wanted[n].name, places.labels[k], compiled[n, k], exact[n, k])
+            _raise_miscompiled(places, wanted[n].name, places.labels[k], compiled[n, k], exact[n, k])
 
 
 def _of_kin(wanted: Sequence[Number], moved: np.ndarray) -> np.ndarray:
@@ -117,12 +117,12 @@ def compare_plainly(places: Places, traced: Trace) -> None:
             off = np.isfinite(right) & ~(np.abs(of_graph[:, k] - right) <= room)
         if off.any():
             with np.errstate(all="ignore"):
-                room = room + CONDITION * some.rounded(traced.values)[1][:, k]
+                room = room + CONDITION * some.numbers_with_rounding(traced.values)[1][:, k]
                 off &= np.isfinite(room) & ~(np.abs(of_graph[:, k] - right) <= room)
         if off.any():
             KEPT.hold(some.term)  # refuses a function that reads other values now
             n = int(np.argmax(off))
-            _raise(places, "u in the traced graph", some.rows[k], of_graph[n, k], float(right[n]))
+            _raise_miscompiled(places, "u in the traced graph", some.rows[k], of_graph[n, k], float(right[n]))
 
 
 # Causes ---------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def _outside_of_range(
     """
     for margin in MARGINS:
         limits = _Limits(places, margin)
-        there = places.limited(number, limits)
+        there = places.number_with_change(number, limits)
         if (left := wrong & ~(np.abs(there - exact) <= room)).any():
             harmful = left & ~(np.abs(found - exact) <= HARMLESS[places.term.dtype.name] * largest)
             if harmful.any():
@@ -175,11 +175,13 @@ class _Limits:
         return np.where(small, 0.0, np.where(large, np.copysign(np.inf, found), found))
 
 
-def _culprit(places: Places, number: Number, k: int, right: tuple[float, float], limits: _Limits) -> Scalar:
+def _find_culprit(
+    places: Places, number: Number, k: int, right: tuple[float, float], limits: _Limits
+) -> Scalar:
     """The first operation whose under- or overflow alone moves the number at a place; else the first."""
     exact, room = right
     for serial in sorted(limits.flushed)[:CULPRITS]:
-        alone = places.limited(number, _Limits(places, limits.margin, serial))[k]
+        alone = places.number_with_change(number, _Limits(places, limits.margin, serial))[k]
         if not abs(alone - exact) <= room:
             return limits.flushed[serial]
     return limits.flushed[min(limits.flushed)]
@@ -190,14 +192,14 @@ def _raise_range(
 ) -> None:
     found, exact, room = numbers
     term = places.term
-    node = _culprit(places, number, k, (exact, room), limits)
+    node = _find_culprit(places, number, k, (exact, room), limits)
     text, value = _in_numbers(places, k, node, limits)
     info, precision = np.finfo(term.dtype), storage.ENGINE_DTYPES[term.dtype.name]
     near = "where" if limits.margin == 1.0 else "near"
     cure = ', or precision = "f64"' if precision == "f32" else ""
     raise RangeError(
         f"term '{term.name}', {places.noun} {places.labels[k]}: {number.name} leaves the range of"
-        f" {precision}, {_short(info.tiny)} to {_short(info.max)}, {near} {text} = {value}:"
+        f" {precision}, {_two_digits(info.tiny)} to {_two_digits(info.max)}, {near} {text} = {value}:"
         f" got {float(found):.6g} in place of {float(exact):.6g};"
         f" use units in which such numbers are nearer to 1{cure}"
     )
@@ -211,16 +213,16 @@ def _in_numbers(places: Places, k: int, node: Scalar, limits: _Limits) -> tuple[
         values = [one[k : k + 1] for one in values]
     size = np.abs(values[0])
     at = int(np.argmax((size > 0.0) & ((size < limits.least) | (size > limits.most))))
-    result, *arguments = (_short(one[at]) for one in values)
+    result, *arguments = (_two_digits(one[at]) for one in values)
     return formula(node) or operation(node, arguments), result
 
 
-def _short(value: Any) -> str:
+def _two_digits(value: Any) -> str:
     """A number with two digits, also one beyond the range of f64."""
     return np.format_float_scientific(value, precision=1, unique=False, exp_digits=2)
 
 
-def _raise(places: Places, what: str, label: int, found: float, right: float) -> None:
+def _raise_miscompiled(places: Places, what: str, label: int, found: float, right: float) -> None:
     raise MiscompiledError(
         f"term '{places.term.name}', {places.noun} {label}: {what} is {found:.9g} in the compiled kernel and"
         f" {right:.9g} by its function: engine '{runtime.engine_name()}' has translated it wrongly; set"

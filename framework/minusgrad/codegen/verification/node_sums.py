@@ -43,17 +43,19 @@ class NodePlaces(Places):
     noun: ClassVar[str] = "node"
 
     def reference(self, wanted: Sequence[Number]) -> tuple[np.ndarray, np.ndarray]:
-        found = [np.array(some.exact(_graphs(wanted))) for some in self.samples]
-        return self._added(wanted, found), self._added(wanted, [*map(np.abs, found)])
+        found = [np.array(some.exact(_number_graphs(wanted))) for some in self.samples]
+        return self._add_node_rows(wanted, found), self._add_node_rows(wanted, [*map(np.abs, found)])
 
-    def moved(self, wanted: Sequence[Number]) -> np.ndarray:
-        return self._added(wanted, [some.rounded(_graphs(wanted))[1] for some in self.samples])
+    def rounding_reach(self, wanted: Sequence[Number]) -> np.ndarray:
+        return self._add_node_rows(
+            wanted, [some.numbers_with_rounding(_number_graphs(wanted))[1] for some in self.samples]
+        )
 
-    def limited(self, number: Number, after: After) -> np.ndarray:
-        found = [np.array(some.exact(_graphs([number]), after)) for some in self.samples]
-        return self._added([number], found)[0]
+    def number_with_change(self, number: Number, after: After) -> np.ndarray:
+        found = [np.array(some.exact(_number_graphs([number]), after)) for some in self.samples]
+        return self._add_node_rows([number], found)[0]
 
-    def _added(self, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> np.ndarray:
+    def _add_node_rows(self, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> np.ndarray:
         """(numbers, nodes) of the numbers of all graphs, (graphs, rows) for each node."""
         sums = np.zeros((len(wanted), len(self.samples)), found[0].dtype)
         for k, (one, slots) in enumerate(zip(found, self.slots, strict=True)):
@@ -66,7 +68,7 @@ class NodePlaces(Places):
         return sums
 
 
-def _graphs(wanted: Sequence[Number]) -> list[Scalar]:
+def _number_graphs(wanted: Sequence[Number]) -> list[Scalar]:
     return [graph for number in wanted if isinstance(number, NodeNumber) for graph in number.graphs.values()]
 
 

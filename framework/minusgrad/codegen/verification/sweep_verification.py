@@ -33,7 +33,7 @@ class Swept(Protocol):
     term: Term
     adds_up_elements: ClassVar[bool]
 
-    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None: ...
+    def stored_values(self, place: Place, rows: np.ndarray) -> np.ndarray | None: ...
 
     def output(self, place: Place) -> str: ...
 
@@ -56,7 +56,7 @@ def verify_sweep(
     kept = [place for place in sweep.places if place is not TOTAL]
     if loops.adds_up_elements:
         verify_node_sums(loops, sweep, rows, code, t, tangents)
-        kept = [place for place in kept if place.summed]
+        kept = [place for place in kept if place.is_summed]
     graphs = outputs(sweep.traced.value, kept, sweep.along)
     if kept:
         wanted, found = numbers_found(loops, list(zip(kept, graphs, strict=True)), rows, code, t)
@@ -74,13 +74,13 @@ def numbers_found(
     found: list[np.ndarray] = []
     others: list[tuple[Place, Scalar]] = []
     for place, graph in places:
-        if (numbers := loops.left(place, rows)) is not None:
+        if (numbers := loops.stored_values(place, rows)) is not None:
             wanted.append(Number.at(place, graph))
             found.append(numbers)
         else:
             others.append((place, graph))
     if added := _by_output(loops, others):
-        fresh = relaunched(code, {name for name, _ in added}, t)
+        fresh = relaunch_kernel(code, {name for name, _ in added}, t)
         nodes = loops.term.elements.nodes[rows].reshape(len(rows), -1)
         for (name, component), summands in added.items():
             at = nodes[:, summands[0][0].slot]
@@ -96,12 +96,12 @@ def verify_node_sums(
 
     Raises `MiscompiledError` and `RangeError`.
     """
-    nodal = [place for place in sweep.places if not place.summed]
+    nodal = [place for place in sweep.places if not place.is_summed]
     graphs = outputs(sweep.traced.value, nodal, sweep.along)
     if not (added := _by_output(loops, list(zip(nodal, graphs, strict=True)))):
         return
     places = at_nodes(loops.term, rows, t, tangents)
-    fresh = relaunched(code, {name for name, _ in added}, t)
+    fresh = relaunch_kernel(code, {name for name, _ in added}, t)
     found = [storage.host(fresh[name])[(places.labels, *component)] for name, component in added]
     compare(places, [NodeNumber.of(summands) for summands in added.values()], found)
 
@@ -127,7 +127,7 @@ def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | 
         return None
 
 
-def relaunched(code: Code, names: set[str], t: float) -> dict[str, Any]:
+def relaunch_kernel(code: Code, names: set[str], t: float) -> dict[str, Any]:
     """The arrays of these names, from zeros, after a launch of the same kernel on them.
 
     Where a larger kernel has run the code, and nothing else wrote them, those that it has filled.

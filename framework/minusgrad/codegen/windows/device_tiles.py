@@ -70,13 +70,13 @@ class DeviceTiles:
         shapes = {"reaching": (self.bands, self.chunks), "listed": (self.bands, max(self.count, 1))}
         return {name: np.zeros(shape, np.int32) for name, shape in shapes.items()}
 
-    def within(self, low: list[str], high: list[str]) -> None:
+    def restrict_to_tile(self, low: list[str], high: list[str]) -> None:
         """Restrict the ranges of an element's cells along the second axis to a tile."""
         if self.tiles > 1:
-            low[1], high[1] = f"ti.max(b1, tile * {self.columns})", f"ti.min(c1 + 1, {self._end})"
+            low[1], high[1] = f"ti.max(b1, tile * {self.columns})", f"ti.min(c1 + 1, {self._tile_end})"
 
     @property
-    def _end(self) -> str:
+    def _tile_end(self) -> str:
         return f"ti.min((tile + 1) * {self.columns}, {self.shape[1]})"
 
     def loops(self, reaches: str, cleared: Sequence[str], element: list[str], lost: list[str]) -> list[str]:
@@ -104,7 +104,7 @@ class DeviceTiles:
         jobs = f"for job in range({self.bands * self.chunks}):"
         last = self.chunks - 1
         columns = (
-            f"({p}window[e, 2] < {self._end}) & ({p}window[e, 3] >= tile * {self.columns})"
+            f"({p}window[e, 2] < {self._tile_end}) & ({p}window[e, 3] >= tile * {self.columns})"
             if self.tiles > 1
             else ""
         )

@@ -51,12 +51,13 @@ def first_exit(loops: MapLoops, t: float) -> str | None:
             return f"{what}: its window is not finite"
     assert loops.map.window is not None
     read = [a for a in inspect.signature(loops.map.window).parameters if a in term.fields]
-    place = ", ".join(f"{term.fields[a].name} = {_text(values[a][0])}" for a in read)
+    place = ", ".join(f"{term.fields[a].name} = {_value_text(values[a][0])}" for a in read)
     meets = all(r.start < n and r.stop > 0 for r, n in zip(ranges, loops.shape, strict=True))
     wrong = "leaves" if meets else "does not meet"
     cells = ", ".join(f"{r.start} to {r.stop - 1}" for r in ranges)
     return (
-        f"{what}: its window {wrong} the grid of {_size(loops.shape)} cells, got {cells} with {place}; {CURE}"
+        f"{what}: its window {wrong} the grid of {_shape_text(loops.shape)} cells, got {cells} with {place}; "
+        f"{CURE}"
     )
 
 
@@ -70,16 +71,17 @@ def refuse_idle(loops: MapLoops) -> None:
         low, high = window[:, ::2].min(axis=0), window[:, 1::2].max(axis=0)
         cells = ", ".join(f"{a} to {b}" for a, b in zip(low, high, strict=True))
         raise EnergyError(
-            f"map '{loops.term.name}': no window meets the grid of {_size(loops.shape)} cells, got {cells};"
+            f"map '{loops.term.name}': no window meets the grid of {_shape_text(loops.shape)} cells, got "
+            f"{cells};"
             " correct the places, or the grid's spacing"
         )
 
 
-def _size(shape: Sequence[int]) -> str:
+def _shape_text(shape: Sequence[int]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _text(value: object) -> str:
+def _value_text(value: object) -> str:
     """A number or a vector, in 6 digits."""
     numbers = [f"{number:.6g}" for number in np.ravel(np.asarray(value, float))]
     return numbers[0] if np.ndim(value) == 0 else f"[{', '.join(numbers)}]"  # type: ignore[arg-type]

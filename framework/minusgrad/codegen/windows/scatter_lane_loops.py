@@ -76,7 +76,7 @@ class WindowLanes(Vectors, WindowLoops):
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
 
-    def _flat(self, name: str, earlier: int) -> str:
+    def _flat_array(self, name: str, earlier: int) -> str:
         """The array of a table's numbers, each so many places earlier."""
         array = f"flat{earlier}_table_{name}"
         if array not in self._arrays:
@@ -89,7 +89,7 @@ class WindowLanes(Vectors, WindowLoops):
 
     # Loops
 
-    def _cleared(self, numbers: Sequence[OfCell], cells: str) -> list[str]:
+    def _clear_cells(self, numbers: Sequence[OfCell], cells: str) -> list[str]:
         ((out, _),) = numbers
         number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
         return [
@@ -97,26 +97,26 @@ class WindowLanes(Vectors, WindowLoops):
             f"for part in range((end - begin + {self.wide - 1}) // {self.wide}):",
             f"    cell = ti.min(begin + part * {self.wide}, end - {self.wide}) & {SMALL}",
             f"    here = {self._to_all(f'{self.type}(begin + part * {self.wide} - cell)')}",
-            f"    begun = {self._lanes()} < here",
+            f"    begun = {self._lane_numbers()} < here",
             *indented(self._put_lanes(number, f"ti.select(begun, {self._by_lane(number)}, {zero})")),
         ]
 
-    def _giving(
+    def _giving_loop(
         self, traced: Trace, values: Sequence[Scalar], box: Box, numbers: Sequence[OfCell]
     ) -> tuple[list[str], list[str]]:
-        early, lines, (text,) = self._in_lanes(values, self._late(traced), dict(self._floors))
+        early, lines, (text,) = self._in_lanes(values, self._late_serials(traced), dict(self._floors))
         ((out, _),) = numbers
         number = f"{out}[cell + {{lane}}]"
 
         def added(kept: Kept) -> list[str]:
             return [*lines, *self._put_lanes(number, f"{self._by_lane(number)} + {kept(text)}")]
 
-        return early, self._vectors(traced, box, [], added)
+        return early, self._cell_vector_loops(traced, box, [], added)
 
-    def _summing(
+    def _summing_loop(
         self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str], few: int = 0
     ) -> tuple[list[str], list[str]]:
-        late = self._late(traced) | {leaf.serial for leaf, _ in read}
+        late = self._late_serials(traced) | {leaf.serial for leaf, _ in read}
         early, lines, texts = self._in_lanes(summed, late, names)
         zero = self._to_all(f"{self.type}(0.0)")
         arrays = [(leaf_name(leaf), array) for leaf, (array, _) in read]
@@ -124,7 +124,7 @@ class WindowLanes(Vectors, WindowLoops):
         count = range(len(texts))
         begin = [f"a{k} = {zero}" for k in count]
         add = [f"a{k} += {text}" for k, text in enumerate(texts)]
-        cells = self._vectors(
+        cells = self._cell_vector_loops(
             traced,
             self._on_grid(),
             begin,
@@ -134,7 +134,7 @@ class WindowLanes(Vectors, WindowLoops):
         ends = [line for k in count for line in self._sum_of_lanes(f"s{k}", f"l{k}")]
         return early, [*(f"l{k} = {zero}" for k in count), *cells, *ends]
 
-    def _vectors(
+    def _cell_vector_loops(
         self,
         traced: Trace,
         box: Box,
@@ -147,13 +147,13 @@ class WindowLanes(Vectors, WindowLoops):
         `lane0`: the first column; lanes are `inside` from the column `begin` on.
         """
         low, high = box
-        *rows, column = self._places(traced)
+        *rows, column = self._place_leaves(traced)
         places = [f"{leaf_name(leaf)} = {self._to_all(f'{WHOLE_TYPE}(i{a})')}" for a, leaf in enumerate(rows)]
         at = f"{leaf_name(column)} = {self._by_lane(f'{WHOLE_TYPE}(lane0 + {{lane}})')}"
-        cell = f"cell = ({self._row()} * {self.shape[-1]} + lane0) & {SMALL}"
+        cell = f"cell = ({self._row_number()} * {self.shape[-1]} + lane0) & {SMALL}"
 
         def vector(kept: Kept) -> list[str]:
-            nested = self._nested(low, high, [cell, *places, *body(kept)])
+            nested = self._nested_loops(low, high, [cell, *places, *body(kept)])
             return indented([*before, at, *nested, *after(kept)])
 
         begins, ends = (self._to_all(f"{self.type}({name} - lane0)") for name in ("begin", "high"))
@@ -162,7 +162,7 @@ class WindowLanes(Vectors, WindowLoops):
             f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
             f"    begin = low + part * {self.wide}",
             f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
-            f"    inside = ({self._lanes()} >= {begins}) & ({self._lanes()} < {ends})",
+            f"    inside = ({self._lane_numbers()} >= {begins}) & ({self._lane_numbers()} < {ends})",
             *vector(lambda text: f"ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"),
         ]
         size, b = size_of(traced.window[self.last]), f"b{self.last}"
@@ -176,7 +176,7 @@ class WindowLanes(Vectors, WindowLoops):
         within_row = f"({b} >= 0) & (c{self.last} < {self.shape[-1]})"
         return [f"if {within_row}:", *indented(whole), "else:", *indented(masked)]
 
-    def _row(self) -> str:
+    def _row_number(self) -> str:
         """The number of the row at i0, i1, ..., without the last axis."""
         text = "0"
         for a in self.axes[:-1]:
@@ -193,10 +193,12 @@ class WindowLanes(Vectors, WindowLoops):
         And the vectors of the outputs.
         """
         depends = {node.serial for node in depending(outputs, set(late))}
-        moving = [node for node in reachable(outputs, self._needs) if node.serial in depends]
-        met = {a.serial: a for node in moving for a in self._needs(node)} | {o.serial: o for o in outputs}
+        moving = [node for node in reachable(outputs, self._needed_nodes) if node.serial in depends]
+        met = {a.serial: a for node in moving for a in self._needed_nodes(node)} | {
+            o.serial: o for o in outputs
+        }
         known = [node for serial, node in met.items() if serial not in depends]
-        _, early, texts = self._hoisted(known, None, names)
+        _, early, texts = self._hoist_statements(known, None, names)
         wide = {serial: text if serial in depends else self._to_all(text) for serial, text in names.items()}
         for node, text in zip(known, texts, strict=True):
             if node.number is None:
@@ -204,28 +206,28 @@ class WindowLanes(Vectors, WindowLoops):
                 given = self._truth_to_all(text) if node.op in TRUTHS else self._to_all(text)
                 early.append(f"{text}_all = {given}")
         lines: list[str] = []
-        for node in reachable(outputs, self._needs):
+        for node in reachable(outputs, self._needed_nodes):
             if node.serial in wide:
                 continue
             if node.op == "input":
                 wide[node.serial] = leaf_name(node)
             elif node.number is not None:
-                wide[node.serial] = self._to_all(self._constant(node))
+                wide[node.serial] = self._to_all(self._constant_text(node))
             else:
                 wide[node.serial] = f"r{len(wide)}"
-                if node.op == "lookup" and not self._needs(node):
+                if node.op == "lookup" and not self._needed_nodes(node):
                     at, text = self._looked_up(node)
                     lines += [at] * (at not in lines)
                 else:
-                    text = self._vector(node, [wide[a.serial] for a in self._needs(node)])
+                    text = self._vector_operation(node, [wide[a.serial] for a in self._needed_nodes(node)])
                 lines.append(f"{wide[node.serial]} = {text}")
         return early, lines, [wide[o.serial] for o in outputs]
 
-    def _vector(self, node: Scalar, arguments: Sequence[str]) -> str:
+    def _vector_operation(self, node: Scalar, arguments: Sequence[str]) -> str:
         """An operation for all lanes."""
         if is_instruction(node):
-            return self._instruction(node, arguments)
-        single = self._operation(node, [f"({text})[{{lane}}]" for text in arguments])
+            return self._vector_instruction(node, arguments)
+        single = self._operation_text(node, [f"({text})[{{lane}}]" for text in arguments])
         return self._by_lane(re.sub(rf"\bi{self.last}\b", "(lane0 + {lane})", single))
 
     def _looked_up(self, node: Scalar) -> tuple[str, str]:
@@ -240,7 +242,7 @@ class WindowLanes(Vectors, WindowLoops):
             step += stride * (axis == self.last)
         at += f"_{name}"  # a user's name comes last, so that no two of them make the same local
         earlier = number % self.wide if step == 1 else 0
-        flat = f"{self.prefix}{self._flat(name, earlier)}"
+        flat = f"{self.prefix}{self._flat_array(name, earlier)}"
         numbers = (f"{flat}[{at} + {number - earlier + lane * step}]" for lane in range(self.wide))
         return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 

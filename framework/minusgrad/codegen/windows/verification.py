@@ -38,17 +38,17 @@ class Windows:
     def holding(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The elements whose windows have the cell of this number, (n,), and its places there, (axes, n)."""
         if {*self.edges} == {"zero"}:
-            near, cell = self._near(number), np.array(np.unravel_index(number, self.shape))
+            near, cell = self._elements_near(number), np.array(np.unravel_index(number, self.shape))
             return near, np.repeat(cell[:, None], len(near), 1)
         rows, places = [np.zeros(0, int)], [np.zeros((len(self.shape), 0), int)]
-        for element in self._near(number):
+        for element in self._elements_near(number):
             cells = self.cells(element)
             cells = cells[:, self.numbers(cells) == number]
             rows.append(np.full(cells.shape[1], element))
             places.append(cells)
         return np.concatenate(rows), np.concatenate(places, axis=1)
 
-    def _near(self, number: int) -> np.ndarray:
+    def _elements_near(self, number: int) -> np.ndarray:
         """The elements whose windows hold a cell, or leave the grid."""
         low, high, cell = self.ends[:, 0::2], self.ends[:, 1::2], np.unravel_index(number, self.shape)
         beyond = np.array([edge != "zero" for edge in self.edges]) & ((low < 0) | (high >= self.shape))
@@ -85,7 +85,7 @@ class AtCells(Sample):
         cells = self.windows.numbers(self.cells)
         return storage.host(array)[(cells, *leaf.value[2])].astype(float)
 
-    def known(self) -> dict[int, np.ndarray]:
+    def known_values(self) -> dict[int, np.ndarray]:
         return {serial: values[self.rows] for serial, values in self.windows.floors.items()}
 
 
@@ -107,7 +107,7 @@ def verify_cells(
         if cells.size:
             chosen.add(int(windows.numbers(cells[:, [cells.shape[1] // 2]])[0]))
     numbers = sorted(chosen)
-    samples = [_at(term, *windows.holding(cell), windows, t, along) for cell in numbers]
+    samples = [_sample_at_cells(term, *windows.holding(cell), windows, t, along) for cell in numbers]
     if samples:
         compare(Places(numbers, samples, sums=True), wanted, [one[numbers] for one in found])
 
@@ -150,13 +150,13 @@ def _in_windows(term: Term, rows: np.ndarray, windows: Windows, t: float, along:
     """Some elements, each with all cells of its window."""
     inside = [windows.cells(e) for e in rows]
     samples = [
-        _at(term, np.full(cells.shape[1], e), cells, windows, t, along)
+        _sample_at_cells(term, np.full(cells.shape[1], e), cells, windows, t, along)
         for e, cells in zip(rows, inside, strict=True)
     ]
     return Places(rows, samples, sums=True)
 
 
-def _at(
+def _sample_at_cells(
     term: Term,
     rows: np.ndarray,
     cells: np.ndarray,

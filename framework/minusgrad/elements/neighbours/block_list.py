@@ -56,12 +56,12 @@ class BlockList:
         self.periodic, self.wide, self.what = reference.periodic, wide, what
         self.d = reference.positions.shape[1]
         room = {"rows": 2 * len(nodes) + 64, "cells": 64, "sources": 16 * WIDE}
-        self._allocate(**room)
-        while lacking := self._lacking():
+        self._allocate_arrays(**room)
+        while lacking := self._missing_room():
             room |= {name: int(SPARE * need) for name, need in lacking.items()}
-            self._allocate(**room)
+            self._allocate_arrays(**room)
         longest = int(self._arrays["block_lengths"].max())
-        self._allocate(**room | {"sources": int(SPARE * longest) + 2 * WIDE})
+        self._allocate_arrays(**room | {"sources": int(SPARE * longest) + 2 * WIDE})
         self.build()
 
     def arrays(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class BlockList:
         own, block = int(a["block_rows"][lane]), lane // wide
         begin = block * (len(a["block_sources"]) // len(a["block_lengths"]))
         listed = a["block_sources"][begin : begin + a["block_lengths"][block]]
-        rows = np.concatenate([listed, self._others(block, lane % wide)])
+        rows = np.concatenate([listed, self._unlisted_rows(block, lane % wide)])
         both = np.stack([np.full_like(rows, own), rows], axis=1)
         images = (
             a["row_images"][both][..., 3 - len(self.periodic) :]
@@ -91,7 +91,7 @@ class BlockList:
         )
         return a["row_nodes"][both], images, a["row_order"][rows] < a["row_order"][own]
 
-    def _others(self, block: int, lane: int) -> np.ndarray:
+    def _unlisted_rows(self, block: int, lane: int) -> np.ndarray:
         """The rows of a block beside its listed sources, without those that a lane leaves out."""
         a, wide = self._arrays, self.wide
         if self.excluded is None:
@@ -105,7 +105,7 @@ class BlockList:
 
     def build(self) -> bool:
         """List the sources for the reference; False if the arrays have no room for them."""
-        if self._lacking():
+        if self._missing_room():
             return False
         if self.excluded is not None and self._excluded_version != self.excluded.version:
             self._renew_excluded(self.excluded)
@@ -113,10 +113,10 @@ class BlockList:
             self._mask()
         return True
 
-    def _lacking(self) -> dict[str, int]:
+    def _missing_room(self) -> dict[str, int]:
         """Overwrite the arrays; returns the array that is too small, and how much it needs."""
         a = self._arrays
-        if (cells := self._placed()) >= len(a["cells"]):
+        if (cells := self._place_cells()) >= len(a["cells"]):
             return {"cells": cells + 1}
         self._sort()
         if (rows := int(a["counts"][0])) > len(a["found"]):
@@ -125,7 +125,7 @@ class BlockList:
         room = len(a["block_sources"]) // len(a["block_lengths"])
         return {"sources": 2 * room} if a["block_lengths"].max() == room else {}
 
-    def _placed(self) -> int:
+    def _place_cells(self) -> int:
         """Put the cells around the targets, a whole number of columns to them; returns how many cells."""
         d, a = self.d, self._arrays
         box = self.reference.geometry
@@ -140,11 +140,11 @@ class BlockList:
             s = x @ inverse
             low, high = np.where(periodic, 0.0, s.min(axis=0)), np.where(periodic, 1.0, s.max(axis=0))
         unit = self.reach * (1.0 + MARGIN)
-        inner = _around(low, high, vectors) / unit
+        inner = _bounding_corners(low, high, vectors) / unit
         unit *= 1.0 + ROUNDING * float((inner[1] - inner[0]).max() + 2.0)
-        inner = _around(low, high, vectors) / unit
+        inner = _bounding_corners(low, high, vectors) / unit
         margins = np.where(periodic, unit * np.linalg.norm(inverse, axis=0), 0.0)
-        outer = _around(low - margins, high + margins, vectors) / unit
+        outer = _bounding_corners(low - margins, high + margins, vectors) / unit
         span = np.maximum(inner[1] - inner[0], 1e-3)
         side = (self.wide * np.prod(span[3 - d :]) / len(self.nodes)) ** (1.0 / d)
         sides = span / np.maximum(np.round(span / [side, side, side / FINE]), 1.0)
@@ -156,7 +156,7 @@ class BlockList:
         a["sides"][0], a["sides"][1], a["counts"][1:4] = sides, 1.0 / sides, dims
         return int(np.prod(dims))
 
-    def _allocate(self, rows: int, cells: int, sources: int) -> None:
+    def _allocate_arrays(self, rows: int, cells: int, sources: int) -> None:
         """Arrays with room for so many rows, cells, and sources of a block; and kernels that fill them."""
         rows, blocks = -(-rows // WIDE) * WIDE, -(-len(self.nodes) // self.wide)
         masks = {} if self.excluded is None else self._room_for_masks(self.excluded, rows, blocks, sources)
@@ -189,9 +189,12 @@ class BlockList:
             **masks,
         }
         self._arrays = made
-        self._sort, self._search = self._kernel(rows_text(self.d)), self._kernel(lists_text(self.wide))
+        self._sort, self._search = (
+            self._bind_kernel(rows_text(self.d)),
+            self._bind_kernel(lists_text(self.wide)),
+        )
         if masks:
-            self._mask = self._kernel(masks_text(self.wide))
+            self._mask = self._bind_kernel(masks_text(self.wide))
 
     def _room_for_masks(
         self, excluded: Excluded, rows: int, blocks: int, sources: int
@@ -221,12 +224,12 @@ class BlockList:
         self._arrays["excluded_images"][:, 3 - images.shape[1] :] = images
         self._excluded_version = excluded.version
 
-    def _kernel(self, text: str) -> BoundKernel:
+    def _bind_kernel(self, text: str) -> BoundKernel:
         words = set(re.findall(r"\w+", text))
         return BoundKernel(Code(text, {name: a for name, a in self._arrays.items() if name in words}))
 
 
-def _around(low: np.ndarray, high: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def _bounding_corners(low: np.ndarray, high: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The lowest and the highest corner of the cuboid around all positions s . vectors, low <= s <= high."""
     ends = np.stack([low[:, None] * vectors, high[:, None] * vectors])
     return np.stack([ends.min(axis=0).sum(axis=0), ends.max(axis=0).sum(axis=0)])

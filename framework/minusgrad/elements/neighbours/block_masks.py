@@ -19,7 +19,9 @@ def masks_text(wide: int) -> str:
         "begin = b * (block_sources.shape[0] // block_lengths.shape[0])",
         "end = begin + block_lengths[b]",
         "own = b * (masked_rows.shape[0] // masked_lengths.shape[0])",
-        *_of_excluded(wide, [*_row_of_pair(), *_search("block_sources", "begin", "end", _marked("e"))]),
+        *_of_excluded(
+            wide, [*_row_of_pair(), *_binary_search("block_sources", "begin", "end", _mark_source("e"))]
+        ),
         "n = 0",
         "m = lanes",
         "for k in range(begin, end):",
@@ -36,7 +38,7 @@ def masks_text(wide: int) -> str:
         "for lane in range(lanes):",
         f"    masked_rows[own + lane] = block_rows[b * {wide} + lane]",
         "    masked_bits[own + lane] = 1 << lane",
-        *_of_excluded(wide, _bit(wide)),
+        *_of_excluded(wide, _set_lane_bit(wide)),
     ]
     return "\n".join(
         [
@@ -76,12 +78,12 @@ def _row_of_pair() -> list[str]:
     ]
 
 
-def _marked(place: str) -> list[str]:
+def _mark_source(place: str) -> list[str]:
     """Statements that mark a listed source, so that its number stays known."""
     return [f"block_sources[{place}] = -1 - r"]
 
 
-def _search(rows: str, begin: str, end: str, found: list[str]) -> list[str]:
+def _binary_search(rows: str, begin: str, end: str, found: list[str]) -> list[str]:
     """Binary search of row r from begin to end in increasing rows, some of them marked; e is its place."""
 
     def row(k: str) -> str:
@@ -102,7 +104,7 @@ def _search(rows: str, begin: str, end: str, found: list[str]) -> list[str]:
     ]
 
 
-def _bit(wide: int) -> list[str]:
+def _set_lane_bit(wide: int) -> list[str]:
     """Statements that set the lane's bit of the row of an excluded pair, if the block has the row."""
     return [
         "r = excluded_rows[q]",
@@ -114,7 +116,10 @@ def _bit(wide: int) -> list[str]:
         "    if (lane_of_row >= 0) & (lane_of_row < lanes):",
         "        k = lane_of_row",
         "    else:",
-        *(f"        {line}" for line in _search("masked_rows", "own + lanes", "own + m", ["k = e - own"])),
+        *(
+            f"        {line}"
+            for line in _binary_search("masked_rows", "own + lanes", "own + m", ["k = e - own"])
+        ),
         "if k >= 0:",
         "    masked_bits[own + k] = masked_bits[own + k] | (1 << lane)",
     ]

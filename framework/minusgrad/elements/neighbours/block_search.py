@@ -35,7 +35,7 @@ def rows_text(d: int) -> str:
             for a in AXES
         ),
         *(f"{'    ' * a}for k{a} in range(ti.cast(l{a}, ti.i32), ti.cast(h{a}, ti.i32) + 1):" for a in AXES),
-        *(f"            {line}" for line in _row()),
+        *(f"            {line}" for line in _store_row()),
     ]
     return "\n".join(
         [
@@ -48,13 +48,13 @@ def rows_text(d: int) -> str:
             *(f"        {line}" for line in lines),
             "    counts[0] = m",
             "    if m <= found.shape[0]:",
-            *(f"        {line}" for line in _sorted()),
+            *(f"        {line}" for line in _sort_rows()),
             "",
         ]
     )
 
 
-def _row() -> list[str]:
+def _store_row() -> list[str]:
     """Statements that store one row, and count its cell."""
     place = " + ".join(f"(s{a} + k{a}) * geometry[0, {a}, {{c}}]" for a in AXES)
     return [
@@ -76,7 +76,7 @@ def _row() -> list[str]:
     ]
 
 
-def _sorted() -> list[str]:
+def _sort_rows() -> list[str]:
     """Statements that put the rows into the order of their cells, and their targets into blocks."""
     return [
         "for c in range(cells.shape[0] - 1):",
@@ -89,11 +89,11 @@ def _sorted() -> list[str]:
         "    row_nodes[at] = found[r, 0]",
         *(f"    row_images[at, {a}] = found[r, {1 + a}]" for a in AXES),
         "    row_order[at] = found[r, 4]",
-        *(f"    {_place('at', c)} = found_places[r, {c}]" for c in AXES),
-        f"    {_place('at', 3)} = ti.select(found[r, 4] & 1 == 0, ti.f32(at), -1.0)",
+        *(f"    {_row_component('at', c)} = found_places[r, {c}]" for c in AXES),
+        f"    {_row_component('at', 3)} = ti.select(found[r, 4] & 1 == 0, ti.f32(at), -1.0)",
         f"for r in range(m, (m + {WIDE - 1}) // {WIDE} * {WIDE}):",
-        *(f"    {_place('r', c)} = 1e18" for c in AXES),
-        f"    {_place('r', 3)} = -1.0",
+        *(f"    {_row_component('r', c)} = 1e18" for c in AXES),
+        f"    {_row_component('r', 3)} = -1.0",
         "t = 0",
         "for r in range(m):",
         "    if row_order[r] & 1 == 0:",
@@ -108,7 +108,7 @@ def _sorted() -> list[str]:
     ]
 
 
-def _place(row: str, component: int) -> str:
+def _row_component(row: str, component: int) -> str:
     """The text of a number of a row: its place; then its number if it is a target, or -1."""
     return f"places[(({row} // {WIDE}) * 4 + {component}) * {WIDE} + {row} % {WIDE}]"
 
@@ -121,7 +121,7 @@ def lists_text(wide: int) -> str:
         *(f"h{c} = ti.f32(-1e30)" for c in AXES),
         f"for lane in range({wide}):",
         f"    r = block_rows[b * {wide} + lane]",
-        *(f"    t{c} = {_place('r', c)}" for c in AXES),
+        *(f"    t{c} = {_row_component('r', c)}" for c in AXES),
         *(f"    {own.format(c=c)} = t{c}" for c in AXES),
         *(f"    l{c} = ti.min(l{c}, t{c})" for c in AXES),
         *(f"    h{c} = ti.max(h{c}, t{c})" for c in AXES),
@@ -164,7 +164,7 @@ def lists_text(wide: int) -> str:
         f"                    best = ti.select(numbers < {_to_all(f'ti.f32(k0 - kb * {WIDE})')}, far, best)",
         f"                    best = ti.select(numbers < {_to_all(f'ti.f32(k1 - kb * {WIDE})')}, best, far)",
         f"                if n + {WIDE} < room:",
-        *(f"                    {line}" for k in range(WIDE) for line in _appended(k)),
+        *(f"                    {line}" for k in range(WIDE) for line in _append_row(k)),
         "                else:",
         "                    n = room",
         "block_lengths[b] = n",
@@ -172,7 +172,7 @@ def lists_text(wide: int) -> str:
     return "\n".join([*dealt_in_groups("b", "block_lengths.shape[0]", lines), ""])
 
 
-def _appended(k: int) -> list[str]:
+def _append_row(k: int) -> list[str]:
     """Statements that append row k of a block of rows, without a branch, if it is near."""
     return [
         f"block_sources[begin + n] = kb * {WIDE} + {k}",

@@ -21,7 +21,7 @@ from ...errors import EnergyError
 from ..node_tuples import NodeTuples
 from ..rewritten_tuples import room_of
 from .pair_list import PairList
-from .pair_tuples import PairTuples, beyond, require_nodes
+from .pair_tuples import PairTuples, require_nodes, tuple_beyond
 
 
 class DirectedPairs(PairTuples):
@@ -32,22 +32,22 @@ class DirectedPairs(PairTuples):
 
     SIZE: ClassVar[int] = 3
 
-    def _take(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
-        super()._take(pairs, nodes, images)
+    def _take_tuples(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
+        super()._take_tuples(pairs, nodes, images)
         self.pair_set, self.pair_room = pairs.choice.key, _pair_room(pairs)
 
     @classmethod
-    def _listed(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    def _listed_tuples(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
         visits, images = pairs.visits()
-        return _numbered(np.arange(len(visits)), [*visits.T], [*images.swapaxes(0, 1)])
+        return _numbered_by_pair(np.arange(len(visits)), [*visits.T], [*images.swapaxes(0, 1)])
 
     @classmethod
-    def _beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
-        nodes, images = beyond(pairs, cls.SIZE - 1)
-        return _numbered(np.zeros(1, int), [*nodes.T], [*images.swapaxes(0, 1)])
+    def _tuple_beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+        nodes, images = tuple_beyond(pairs, cls.SIZE - 1)
+        return _numbered_by_pair(np.zeros(1, int), [*nodes.T], [*images.swapaxes(0, 1)])
 
-    def _fits(self, pairs: PairList, nodes: np.ndarray) -> bool:
-        return super()._fits(pairs, nodes) and _pair_room(pairs) == self.pair_room
+    def _fits_room(self, pairs: PairList, nodes: np.ndarray) -> bool:
+        return super()._fits_room(pairs, nodes) and _pair_room(pairs) == self.pair_room
 
 
 class DirectedTriples(DirectedPairs):
@@ -59,11 +59,11 @@ class DirectedTriples(DirectedPairs):
     SIZE: ClassVar[int] = 4
 
     @classmethod
-    def _listed(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    def _listed_tuples(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
         visits, images = pairs.visits()
         pair, third = _with_thirds(visits[:, 0])
         nodes = visits[pair, 0], visits[pair, 1], visits[third, 1]
-        return _numbered(pair, nodes, (images[pair, 0], images[pair, 1], images[third, 1]))
+        return _numbered_by_pair(pair, nodes, (images[pair, 0], images[pair, 1], images[third, 1]))
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _with_thirds(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return pair, third + (third >= pair)
 
 
-def _numbered(
+def _numbered_by_pair(
     pair: np.ndarray, nodes: Sequence[np.ndarray], images: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Elements with the number of their pair, and images, of which the pair itself has none."""

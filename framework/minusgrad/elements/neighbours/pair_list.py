@@ -52,7 +52,7 @@ class Reach:
     images: bool = False
 
     @property
-    def listed(self) -> float:
+    def list_distance(self) -> float:
         """The distance up to which pairs are listed."""
         return self.cutoff + self.skin
 
@@ -97,7 +97,7 @@ class PairList(Elements):
         self.periodic = reference.periodic
         self.version = reference.version
         self._larger: PairList | None = None
-        reference.margins.add((self.reach.cutoff, self.reach.listed))
+        reference.margins.add((self.reach.cutoff, self.reach.list_distance))
         self._slots: dict[str, storage.ArraySlot] = {}
         self._blocks: dict[int, BlockList] = {}
         self._in_kernels = False
@@ -118,160 +118,162 @@ class PairList(Elements):
     def in_blocks(self, wide: int) -> BlockList:
         """The lists of blocks of so many targets, for kernels with a target in each lane."""
         if wide not in self._blocks:
-            listed = self.nodes, self.reach.listed, self.reference, wide, self.what, self.excluded
+            listed = self.nodes, self.reach.list_distance, self.reference, wide, self.what, self.excluded
             self._blocks[wide] = BlockList(*listed)
         return self._blocks[wide]
 
     @property
     def count(self) -> int:
-        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
+        begins, middle = self._host_array("pairs_begin"), self._host_array("pairs_middle")
         return int((middle - begins[:-1]).sum())
 
     def arrays(self) -> dict[str, Any]:
         self._in_kernels = True
-        return {"nodes": self.nodes, **self._arrays}
+        return {"nodes": self.nodes, **self._target_lists}
 
     @property
-    def _arrays(self) -> dict[str, storage.ArraySlot]:
+    def _target_lists(self) -> dict[str, storage.ArraySlot]:
         """The lists by target; made when they are first needed."""
         if not self._slots:
-            self._build()
+            self._build_lists()
         return self._slots
 
     def tuples(self) -> np.ndarray:
-        return self._counted[0]
+        return self._counted_pairs[0]
 
     def images(self) -> np.ndarray:
         """The images of both nodes of each counted pair, (count, 2, d); d = 0 without a box."""
-        return self._counted[1]
+        return self._counted_pairs[1]
 
     @cached_property
-    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
-        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
+    def _counted_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        begins, middle = self._host_array("pairs_begin"), self._host_array("pairs_middle")
         many = middle - begins[:-1]
         target = np.repeat(np.arange(len(self.nodes)), many)
         inside = np.arange(len(target)) - np.repeat(np.cumsum(many) - many, many)
-        row = self._host("pairs_source")[np.repeat(begins[:-1], many) + inside]
-        return self._pairs(target, row), self._images(target, row)
+        row = self._host_array("pairs_source")[np.repeat(begins[:-1], many) + inside]
+        return self._pair_nodes(target, row), self._pair_images(target, row)
 
-    def _pairs(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
-        return np.stack([self.nodes[target], self._host("row_nodes")[row]], axis=1).astype(np.int32)
+    def _pair_nodes(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return np.stack([self.nodes[target], self._host_array("row_nodes")[row]], axis=1).astype(np.int32)
 
-    def _images(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
+    def _pair_images(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
         if not self.periodic:
             return np.zeros((len(target), 2, 0), np.int32)
-        return np.stack([self._host("target_images")[target], self._host("row_images")[row]], axis=1)
+        return np.stack(
+            [self._host_array("target_images")[target], self._host_array("row_images")[row]], axis=1
+        )
 
     def visits(self) -> tuple[np.ndarray, np.ndarray]:
         """All pairs from both of their nodes, (n, 2), target by target, and the images of both, (n, 2, d)."""
-        begins = self._host("pairs_begin")
+        begins = self._host_array("pairs_begin")
         target = np.repeat(np.arange(len(self.nodes)), np.diff(begins))
-        row = self._host("pairs_source")[: len(target)]
-        return self._pairs(target, row), self._images(target, row)
+        row = self._host_array("pairs_source")[: len(target)]
+        return self._pair_nodes(target, row), self._pair_images(target, row)
 
     @property
     def visit_count(self) -> int:
         """The number of visits: twice that of the pairs."""
-        return int(self._host("pairs_begin")[-1])
+        return int(self._host_array("pairs_begin")[-1])
 
     @property
     def beyond(self) -> int:
         """A number of boxes that is further than the list reaches, along every periodic axis."""
         box = self.reference.geometry
-        return 0 if box is None else int(np.ceil(2.0 * self.reach.listed / box.least_height)) + 2
+        return 0 if box is None else int(np.ceil(2.0 * self.reach.list_distance / box.least_height)) + 2
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         if blocks := self._only_blocks:
             return blocks.of_target(row)[::2]
-        target, rows, counted = self._at(row)
-        return self._pairs(target, rows), counted
+        target, rows, counted = self._pairs_of_row(row)
+        return self._pair_nodes(target, rows), counted
 
     def images_of_row(self, row: int) -> np.ndarray:
         """The images of both nodes of the pairs of one target, (n, 2, d), as `of_row` has them."""
         if blocks := self._only_blocks:
             return blocks.of_target(row)[1]
-        target, rows, _ = self._at(row)
-        return self._images(target, rows)
+        target, rows, _ = self._pairs_of_row(row)
+        return self._pair_images(target, rows)
 
     @property
     def _only_blocks(self) -> BlockList | None:
         """The lists of blocks, where there are no others."""
         return None if self._slots else next(iter(self._blocks.values()), None)
 
-    def _at(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
-        rows = self._host("pairs_source")[begins[row] : begins[row + 1]]
+    def _pairs_of_row(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        begins, middle = self._host_array("pairs_begin"), self._host_array("pairs_middle")
+        rows = self._host_array("pairs_source")[begins[row] : begins[row + 1]]
         counted = np.arange(len(rows)) < middle[row] - begins[row]
         return np.full(len(rows), row), rows, counted
 
-    def _host(self, name: str) -> np.ndarray:
-        return storage.host(self._arrays[name])
+    def _host_array(self, name: str) -> np.ndarray:
+        return storage.host(self._target_lists[name])
 
     def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple["PairList", None]:
         """The pairs among the neighbours of a random node that has some."""
         if len(self.nodes) <= targets:
-            return self.among(self.nodes), None
+            return self.restricted_to(self.nodes), None
         begin, near = int(rng.integers(len(self.nodes))), np.zeros((0, 2), np.int32)
         for middle in (*range(begin, len(self.nodes)), *range(begin)):
             if len(near := self.of_row(middle)[0]):
                 break
         others = rng.permutation(np.setdiff1d(self.nodes, near))
         chosen = np.unique(np.concatenate([self.nodes[middle : middle + 1], near[:, 1]]))[:targets]
-        return self.among(np.sort(np.concatenate([chosen, others[: targets - len(chosen)]]))), None
+        return self.restricted_to(np.sort(np.concatenate([chosen, others[: targets - len(chosen)]]))), None
 
-    def among(self, nodes: np.ndarray) -> "PairList":
+    def restricted_to(self, nodes: np.ndarray) -> "PairList":
         """The pairs of some of the nodes, with the same reach and reference."""
         return PairList(replace(self.choice, nodes=nodes.astype(np.int32)), self.reference)
 
     def following(self, reference: ListReference | None) -> "PairList":
         assert reference is not None
         excluded = None if self.excluded is None else self.excluded.twin()
-        return reference.shared(replace(self.choice, excluded=excluded), PairList)
+        return reference.shared_list(replace(self.choice, excluded=excluded), PairList)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
         """The pairs for the reference as it is: itself, or a list with more room."""
         if self._larger is not None:
             return self._larger.rebuild(fields)
-        if self.version == self.reference.version or self._rebuilt():
+        if self.version == self.reference.version or self._rebuild_lists():
             return self
-        self._larger = self.among(self.nodes)
+        self._larger = self.restricted_to(self.nodes)
         self._slots, self._blocks = {}, {}  # this list only names the larger one from now on
         if self.reference.lists.get(self.choice.key) is self:
             self.reference.lists[self.choice.key] = self._larger
         return self._larger
 
-    def _rebuilt(self) -> bool:
+    def _rebuild_lists(self) -> bool:
         """List the pairs of the reference in all arrays that kernels read; False if they have no room."""
         self._refuse_width()
-        self.__dict__.pop("_counted", None)
+        self.__dict__.pop("_counted_pairs", None)
         if not self._in_kernels:
             self._slots = {}
-        elif not self._build():
+        elif not self._build_lists():
             return False
         self.version = self.reference.version
         return all(blocks.build() for blocks in self._blocks.values())
 
     # Building
 
-    def _build(self) -> bool:
+    def _build_lists(self) -> bool:
         """List the pairs of the reference; False if the arrays have no room for them."""
-        found = self._found()
+        found = self._list_arrays()
         if self._slots and any(len(values) > len(self._slots[name]) for name, values in found.items()):
             return False
         for name, values in found.items():
             grows = name in ("pairs_source", "row_nodes", "row_images")
             if name not in self._slots:
                 room = int(SPARE * len(values)) + 64 if grows else len(values)
-                self._slots[name] = storage.ArraySlot(storage.allocate(_padded(values, room)))
+                self._slots[name] = storage.ArraySlot(storage.allocate(_pad_rows(values, room)))
             else:
-                storage.store(self._slots[name], _padded(values, len(self._slots[name])))
+                storage.store(self._slots[name], _pad_rows(values, len(self._slots[name])))
         return True
 
-    def _found(self) -> dict[str, np.ndarray]:
+    def _list_arrays(self) -> dict[str, np.ndarray]:
         """The arrays of the list, without spare room."""
         x = storage.host(self.reference.positions)[self.nodes].astype(np.float64)
         box = self.reference.geometry
-        count, reach = len(self.nodes), self.reach.listed
+        count, reach = len(self.nodes), self.reach.list_distance
         row_node, image = np.arange(count), np.zeros((count, len(self.periodic)), np.int32)
         wraps = image
         if box is not None:
@@ -283,10 +285,10 @@ class PairList(Elements):
             row_node, image = row_node[order], image[order]
         own = np.flatnonzero(~image.any(axis=1)) if box is not None else row_node
         places = x[row_node] + image @ box.vectors if box is not None else x
-        begin, source = self._neighbours(places, own, reach)
+        begin, source = self._rows_within_reach(places, own, reach)
         target = np.repeat(np.arange(count), np.diff(begin))
         if self.excluded is not None and len(self.excluded.pairs) and len(source):
-            kept = ~self._hit(row_node[source], target, image[source], wraps)
+            kept = ~self._hits_excluded(row_node[source], target, image[source], wraps)
             target, source = target[kept], source[kept]
             begin = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=count))])
         before = np.bincount(target[source < own[target]], minlength=count)
@@ -299,14 +301,16 @@ class PairList(Elements):
     def _refuse_width(self) -> None:
         """Refuse a list that reaches beyond half the box, unless images are counted."""
         box = self.reference.geometry
-        if box is not None and not self.reach.images and 2.0 * self.reach.listed > box.least_height:
+        if box is not None and not self.reach.images and 2.0 * self.reach.list_distance > box.least_height:
             raise EnergyError(
                 f"{self.what}.cutoff: must be, with the skin, at most half the smallest distance between"
                 f" opposite faces of the box, {0.5 * box.least_height:.6g}, got {self.reach.cutoff:.6g} +"
                 f" {self.reach.skin:.6g}; use a larger box, or count several images of a node: images = true"
             )
 
-    def _neighbours(self, places: np.ndarray, own: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    def _rows_within_reach(
+        self, places: np.ndarray, own: np.ndarray, reach: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The rows within reach of the targets, whose own rows are `own`: CSR, rows in increasing order."""
         from scipy.sparse import coo_matrix
         from scipy.spatial import cKDTree
@@ -330,7 +334,7 @@ class PairList(Elements):
         sorted_rows = matrix.tocsc().tocsr()
         return sorted_rows.indptr, sorted_rows.indices
 
-    def _hit(
+    def _hits_excluded(
         self, source: np.ndarray, target: np.ndarray, image: np.ndarray, wraps: np.ndarray
     ) -> np.ndarray:
         """Which of these visits are of excluded pairs; nodes by their places among `nodes`."""
@@ -346,7 +350,7 @@ class PairList(Elements):
         )
 
 
-def _padded(values: np.ndarray, room: int) -> np.ndarray:
+def _pad_rows(values: np.ndarray, room: int) -> np.ndarray:
     """The rows with copies of the first one behind them; zeros if there are none."""
     made = np.zeros((room, *values.shape[1:]), values.dtype)
     made[: len(values)] = values

@@ -21,10 +21,10 @@ from .pair_list import PairList
 class PairTuples(RewrittenTuples):
     """The tuples of a list of pairs: `nodes` (E, k) and their `images`, int32 (E, k, d); d = 0 without a box.
 
-    A subclass has `SIZE`, the number of nodes k, lists the tuples (`_listed`), and names one that is beyond
-    the cutoff (`_beyond`), which stands where there are no others. They are listed again in place, as long as
-    their number stays between the same two powers of two, which are the room of the buffers that kernels
-    fill: how a run goes on does not depend on how it came about.
+    A subclass has `SIZE`, the number of nodes k, lists the tuples (`_listed_tuples`), and names one that is
+    beyond the cutoff (`_tuple_beyond`), which stands where there are no others. They are listed again in
+    place, as long as their number stays between the same two powers of two, which are the room of the buffers
+    that kernels fill: how a run goes on does not depend on how it came about.
     """
 
     listed: ClassVar[bool] = True
@@ -32,21 +32,21 @@ class PairTuples(RewrittenTuples):
 
     def __init__(self, pairs: PairList):
         super().__init__()
-        self._take(pairs, *self._listed(pairs))
+        self._take_tuples(pairs, *self._listed_tuples(pairs))
 
     @classmethod
     @abstractmethod
-    def _listed(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    def _listed_tuples(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
         """The nodes (E, k) and images (E, k, d) of the tuples of these pairs, int32."""
 
     @classmethod
     @abstractmethod
-    def _beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    def _tuple_beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
         """The same of one tuple that is beyond the cutoff: kernels need an element."""
 
-    def _take(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
+    def _take_tuples(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
         self.pairs, self._listed_from, self._empty = pairs, pairs.version, not len(nodes)
-        self.nodes, self.images = self._beyond(pairs) if self._empty else (nodes, images)
+        self.nodes, self.images = self._tuple_beyond(pairs) if self._empty else (nodes, images)
 
     @property
     def empty(self) -> bool:
@@ -72,14 +72,14 @@ class PairTuples(RewrittenTuples):
         pairs = self.pairs.rebuild(fields)
         if pairs is self.pairs and pairs.version == self._listed_from:
             return self
-        nodes, images = self._listed(pairs)
-        if not self._fits(pairs, nodes):
+        nodes, images = self._listed_tuples(pairs)
+        if not self._fits_room(pairs, nodes):
             return type(self)(pairs)
-        self._take(pairs, nodes, images)
+        self._take_tuples(pairs, nodes, images)
         self._renew_arrays()
         return self
 
-    def _fits(self, pairs: PairList, nodes: np.ndarray) -> bool:
+    def _fits_room(self, pairs: PairList, nodes: np.ndarray) -> bool:
         """True if these tuples have the room of the present ones."""
         return room_of(len(nodes)) == self.room
 
@@ -97,7 +97,7 @@ def later(targets: np.ndarray) -> np.ndarray:
     return last - 1 - np.arange(len(targets))
 
 
-def beyond(pairs: PairList, size: int) -> tuple[np.ndarray, np.ndarray]:
+def tuple_beyond(pairs: PairList, size: int) -> tuple[np.ndarray, np.ndarray]:
     """A centre and others that are not within the reach of a list, (1, size), and images (1, size, d).
 
     Raises `EnergyError` for less nodes, without a periodic axis.

@@ -13,7 +13,7 @@ from ...engine import memory
 from ...errors import EnergyError
 from ..node_tuples import NodeTuples
 from .pair_list import PairList
-from .pair_tuples import PairTuples, beyond, later, require_nodes
+from .pair_tuples import PairTuples, later, require_nodes, tuple_beyond
 
 
 class TripleList(PairTuples):
@@ -22,7 +22,7 @@ class TripleList(PairTuples):
     SIZE: ClassVar[int] = 3
 
     @classmethod
-    def _listed(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    def _listed_tuples(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
         visits, images = pairs.visits()
         others = later(visits[:, 0])
         first = np.repeat(np.arange(len(visits)), others)
@@ -32,8 +32,8 @@ class TripleList(PairTuples):
         return np.ascontiguousarray(nodes, np.int32), np.ascontiguousarray(arms)
 
     @classmethod
-    def _beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
-        return beyond(pairs, cls.SIZE)
+    def _tuple_beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+        return tuple_beyond(pairs, cls.SIZE)
 
 
 def all_triples(nodes: np.ndarray, what: str) -> NodeTuples:

@@ -49,7 +49,7 @@ class LinkedPairs:
         paths = found._of_one_link(most)
         every = [paths]
         for length in range(1, most):
-            paths = found._longer(paths, length)
+            paths = found._lengthen_paths(paths, length)
             every.append(paths)
         whole = replace(found, steps=np.concatenate(every))
         return whole.of_rows(whole.pairs[:, 0] <= whole.pairs[:, 1])
@@ -78,7 +78,7 @@ class LinkedPairs:
         """The first and the last node of each path, (P, 2)."""
         last = np.maximum((self.steps != 0).sum(axis=1) - 1, 0)
         ends = self.steps[np.arange(len(self.steps)), last]
-        return np.stack([self._starts(self.steps[:, 0]), self._starts(-ends)], axis=1)
+        return np.stack([self._start_nodes(self.steps[:, 0]), self._start_nodes(-ends)], axis=1)
 
     def placed(self, x: np.ndarray, box: PeriodicBox) -> "LinkedPairs":
         """The same with the positions and the box at which images of links are given."""
@@ -131,7 +131,7 @@ class LinkedPairs:
         """Each pair of nodes and images once, at positions x: the first path of each; no node with itself."""
         pairs = self.pairs
         images = np.zeros((len(pairs), x.shape[1]), np.int64) if box is None else self.at(x, box)[:, 1]
-        rows = np.concatenate(oriented(pairs, images), axis=1)
+        rows = np.concatenate(orient_pairs(pairs, images), axis=1)
         _, first = np.unique(rows, axis=0, return_index=True)
         first = np.sort(first)
         return self.of_rows(first[(pairs[first, 0] != pairs[first, 1]) | images[first].any(axis=1)])
@@ -139,30 +139,30 @@ class LinkedPairs:
     # Paths
 
     @cached_property
-    def _nodes(self) -> np.ndarray:
+    def _link_nodes(self) -> np.ndarray:
         """The nodes of all links, (L, 2)."""
         return np.concatenate([np.zeros((0, 2), np.int64), *(one.nodes for one in self.links)]).astype(int)
 
-    def _starts(self, steps: np.ndarray) -> np.ndarray:
+    def _start_nodes(self, steps: np.ndarray) -> np.ndarray:
         """The nodes that steps begin at; 0 where there is none."""
-        if not len(self._nodes):
+        if not len(self._link_nodes):
             return np.zeros(len(steps), int)
         number = np.abs(steps) - 1
-        return np.where(steps > 0, self._nodes[number, 0], self._nodes[number, 1])
+        return np.where(steps > 0, self._link_nodes[number, 0], self._link_nodes[number, 1])
 
     def _of_one_link(self, most: int) -> np.ndarray:
-        forth = np.arange(1, len(self._nodes) + 1)
+        forth = np.arange(1, len(self._link_nodes) + 1)
         paths = np.zeros((2 * len(forth), most), np.int64)
         paths[:, 0] = np.concatenate([forth, -forth])
         return paths
 
-    def _longer(self, paths: np.ndarray, length: int) -> np.ndarray:
+    def _lengthen_paths(self, paths: np.ndarray, length: int) -> np.ndarray:
         """The paths with one link more; the last of so many is not taken back."""
         steps = self._of_one_link(1)[:, 0]
-        starts = self._starts(steps)
+        starts = self._start_nodes(steps)
         order = np.argsort(starts, kind="stable")
         last = paths[:, length - 1]
-        ends = self._starts(-last)
+        ends = self._start_nodes(-last)
         begin = np.searchsorted(starts[order], ends)
         many = np.searchsorted(starts[order], ends, side="right") - begin
         row = np.repeat(np.arange(len(paths)), many)
@@ -173,7 +173,7 @@ class LinkedPairs:
         return longer[further != -last[row]]
 
 
-def oriented(pairs: np.ndarray, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def orient_pairs(pairs: np.ndarray, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pairs with the smaller node first; of one node, with an image whose first number is positive."""
     nonzero = images != 0
     lead = np.take_along_axis(images, nonzero.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -181,7 +181,7 @@ def oriented(pairs: np.ndarray, images: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.where(turned[:, None], pairs[:, ::-1], pairs), np.where(turned[:, None], -images, images)
 
 
-def linked(rows: np.ndarray, links: Sequence[TupleImages], most: int) -> LinkedPairs:
+def pairs_by_links(rows: np.ndarray, links: Sequence[TupleImages], most: int) -> LinkedPairs:
     """Pairs (P, 2) along all shortest paths of links that join them; others are links themselves.
 
     most: the longest paths that are sought.
@@ -204,7 +204,7 @@ def linked(rows: np.ndarray, links: Sequence[TupleImages], most: int) -> LinkedP
 
 def along_bonds(rows: np.ndarray, links: Sequence[TupleImages], most: int) -> LinkedPairs:
     """Pairs (P, 2), in their order, each along the first of the shortest paths of links that join it."""
-    every = linked(rows, links, most)
+    every = pairs_by_links(rows, links, most)
     keys = np.sort(every.pairs, axis=1)
     wanted = np.sort(np.asarray(rows, np.int64), axis=1)
     count = int(max(keys.max(initial=0), wanted.max(initial=0))) + 1

@@ -113,12 +113,12 @@ class TupleImages:
 
     def at(self, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
         """The images (E, k, d) of the nodes at positions x (n, d)."""
-        return self._summed(box.nearest(self._off(x, box)) + self._steps)
+        return self._sum_steps(box.nearest(self._image_mismatch(x, box)) + self._relative_images)
 
     def still(self, images: np.ndarray, x: np.ndarray, box: PeriodicBox) -> bool:
         """True if these images are surely those of `at`: no edge is off by half the height of the box."""
-        steps = images - self._of_parents(images) - self._steps
-        off = self._off(x, box) + steps @ box.vectors
+        steps = images - self._of_parents(images) - self._relative_images
+        off = self._image_mismatch(x, box) + steps @ box.vectors
         limit = 0.5 * box.least_height
         return bool((np.einsum("eki,eki->ek", off, off) < limit * limit).all())
 
@@ -126,15 +126,15 @@ class TupleImages:
         """The rows with an edge that has another image of about the same length; none if they are given."""
         if self.given is not None:
             return np.empty(0, np.intp)
-        return np.flatnonzero(box.ambiguous(self._off(x, box), CLEAR).any(axis=1))
+        return np.flatnonzero(box.ambiguous(self._image_mismatch(x, box), CLEAR).any(axis=1))
 
     @cached_property
-    def _steps(self) -> np.ndarray | int:
+    def _relative_images(self) -> np.ndarray | int:
         """The given images relative to those of parents; 0 where none are given."""
         return 0 if self.given is None else self.given - self._of_parents(self.given)
 
     @cached_property
-    def _wanted(self) -> np.ndarray:
+    def _wanted_edges(self) -> np.ndarray:
         """The edges at which images are given, in units of the edges of the box."""
         assert self.given is not None
         assert self.x is not None
@@ -142,11 +142,15 @@ class TupleImages:
         places = self.box.fractions(self.x)[self.nodes] + self.given
         return places - self._of_parents(places)
 
-    def _off(self, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
+    def _image_mismatch(self, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
         """How far edges are from those that are wanted, (E, k, d): zero, or those of given images."""
         at = np.asarray(x, np.float64)[self.nodes]
         edges = at - self._of_parents(at)
-        return edges if self.given is None else edges + (self._steps - self._wanted) @ box.vectors
+        return (
+            edges
+            if self.given is None
+            else edges + (self._relative_images - self._wanted_edges) @ box.vectors
+        )
 
     def _of_parents(self, of_nodes: np.ndarray) -> np.ndarray:
         """The values (E, k, ...) at the parents of all slots."""
@@ -154,7 +158,7 @@ class TupleImages:
             return of_nodes[:, self.parents]
         return np.take_along_axis(of_nodes, self.parents[:, :, None], axis=1)
 
-    def _summed(self, steps: np.ndarray) -> np.ndarray:
+    def _sum_steps(self, steps: np.ndarray) -> np.ndarray:
         """Images from those relative to parents, which are zero of roots."""
         found = steps
         for _ in range(self.nodes.shape[1]):
@@ -169,18 +173,22 @@ class TupleImages:
         images = self.at(x, box)
         if (rows := self.unclear(x, box)).size:
             return sentence(self.nodes, rows, "has an edge whose second image is about as near")
-        if self.nodes.shape[1] == 2 and self.given is None and (rows := self._repeated(images, x, box)).size:
+        if (
+            self.nodes.shape[1] == 2
+            and self.given is None
+            and (rows := self._repeated_rows(images, x, box)).size
+        ):
             return sentence(self.nodes, rows, "joins the nodes of another row, in the same image")
         return ""
 
-    def _repeated(self, images: np.ndarray, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
+    def _repeated_rows(self, images: np.ndarray, x: np.ndarray, box: PeriodicBox) -> np.ndarray:
         """The rows of pairs that repeat another one, although the box has a second image not far away."""
         turned = (self.nodes[:, 0] > self.nodes[:, 1])[:, None]
         pairs = np.where(turned, self.nodes[:, ::-1], self.nodes)
         moves = np.where(turned, -1, 1) * (images[:, 1] - images[:, 0])
         _, first = np.unique(np.concatenate([pairs, moves], axis=1), axis=0, return_index=True)
         rows = np.setdiff1d(np.arange(len(pairs)), first)
-        return rows[box.ambiguous(self._off(x, box)[rows, 1], REPEATED)]
+        return rows[box.ambiguous(self._image_mismatch(x, box)[rows, 1], REPEATED)]
 
     def of_rows(self, rows: np.ndarray) -> "TupleImages":
         """Those of some tuples, by a mask or by numbers."""

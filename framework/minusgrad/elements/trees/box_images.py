@@ -31,7 +31,7 @@ class BoxImages:
         return cls(np.zeros((1, d), np.int32))
 
     @classmethod
-    def within(cls, box: PeriodicBox, reach: float) -> "BoxImages":
+    def within_reach(cls, box: PeriodicBox, reach: float) -> "BoxImages":
         """Those of a box whose nodes may be within reach of a node; `boxes_within` is at most `MOST`."""
         most = boxes_within(box, reach)
         every = [*product(*(range(-m, m + 1) for m in most))]

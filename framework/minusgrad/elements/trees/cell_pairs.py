@@ -76,7 +76,7 @@ class CellPairs:
         }
         if half:
             arrays |= {"shift": self.shift}
-        walk = partial(_walk, tree, half, reach)
+        walk = partial(_walk_loop, tree, half, reach)
         self._count = BoundKernel(Code(walk(fill=False), arrays))
         arrays |= {"far_pairs": self.far.pairs, "near_pairs": self.near.pairs}
         self._write = BoundKernel(Code(walk(fill=True), arrays))
@@ -85,7 +85,7 @@ class CellPairs:
         """List the pairs for the tree as it is. Arrays with too little room are replaced."""
         many, which = np.unique(self.tree.end - self.tree.begin, return_inverse=True)
         self._angle[:] = opening_angles(self.theta, self.order, many / self.tree.count)[which]
-        self._begin()
+        self._first_pairs()
         deep = 4 * len(self.tree.levels) + 4  # each level of both cells leaves two pairs for later
         if self._stacks.shape[1] < deep:
             self._stacks.replace(np.zeros((len(self._starts), 2 * deep, 3), np.int32))
@@ -101,24 +101,26 @@ class CellPairs:
     def far_from(self, cell: int) -> np.ndarray:
         """The cells that are far from a cell."""
         begin, wide = self.far.begin, self.far.wide
-        found = self.far.now[begin[cell] * wide : begin[cell + 1] * wide]
+        found = self.far.present_lists[begin[cell] * wide : begin[cell + 1] * wide]
         return found[found != self.tree.cells]
 
-    def _begin(self) -> None:
+    def _first_pairs(self) -> None:
         """The first pairs: those of the traversal, the large ones divided, until there are enough."""
         tree = self.tree
         size, pairs = tree.end - tree.begin, np.zeros((1 + self.images.half, 3), np.int32)
         pairs[:, 2] = np.arange(len(pairs))
         while len(pairs) < STARTS:
-            split = np.where(size[pairs[:, :2]].min(axis=1) > LARGE * tree.count, self._split(pairs), -1)
+            split = np.where(
+                size[pairs[:, :2]].min(axis=1) > LARGE * tree.count, self._split_pairs(pairs), -1
+            )
             if not (split >= 0).any():
                 break
-            pairs = _children(pairs, split, tree.child)
+            pairs = _child_pairs(pairs, split, tree.child)
         self._starts[: len(pairs)] = pairs
         self._begins[:] = 0
         self._counts[0] = len(pairs)
 
-    def _split(self, pairs: np.ndarray) -> np.ndarray:
+    def _split_pairs(self, pairs: np.ndarray) -> np.ndarray:
         """What becomes of pairs: -1 stays, 0 or 1 that cell is split, 2 a cell with itself."""
         tree, (a, b, image) = self.tree, pairs.T
         apart = np.linalg.norm(tree.centre[a] - tree.centre[b] - self.shift[image], axis=1)
@@ -141,7 +143,7 @@ def opening_angles(theta: float, order: int, shares: np.ndarray) -> np.ndarray:
     return low
 
 
-def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.ndarray:
+def _child_pairs(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.ndarray:
     """The pairs that follow, in order."""
     a, b, image = pairs.T
     rows = []
@@ -156,7 +158,7 @@ def _children(pairs: np.ndarray, split: np.ndarray, child: np.ndarray) -> np.nda
     return np.concatenate(rows).astype(np.int32)
 
 
-def _walk(tree: KdTree, half: int, reach: float, fill: bool) -> str:
+def _walk_loop(tree: KdTree, half: int, reach: float, fill: bool) -> str:
     """The loop over the first pairs, each with a stack: counts the pairs, or writes them.
 
     half: how many images of cells there are beside their opposites.

@@ -50,7 +50,7 @@ class KdTree:
         self.centre, self.radius = np.zeros((self.cells + 1, d)), np.zeros(self.cells)
         self.levels: list[tuple[int, int]] = []
         self._places, self._level, self._source = np.zeros((d, self.count)), np.zeros(3, np.int32), source
-        self._copied, self._divided = self._kernels()
+        self._copied, self._divided = self._make_kernels()
 
     def build(self) -> None:
         """Put the nodes in order for the positions of the source."""
@@ -79,7 +79,7 @@ class KdTree:
         """The radius of each node's leaf, by row of `nodes`."""
         return self.radius[self.leaves][self.place // LEAF]
 
-    def _kernels(self) -> tuple[BoundKernel, BoundKernel]:
+    def _make_kernels(self) -> tuple[BoundKernel, BoundKernel]:
         """Kernels that copy the positions, and that divide the cells of a level."""
         arrays: dict[str, Any] = {"places": self._places, "order": self.order}
         moved = {} if self.offset is None else {"offset": self.offset}
@@ -89,11 +89,11 @@ class KdTree:
         copied = Code("\n".join(lines), {**arrays, **moved, "nodes": self.nodes, "source": self._source})
         cells: dict[str, Any] = {"begin": self.begin, "end": self.end, "cut": self._cut, "level": self._level}
         cells |= {"centre": self.centre, "radius": self.radius}
-        text = "\n".join(dealt("job", "level[1] - level[0]", _partition(self.d))) + "\n"
+        text = "\n".join(dealt("job", "level[1] - level[0]", _partition_cell(self.d))) + "\n"
         return BoundKernel(copied), BoundKernel(Code(text, arrays | cells))
 
 
-def _partition(d: int) -> list[str]:
+def _partition_cell(d: int) -> list[str]:
     """Statements of one cell: the mean and the extent of its nodes, then those before the cut in front."""
     axes = range(d)
     squared = " + ".join(f"(places[{a}, i] - c{a}) * (places[{a}, i] - c{a})" for a in axes)
@@ -104,17 +104,19 @@ def _partition(d: int) -> list[str]:
         *(f"low{a} = places[{a}, first]" for a in axes),
         *(f"high{a} = places[{a}, first]" for a in axes),
         *(f"s{a} = ti.f64(0.0)" for a in axes),
-        *_inside("for i in range(first, last):", [line for a in axes for line in _extended(a)]),
+        *_indent_under("for i in range(first, last):", [line for a in axes for line in _extend_bounds(a)]),
         *(f"c{a} = s{a} / ti.f64(last - first)" for a in axes),
         "far = ti.f64(0.0)",
-        *_inside("for i in range(first, last):", [f"s = {squared}", "far = ti.select(s > far, s, far)"]),
+        *_indent_under(
+            "for i in range(first, last):", [f"s = {squared}", "far = ti.select(s > far, s, far)"]
+        ),
         *(f"centre[c, {a}] = c{a}" for a in axes),
         "radius[c] = ti.sqrt(far)",
-        *_inside(f"if last - first > {LEAF}:", _cut(d)),
+        *_indent_under(f"if last - first > {LEAF}:", _cut_longest_side(d)),
     ]
 
 
-def _extended(a: int) -> list[str]:
+def _extend_bounds(a: int) -> list[str]:
     """Statements that add node i to sum and extent along an axis. (`ti.min` is slow: it minds NaN.)"""
     return [
         f"p{a} = places[{a}, i]",
@@ -124,7 +126,7 @@ def _extended(a: int) -> list[str]:
     ]
 
 
-def _cut(d: int) -> list[str]:
+def _cut_longest_side(d: int) -> list[str]:
     """Statements that put the nodes below the middle of the longest side in front, to a multiple of `LEAF`.
 
     The partition has no branches (Lomuto's): which side a node is on cannot be predicted. Then the few nodes
@@ -144,11 +146,11 @@ def _cut(d: int) -> list[str]:
         "half = low0 + high0",
         *halves,
         "middle = first",
-        *_inside(
+        *_indent_under(
             "for i in range(first, last):",
             [
                 "below = ti.select(2.0 * places[axis, i] < half, 1, 0)",
-                *_swap(d, "i", "middle"),
+                *_swap_nodes(d, "i", "middle"),
                 "middle += below",
             ],
         ),
@@ -168,18 +170,18 @@ def _moved_across(d: int, which: str, begin: str, end: str, others: str) -> list
     further = f"if {sign}places[axis, k] > {sign}places[axis, worst]:"
     worst = [
         f"worst = {begin}",
-        *_inside(f"for k in range({begin}, {end}):", _inside(further, ["worst = k"])),
+        *_indent_under(f"for k in range({begin}, {end}):", _indent_under(further, ["worst = k"])),
     ]
     nearer = f"if {sign}places[axis, i] < {sign}places[axis, worst]:"
-    exchange = _inside(nearer, [*_swap(d, "i", "worst"), *worst])
-    return _inside(f"if {begin} < {end}:", [*worst, *_inside(f"for i in {others}:", exchange)])
+    exchange = _indent_under(nearer, [*_swap_nodes(d, "i", "worst"), *worst])
+    return _indent_under(f"if {begin} < {end}:", [*worst, *_indent_under(f"for i in {others}:", exchange)])
 
 
-def _inside(header: str, lines: list[str]) -> list[str]:
+def _indent_under(header: str, lines: list[str]) -> list[str]:
     return [header, *(f"    {line}" for line in lines)]
 
 
-def _swap(d: int, one: str, other: str) -> list[str]:
+def _swap_nodes(d: int, one: str, other: str) -> list[str]:
     """Statements that exchange the nodes of two places."""
     entries = [*(("p", f"places[{a}, {{}}]") for a in range(d)), ("o", "order[{}]")]
     return [

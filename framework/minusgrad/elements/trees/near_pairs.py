@@ -103,17 +103,17 @@ class NearPairs(Elements):
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "NearPairs":
         """Itself, with the tree and the lists of the reference as it is."""
         if self.version != self.reference.version:
-            self._wrap()
+            self._wrap_boxes()
             self.tree.build()
             self.cells.build()
             for blocks in self._blocks.values():
                 blocks.build()
             if self._slots:
-                self._list()
+                self._list_places()
             self.version = self.reference.version
         return self
 
-    def _wrap(self) -> None:
+    def _wrap_boxes(self) -> None:
         """The boxes that nodes are away, and where the images of the box are."""
         box = self.reference.geometry
         if box is None or self.tree.offset is None:
@@ -133,7 +133,7 @@ class NearPairs(Elements):
         assert box is not None
         assert not self._slots
         assert not self._blocks
-        images, choice = BoxImages.within(box, reach), self.choice
+        images, choice = BoxImages.within_reach(box, reach), self.choice
         self.cells = CellPairs(self.tree, choice.theta, choice.order, self.wide, images, reach)
         self.version = -1
         self.rebuild({})
@@ -147,13 +147,13 @@ class NearPairs(Elements):
     @classmethod
     def of(cls, choice: TreeChoice, reference: ListReference) -> "NearPairs":
         """The tree that terms over some fields share; a new one in a box, as images follow from energies."""
-        return cls(choice, reference) if any(reference.periodic) else reference.shared(choice, cls)
+        return cls(choice, reference) if any(reference.periodic) else reference.shared_list(choice, cls)
 
     def following(self, reference: ListReference | None) -> "NearPairs":
         assert reference is not None
         return NearPairs.of(self.choice, reference)
 
-    def frozen(self, nodes: np.ndarray) -> "NearPairs":
+    def frozen_pairs(self, nodes: np.ndarray) -> "NearPairs":
         """The pairs of some of the nodes, in a tree of their own that stays that of the present reference."""
         choice = replace(self.choice, nodes=nodes.astype(np.int32), skin=np.inf)
         return NearPairs(choice, self.reference.twin(storage.host(self.reference.positions).dtype))
@@ -166,7 +166,7 @@ class NearPairs(Elements):
 
     def arrays(self) -> dict[str, Any]:
         if not self._slots:
-            self._list()
+            self._list_places()
         return {"nodes": self.nodes, **self._slots}
 
     @property
@@ -174,7 +174,7 @@ class NearPairs(Elements):
         """The near pairs."""
         tree, cells = self.tree, self.cells
         size = (tree.end - tree.begin)[tree.leaves].astype(np.int64)
-        begin, near = cells.near.begin, cells.near.now % len(tree.leaves)
+        begin, near = cells.near.begin, cells.near.present_lists % len(tree.leaves)
         between = np.repeat(size, np.diff(begin)) @ size[near] // 2
         return int(between + (size * (size - 1) // 2).sum())
 
@@ -197,7 +197,7 @@ class NearPairs(Elements):
     def _rows_of(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows of the sources of one target, and which pairs it counts."""
         place = int(self.tree.place[row])
-        rows = self._sources(place // LEAF)
+        rows = self._leaf_sources(place // LEAF)
         rows = rows[rows != place]
         return rows, self.row_order[rows] < place
 
@@ -218,18 +218,18 @@ class NearPairs(Elements):
         rows = [pairs[counted] for pairs, counted in map(self.of_row, range(len(self.nodes)))]
         return np.concatenate(rows) if rows else np.zeros((0, 2), np.int32)
 
-    def _sources(self, leaf: int) -> np.ndarray:
+    def _leaf_sources(self, leaf: int) -> np.ndarray:
         """The rows of a leaf and of those near it, in increasing order."""
-        begin, near = self.cells.near.begin, self.cells.near.now
+        begin, near = self.cells.near.begin, self.cells.near.present_lists
         leaves = np.sort(np.append(near[begin[leaf] : begin[leaf + 1]], leaf))
         image, leaves = np.divmod(leaves, len(self.tree.leaves))
         places = leaves[:, None] * LEAF + np.arange(LEAF)
         return (places + image[:, None] * len(self.nodes))[places < len(self.nodes)]
 
-    def _list(self) -> None:
+    def _list_places(self) -> None:
         """The places of the sources of every node."""
         tree = self.tree
-        order, of_leaf = self.row_order, [self._sources(leaf) for leaf in range(len(tree.leaves))]
+        order, of_leaf = self.row_order, [self._leaf_sources(leaf) for leaf in range(len(tree.leaves))]
         of_leaf = [rows[np.argsort(order[rows], kind="stable")] for rows in of_leaf]
         each = [(own := of_leaf[place // LEAF])[own != place] for place in tree.place]
         before = [np.searchsorted(order[some], place) for some, place in zip(each, tree.place, strict=True)]

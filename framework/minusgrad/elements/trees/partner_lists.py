@@ -32,9 +32,9 @@ class PartnerLists:
         self.partners = storage.ArraySlot(np.zeros(wide, np.int32))
         self._at, self._count = np.zeros(targets, np.int32), np.zeros(1, np.int32)
         arrays = {"begin": self.begin, "pairs": self.pairs, "count": self._count, "at": self._at}
-        self._counted = BoundKernel(Code("\n".join(_counted(stride)) + "\n", arrays))
+        self._counted = BoundKernel(Code("\n".join(_count_partners(stride)) + "\n", arrays))
         self._put = BoundKernel(
-            Code("\n".join(_put(wide, filler, stride)) + "\n", arrays | {"partners": self.partners})
+            Code("\n".join(_write_lists(wide, filler, stride)) + "\n", arrays | {"partners": self.partners})
         )
 
     def room(self, pairs: int) -> None:
@@ -58,17 +58,17 @@ class PartnerLists:
         return int(self._count[0])
 
     @property
-    def now(self) -> np.ndarray:
+    def present_lists(self) -> np.ndarray:
         """The lists without spare room."""
         return self.partners.own[: self.begin[-1] * self.wide]
 
 
-def _target(stride: int | None) -> str:
+def _target_text(stride: int | None) -> str:
     """The target that one side of a pair is."""
     return "pairs[pair, side]" if stride is None else f"pairs[pair, side] % {stride}"
 
 
-def _counted(stride: int | None) -> list[str]:
+def _count_partners(stride: int | None) -> list[str]:
     """A loop of one thread that counts the partners of each target."""
     return [
         "for _ in range(1):",
@@ -76,11 +76,11 @@ def _counted(stride: int | None) -> list[str]:
         "        at[c] = 0",
         "    for pair in range(count[0]):",
         "        for side in ti.static(range(2)):",
-        f"            at[{_target(stride)}] += 1",
+        f"            at[{_target_text(stride)}] += 1",
     ]
 
 
-def _put(wide: int, filler: int, stride: int | None) -> list[str]:
+def _write_lists(wide: int, filler: int, stride: int | None) -> list[str]:
     """A loop of one thread that writes the lists."""
     return [
         "for _ in range(1):",
@@ -88,7 +88,7 @@ def _put(wide: int, filler: int, stride: int | None) -> list[str]:
         f"        at[c] = begin[c] * {wide}",
         "    for pair in range(count[0]):",
         "        for side in ti.static(range(2)):",
-        f"            target = {_target(stride)}",
+        f"            target = {_target_text(stride)}",
         "            place = at[target]",
         "            partners[place] = pairs[pair, 1 - side]",
         "            at[target] = place + 1",

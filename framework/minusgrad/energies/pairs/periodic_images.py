@@ -63,7 +63,7 @@ def among_images(
         near = _in_tree(spec, spec.far, elements, positions, fields)
         return _of_images(spec, positions, fields), near, None
     if spec.cutoff is not None:
-        return *_within(spec, spec.cutoff, elements, positions, fields), None
+        return *_pairs_within(spec, spec.cutoff, elements, positions, fields), None
     plain = kind.cells or spec.grid is not None or not positions or elements.arity < 2
     if not any(fields.periodic) or plain:
         if isinstance(spec.images, (list, tuple, np.ndarray)) and np.ndim(spec.images) > 1:
@@ -72,7 +72,7 @@ def among_images(
                 " leave them out"
             )
         return spec, elements, None
-    if kind.limited and spec.elements is None:
+    if kind.can_be_limited and spec.elements is None:
         over = str(energy.over).replace("_", " ")
         raise EnergyError(
             f"{spec.label}: is over all {over} of a periodic box, which have no end; give it a `cutoff`"
@@ -80,13 +80,13 @@ def among_images(
     slots = sorted({slot for a in positions for slot in spec.energy.slots(a, elements.arity)})
     if len(slots) < 2:
         return spec, elements, None
-    rule = _rule(spec, elements, kept, slots, fields)
+    rule = _image_rule(spec, elements, kept, slots, fields)
     if any(made.field == REST for made in spec.energy.linear.values()):
         raise EnergyError(
             f"{spec.label}: reads '{REST}', the nodes at rest, which have no images, got a periodic box;"
             " leave `rest_shape` out"
         )
-    return _following(spec, rule, kept, positions, fields), elements, rule
+    return _with_rule_images(spec, rule, kept, positions, fields), elements, rule
 
 
 def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) -> None:
@@ -99,7 +99,7 @@ def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) ->
         raise EnergyError(f"{spec.label}: reads the periodic box, got none; give the scene a [box]")
     if spec.cutoff is None and spec.exclude is not None:
         raise EnergyError(f"{spec.label}.exclude: needs a list of neighbours, got no cutoff; give a `cutoff`")
-    if spec.cutoff is not None and not (spec.energy.element_kind.limited and spec.elements is None):
+    if spec.cutoff is not None and not (spec.energy.element_kind.can_be_limited and spec.elements is None):
         raise EnergyError(f"{spec.label}.cutoff: is of pairs, got other elements; leave `cutoff` out")
 
 
@@ -141,7 +141,7 @@ def _of_images(spec: TermSpec, positions: tuple[str, ...], fields: Fields) -> Te
     return replace(spec, energy=replace(spec.energy, roles=roles, positions=positions))
 
 
-def _within(
+def _pairs_within(
     spec: TermSpec, cutoff: Cutoff, elements: Elements, positions: tuple[str, ...], fields: Fields
 ) -> tuple[TermSpec, Elements]:
     """The pairs within a cutoff."""
@@ -157,7 +157,7 @@ def _within(
     nodes = np.unique(elements.nodes)
     if not any(fields.periodic):
         require_nodes(2, nodes, spec.label)
-    pairs = fields.lists.shared(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
+    pairs = fields.lists.shared_list(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
     listed = LISTED.get(str(spec.energy.over))
     found: Elements = pairs if listed is None else listed(pairs)
     roles = dict(spec.energy.roles)
@@ -167,7 +167,7 @@ def _within(
     return replace(spec, energy=energy), found
 
 
-def _rule(
+def _image_rule(
     spec: TermSpec, elements: Elements, kept: np.ndarray, slots: list[int], fields: Fields
 ) -> TupleImages | LinkedPairs:
     """How the images of listed tuples follow. Raises `EnergyError` for images of another shape."""
@@ -225,7 +225,7 @@ def _refuse_themselves(what: str, rule: TupleImages, images: np.ndarray, slots: 
             )
 
 
-def _following(
+def _with_rule_images(
     spec: TermSpec,
     rule: TupleImages | LinkedPairs,
     kept: np.ndarray,

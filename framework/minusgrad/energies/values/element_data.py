@@ -27,10 +27,12 @@ def datum(
 
     Raises `EnergyError` for values that are not finite, not of this shape, or not whole where they should be.
     """
-    return _shaped(what, value, (len(kept), *shape), np.dtype(np.int32) if role.integer else dtype)[kept]
+    return _shaped_array(what, value, (len(kept), *shape), np.dtype(np.int32) if role.integer else dtype)[
+        kept
+    ]
 
 
-def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+def _shaped_array(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     given = np.asarray(value)
     if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
         raise EnergyError(f"{what}: needs finite numbers")

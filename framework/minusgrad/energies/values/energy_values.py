@@ -26,7 +26,7 @@ class EnergyValues:
         return self.energy if isinstance(self.energy, str) else self.energy.name
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={_shown(value)}" for name, value in self.values.items())
+        given = ", ".join(f"{name}={_value_text(value)}" for name, value in self.values.items())
         return f"{self.kind}({given})"
 
 
@@ -48,6 +48,6 @@ class Declaration:
         return EnergyValues(self, values)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     shape = getattr(value, "shape", ())
     return f"array{shape}" if shape else repr(value)

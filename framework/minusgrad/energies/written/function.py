@@ -9,7 +9,7 @@ from typing import Any
 from ...engine import runtime
 
 
-def written(name: str, source: str, scope: Mapping[str, Any]) -> FunctionType:
+def function_from_source(name: str, source: str, scope: Mapping[str, Any]) -> FunctionType:
     """The function of this source, which `inspect` can read; `scope`: the names that it uses besides `ti`."""
     file = f"<minusgrad {name} {sha256(source.encode()).hexdigest()[:16]}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)

@@ -22,7 +22,7 @@ from typing import TypeGuard
 from ...errors import EnergyError
 from ..local_energy import LocalEnergy
 from ..roles import Linear
-from .function import written
+from .function import function_from_source
 
 MEAN = "mean_"
 """Begins the names of weights that are means over a cell, and of the gradient that they make."""
@@ -52,10 +52,10 @@ def with_mean_dilatation(energy: LocalEnergy, plane: bool = False) -> LocalEnerg
         f"    {gradient}bar = scaled({gradient}, {mean})\n"
         f"    return density({', '.join(f'{a}bar' if a == gradient else a for a in energy.arguments)})\n"
     )
-    scaled = written("scaled", SCALED, {})
+    scaled = function_from_source("scaled", SCALED, {})
     if plane:
-        scaled = written("scaled", SCALED_IN_PLANE, {"in_plane": scaled})
-    function = written("fbar", source, {"density": energy.function, "scaled": scaled})
+        scaled = function_from_source("scaled", SCALED_IN_PLANE, {"in_plane": scaled})
+    function = function_from_source("fbar", source, {"density": energy.function, "scaled": scaled})
     function.__doc__ = energy.function.__doc__
     return replace(
         energy,

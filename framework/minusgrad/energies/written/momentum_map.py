@@ -5,7 +5,7 @@ from ..lagrangian import Lagrangian
 from ..local_energy import LocalEnergy
 from ..roles import Node
 from ..term import Term, bind
-from .function import written
+from .function import function_from_source
 
 MOMENTUM = "conjugate_momentum"
 """The argument, and the field, that is p = dL/dv, in a unit that is not checked."""
@@ -20,7 +20,9 @@ def momentum_map(of: Lagrangian, name: str) -> LocalEnergy:
         f"def {name}({coordinate}, {MOMENTUM}):\n    xi = generator({coordinate})\n    return {product}\n"
     )
     roles = {coordinate: of.roles[coordinate], MOMENTUM: Node(shape=shape)}
-    return LocalEnergy(name, written(name, source, {"generator": of.generators[name]}), "nodes", roles)
+    return LocalEnergy(
+        name, function_from_source(name, source, {"generator": of.generators[name]}), "nodes", roles
+    )
 
 
 def bound_map(term: Term, name: str, fields: Fields) -> Term:

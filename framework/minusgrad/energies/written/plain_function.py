@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import EnergyError
 from ...symbolic.sources.snapshots import compiled_function
-from .function import written
+from .function import function_from_source
 
 SEVERAL = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
@@ -32,24 +32,24 @@ def plain_function(given: Callable, what: str) -> FunctionType:
     given = compiled_function(given)
     if isinstance(given, FunctionType) and not hasattr(given, "__wrapped__"):
         return given
-    arguments = _arguments(given, what)
+    arguments = _given_arguments(given, what)
     passed = [f"{name}={name}" if by_name else name for name, by_name in arguments.items()]
-    name = _name(given)
+    name = _caller_name(given)
     source = f"def {name}({', '.join(arguments)}):\n    return given({', '.join(passed)})\n"
-    function = written(name, source, {"given": given})
+    function = function_from_source(name, source, {"given": given})
     function.__doc__, function.__module__ = given.__doc__, getattr(given, "__module__", __name__)
     function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     function.__wrapped__ = given  # type: ignore[attr-defined]
     return function
 
 
-def _arguments(given: Any, what: str) -> dict[str, bool]:
+def _given_arguments(given: Any, what: str) -> dict[str, bool]:
     """The arguments by name, and which are given by name: a decorator's *args are those of what it wraps."""
     given = compiled_function(given)
     if isinstance(given, MethodType):
-        return dict([*_arguments(given.__func__, what).items()][1:])
+        return dict([*_given_arguments(given.__func__, what).items()][1:])
     if isinstance(given, partial):
-        return _left_of(given, _arguments(given.func, what))
+        return _left_of(given, _given_arguments(given.func, what))
     try:
         own = inspect.signature(given, follow_wrapped=False).parameters
     except (TypeError, ValueError):
@@ -58,7 +58,7 @@ def _arguments(given: Any, what: str) -> dict[str, bool]:
         ) from None
     if hasattr(given, "__wrapped__") and any(one.kind in SEVERAL for one in own.values()):
         positional = any(one.kind is Parameter.VAR_POSITIONAL for one in own.values())
-        inner = _arguments(given.__wrapped__, what)
+        inner = _given_arguments(given.__wrapped__, what)
         return {name: by_name or not (positional or name in own) for name, by_name in inner.items()}
     return {n: one.kind is Parameter.KEYWORD_ONLY for n, one in own.items() if one.kind not in SEVERAL}
 
@@ -70,7 +70,7 @@ def _left_of(given: partial, inner: dict[str, bool]) -> dict[str, bool]:
     return {n: by_name or names.index(n) > first for n, by_name in left if n not in given.keywords}
 
 
-def _name(given: Any) -> str:
+def _caller_name(given: Any) -> str:
     """A name for the function that calls another, for messages."""
     inner = inspect.unwrap(getattr(given, "func", given))
     name = getattr(inner, "__name__", type(inner).__name__)

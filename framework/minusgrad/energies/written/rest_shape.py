@@ -16,7 +16,7 @@ from dataclasses import replace
 from ...errors import EnergyError
 from ..local_energy import LocalEnergy
 from ..roles import Linear, Node
-from .function import written
+from .function import function_from_source
 from .mean_dilatation import is_density
 
 REST, VOLUME = "rest", "volume"
@@ -40,7 +40,7 @@ def with_rest_shape(energy: LocalEnergy) -> LocalEnergy:
         f"def of_rest_shape({names}, {at_rest}):\n"
         f"    return density({', '.join(new.get(a, a) for a in energy.arguments)})\n"
     )
-    function = written("of_rest_shape", source, {"density": energy.function})
+    function = function_from_source("of_rest_shape", source, {"density": energy.function})
     function.__doc__ = energy.function.__doc__
     return replace(
         energy,

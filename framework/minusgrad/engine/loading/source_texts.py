@@ -46,10 +46,10 @@ def at_hand(read: ModuleType, fill: ModuleType) -> Iterator[None]:
     file, lines, paragraphs = read.getsourcefile, read.getsourcelines, fill.textwrap
 
     def file_of(function: Any) -> str:
-        return function.__code__.co_filename if written(function) else file(function)
+        return function.__code__.co_filename if is_framework_text(function) else file(function)
 
     def lines_of(function: Any) -> tuple[list[str], int]:
-        if not written(function):
+        if not is_framework_text(function):
             return lines(function)
         first = function.__code__.co_firstlineno
         return linecache.getlines(function.__code__.co_filename)[first - 1 :], first
@@ -61,7 +61,7 @@ def at_hand(read: ModuleType, fill: ModuleType) -> Iterator[None]:
         read.getsourcefile, read.getsourcelines, fill.textwrap = file, lines, paragraphs  # type: ignore[attr-defined]
 
 
-def written(function: Any) -> bool:
+def is_framework_text(function: Any) -> bool:
     """True for a function whose text the framework wrote."""
     return isinstance(function, FunctionType) and function.__code__.co_filename.startswith("<minusgrad ")
 

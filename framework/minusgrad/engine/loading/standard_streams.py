@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def muted(descriptor: int) -> Iterator[None]:
+def mute_descriptor(descriptor: int) -> Iterator[None]:
     """Context manager: what is written to this descriptor of the process is thrown away."""
     before, null = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, descriptor)

@@ -75,21 +75,21 @@ class MemberExpressions(TextSurvey):
         kinds = {"ti.f64": "f64"}
         self._kinds: dict[str, str] = {n: kinds.get(kind, "whole") for n, kind in SCALARS.items()}
 
-    def _at(self, name: str, place: str) -> str:
+    def _array_place(self, name: str, place: str) -> str:
         return f"{name}[{BLOCK} * {self.sizes[name]} + {place}]"
 
-    def _number(self, name: str, place: int | str) -> str:
+    def _number_text(self, name: str, place: int | str) -> str:
         """A number of an own array: a local, or that in memory. No array is in both places."""
         if name not in self.local:
-            return self._at(name, str(place))
+            return self._array_place(name, str(place))
         if not isinstance(place, int):
             raise NotWideError(f"reads {name} at a place that is not known, while its numbers are locals")
         return local_name(name, place)
 
-    def _emit(self, line: str) -> None:
+    def _emit_line(self, line: str) -> None:
         self._out.append((self._depth, line))
 
-    def _known(self, name: str) -> str | None:
+    def _known_local(self, name: str) -> str | None:
         """The name of a local of the original text; None before it is assigned."""
         return next((scope.names[name] for scope in reversed(self._scopes) if name in scope.names), None)
 
@@ -99,7 +99,7 @@ class MemberExpressions(TextSurvey):
             kind = "whole" if isinstance(node.value, int) else "literal"
             return Value(repr(node.value), kind, number=number, fixed=repr(node.value))
         if isinstance(node, ast.Name):
-            name = self._known(node.id) or node.id
+            name = self._known_local(node.id) or node.id
             if name in self._numbers:
                 return Value(str(self._numbers[name]), "whole", number=self._numbers[name])
             fixed, kind = self._fixed.get(name, ""), self._kinds.get(name, "whole")
@@ -124,14 +124,14 @@ class MemberExpressions(TextSurvey):
 
     def _subscript(self, node: ast.Subscript) -> Value:
         if isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
-            number = self._constant(node)
+            number = self._constant_integer(node)
             return Value(str(number), "whole", number=number)
         if not isinstance(node.value, ast.Name):
             raise NotWideError(f"reads {ast.unparse(node)}")
         name, place = base(node), self._place(node)
-        kind = self._dtype(name)
+        kind = self._array_type(name)
         if name in self.own:
-            return Value(self._number(name, place), kind, True)
+            return Value(self._number_text(name, place), kind, True)
         array = storage.host(self.arrays[name])
         indices = [self._value(i) for i in places_of(node)]
         if kind == "whole" and all(isinstance(i.number, int) for i in indices):
@@ -159,7 +159,7 @@ class MemberExpressions(TextSurvey):
         if isinstance(left.number, int) and isinstance(right.number, int) and sign not in ("/", "**"):
             number = int(eval(f"({left.number}) {sign} ({right.number})"))
             return Value(str(number), "whole", number=number)
-        kind = _common(left.kind, right.kind)
+        kind = _common_type(left.kind, right.kind)
         if sign == "/" and kind == "whole":
             kind = "f64"
         if not (left.wide or right.wide):
@@ -171,11 +171,11 @@ class MemberExpressions(TextSurvey):
             return Value(f"({self._mask(left)} {sign} {self._mask(right)})", "truth", True)
         if sign not in "+-*/" or kind not in REAL:
             return self._by_lane(f"{{0}} {sign} {{1}}", [left, right], kind)
-        divisor = self._converted(right, kind)
+        divisor = self._convert_vector(right, kind)
         if sign == "/" and right.kind == kind and (right.fixed or self._constant_local(right.text)):
             inverse = self._inverses.setdefault(divisor, f"inverse_{divisor}")
-            return Value(f"({self._converted(left, kind)} * {inverse})", kind, True)
-        return Value(f"({self._converted(left, kind)} {sign} {divisor})", kind, True)
+            return Value(f"({self._convert_vector(left, kind)} * {inverse})", kind, True)
+        return Value(f"({self._convert_vector(left, kind)} {sign} {divisor})", kind, True)
 
     def _constant_local(self, text: str) -> bool:
         """True for the local of a number that the text never writes, such as an inertia."""
@@ -183,7 +183,7 @@ class MemberExpressions(TextSurvey):
         return place.isdecimal() and name in self.local and name not in self.written
 
     def _mask(self, value: Value) -> str:
-        return value.text if value.wide else self._broadcast(Value(value.text, "whole"))
+        return value.text if value.wide else self._broadcast_value(Value(value.text, "whole"))
 
     def _unary(self, node: ast.UnaryOp) -> Value:
         value = self._value(node.operand)
@@ -193,7 +193,7 @@ class MemberExpressions(TextSurvey):
                 return Value(text, value.kind, number=-value.number, fixed=text)
             if not value.wide:
                 return Value(f"(-{value.text})", value.kind)
-            zero = self._broadcast(Value("0.0", "literal"), value.kind)
+            zero = self._broadcast_value(Value("0.0", "literal"), value.kind)
             return Value(f"({zero} - {value.text})", value.kind, True)
         if isinstance(node.op, ast.Not) and not value.wide:
             return Value(f"(not {value.text})", "truth")
@@ -208,10 +208,12 @@ class MemberExpressions(TextSurvey):
             return Value("", "truth", number=int(eval(f"{left.number} {sign} {right.number}")))
         if not (left.wide or right.wide):
             return Value(f"({left.text} {sign} {right.text})", "truth")
-        kind = _common(left.kind, right.kind)
+        kind = _common_type(left.kind, right.kind)
         if kind == "whole":
             kind = next(v.kind for v in (left, right) if v.wide)
-        return Value(f"({self._converted(left, kind)} {sign} {self._converted(right, kind)})", "truth", True)
+        return Value(
+            f"({self._convert_vector(left, kind)} {sign} {self._convert_vector(right, kind)})", "truth", True
+        )
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         values = [self._value(v) for v in node.values]
@@ -233,51 +235,56 @@ class MemberExpressions(TextSurvey):
                 return Value(
                     f"{function}({value.text})", kind, fixed=value.fixed and f"{function}({value.fixed})"
                 )
-            return Value(self._converted(value, kind), kind, True)
+            return Value(self._convert_vector(value, kind), kind, True)
         if function == "ti.cast":
             kind = {"ti.f64": "f64", "ti.f32": "f32"}.get(values[1].text, "whole")
             if not values[0].wide:
                 number = values[0].number if kind == "whole" and isinstance(values[0].number, int) else None
                 return Value(f"ti.cast({values[0].text}, {values[1].text})", kind, number=number)
             if kind in REAL and values[0].kind in REAL:
-                return Value(self._converted(values[0], kind), kind, True)
+                return Value(self._convert_vector(values[0], kind), kind, True)
             return self._by_lane(f"ti.cast({{0}}, {values[1].text})", values[:1], kind)
-        kind = self._result(function, values)
+        kind = self._result_type(function, values)
         if not any(v.wide for v in values):
             return Value(f"{function}({', '.join(v.text for v in values)})", kind)
         if function == "ti.select":
             mask, *rest = values
-            texts = [self._converted(v, kind) for v in rest]
+            texts = [self._convert_vector(v, kind) for v in rest]
             if not mask.wide:
                 return Value(f"ti.select({self._mask(mask)}, {', '.join(texts)})", kind, True)
             return Value(f"ti.select({mask.text}, {', '.join(texts)})", kind, True)
         if kind in REAL:
             if function in _SAME:
-                return Value(f"{function}({', '.join(self._converted(v, kind) for v in values)})", kind, True)
+                return Value(
+                    f"{function}({', '.join(self._convert_vector(v, kind) for v in values)})", kind, True
+                )
             if function == "ti.abs":
-                text, zero = self._converted(values[0], kind), self._broadcast(Value("0.0", "literal"), kind)
-                text = self._temporary(text)
+                text, zero = (
+                    self._convert_vector(values[0], kind),
+                    self._broadcast_value(Value("0.0", "literal"), kind),
+                )
+                text = self._temporary_local(text)
                 return Value(f"ti.max({text}, {zero} - {text})", kind, True)
             name = function.removeprefix("ti.")
-            if name in vector_functions.FUNCTIONS and self.wide == lanes(_numpy(kind)):
+            if name in vector_functions.FUNCTIONS and self.wide == lanes(_numpy_type(kind)):
                 called = vector_functions.name(name, kind, self.wide)
-                return Value(f"{called}({self._converted(values[0], kind)})", kind, True)
+                return Value(f"{called}({self._convert_vector(values[0], kind)})", kind, True)
         arguments = ", ".join(f"{{{k}}}" for k in range(len(values)))
         return self._by_lane(f"{function}({arguments})", values, kind)
 
-    def _result(self, function: str, values: Sequence[Value]) -> str:
+    def _result_type(self, function: str, values: Sequence[Value]) -> str:
         """The type of a function's result."""
         if function.startswith("random_"):
             return "f64"
         relevant = values[1:] if function == "ti.select" else values
         kind = "literal"
         for value in relevant:
-            kind = _common(kind, value.kind)
+            kind = _common_type(kind, value.kind)
         return {"literal": self.real, "truth": "whole"}.get(kind, kind)
 
     def _by_lane(self, template: str, values: Sequence[Value], kind: str) -> Value:
         """A function of single numbers, lane by lane."""
-        texts = [self._temporary(v.text) if v.wide and not v.each else v.text for v in values]
+        texts = [self._temporary_local(v.text) if v.wide and not v.each else v.text for v in values]
         each = []
         for lane in range(self.wide):
             own = [f"{t}[{lane}]" if v.wide else t for t, v in zip(texts, values, strict=True)]
@@ -287,29 +294,29 @@ class MemberExpressions(TextSurvey):
             return Value("", kind, True, each=tuple(each))
         return Value(f"ti.Vector([{', '.join(each)}])", kind, True)
 
-    def _temporary(self, text: str) -> str:
+    def _temporary_local(self, text: str) -> str:
         """A local with the value of an expression."""
         if re.fullmatch(r"\w+", text):
             return text
         self._temporaries += 1
-        self._emit(f"lane_{self._temporaries} = {text}")
+        self._emit_line(f"lane_{self._temporaries} = {text}")
         return f"lane_{self._temporaries}"
 
-    def _converted(self, value: Value, kind: str) -> str:
+    def _convert_vector(self, value: Value, kind: str) -> str:
         """A vector of this type."""
         if not value.wide:
-            return self._broadcast(value, kind)
+            return self._broadcast_value(value, kind)
         if value.kind == kind:
             return value.text
         if value.each:
             return f"ti.Vector([{', '.join(f'ti.cast({text}, ti.{kind})' for text in value.each)}])"
         if value.kind == "truth":
-            one, zero = (self._broadcast(Value(n, "literal"), kind) for n in ("1.0", "0.0"))
+            one, zero = (self._broadcast_value(Value(n, "literal"), kind) for n in ("1.0", "0.0"))
             return f"ti.select({value.text}, {one}, {zero})"
-        text = self._temporary(value.text)
+        text = self._temporary_local(value.text)
         return f"ti.Vector([{', '.join(f'ti.cast({text}[{n}], ti.{kind})' for n in range(self.wide))}])"
 
-    def _broadcast(self, value: Value, kind: str = "") -> str:
+    def _broadcast_value(self, value: Value, kind: str = "") -> str:
         """One number in every lane; the vector of a constant is made once, before the steps."""
         text = value.fixed or value.text
         if kind in REAL and isinstance(value.number, int):
@@ -324,27 +331,27 @@ class MemberExpressions(TextSurvey):
                 return scope.vectors[vector]
         self._temporaries += 1
         name = f"all_{self._temporaries}"
-        self._emit(f"{name} = {vector}")
+        self._emit_line(f"{name} = {vector}")
         self._scopes[-1].vectors[vector] = name
         return name
 
-    def _forget(self, name: str) -> None:
+    def _forget_vectors(self, name: str) -> None:
         """A local was assigned: vectors made from it are stale."""
         self._fixed.pop(name, None)
         for scope in self._scopes:
             for vector in [v for v in scope.vectors if re.search(rf"\b{name}\b", v)]:
                 del scope.vectors[vector]
 
-    def _dtype(self, name: str) -> str:
+    def _array_type(self, name: str) -> str:
         dtype = storage.numpy_dtype(self.arrays[name])
         return storage.ENGINE_DTYPES[dtype.name] if dtype.kind == "f" else "whole"
 
 
-def _numpy(kind: str) -> Any:
+def _numpy_type(kind: str) -> Any:
     return np.float64 if kind == "f64" else np.float32
 
 
-def _common(one: str, other: str) -> str:
+def _common_type(one: str, other: str) -> str:
     """The type of a sum."""
     order = ("truth", "whole", "literal", "f32", "f64")
     return max(one, other, key=order.index)

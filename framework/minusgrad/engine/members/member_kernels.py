@@ -26,7 +26,7 @@ class _OnDevice:
 
     def __init__(self, blocks: lane_blocks.Blocks):
         self.blocks = blocks
-        self.array = storage.allocate_vectors(lane_blocks.taken(blocks).view(np.ndarray))
+        self.array = storage.allocate_vectors(lane_blocks.kernel_view(blocks).view(np.ndarray))
         self.host_is_newer = self.device_is_newer = False
 
     def read(self) -> None:
@@ -38,7 +38,7 @@ class _OnDevice:
     def load(self) -> None:
         """Bring the numbers to the device."""
         if self.host_is_newer:
-            storage.store(self.array, lane_blocks.taken(self.blocks).view(np.ndarray))
+            storage.store(self.array, lane_blocks.kernel_view(self.blocks).view(np.ndarray))
             self.host_is_newer = False
 
 
@@ -55,7 +55,7 @@ class MemberArrays:
         self._on_device: dict[int, _OnDevice] = {}
 
     @cached_property
-    def each(self) -> Any:
+    def each_member(self) -> Any:
         """An array with a number for each member."""
         return storage.allocate(np.zeros(self.count))
 
@@ -86,7 +86,7 @@ class MemberArrays:
             self._on_device[id(array)] = _OnDevice(self.of(array))
         return self._on_device[id(array)].array
 
-    def launched(self, array: Any) -> None:
+    def mark_launched(self, array: Any) -> None:
         """A kernel may have written the numbers."""
         if id(array) in self._on_device:
             self._on_device[id(array)].device_is_newer = True
@@ -108,7 +108,7 @@ class MemberArrays:
         """Set the numbers of all members to zero."""
         self._to_write(array)[...] = 0.0
 
-    def put(self, array: Any, values: np.ndarray) -> None:
+    def write_members(self, array: Any, values: np.ndarray) -> None:
         """Overwrite the numbers of all members, (count, ...)."""
         blocks = self._to_write(array)
         lane_blocks.store(blocks, np.asarray(values, blocks.dtype).reshape(self.count, -1))
@@ -165,7 +165,7 @@ class MemberKernel:
         used = {n: a for n, a in arrays.items() if any(n in line for line in lines)}
         every = next(f"{n}.shape[0] // {source.sizes[n]}" for n in used if n in source.own)
         if runtime.arch() != "cpu" and not blocks:  # whose loops have no division in their bounds
-            every, used["each_member"] = "each_member.shape[0]", members.each
+            every, used["each_member"] = "each_member.shape[0]", members.each_member
         text = "\n".join([*dealt("block", blocks or every, lines), ""])
         self._launch = BoundKernel(Code(text, used), *scalars, exact=True, straight=True)
         self._members, self._own = members, [code.arrays[n] for n in used if n in source.own]
@@ -175,4 +175,4 @@ class MemberKernel:
             self._members.load(array)
         self._launch(*scalars)
         for array in self._own:
-            self._members.launched(array)
+            self._members.mark_launched(array)

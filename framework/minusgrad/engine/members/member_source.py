@@ -33,11 +33,13 @@ class MemberSource(MemberExpressions):
 
     def lines(self) -> list[str]:
         """The statements for block number `block`."""
-        self._body(self.tree.body)
+        self._emit_body(self.tree.body)
         text = ["    " * depth + line for depth, line in self._out]
-        loads = [f"{local_name(n, k)} = {self._at(n, str(k))}" for n, k in self._used_places()]
+        loads = [f"{local_name(n, k)} = {self._array_place(n, str(k))}" for n, k in self._used_places()]
         stores = [
-            f"{self._at(n, str(k))} = {local_name(n, k)}" for n, k in self._used_places() if n in self.written
+            f"{self._array_place(n, str(k))} = {local_name(n, k)}"
+            for n, k in self._used_places()
+            if n in self.written
         ]
         hoisted = [f"{name} = {value}" for value, name in self._top.items()]
         one = f"ti.Vector([ti.{self.real}(1.0)] * {self.wide})"
@@ -50,7 +52,7 @@ class MemberSource(MemberExpressions):
                 yield name, k
 
     @contextmanager
-    def _block(self, deeper: int = 1) -> Iterator[None]:
+    def _emit_block(self, deeper: int = 1) -> Iterator[None]:
         """A block of statements, whose new locals end with it."""
         self._depth += deeper
         self._scopes.append(Scope())
@@ -58,36 +60,36 @@ class MemberSource(MemberExpressions):
         self._scopes.pop()
         self._depth -= deeper
 
-    def _declared(self, name: str, kind: str) -> str:
+    def _declare_local(self, name: str, kind: str) -> str:
         """The name of a local that is assigned; in a new block of another type it has another name."""
-        if found := self._known(name):
+        if found := self._known_local(name):
             return found
         first = self._first_kinds.setdefault(name, kind)
         self._scopes[-1].names[name] = name if kind == first else f"{name}_{kind}"
         return self._scopes[-1].names[name]
 
-    def _body(self, body: Sequence[ast.stmt]) -> None:
+    def _emit_body(self, body: Sequence[ast.stmt]) -> None:
         for one in body:
             if isinstance(one, ast.Assign):
-                self._assign(one.targets[0], one.value)
+                self._emit_assignment(one.targets[0], one.value)
             elif isinstance(one, ast.AugAssign):
                 load = ast.copy_location(loaded(one.target), one)
-                self._assign(one.target, ast.BinOp(load, one.op, one.value))
+                self._emit_assignment(one.target, ast.BinOp(load, one.op, one.value))
             elif isinstance(one, ast.For):
-                self._for(one)
+                self._emit_for(one)
             elif isinstance(one, ast.If):
-                self._if(one)
+                self._emit_if(one)
             elif isinstance(one, ast.While):
-                self._while(one)
+                self._emit_while(one)
             elif isinstance(one, ast.Expr) and isinstance(one.value, ast.Call):
                 if "loop_config" not in ast.unparse(one.value.func):
                     raise NotWideError(f"calls {ast.unparse(one.value.func)}")
             elif isinstance(one, (ast.Break, ast.Continue)):
-                self._emit(ast.unparse(one))
+                self._emit_line(ast.unparse(one))
             elif not isinstance(one, ast.Pass):
                 raise NotWideError(f"has a statement {type(one).__name__}")
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+    def _emit_assignment(self, target: ast.expr, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple):
             raise NotWideError("assigns several names at once")
         new = self._value(value)
@@ -96,25 +98,27 @@ class MemberSource(MemberExpressions):
             return
         assert isinstance(target, ast.Subscript)
         name = base(target)
-        kind = self._dtype(name)
-        text = self._converted(new, kind)
-        here = self._number(name, self._place(target))
-        self._emit(f"{here} = {self._guarded(text, here)}")
+        kind = self._array_type(name)
+        text = self._convert_vector(new, kind)
+        here = self._number_text(name, self._place(target))
+        self._emit_line(f"{here} = {self._guarded_text(text, here)}")
 
     def _put_name(self, original: str, new: Value) -> None:
-        fresh = self._known(original) is None
+        fresh = self._known_local(original) is None
         kind = "f64" if new.kind == "literal" else new.kind
-        name = self._declared(original, kind)
-        self._forget(name)
+        name = self._declare_local(original, kind)
+        self._forget_vectors(name)
         if original in self.varying:
             kind = kind if fresh else self._kinds[name]
             self._kinds[name] = kind
             if kind == "whole":
                 self._put_lanes(name, new)
                 return
-            text = self._converted(new, kind) if kind in REAL else new.text if new.wide else self._mask(new)
+            text = (
+                self._convert_vector(new, kind) if kind in REAL else new.text if new.wide else self._mask(new)
+            )
             self._numbers.pop(name, None)
-            self._emit(f"{name} = {text if fresh else self._guarded(text, name)}")
+            self._emit_line(f"{name} = {text if fresh else self._guarded_text(text, name)}")
             return
         self._kinds[name] = new.kind if fresh else self._kinds[name]
         self._numbers.pop(name, None)
@@ -122,21 +126,21 @@ class MemberSource(MemberExpressions):
             self._numbers[name] = new.number
         if new.fixed and not self._guards:
             self._fixed[name] = new.fixed
-        self._emit(f"{name} = {new.text}")
+        self._emit_line(f"{name} = {new.text}")
 
     def _put_lanes(self, name: str, new: Value) -> None:
         """Assign whole numbers, a local for each lane."""
         if self._guards:
             raise NotWideError("assigns whole numbers where a member's numbers say so")
         for k in range(self.wide):
-            self._emit(f"{name}_lane{k} = {new.each[k] if new.wide else new.text}")
+            self._emit_line(f"{name}_lane{k} = {new.each[k] if new.wide else new.text}")
 
-    def _guarded(self, text: str, old: str) -> str:
+    def _guarded_text(self, text: str, old: str) -> str:
         for mask, side in reversed(self._guards):
             text = f"ti.select({mask}, {text}, {old})" if side else f"ti.select({mask}, {old}, {text})"
         return text
 
-    def _for(self, loop: ast.For) -> None:
+    def _emit_for(self, loop: ast.For) -> None:
         if not (isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range"):
             raise NotWideError(f"has a loop over {ast.unparse(loop.iter)}")
         assert isinstance(loop.target, ast.Name)
@@ -147,64 +151,64 @@ class MemberSource(MemberExpressions):
         name = loop.target.id
         if known and self.unroll and not self._stays_loop(loop):
             for k in range(*[int(e.number) for e in ends if e.number is not None]):
-                with self._block(0):
+                with self._emit_block(0):
                     turn = self._scopes[-1].names[name] = f"{name}_turn"
                     self._numbers[turn], self._kinds[turn] = k, "whole"
-                    self._body(loop.body)
+                    self._emit_body(loop.body)
             return
-        self._changes(loop.body)
-        with self._block():
-            turn = self._declared(name if self._known(name) is None else f"{name}_loop", "whole")
+        self._forget_assigned(loop.body)
+        with self._emit_block():
+            turn = self._declare_local(name if self._known_local(name) is None else f"{name}_loop", "whole")
             self._scopes[-1].names[name] = turn
             self._numbers.pop(turn, None)
             self._kinds[turn] = "whole"
             self._depth -= 1
-            self._emit(f"for {turn} in range({', '.join(e.text for e in ends)}):")
+            self._emit_line(f"for {turn} in range({', '.join(e.text for e in ends)}):")
             self._depth += 1
-            self._body(loop.body)
-        self._changes(loop.body)
+            self._emit_body(loop.body)
+        self._forget_assigned(loop.body)
 
-    def _changes(self, body: Sequence[ast.stmt]) -> None:
+    def _forget_assigned(self, body: Sequence[ast.stmt]) -> None:
         """Forget the present values of locals that a block assigns, perhaps."""
         for assigned in assigned_names(body):
-            if name := self._known(assigned):
+            if name := self._known_local(assigned):
                 self._numbers.pop(name, None)
-                self._forget(name)
+                self._forget_vectors(name)
 
-    def _while(self, loop: ast.While) -> None:
-        self._changes(loop.body)
+    def _emit_while(self, loop: ast.While) -> None:
+        self._forget_assigned(loop.body)
         test = self._value(loop.test)
         if test.wide:
             raise NotWideError("has a loop whose length differs between members")
-        self._emit(f"while {test.text}:")
-        with self._block():
-            self._body(loop.body)
-        self._changes(loop.body)
+        self._emit_line(f"while {test.text}:")
+        with self._emit_block():
+            self._emit_body(loop.body)
+        self._forget_assigned(loop.body)
 
-    def _if(self, one: ast.If) -> None:
+    def _emit_if(self, one: ast.If) -> None:
         test = self._value(one.test)
         if test.number is not None:
-            self._body(one.body if test.number else one.orelse)
+            self._emit_body(one.body if test.number else one.orelse)
             return
         if not test.wide:
-            self._changes([*one.body, *one.orelse])
-            self._emit(f"if {test.text}:")
-            with self._block():
-                self._body(one.body or [ast.Pass()])
+            self._forget_assigned([*one.body, *one.orelse])
+            self._emit_line(f"if {test.text}:")
+            with self._emit_block():
+                self._emit_body(one.body or [ast.Pass()])
                 if not one.body:
-                    self._emit("pass")
-            self._changes(one.body)
+                    self._emit_line("pass")
+            self._forget_assigned(one.body)
             if one.orelse:
-                self._emit("else:")
-                with self._block():
-                    self._body(one.orelse)
-                self._changes(one.orelse)
+                self._emit_line("else:")
+                with self._emit_block():
+                    self._emit_body(one.orelse)
+                self._forget_assigned(one.orelse)
             return
         if any(isinstance(n, (ast.Break, ast.Continue)) for n in ast.walk(one)):
             raise NotWideError("leaves a loop where a member's numbers say so")
-        mask = self._temporary(test.text)
+        mask = self._temporary_local(test.text)
         for side, body in ((True, one.body), (False, one.orelse)):
             self._guards.append((mask, side))
-            with self._block(0):
-                self._body(body)
+            with self._emit_block(0):
+                self._emit_body(body)
             self._guards.pop()

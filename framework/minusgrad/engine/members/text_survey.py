@@ -53,23 +53,23 @@ class TextSurvey:
         self.own = own | self.written
         if whole := [n for n in self.own if storage.numpy_dtype(arrays[n]).kind != "f"]:
             raise NotWideError(f"{whole[0]} has whole numbers that differ between members")
-        self.varying = self._varying()
+        self.varying = self._varying_locals()
         self.sizes = {n: int(np.prod(arrays[n].shape, dtype=int)) for n in self.own}
-        self.unroll = self._length(self.tree.body) <= MOST_STATEMENTS
-        self.local = self._locals()
+        self.unroll = self._unrolled_length(self.tree.body) <= MOST_STATEMENTS
+        self.local = self._arrays_as_locals()
 
     # What varies
 
-    def _varying(self) -> set[str]:
+    def _varying_locals(self) -> set[str]:
         """The locals that differ between members."""
         found: set[str] = set()
         while True:
             before = len(found)
-            self._mark(self.tree.body, found, False)
+            self._mark_varying(self.tree.body, found, False)
             if len(found) == before:
                 return found
 
-    def _mark(self, body: Sequence[ast.stmt], found: set[str], guarded: bool) -> None:
+    def _mark_varying(self, body: Sequence[ast.stmt], found: set[str], guarded: bool) -> None:
         for one in body:
             if isinstance(one, (ast.Assign, ast.AugAssign)):
                 target = one.targets[0] if isinstance(one, ast.Assign) else one.target
@@ -77,9 +77,9 @@ class TextSurvey:
                     found.add(target.id)
             elif isinstance(one, ast.If):
                 under = guarded or self._reads_own(one.test, found)
-                self._mark([*one.body, *one.orelse], found, under)
+                self._mark_varying([*one.body, *one.orelse], found, under)
             elif isinstance(one, (ast.For, ast.While)):
-                self._mark(one.body, found, guarded)
+                self._mark_varying(one.body, found, guarded)
 
     def _reads_own(self, node: ast.AST, found: set[str]) -> bool:
         return any(
@@ -90,32 +90,32 @@ class TextSurvey:
 
     # Sizes
 
-    def _length(self, body: Sequence[ast.stmt]) -> float:
+    def _unrolled_length(self, body: Sequence[ast.stmt]) -> float:
         """Statements after all loops of known length over nodes and elements are unrolled."""
         total = 0.0
         for one in body:
             if isinstance(one, ast.For):
-                turns = self._turns(one)
-                total += self._length(one.body) * (turns if turns is not None else 1)
+                turns = self._loop_turns(one)
+                total += self._unrolled_length(one.body) * (turns if turns is not None else 1)
             elif isinstance(one, ast.If):
-                total += 1 + self._length(one.body) + self._length(one.orelse)
+                total += 1 + self._unrolled_length(one.body) + self._unrolled_length(one.orelse)
             else:
                 total += 1
         return total
 
-    def _turns(self, loop: ast.For) -> int | None:
+    def _loop_turns(self, loop: ast.For) -> int | None:
         """How often a loop is taken, where its range depends on shapes alone."""
-        values = [self._constant(a) for a in loop.iter.args]  # type: ignore[attr-defined]
+        values = [self._constant_integer(a) for a in loop.iter.args]  # type: ignore[attr-defined]
         if any(v is None for v in values):
             return None
         return len(range(*[int(v) for v in values if v is not None]))
 
-    def _constant(self, node: ast.expr) -> int | None:
+    def _constant_integer(self, node: ast.expr) -> int | None:
         """An integer that shapes and literals give."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int):
             return node.value
         if isinstance(node, ast.BinOp):
-            left, right = self._constant(node.left), self._constant(node.right)
+            left, right = self._constant_integer(node.left), self._constant_integer(node.right)
             if left is None or right is None or type(node.op) not in OPERATORS:
                 return None
             return int(eval(f"{left} {OPERATORS[type(node.op)]} {right}"))
@@ -124,12 +124,12 @@ class TextSurvey:
             return int(shape[node.slice.value])  # type: ignore[attr-defined]
         return None
 
-    def _locals(self) -> set[str]:
+    def _arrays_as_locals(self) -> set[str]:
         """The own arrays that become locals: those whose places are all constant once loops are unrolled."""
         if not self.unroll:
             return set()
         moving: set[str] = set()
-        self._moving(self.tree.body, set(), moving)
+        self._moving_arrays(self.tree.body, set(), moving)
         found, room = set(), MOST_LOCALS
         for name in sorted(self.own - moving, key=lambda n: self.sizes[n]):
             if self.sizes[name] <= room:
@@ -137,18 +137,18 @@ class TextSurvey:
                 room -= self.sizes[name]
         return found
 
-    def _moving(self, body: Sequence[ast.stmt], runtime: set[str], found: set[str]) -> None:
+    def _moving_arrays(self, body: Sequence[ast.stmt], runtime: set[str], found: set[str]) -> None:
         """Own arrays with a place that depends on a loop that is not unrolled, or on a number at run time."""
         for one in body:
             if isinstance(one, ast.For) and isinstance(one.target, ast.Name):
-                kept = self._turns(one) is None and not self._bounded(one, runtime)
+                kept = self._loop_turns(one) is None and not self._is_bounded(one, runtime)
                 inner = runtime | ({one.target.id} if kept or self._stays_loop(one) else set())
-                self._moving(one.body, inner, found)
+                self._moving_arrays(one.body, inner, found)
                 runtime = runtime | assigned_names(one.body) if inner != runtime else runtime
                 continue
             if isinstance(one, (ast.If, ast.While)):
                 runtime = runtime | assigned_names([*one.body, *one.orelse])
-                self._moving([*one.body, *one.orelse], runtime, found)
+                self._moving_arrays([*one.body, *one.orelse], runtime, found)
             if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
                 used = {n.id for n in ast.walk(one.value) if isinstance(n, ast.Name)}
                 runtime = runtime | {one.targets[0].id} if used & (runtime | set(SCALARS)) else runtime
@@ -158,14 +158,14 @@ class TextSurvey:
                     if used & (runtime | set(SCALARS)):
                         found.add(base(node))
 
-    def _bounded(self, loop: ast.For, runtime: set[str]) -> bool:
+    def _is_bounded(self, loop: ast.For, runtime: set[str]) -> bool:
         """True if the range of a loop is known once those around it are unrolled."""
         used = {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)} - {"range", "ti"}
         return not used & (runtime | set(SCALARS) | self.varying)
 
     def _stays_loop(self, loop: ast.For) -> bool:
         """True for the stages of a long scheme, which are not unrolled."""
-        return reads_shape_of(loop.iter, ("drifts", "kicks")) and (self._turns(loop) or 2) > 1
+        return reads_shape_of(loop.iter, ("drifts", "kicks")) and (self._loop_turns(loop) or 2) > 1
 
 
 def places_of(node: ast.Subscript) -> list[ast.expr]:

@@ -40,7 +40,7 @@ class Constraints:
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
         self.fields, self.projected = fields, frozenset(projected)
         self.terms: dict[str, Term] = {term.name: term for term in terms}
-        self._weighted = {term.name: _weighted(term) for term in terms}
+        self._weighted = {term.name: _multiplier_energy(term) for term in terms}
         self.potential = Potential(fields, [*self._weighted.values()], frozen=True)
         self._equations: dict[tuple[str, ...], Equations] = {}
         self._weighings = 0
@@ -113,11 +113,11 @@ class Constraints:
         return dict(zip(self.terms, np.split(values, ends), strict=True))
 
 
-def _weighted(term: Term) -> Term:
+def _multiplier_energy(term: Term) -> Term:
     """The energy lambda g of a bound constraint, with the same parameters and data."""
     assert isinstance(term.energy, Constraint)
     multipliers = storage.locked(storage.allocate(np.zeros(len(term.elements.nodes), term.dtype)))
-    return replace(term, energy=term.energy.weighted(), data={**term.data, MULTIPLIER: multipliers})
+    return replace(term, energy=term.energy.weighted_energy(), data={**term.data, MULTIPLIER: multipliers})
 
 
 def _refuse_unfit(term: Term, fields: Fields) -> None:

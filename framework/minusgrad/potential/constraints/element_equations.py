@@ -44,8 +44,8 @@ class ElementEquations:
         clocks = {a: storage.locked(storage.allocate(np.zeros(self.count, term.dtype))) for a in self._clocks}
         self._copy = replace(
             term,
-            energy=term.energy.timed(),
-            elements=NodeTuples(self._places()),
+            energy=term.energy.timed_energy(),
+            elements=NodeTuples(self._element_places()),
             fields={a: apart[f"{OWN}{a}"] for a in term.fields},
             data={**term.data, **clocks},
         )
@@ -54,9 +54,9 @@ class ElementEquations:
         self._rows = {f"{OWN}{a}": storage.allocate(np.zeros_like(values)) for a, values in shapes.items()}
         self._along: dict[str, Any] = {}
         self._products = {n: storage.allocate(np.zeros_like(storage.host(a))) for n, a in self._rows.items()}
-        self.columns = self._columns(fields, names)
+        self.columns = self._stack_columns(fields, names)
 
-    def _places(self) -> np.ndarray:
+    def _element_places(self) -> np.ndarray:
         """The nodes of elements that share none: number e * slots + place, in the set of each slot."""
         term, places = self.term, np.zeros((self.count, self.term.arity), np.int32)
         sets = {term.energy.set_of(a): list(term.slots(a)) for a in term.fields}
@@ -65,7 +65,7 @@ class ElementEquations:
             places[:, slots] = own.reshape(self.count, len(slots))
         return places
 
-    def _columns(self, fields: Fields, names: Sequence[str]) -> np.ndarray:
+    def _stack_columns(self, fields: Fields, names: Sequence[str]) -> np.ndarray:
         sizes = [fields[name].values.size for name in names]
         first = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)]).tolist(), strict=False))
         parts = [np.zeros((self.count, 0), np.int64)]
@@ -95,9 +95,9 @@ class ElementEquations:
         """dg_e by the components of each element, (E, m) in f64, in the order of `columns`."""
         if self._rows:
             self._potential.gradient_into(self._rows)
-        return self._joined([storage.host(rows) for rows in self._rows.values()])
+        return self._join_parts([storage.host(rows) for rows in self._rows.values()])
 
-    def _joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+    def _join_parts(self, parts: Sequence[np.ndarray]) -> np.ndarray:
         flat = [part.reshape(self.count, -1).astype(np.float64, copy=False) for part in parts]
         if len(flat) == 1:
             return flat[0]
@@ -139,5 +139,5 @@ class ElementEquations:
         tangents |= {name: np.full(self.count, clock) for name in clocks if clock}
         request = DerivativeRequest(product=self._products, changes=tuple(clocks), tangents=tangents)
         changes = self._potential.sweep(request).changes
-        found = self._joined([storage.host(array) for array in self._products.values()])
+        found = self._join_parts([storage.host(array) for array in self._products.values()])
         return (found * velocity[self.columns]).sum(axis=1) + sum(changes.values(), np.zeros(self.count))

@@ -77,7 +77,7 @@ class Equations:
         element = number - int(self.first[place])
         return ConstraintRow(name, element, tuple(part.term.elements.nodes[element].tolist()))
 
-    def joined(self) -> np.ndarray:
+    def joined_values(self) -> np.ndarray:
         """The values of the fields, (N,)."""
         return np.concatenate([self.fields[name].values.astype(np.float64).ravel() for name in self.names])
 
@@ -157,7 +157,7 @@ class Equations:
 
     def extent(self) -> float:
         """X: the largest coordinate of a node with constraints; 1 where all are zero."""
-        x = self.joined()
+        x = self.joined_values()
         x = x if len(self.members) == len(x) else x[self.members]
         return float(max(x.max(initial=0.0), -x.min(initial=0.0))) or 1.0
 

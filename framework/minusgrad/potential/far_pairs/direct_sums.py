@@ -31,10 +31,14 @@ WIDER = 1.25
 def direct_sums(term: Term, far: FarPairs, rows: np.ndarray, t: float) -> np.ndarray:
     """dU/dx (m, d) at some rows of a tree's nodes."""
     assert isinstance(term.elements, NearPairs)
-    return _over_images(term, far, rows, t) if any(term.elements.reference.periodic) else _of(term, rows, t)
+    return (
+        _over_images(term, far, rows, t)
+        if any(term.elements.reference.periodic)
+        else _sums_by_kernels(term, rows, t)
+    )
 
 
-def _of(term: Term, rows: np.ndarray, t: float) -> np.ndarray:
+def _sums_by_kernels(term: Term, rows: np.ndarray, t: float) -> np.ndarray:
     """The sums over all other nodes, by kernels."""
     elements: Any = term.elements
     sampled = _in_double(replace(term, elements=SampledTargets(elements.nodes, rows)))
@@ -56,8 +60,8 @@ def _over_images(term: Term, far: FarPairs, rows: np.ndarray, t: float) -> np.nd
     """The sums over all nodes and their images: sum of a(i) b(j) (2 dK/ds) (x_i - x_j)."""
     near: Any = term.elements
     box, factors, limit = near.reference.geometry, far.factors, WIDER * near.cells.reach
-    x = box.wrapped(storage.host(term.fields[position_of(term)].array)[near.nodes])
-    shifts = BoxImages.within(box, limit).vectors @ box.vectors
+    x = box.wrap_positions(storage.host(term.fields[position_of(term)].array)[near.nodes])
+    shifts = BoxImages.within_reach(box, limit).vectors @ box.vectors
     weights = [(far.of_nodes(p.a), far.of_nodes(p.b)) for p in factors.products]
     slopes = [factors.radial(p.kernel, 1)[1] for p in factors.products]
     found = np.zeros((len(rows), near.d))

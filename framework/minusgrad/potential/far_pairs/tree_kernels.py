@@ -82,10 +82,10 @@ class FarPairs:
                 self.expansions.loops.set_tangent(argument, values)
         total = Derivatives()
         for k in range(len(self.factors.products)):
-            self._add(k, wanted, t, total)
+            self._add_product(k, wanted, t, total)
         return total
 
-    def _add(self, k: int, wanted: DerivativeRequest, t: float, total: Derivatives) -> None:
+    def _add_product(self, k: int, wanted: DerivativeRequest, t: float, total: Derivatives) -> None:
         """Add the derivatives of product k."""
         one, ex, term = self.factors.products[k], self.expansions, self.term
         moving = wanted.tangents.get(self.position)
@@ -111,7 +111,7 @@ class FarPairs:
         if not (wanted.product or wanted.changes):
             return
         nodal = {n: v for n, v in wanted.tangents.items() if n in term.fields and n != self.position}
-        da, db = self._change(one.a, nodal), self._change(one.b, nodal)
+        da, db = self._number_tangent(one.a, nodal), self._number_tangent(one.b, nodal)
         changed = ex.change_of_moments(f"db{k}", db, weights, moving)
         dot = self._kernel_change(one.kernel, wanted.tangents)
         parts = [(one.kernel, changed), *([(dot, moments)] if dot is not None else [])]
@@ -124,7 +124,7 @@ class FarPairs:
                 self._add_to(into, da[:, None] * slope + a[:, None] * dslope)
             else:
                 for leaf, by in self._by_field(one.a, argument):
-                    change = self._change(by, nodal) * phi + self.of_nodes(by) * dphi
+                    change = self._number_tangent(by, nodal) * phi + self.of_nodes(by) * dphi
                     self._add_to(into, change, leaf.value[2])
 
         def changes(kernel: Scalar, leaf: Scalar) -> float:
@@ -152,7 +152,7 @@ class FarPairs:
         found = numbers([graph], leaves, self.term.tables)[0]
         return np.broadcast_to(np.asarray(found, np.float64), self.nodes.shape)
 
-    def _change(self, graph: Scalar, tangents: Mapping[str, Any]) -> np.ndarray:
+    def _number_tangent(self, graph: Scalar, tangents: Mapping[str, Any]) -> np.ndarray:
         """The change of such a number along tangents of fields."""
         found = np.zeros(len(self.nodes))
         for leaf in inputs([graph]):
@@ -220,26 +220,26 @@ class TreeKernels(TermKernels):
         self.far = FarPairs(term)
 
     def value(self, t: float) -> float:
-        return nan if self.undefined() else super().value(t) + ordered_sum(self.far.by_node(t))
+        return nan if self.is_undefined() else super().value(t) + ordered_sum(self.far.by_node(t))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each target: near pairs that it counts, and half of its far ones."""
         near = super().by_element(t)
-        return near if self.undefined() else near + self.far.by_node(t)
+        return near if self.is_undefined() else near + self.far.by_node(t)
 
     def magnitude(self, t: float) -> float:
         near = super().magnitude(t)
-        return near if self.undefined() else near + ordered_sum(np.abs(self.far.by_node(t)))
+        return near if self.is_undefined() else near + ordered_sum(np.abs(self.far.by_node(t)))
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
-        if self.undefined():
+        if self.is_undefined():
             return self.not_a_number(wanted)
         near, far = super().sweep(wanted, t), self.far.sweep(wanted, t)
         slopes = {a: values + far.slopes[a] for a, values in near.slopes.items()}
         changes = {a: values + far.changes[a] for a, values in near.changes.items()}
         return Derivatives(near.value + far.value, slopes, changes)
 
-    def prepared(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
+    def prepare_sweep(self, wanted: DerivativeRequest) -> Callable[[float], Derivatives]:
         return partial(self.sweep, wanted)
 
     def arrays(self, wanted: DerivativeRequest) -> set[int]:

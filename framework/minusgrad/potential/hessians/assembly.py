@@ -63,7 +63,7 @@ class _Contributions:
 
     def __init__(self, dofs: DegreesOfFreedom, share: ElementHessians):
         self.dofs, self.share = dofs, share
-        vertices, count = dofs.vertices(share), dofs.first[-1]
+        vertices, count = dofs.vertices(share), dofs.first_vertices[-1]
         self.places = vertices.shape[1]
         high, low = np.tril_indices(self.places)
         one, other = vertices[:, high], vertices[:, low]
@@ -79,7 +79,7 @@ class _Contributions:
 
     def gathers(self, pattern: SparsityPattern, data: Any) -> Iterator[BoundKernel]:
         """Kernels that add the entries to the matrix: one for each two fields."""
-        first, count = self.dofs.first, int(self.dofs.first[-1])
+        first, count = self.dofs.first_vertices, int(self.dofs.first_vertices[-1])
         numbers = sorted({self.dofs.number(f) for f in self.share.fields})
         later, earlier = self.keys // count, self.keys % count
         for a, b in product(numbers, numbers):
@@ -90,15 +90,15 @@ class _Contributions:
                 & (earlier < first[b + 1])
             )
             if mine.any():
-                yield self._gather(pattern, data, np.flatnonzero(mine), (a, b))
+                yield self._gather_kernel(pattern, data, np.flatnonzero(mine), (a, b))
 
-    def _gather(
+    def _gather_kernel(
         self, pattern: SparsityPattern, data: Any, mine: np.ndarray, of: tuple[int, int]
     ) -> BoundKernel:
         dofs = self.dofs
         found, which = np.unique(self.keys[mine], return_inverse=True)
         gather = Gather.of(which, len(found))
-        later, earlier = np.divmod(found, dofs.first[-1])
+        later, earlier = np.divmod(found, dofs.first_vertices[-1])
         chosen = mine[gather.slots]
         arrays = {
             "start": gather.start,
@@ -108,13 +108,13 @@ class _Contributions:
             "there": pattern.place(earlier, later).astype(np.int32),
             "stride": pattern.length[later].astype(np.int32),
             "stride_there": pattern.length[earlier].astype(np.int32),
-            "at": self._table(dofs.widths[of[0]], dofs.widths[of[1]]),
+            "at": self._place_table(dofs.widths[of[0]], dofs.widths[of[1]]),
         }
         made = {name: storage.allocate(array) for name, array in arrays.items()}
-        text = _sums(self.share.packed, dofs.widths[of[0]], dofs.widths[of[1]], of[0] == of[1])
+        text = _block_sum_loops(self.share.packed, dofs.widths[of[0]], dofs.widths[of[1]], of[0] == of[1])
         return BoundKernel(Code(text, {**made, "packed": blocks.single(self.share.packed), "data": data}))
 
-    def _table(self, rows: int, columns: int) -> np.ndarray:
+    def _place_table(self, rows: int, columns: int) -> np.ndarray:
         """The places of the numbers of each two (argument, slot) in a lower half, (codes, rows * columns)."""
         begins = np.array(self.share.begins)
         i = begins[:, None, None, None] + np.arange(rows)[None, None, :, None]
@@ -123,7 +123,7 @@ class _Contributions:
         return (high * (high + 1) // 2 + low).reshape(self.places**2, -1).astype(np.int32)
 
 
-def _sums(packed: Any, rows: int, columns: int, square: bool) -> str:
+def _block_sum_loops(packed: Any, rows: int, columns: int, square: bool) -> str:
     """Loops that sum the entries of each block, and write it as it is and transposed; f64.
 
     A block on the diagonal is symmetric: its lower half is written twice.

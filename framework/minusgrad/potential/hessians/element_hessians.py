@@ -79,35 +79,35 @@ class ElementHessians:
         if project is not None and self._loops.moduli_rows:
             self._fill_by_moduli(t, project)
             return
-        self._kernel("hessians", lambda: BoundKernel(self._loops.hessians(), "t"))(t)
-        self._verify(False, t)
+        self._kept_kernel("hessians", lambda: BoundKernel(self._loops.hessians(), "t"))(t)
+        self._verify_output(False, t)
         if project is not None:
-            self._kernel(project, lambda: projection(self.packed, self.rows, project))()
+            self._kept_kernel(project, lambda: projection(self.packed, self.rows, project))()
 
     def _fill_by_moduli(self, t: float, project: str) -> None:
         """Second derivatives in the linear forms, projected, and then the matrices of these."""
         loops = self._loops
-        contract = self._kernel("contraction", lambda: BoundKernel(loops.contraction(), "t"))
-        self._kernel("moduli", lambda: BoundKernel(loops.moduli(), "t"))(t)
+        contract = self._kept_kernel("contraction", lambda: BoundKernel(loops.contraction(), "t"))
+        self._kept_kernel("moduli", lambda: BoundKernel(loops.moduli(), "t"))(t)
         if (True, self._ranges.number(t)) not in self._verified:
             contract(t)
-            self._verify(True, t)
-        self._kernel(project, lambda: projection(loops.moduli_buffer(), loops.moduli_rows, project))()
+            self._verify_output(True, t)
+        self._kept_kernel(project, lambda: projection(loops.moduli_buffer(), loops.moduli_rows, project))()
         contract(t)
 
-    def _kernel(self, name: str, make: Callable[[], BoundKernel]) -> BoundKernel:
+    def _kept_kernel(self, name: str, make: Callable[[], BoundKernel]) -> BoundKernel:
         if name not in self._kernels:
             self._kernels[name] = make()
         return self._kernels[name]
 
-    def _verify(self, by_moduli: bool, t: float) -> None:
+    def _verify_output(self, by_moduli: bool, t: float) -> None:
         """Verify the output of kernels after their first launch in a range of the arguments."""
         proof = by_moduli, self._ranges.number(t)
         if proof not in self._verified and self.count:
             self._loops.verify_hessians(t)
             self._verified.add(proof)
 
-    def full(self, t: float, project: str | None) -> np.ndarray:
+    def full_matrices(self, t: float, project: str | None) -> np.ndarray:
         """The full matrices, (E, m, m) in f64."""
         self.fill(t, project)
         packed = blocks.rows(storage.host(self.packed), self.count)[: self.count]

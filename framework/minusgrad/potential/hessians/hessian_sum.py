@@ -35,22 +35,22 @@ class HessianSum:
         if not changing:
             return self.fixed.matrix(t, project)
         if not self.fixed.shares:
-            return self._together(changing).matrix(t, project)
-        parts = [self._part(share) for share in changing]
+            return self._assemble_together(changing).matrix(t, project)
+        parts = [self._term_assembly(share) for share in changing]
         if self._merged is None or self._merged[0] != parts:
             self._merged = parts, MergedPattern(self.fixed.pattern, [part.pattern for part in parts])
         pattern = self._merged[1]
         numbers = [part.numbers(t, project) for part in parts]
-        return pattern.matrix(pattern.summed(self.fixed.numbers(t, project), numbers))
+        return pattern.matrix(pattern.sum_numbers(self.fixed.numbers(t, project), numbers))
 
-    def _together(self, changing: Sequence[ElementHessians]) -> HessianAssembly:
+    def _assemble_together(self, changing: Sequence[ElementHessians]) -> HessianAssembly:
         """The assembly of all terms, where none is fixed."""
         state = [(share, share.version) for share in changing]
         if self._joint is None or self._joint[0] != state:
             self._joint = state, HessianAssembly(self.fields, changing)
         return self._joint[1]
 
-    def _part(self, share: ElementHessians) -> HessianAssembly:
+    def _term_assembly(self, share: ElementHessians) -> HessianAssembly:
         """The assembly of a term for its present elements."""
         version, made = self._parts.get(share, (-1, None))
         if made is None or version != share.version:
@@ -68,7 +68,7 @@ class MergedPattern(Pattern):
         keys = [part.dofs.rows[part.row_numbers()] * columns + part.dofs.rows[part.indices] for part in parts]
         every = keys[0] if len(keys) == 1 else distinct(np.concatenate(keys))
         row, column = every // columns, every % columns
-        lacking, place = _places(base, row, column)
+        lacking, place = _missing_places(base, row, column)
         before = place[lacking]
         added = np.bincount(row[lacking], minlength=base.size)
         self.indptr = (base.indptr + np.concatenate([[0], np.cumsum(added)])).astype(np.int32)
@@ -78,7 +78,7 @@ class MergedPattern(Pattern):
         at = place + np.cumsum(lacking) - lacking  # the places behind what was inserted before them
         self._of_parts = [at[np.searchsorted(every, one)] for one in keys]
 
-    def summed(self, base: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
+    def sum_numbers(self, base: np.ndarray, parts: Sequence[np.ndarray]) -> np.ndarray:
         """The numbers of the sum, from those of the base and of the parts."""
         data = np.zeros(len(self.indices))
         data[self._of_base] = base
@@ -87,7 +87,7 @@ class MergedPattern(Pattern):
         return data
 
 
-def _places(base: Pattern, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _missing_places(base: Pattern, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Which of these entries a pattern lacks, and the places of all, or before which they belong.
 
     The entries are in order of rows and columns.

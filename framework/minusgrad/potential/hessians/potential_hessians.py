@@ -46,34 +46,34 @@ class PotentialHessians:
         new = {name for name, emitter in emitters.items() if self._emitters.get(name, self) is not emitter}
         self._emitters = emitters
         self._elements = {key: share for key, share in self._elements.items() if key[0] not in new}
-        if any(self._fixed(name) for name in new):
+        if any(self._has_fixed_elements(name) for name in new):
             self._sums.clear()
 
-    def _fixed(self, name: str) -> bool:
+    def _has_fixed_elements(self, name: str) -> bool:
         part = self._parts.get(name)
         return not isinstance(part, Term) or part.elements.fixed
 
     def matrix(self, wrt: str | Sequence[str], t: float, project: str | None) -> "csr_matrix":
         """H over the fields `wrt`, one after another."""
-        names = self._names(wrt, project)
+        names = self._hessian_names(wrt, project)
         for name in sorted(self._parts, key=lambda n: self._emitters.get(n, n) is not None):  # staged first
             self._refuse_chained(name, names)
-        reading = [n for n in self._parts if n not in self._maps and self._arguments(n, names)]
+        reading = [n for n in self._parts if n not in self._maps and self._term_arguments(n, names)]
         if names not in self._sums:
-            fixed = [self.of_term(name, names) for name in reading if self._fixed(name)]
+            fixed = [self.of_term(name, names) for name in reading if self._has_fixed_elements(name)]
             self._sums[names] = HessianSum([self._fields[name] for name in names], fixed)
-        changing = [self.of_term(name, names) for name in reading if not self._fixed(name)]
+        changing = [self.of_term(name, names) for name in reading if not self._has_fixed_elements(name)]
         return self._sums[names].matrix(t, project, changing)
 
     def elements(self, term: str, wrt: str | Sequence[str], t: float, project: str | None) -> np.ndarray:
         """The Hessians of a term's elements, (E, m, m) in f64."""
-        names = self._names(wrt, project)
+        names = self._hessian_names(wrt, project)
         if term not in self._parts:
             raise EnergyError(unknown("term", term, self._parts))
         self._refuse_chained(term, names)
-        if not self._arguments(term, names):
+        if not self._term_arguments(term, names):
             raise EnergyError(f"{term} does not read {' or '.join(names)}: its elements have no Hessian")
-        return self.of_term(term, names).full(t, project)
+        return self.of_term(term, names).full_matrices(t, project)
 
     def _refuse_trees(self, term: str) -> None:
         """Refuse far pairs: no sum over elements has their Hessian, which is dense."""
@@ -89,14 +89,14 @@ class PotentialHessians:
         if known is None or not known.follow():
             emitter = self._emitters[term]
             assert emitter is not None
-            self._elements[term, names] = ElementHessians(emitter, self._arguments(term, names))
+            self._elements[term, names] = ElementHessians(emitter, self._term_arguments(term, names))
         return self._elements[term, names]
 
-    def _arguments(self, term: str, names: tuple[str, ...]) -> list[str]:
+    def _term_arguments(self, term: str, names: tuple[str, ...]) -> list[str]:
         """The term's arguments that stand for the fields, in the order of the fields."""
         return [a for name in names for a, f in self._parts[term].fields.items() if f.name == name]
 
-    def _names(self, wrt: str | Sequence[str], project: str | None) -> tuple[str, ...]:
+    def _hessian_names(self, wrt: str | Sequence[str], project: str | None) -> tuple[str, ...]:
         names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
         for name in names:
             self._fields[name]  # raises for a name that no field has
@@ -117,7 +117,7 @@ class PotentialHessians:
     def _refuse_chained(self, name: str, names: tuple[str, ...]) -> None:
         """Raise `EnergyError` where U is no sum over elements of functions of these fields."""
         part = self._parts[name]
-        if name in self._emitters and self._emitters[name] is None and self._arguments(name, names):
+        if name in self._emitters and self._emitters[name] is None and self._term_arguments(name, names):
             kind = "map" if part.outputs else "energy"
             raise EnergyError(
                 f"'{name}' is a staged {kind}, which has no second derivatives; write it as a local {kind}"

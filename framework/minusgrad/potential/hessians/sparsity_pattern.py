@@ -42,7 +42,7 @@ class DegreesOfFreedom:
         return [prod(f.shape[1:]) for f in self.fields]
 
     @cached_property
-    def first(self) -> np.ndarray:
+    def first_vertices(self) -> np.ndarray:
         """The first vertex of each field, and the number of all vertices; (fields + 1,)."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
@@ -63,9 +63,11 @@ class DegreesOfFreedom:
     def vertices(self, share: ElementHessians) -> np.ndarray:
         """The vertices of each element, (E, arguments * slots)."""
         of_arguments = zip(map(self.number, share.fields), share.nodes.values(), strict=True)
-        return np.concatenate([self.first[k] + self._place(k, nodes) for k, nodes in of_arguments], axis=1)
+        return np.concatenate(
+            [self.first_vertices[k] + self._vertex_of_nodes(k, nodes) for k, nodes in of_arguments], axis=1
+        )
 
-    def _place(self, field: int, nodes: np.ndarray) -> np.ndarray:
+    def _vertex_of_nodes(self, field: int, nodes: np.ndarray) -> np.ndarray:
         return nodes if self.used is None else np.searchsorted(self.used[field], nodes)
 
     @cached_property
@@ -131,7 +133,7 @@ class SparsityPattern(Pattern):
     """
 
     def __init__(self, dofs: DegreesOfFreedom, blocks: np.ndarray):
-        self.dofs, count = dofs, int(dofs.first[-1])
+        self.dofs, count = dofs, int(dofs.first_vertices[-1])
         self.blocks = blocks
         later, earlier = blocks // count, blocks % count
         mirrored = earlier != later

@@ -26,7 +26,7 @@ class PreparedSweep:
 
     def __init__(self, plan: RequestPlan, owners: Mapping[str, Any], kernels: Mapping[str, Any]):
         self.plan = plan
-        self._answers = [(n, owners[n], _answer(kernels[n], part)) for n, part in plan.requests.items()]
+        self._answers = [(n, owners[n], _part_sweep(kernels[n], part)) for n, part in plan.requests.items()]
 
     def __call__(self, t: float) -> Derivatives:
         for array in self.plan.zeroed:
@@ -41,9 +41,9 @@ class PreparedSweep:
         return total
 
 
-def _answer(kernels: Any, part: DerivativeRequest) -> Any:
+def _part_sweep(kernels: Any, part: DerivativeRequest) -> Any:
     """The sweep of a term's, map's or slope's kernels for its part of a request, as a function of time."""
-    return kernels.prepared(part) if isinstance(kernels, TermKernels) else partial(kernels.sweep, part)
+    return kernels.prepare_sweep(part) if isinstance(kernels, TermKernels) else partial(kernels.sweep, part)
 
 
 class LentTargets:

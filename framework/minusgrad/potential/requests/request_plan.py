@@ -49,7 +49,7 @@ class RequestPlan:
         full = replace(request, gradient=gradient, product=product, tangents=tangents)
         requests = {name: term_request(name, part, full) for name, part in terms.items()}
         requests |= chain.requests(full)
-        requests, zeroed = _overwriting(
+        requests, zeroed = _overwriting_requests(
             full, {n: one for n, one in requests.items() if one}, {**terms, **chain.parts}, kernels, request
         )
         seeded = [(adjoints[n], seed) for n, seed in request.seeds.items()]
@@ -57,7 +57,7 @@ class RequestPlan:
         copied += [(a, changes[n]) for n, a in request.product.items() if n in changes]
         return cls(requests, zeroed, copied, seeded, request)
 
-    def read(self, parts: Mapping[str, Any], kernels: Mapping[str, Any]) -> set[str]:
+    def read_fields(self, parts: Mapping[str, Any], kernels: Mapping[str, Any]) -> set[str]:
         """The fields that the kernels of the plan read; of slopes and stages all of theirs."""
         found = set()
         for name, one in self.requests.items():
@@ -67,7 +67,7 @@ class RequestPlan:
         return found
 
 
-def _overwriting(
+def _overwriting_requests(
     full: DerivativeRequest,
     requests: Mapping[str, DerivativeRequest],
     parts: Mapping[str, Any],

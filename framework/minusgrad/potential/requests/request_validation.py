@@ -39,7 +39,7 @@ class RequestValidation:
             if name in self._chain.outputs and name in request.tangents:
                 raise EnergyError(
                     f"'{name}' is computed by a map and has no tangent of its own; give tangents of its"
-                    f" inputs ({', '.join(self._inputs())})"
+                    f" inputs ({', '.join(self._map_inputs())})"
                 )
             if name != "t" and name not in self._fields:
                 self._check_argument(name, request.tangents)
@@ -89,7 +89,7 @@ class RequestValidation:
             there = choices(argument, known)
             raise EnergyError(f"{term} has no derivative with respect to '{argument}'{there}")
 
-    def _inputs(self) -> list[str]:
+    def _map_inputs(self) -> list[str]:
         """The fields that maps read and none of them writes."""
         read = {f.name for part in self._chain.maps.values() for f in part.fields.values()}
         return sorted(read - set(self._chain.outputs))

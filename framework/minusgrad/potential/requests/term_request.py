@@ -21,7 +21,7 @@ from ..staged.staged_term import StagedTerm
 
 def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:
     """The request to one term of the sum; without changes if none of its arguments has a tangent."""
-    return _request(name, part, request, tangents_of(name, part, request.tangents), request.value)
+    return _part_request(name, part, request, tangents_of(name, part, request.tangents), request.value)
 
 
 def map_request(
@@ -34,7 +34,7 @@ def map_request(
     tangents = tangents_of(name, part, request.tangents)
     if request.tangents:
         tangents |= {adjoint_of(k): array for k, array in enumerate(adjoint_tangents)}
-    return _request(name, part, request, tangents, value=False)
+    return _part_request(name, part, request, tangents, value=False)
 
 
 def slope_request(slope: Slope, request: DerivativeRequest) -> DerivativeRequest:
@@ -51,7 +51,7 @@ def slope_request(slope: Slope, request: DerivativeRequest) -> DerivativeRequest
     )
 
 
-def _request(
+def _part_request(
     name: str,
     part: Term | StagedTerm,
     request: DerivativeRequest,

@@ -25,7 +25,7 @@ class KernelConstants:
 
     def __init__(self, kernel: Any):
         self._function = compiled_function(kernel)
-        self._bound = self._present()
+        self._bound = self._present_constants()
         self._passed: set[tuple[int, str]] = set()
 
     def refuse_changed(self, subject: str, which: str) -> None:
@@ -33,18 +33,20 @@ class KernelConstants:
 
         which: the pass, "forward" or "reverse". subject: begins the message.
         """
-        key = runtime.started(), which
+        key = runtime.start_count(), which
         if key in self._passed or self._bound is None:
             return
         compiled = _compiled.setdefault(self._function, {})
         if compiled.get(key, self._bound) != self._bound:
-            self._refuse(subject, "was compiled with other values of constants than it was bound with")
-        if key not in compiled and self._present() != self._bound:
-            self._refuse(subject, "reads constants that have changed since it was bound")
+            self._refuse_compiled(
+                subject, "was compiled with other values of constants than it was bound with"
+            )
+        if key not in compiled and self._present_constants() != self._bound:
+            self._refuse_compiled(subject, "reads constants that have changed since it was bound")
         compiled[key] = self._bound
         self._passed.add(key)
 
-    def _present(self) -> Hashable | None:
+    def _present_constants(self) -> Hashable | None:
         try:
             known = captured_values(self._function)
             return None if known is None else hash(known)
@@ -52,7 +54,7 @@ class KernelConstants:
             return None
 
     @staticmethod
-    def _refuse(subject: str, what: str) -> None:
+    def _refuse_compiled(subject: str, what: str) -> None:
         raise EnergyError(
             f"{subject}: {what}, got a kernel that Taichi compiles once; make the value a Parameter, or"
             " define the kernel again"

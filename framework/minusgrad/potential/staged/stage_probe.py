@@ -15,7 +15,7 @@ import numpy as np
 from ...energies.staged_energy import Stage
 from ...errors import EnergyError
 from ...lint.stage_rules import NEITHER, check_stacks
-from .staged_arrays import StagedArrays, labelled
+from .staged_arrays import StagedArrays, stage_label
 
 
 class StageProbe:
@@ -32,29 +32,30 @@ class StageProbe:
         stage = self._energy.stages[k]
         if stage.backward is None:
             held = {a: self._arrays.by_name[n] for a, n in stage.arrays.items()}
-            check_stacks(self._where(stage), stage, held)
+            check_stacks(self._stage_label(stage), stage, held)
         before = {array: self._arrays.values(array) for array in (*stage.read, *stage.written)}
-        from_zero = self._run(stage, {}, before)
+        from_zero = self._run_stage(stage, {}, before)
         for array in stage.written:
             start = _larger_numbers(from_zero[array])
             for numbers in (start, -start):
-                found = self._run(stage, {array: numbers}, before)
+                found = self._run_stage(stage, {array: numbers}, before)
                 self._check_others(stage, array, found, from_zero)
                 self._check_written(k, array, numbers, found[array], from_zero[array])
         for array, values in before.items():
-            self._arrays.put(array, values)
+            self._arrays.write_array(array, values)
 
-    def _run(
+    def _run_stage(
         self, stage: Stage, starts: Mapping[str, np.ndarray], before: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
         """The results of the stage, from `starts` (else zero) in the arrays that it writes."""
         for array in stage.written:
-            self._arrays.put(array, starts.get(array, np.zeros_like(before[array])))
+            self._arrays.write_array(array, starts.get(array, np.zeros_like(before[array])))
         self._launch(stage)
         for array in stage.read:
             if self._arrays.values(array).tobytes() != before[array].tobytes():
                 raise EnergyError(
-                    f"{self._where(stage)}: changes '{array}', which it is not declared to write, and its"
+                    f"{self._stage_label(stage)}: changes '{array}', which it is not declared to write, and "
+                    "its"
                     " reverse would use the changed values; write into another array, and declare it"
                 )
         return {array: self._arrays.values(array) for array in stage.written}
@@ -66,9 +67,12 @@ class StageProbe:
         rounding = np.sqrt(np.finfo(found[array].dtype).eps)
         for other in stage.written:
             size = float(np.abs(from_zero[other]).max())
-            if other != array and not _near(found[other], from_zero[other], rounding * size).all():
+            if (
+                other != array
+                and not _equal_but_rounding(found[other], from_zero[other], rounding * size).all()
+            ):
                 raise EnergyError(
-                    f"{self._where(stage)}: its result in '{other}' depends on the previous values of"
+                    f"{self._stage_label(stage)}: its result in '{other}' depends on the previous values of"
                     f" '{array}', which it writes as well; make two stages of it"
                 )
 
@@ -78,17 +82,18 @@ class StageProbe:
         """Refuse a stage whose result from `start` is neither its result from zero, nor that plus `start`."""
         stage, rounding = self._energy.stages[k], np.sqrt(np.finfo(start.dtype).eps)
         rounding *= float(np.abs(start).max())
-        overwritten = _near(found, from_zero, rounding)
-        if not (overwritten | _near(found, from_zero + start, rounding)).all():
-            raise EnergyError(f"{self._where(stage)}: {NEITHER.format(array)}")
-        if overwritten.any() and not self._energy.schedule.first(k, array):
+        overwritten = _equal_but_rounding(found, from_zero, rounding)
+        if not (overwritten | _equal_but_rounding(found, from_zero + start, rounding)).all():
+            raise EnergyError(f"{self._stage_label(stage)}: {NEITHER.format(array)}")
+        if overwritten.any() and not self._energy.schedule.writes_first(k, array):
             raise EnergyError(
-                f"{self._where(stage)}: overwrites '{array}', which a stage before it has written; use `+=`"
+                f"{self._stage_label(stage)}: overwrites '{array}', which a stage before it has written; use "
+                "`+=`"
                 " from the second write on"
             )
 
-    def _where(self, stage: Stage) -> str:
-        return labelled(self._arrays.term, stage)
+    def _stage_label(self, stage: Stage) -> str:
+        return stage_label(self._arrays.term, stage)
 
 
 def _larger_numbers(values: np.ndarray) -> np.ndarray:
@@ -98,7 +103,7 @@ def _larger_numbers(values: np.ndarray) -> np.ndarray:
     return (size * np.random.default_rng(0).uniform(1.25, 2.0, values.shape)).astype(values.dtype)
 
 
-def _near(found: np.ndarray, expected: np.ndarray, rounding: float) -> np.ndarray:
+def _equal_but_rounding(found: np.ndarray, expected: np.ndarray, rounding: float) -> np.ndarray:
     """Equal but for rounding; numbers that are not finite pass, because other checks report them."""
     with np.errstate(invalid="ignore"):
         return (np.abs(found - expected) <= rounding) | ~np.isfinite(found) | ~np.isfinite(expected)

@@ -43,21 +43,21 @@ class StagedArrays:
     @property
     def by_name(self) -> dict[str, Any]:
         """All arrays; those of real numbers have an adjoint, `grad`."""
-        if self._engine != runtime.started():
+        if self._engine != runtime.start_count():
             names = dict.fromkeys(a for stage in self.energy.stages for a in stage.arrays.values())
-            self._arrays = {name: self._allocated(name) for name in names}
-            self._engine = runtime.started()
+            self._arrays = {name: self._allocate_array(name) for name in names}
+            self._engine = runtime.start_count()
         return self._arrays
 
-    def put(self, name: str, values: np.ndarray) -> None:
+    def write_array(self, name: str, values: np.ndarray) -> None:
         """Overwrite an array."""
         fill(self.by_name[name], values)
 
     def values(self, name: str) -> np.ndarray:
         """A copy of an array."""
-        return self.copied(name, self.by_name[name])
+        return self.copy_array(name, self.by_name[name])
 
-    def copied(self, name: str, array: Any) -> np.ndarray:
+    def copy_array(self, name: str, array: Any) -> np.ndarray:
         """A copy of the engine's `array`, the one of this name or its adjoint, in its shape."""
         memory = storage.view(array)
         return np.array(array.to_numpy() if memory is None else memory).reshape(self.shape(name))
@@ -71,26 +71,26 @@ class StagedArrays:
         axes = self.energy.between[name].shape if name in self.energy.between else ()
         return tuple(self._sizes[axis] if isinstance(axis, str) else axis for axis in axes)
 
-    def _allocated(self, name: str) -> Any:
+    def _allocate_array(self, name: str) -> Any:
         """An array of the element type and number of axes that the kernels' annotations ask for."""
-        stated = list(self._annotations(name))
+        stated = list(self._array_annotations(name))
         integer = name in self._inputs and self._inputs[name].dtype.kind == "i"
-        kind = self._kind(name, [a.dtype for a in stated if a.dtype is not None], integer)
+        kind = self._element_type(name, [a.dtype for a in stated if a.dtype is not None], integer)
         element = tuple(kind.get_shape()) if hasattr(kind, "get_shape") else ()
         shape = self.shape(name)
         axes = shape[: len(shape) - len(element)]
         if shape == () and any(a.ndim == 1 for a in stated):
             axes = shape = (1,)
         if axes + element != shape or any(a.ndim not in (None, len(axes)) for a in stated):
-            wants = [f"{_described(kind)} on {a.ndim} axes" for a in stated]
+            wants = [f"{_type_in_words(kind)} on {a.ndim} axes" for a in stated]
             raise EnergyError(
                 f"{self.term}: '{name}' has shape {list(shape)}; kernels take it as {', '.join(wants)}"
             )
         return storage.ndarray(kind, axes, needs_grad=not integer)
 
-    def _kind(self, name: str, stated: Sequence[Any], integer: bool) -> Any:
+    def _element_type(self, name: str, stated: Sequence[Any], integer: bool) -> Any:
         """The type of an array's elements: the kernels', else the run's precision."""
-        kinds = dict.fromkeys(map(_described, stated))
+        kinds = dict.fromkeys(map(_type_in_words, stated))
         if len(kinds) > 1:
             raise EnergyError(f"{self.term}: kernels differ in the type of '{name}', got {', '.join(kinds)}")
         ours = "i32" if integer else storage.ENGINE_DTYPES[self.dtype.name]
@@ -101,7 +101,7 @@ class StagedArrays:
             )
         return stated[0] if stated else getattr(runtime.engine(), ours)
 
-    def _annotations(self, name: str) -> Iterator[Any]:
+    def _array_annotations(self, name: str) -> Iterator[Any]:
         """The annotations of an array in kernels; plain Python functions need none."""
         for stage in self.energy.stages:
             parameters = inspect.signature(stage.kernel).parameters
@@ -111,12 +111,13 @@ class StagedArrays:
                     yield annotation
                 elif hasattr(stage.kernel, "grad"):
                     raise EnergyError(
-                        f"{labelled(self.term, stage)}: '{argument}' must be a ti.types.ndarray, even if it"
+                        f"{stage_label(self.term, stage)}: '{argument}' must be a ti.types.ndarray, even if "
+                        "it"
                         " is one number; plain numbers and templates have no derivative"
                     )
 
 
-def labelled(term: str, stage: Stage) -> str:
+def stage_label(term: str, stage: Stage) -> str:
     """The name of a stage of a term in messages."""
     return f"{term}, stage '{stage.name}'"
 
@@ -144,8 +145,8 @@ def clear(array: Any) -> None:
         array.fill(0)
 
 
-def _described(kind: Any) -> str:
+def _type_in_words(kind: Any) -> str:
     """An element's type in words: "f64", "f64 (3,)"."""
     if hasattr(kind, "get_shape"):
-        return f"{_described(kind.dtype)} {tuple(kind.get_shape())}"
+        return f"{_type_in_words(kind.dtype)} {tuple(kind.get_shape())}"
     return kind.to_string() if hasattr(kind, "to_string") else kind.__name__

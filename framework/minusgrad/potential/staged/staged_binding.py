@@ -53,13 +53,13 @@ def bind_staged(
         if isinstance(role, Node):
             bound[argument] = found = fields[(renamed or {}).get(argument, argument)]
             check_unit(what, found, role)
-            _learn(what, (f"n_{argument}", *role.shape), found.shape, known)
+            _learn_sizes(what, (f"n_{argument}", *role.shape), found.shape, known)
         elif isinstance(role, TimeStep) and argument not in given:
             inputs[argument] = np.array(np.nan)  # until a stepper sets it
         elif not isinstance(role, Time):
             value = given[argument] if argument in given else default_of(what, role, units)
-            inputs[argument] = _checked(what, value, role)
-            _learn(what, role.shape, inputs[argument].shape, known)
+            inputs[argument] = _checked_value(what, value, role)
+            _learn_sizes(what, role.shape, inputs[argument].shape, known)
     if len(lengths := {len(found) for found in bound.values()}) == 1:
         known.setdefault("n", lengths.pop())
     names = _output_names(name, energy, gives, grid, known)
@@ -103,7 +103,7 @@ def _output_names(
     return output_names(name, list(energy.gives), gives)
 
 
-def _learn(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]) -> None:
+def _learn_sizes(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]) -> None:
     """Match a role's axes with the given shape, and record the sizes of axes that were unknown."""
     for axis, size in zip(axes, shape, strict=False):
         if isinstance(axis, str):
@@ -113,7 +113,7 @@ def _learn(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]
         raise EnergyError(f"{what}: has shape {list(shape)}, needs [{', '.join(map(str, needed))}]")
 
 
-def _checked(what: str, value: Any, role: Role) -> np.ndarray:
+def _checked_value(what: str, value: Any, role: Role) -> np.ndarray:
     found = np.asarray(value)
     if found.dtype.kind not in "iuf" or not found.size or not np.isfinite(found).all():
         raise EnergyError(f"{what}: needs finite numbers")

@@ -53,8 +53,8 @@ class StagedMapKernels:
 
         Second derivatives are those by arguments of other terms, and of a linear map those by its fields.
         """
-        slopes = self._back(self._adjoints, wanted.gradient, wanted.slopes, t)
-        changes = self._back(self._adjoint_tangents, wanted.product, wanted.changes, t)
+        slopes = self._propagate_seeds(self._adjoints, wanted.gradient, wanted.slopes, t)
+        changes = self._propagate_seeds(self._adjoint_tangents, wanted.product, wanted.changes, t)
         along = {a: storage.host(w) for a, w in wanted.tangents.items() if a in self.term.fields}
         if wanted.changes and along:
             seeds = {y: storage.host(seed) for y, seed in self._adjoints.items()}
@@ -66,7 +66,7 @@ class StagedMapKernels:
         """Add dU/d(argument) to each array of `targets`, by node field argument."""
         self.sweep(DerivativeRequest(gradient=targets), t)
 
-    def along(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
+    def add_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
         """Add the tangents of the outputs to arrays, by output field; `tangents` are by argument.
 
         Raises `EnergyError` where an argument changes in which the map is not linear.
@@ -94,7 +94,7 @@ class StagedMapKernels:
                 f" {cure}"
             )
 
-    def _back(
+    def _propagate_seeds(
         self, seeds: Mapping[str, Any], targets: Mapping[str, Any], named: Collection[str], t: float
     ) -> dict[str, np.ndarray]:
         """Propagate seeds by output to the arrays of fields, and to the arguments that are named."""

@@ -20,7 +20,7 @@ from ...engine import device_refusals, runtime, storage
 from ...errors import EnergyError, choices
 from .kernel_constants import KernelConstants
 from .stage_probe import StageProbe
-from .staged_arrays import StagedArrays, clear, fill, labelled
+from .staged_arrays import StagedArrays, clear, fill, stage_label
 
 
 @dataclass
@@ -84,7 +84,7 @@ class StagedTerm:
     def tangents(self, along: Mapping[str, np.ndarray], t: float = 0.0) -> dict[str, np.ndarray]:
         """The tangents of the outputs of a linear map, by name, along those of fields, by argument."""
         for argument, found in self.fields.items():
-            self._store.put(argument, along.get(argument, np.zeros(found.shape)))
+            self._store.write_array(argument, along.get(argument, np.zeros(found.shape)))
         self._run_forward(t)
         self._forward_done = False  # the arrays hold no values of fields
         return {name: self._store.values(name) for name in self.energy.outputs}
@@ -122,9 +122,9 @@ class StagedTerm:
         Raises `EnergyError` for arguments without a derivative, unknown outputs, and kernels that break the
         rules of reverse mode (`stage_probe`).
         """
-        self._known(wanted, self.energy.differentiable, "derivative with respect to")
+        self._require_known(wanted, self.energy.differentiable, "derivative with respect to")
         seeds = dict.fromkeys(self.energy.outputs, 1.0) if seeds is None else seeds
-        self._known(seeds, self.energy.outputs, "output")
+        self._require_known(seeds, self.energy.outputs, "output")
         self._forward(t)
         return self.back(wanted, t, seeds)
 
@@ -133,16 +133,16 @@ class StagedTerm:
         of_fields = self._needs_no_values and all(a in self.fields for a in wanted)
         if not (self._forward_done or of_fields):  # a reverse pass may overwrite arrays, to recompute others
             self._forward(t)
-        self._reverse(seeds)
-        return {a: self._store.copied(a, self.arrays[a].grad) for a in wanted}
+        self._run_backward(seeds)
+        return {a: self._store.copy_array(a, self.arrays[a].grad) for a in wanted}
 
     def changes(
         self, wanted: Sequence[str], t: float, seeds: Mapping[str, Any], along: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
         """How `back` changes along tangents of fields, of a linear map, for arguments that are no fields."""
         self.tangents(along, t)
-        self._reverse(seeds)
-        return {a: self._store.copied(a, self.arrays[a].grad) for a in wanted}
+        self._run_backward(seeds)
+        return {a: self._store.copy_array(a, self.arrays[a].grad) for a in wanted}
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields."""
@@ -158,7 +158,7 @@ class StagedTerm:
 
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter."""
-        self._known((argument,), tuple(self.energy.of_role(Parameter)), "parameter")
+        self._require_known((argument,), tuple(self.energy.of_role(Parameter)), "parameter")
         return self.inputs[argument].copy()
 
     def set_parameter(self, argument: str, value: Any) -> None:
@@ -167,7 +167,7 @@ class StagedTerm:
 
     def set_input(self, argument: str, value: Any) -> None:
         """Overwrite the values of a parameter or datum, by an array that broadcasts to their shape."""
-        self._known((argument,), tuple(self.inputs), "datum or parameter")
+        self._require_known((argument,), tuple(self.inputs), "datum or parameter")
         old = self.inputs[argument]
         self.inputs[argument] = storage.locked(
             np.broadcast_to(np.asarray(value, old.dtype), old.shape).copy()
@@ -180,7 +180,7 @@ class StagedTerm:
         The cause is a kernel that adds in parallel (`energies.staged_energy`). An empty list proves
         nothing on one thread, and may be chance in `repeats` runs.
         """
-        runs = [self._bits(t) for _ in range(repeats)]
+        runs = [self._output_bits(t) for _ in range(repeats)]
         return [name for name, bits in runs[0].items() if any(run[name] != bits for run in runs)]
 
     @property
@@ -188,11 +188,13 @@ class StagedTerm:
         """All its arrays in the engine, by name; those of real numbers have an adjoint, `grad`."""
         return self._store.by_name
 
-    def _known(self, asked: Iterator[str] | Sequence[str] | Mapping, known: Sequence[str], what: str) -> None:
+    def _require_known(
+        self, asked: Iterator[str] | Sequence[str] | Mapping, known: Sequence[str], what: str
+    ) -> None:
         if strange := [name for name in asked if name not in known]:
             raise EnergyError(f"{self.name} has no {what} '{strange[0]}'{choices(strange[0], known)}")
 
-    def _bits(self, t: float) -> dict[str, bytes]:
+    def _output_bits(self, t: float) -> dict[str, bytes]:
         found = self.gradients(self.energy.differentiable, t)
         found.update({name: self._store.values(name) for name in self.energy.outputs})
         return {name: values.tobytes() for name, values in found.items()}
@@ -206,21 +208,21 @@ class StagedTerm:
 
     def _forward(self, t: float) -> None:
         for argument, found in self.fields.items():
-            self._store.put(argument, found.values)
+            self._store.write_array(argument, found.values)
         self._run_forward(t)
 
     def _run_forward(self, t: float) -> None:
         """Run the stages forward, from the fields that are in the arrays, and the present inputs."""
         for argument, values in (self.inputs | dict.fromkeys(self.energy.of_role(Time), np.array(t))).items():
-            self._store.put(argument, values)
+            self._store.write_array(argument, values)
         for act, what in self.energy.schedule.forward:
             if act == "run" and not self._probed:
-                with device_refusals.in_words(labelled(self.name, self.energy.stages[what])):
-                    StageProbe(self._store, self._run).check(what)
-            self._do(act, what)
+                with device_refusals.in_words(stage_label(self.name, self.energy.stages[what])):
+                    StageProbe(self._store, self._run_stage).check(what)
+            self._run_act(act, what)
         self._probed = self._forward_done = True
 
-    def _reverse(self, seeds: Mapping[str, Any]) -> None:
+    def _run_backward(self, seeds: Mapping[str, Any]) -> None:
         self._forward_done = False
         for array in self.arrays.values():
             if array.grad is not None:
@@ -228,52 +230,52 @@ class StagedTerm:
         for output, seed in seeds.items():
             fill(self.arrays[output].grad, np.broadcast_to(seed, self._store.shape(output)))
         for act, what in self.energy.schedule.backward:
-            self._do(act, what)
+            self._run_act(act, what)
 
-    def _do(self, act: str, what: Any) -> None:
+    def _run_act(self, act: str, what: Any) -> None:
         match act:
             case "clear":
                 clear(self.arrays[what])
             case "forget":
                 clear(self.arrays[what].grad)
             case "run":
-                self._run(self.energy.stages[what])
+                self._run_stage(self.energy.stages[what])
             case "reverse":
                 self.run_back(self.energy.stages[what])
 
-    def _run(self, stage: Stage) -> None:
-        self._constants[id(stage)].refuse_changed(labelled(self.name, stage), "forward")
-        stage.kernel(*self._passed(stage, stage.kernel))
+    def _run_stage(self, stage: Stage) -> None:
+        self._constants[id(stage)].refuse_changed(stage_label(self.name, stage), "forward")
+        stage.kernel(*self._passed_arguments(stage, stage.kernel))
 
     def run_back(self, stage: Stage) -> None:
         """Run one stage in reverse, from the present adjoints.
 
         Raises `EnergyError` where Taichi cannot reverse it, and `DeviceError` where the device cannot.
         """
-        subject = labelled(self.name, stage)
+        subject = stage_label(self.name, stage)
         if stage.backward is not None:
             with device_refusals.in_words(subject):
-                stage.backward(*self._passed(stage, stage.backward))
+                stage.backward(*self._passed_arguments(stage, stage.backward))
             return
         self._constants[id(stage)].refuse_changed(subject, "reverse")
         device_refusals.refuse_reverse(subject)
         try:
             with device_refusals.in_words(subject), runtime.deep_stacks():
-                stage.kernel.grad(*self._passed(stage, stage.kernel))
+                stage.kernel.grad(*self._passed_arguments(stage, stage.kernel))
         except runtime.refusals() as error:
             raise EnergyError(
-                f"{subject}: Taichi cannot reverse this kernel ({_reason(error)}); split"
+                f"{subject}: Taichi cannot reverse this kernel ({_compiler_reason(error)}); split"
                 " it into several stages, or give it a `backward`"
             ) from None
 
-    def _passed(self, stage: Stage, function: Callable) -> Iterator[Any]:
+    def _passed_arguments(self, stage: Stage, function: Callable) -> Iterator[Any]:
         """The arguments of a kernel or a `backward`: arrays, their adjoints (`d_x`), numbers."""
         held = {a: self.arrays[array] for a, array in stage.arrays.items()}
         offered = {**{f"d_{a}": array.grad for a, array in held.items()}, **held, **stage.numbers}
         return (offered[argument] for argument in arguments(function))
 
 
-def _reason(error: BaseException) -> str:
+def _compiler_reason(error: BaseException) -> str:
     """The compiler's message without file and line: its first line, or its last after a traceback."""
     lines = str(error).strip().split("\n")
     return lines[-1 if lines[0].endswith(":") else 0].split("] ", 1)[-1].strip().rstrip(".")

@@ -57,12 +57,14 @@ class Inspection:
     def _any_on_device(self) -> bool:
         if self._kernel is None:
             self._flag = storage.allocate(np.zeros(1, np.int32))
-            self._kernel = BoundKernel(Code(self._text(), {"x": self.field.array, "flag": self._flag}))
+            self._kernel = BoundKernel(
+                Code(self._inspection_text(), {"x": self.field.array, "flag": self._flag})
+            )
         storage.store(self._flag, np.zeros(1, np.int32))
         self._kernel()
         return bool(storage.host(self._flag)[0])
 
-    def _text(self) -> str:
+    def _inspection_text(self) -> str:
         """By bits: comparisons of floats in kernels with fast arithmetic may miss NaN."""
         whole = f"i{self.field.dtype.itemsize}"
         integer, size = f"ti.i{8 * self.field.dtype.itemsize}", np.iinfo(whole).max
@@ -84,20 +86,20 @@ class HiddenInputs:
         `value`: the energy is asked for; derivatives at infinity are NaN without a comparison.
         """
         if self._watched is None:
-            self._watched = [*self._inspections()]
+            self._watched = [*self._make_inspections()]
         for argument, always, found in self._watched:
             if (always or value) and found.any() and found.rows()[self.term.members(argument)].any():
                 return True
         return False
 
-    def _inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
+    def _make_inspections(self) -> Iterator[tuple[str, bool, Inspection]]:
         term = self.term
         traced = KEPT.of_term(term, "value")
         if term.outputs and traced.window:
             return  # kernels have a rule: what a node at NaN reads is NaN, what it gives makes cell 0 NaN
         windows = [corner for pair in traced.window for corner in pair]
-        compared = {*self._read([*traced.values, *windows], COMPARED), *self._names(windows)}
-        bounded = self._read(traced.values, BOUNDED) if term.arity > 1 else set()
+        compared = {*self._read_arguments([*traced.values, *windows], COMPARED), *self._field_names(windows)}
+        bounded = self._read_arguments(traced.values, BOUNDED) if term.arity > 1 else set()
         for argument, field in term.fields.items():
             positions = field.name == POSITIONS and len(field.shape) == 2
             if positions and term.elements.listed:
@@ -107,11 +109,11 @@ class HiddenInputs:
             if argument in compared or (positions and argument in bounded):
                 yield argument, argument in compared, Inspection(field, infinite=positions)
 
-    def _read(self, values: list[Any], operations: set[str]) -> set[str]:
+    def _read_arguments(self, values: list[Any], operations: set[str]) -> set[str]:
         """The arguments that these operations of a graph depend on."""
-        return self._names([a for one in reachable(values) if one.op in operations for a in one.args])
+        return self._field_names([a for one in reachable(values) if one.op in operations for a in one.args])
 
-    def _names(self, values: list[Any]) -> set[str]:
+    def _field_names(self, values: list[Any]) -> set[str]:
         linear = self.term.energy.linear
         names = {leaf.value[0] for leaf in inputs(values)}
         return names | {linear[name].field for name in names if name in linear}

@@ -72,7 +72,7 @@ class VerifiedRanges:
             written += slot.writes
         if written != self._written or (self._clock and not self._has_time(t)):
             self._written = written
-            self._at = self._range_of(self._sizes(t))
+            self._at = self._range_of(self._argument_sizes(t))
         return self._at
 
     def _has_time(self, t: float) -> bool:
@@ -81,12 +81,12 @@ class VerifiedRanges:
         return t == 0.0 or low <= APART * abs(t) <= APART * APART * high
 
     def _range_of(self, sizes: Sizes) -> int:
-        if self._at in self._known and _covers(self._known[self._at], sizes):
+        if self._at in self._known and _covers_sizes(self._known[self._at], sizes):
             return self._at
         if not all(isfinite(most) for _, most in sizes) and self._at in self._known:
             return self._at  # nothing can be compared
         for number, known in self._known.items():
-            if _covers(known, sizes):
+            if _covers_sizes(known, sizes):
                 return number
         number = next(self._numbers)
         self._known[number] = sizes
@@ -94,14 +94,18 @@ class VerifiedRanges:
             del self._known[next(iter(self._known))]
         return number
 
-    def _sizes(self, t: float) -> Sizes:
+    def _argument_sizes(self, t: float) -> Sizes:
         """The lowest and the highest size of each argument; 0 and 0 of one that is zero."""
         on_host = runtime.arch() == "cpu"
-        sizes = [_size(storage.host(slot), of_vectors) for slot, of_vectors in self._read] if on_host else []
+        sizes = (
+            [_size_range(storage.host(slot), of_vectors) for slot, of_vectors in self._read]
+            if on_host
+            else []
+        )
         if self._given[0] != self.term.writes:
             given = [storage.host(array) for array in self.term.data.values()] if on_host else []
             given += [values.rows for values in self.term.parameters.values()]
-            self._given = self.term.writes, [_size(values, False) for values in given]
+            self._given = self.term.writes, [_size_range(values, False) for values in given]
         return [*sizes, *self._given[1], *([(abs(t), abs(t))] if self._clock else [])]
 
 
@@ -123,7 +127,7 @@ class ProvenRanges:
         self._proven.add(self._here)
 
 
-def _covers(known: Sizes, sizes: Sizes) -> bool:
+def _covers_sizes(known: Sizes, sizes: Sizes) -> bool:
     """True if sizes are at most 100 times beyond the known ones. What is zero cannot leave the range."""
     if len(known) != len(sizes):
         return False
@@ -133,7 +137,7 @@ def _covers(known: Sizes, sizes: Sizes) -> bool:
     return True
 
 
-def _size(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
+def _size_range(values: np.ndarray, of_vectors: bool) -> tuple[float, float]:
     """The smallest and the largest |value| > 0 of a sample; of vectors the largest alone."""
     flat = values.reshape(-1)
     if of_vectors and 0 < flat.size <= FEW:

@@ -61,7 +61,7 @@ class ConstraintLoops:
         dtype = equations.fields.dtype
         self._eps, self._singular = float(np.finfo(dtype).eps), SINGULAR[dtype.name]
         self._emitters = [
-            ElementStatements(part.term).named(f"constraint{k}_")
+            ElementStatements(part.term).with_prefix(f"constraint{k}_")
             for k, part in enumerate(equations.parts.values())
         ]
 
@@ -78,7 +78,7 @@ class ConstraintLoops:
         for part, emitter, first in self._parts():
             leaves, length = _leaves(part), part.columns.shape[1]
             timed = "rates" in self._arrays and part.term.uses_time
-            found = emitter.derived(leaves, {}, range(length), rate=timed)
+            found = emitter.derivative_statements(leaves, {}, range(length), rate=timed)
             lines = [f"p = {start} + e * {length}", "s, y = ti.f64(0.0), ti.f64(0.0)"]
             for c, leaf in enumerate(leaves):
                 lines += [f"g = ti.f64({found.first.get(c, '0.0')})", f"rows[p + {c}] = g", "s += g * g"]
@@ -161,7 +161,7 @@ class ConstraintLoops:
         """right = g / h, and `worst`, the largest violation; `whole` is not finite where one is not."""
         pieces = [Code("worst, whole = ti.f64(0.0), ti.f64(0.0)\n")]
         for part, emitter, first in self._parts():
-            found = emitter.derived([], {}, [], value=True)
+            found = emitter.derivative_statements([], {}, [], value=True)
             lines = [
                 *found.lines,
                 f"g = ti.f64({found.value or '0.0'})",

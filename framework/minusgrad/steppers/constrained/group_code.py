@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.element_statements import ElementStatements, Leaf
-from ...codegen.one_thread.small_systems import f64, solved
+from ...codegen.one_thread.small_systems import f64, gaussian_elimination
 from ...codegen.statements import indented
 from ...energies.fields import Field
 from ...engine import storage
@@ -68,7 +68,7 @@ class GroupCode:
         self._numbers = {(p, f, i): a for a, (p, f, i) in enumerate(self.components)}
         self.bound = [self._columns(one) for one in kind.elements]
         self.statements = [
-            ElementStatements(self.parts[one.constraint].term).named(f"k{number}_{k}_")
+            ElementStatements(self.parts[one.constraint].term).with_prefix(f"k{number}_{k}_")
             for k, one in enumerate(kind.elements)
         ]
 
@@ -120,7 +120,11 @@ class GroupCode:
         ]
         newton = ["before = worst", "count += 1", *self._matrix("o")]
         newton += [f"r_{k} = g_{k} / h" for k in range(m)]
-        newton += [*solved(m, exchanged=False), *(f"L_{k} += r_{k}" for k in range(m)), *self._placed()]
+        newton += [
+            *gaussian_elimination(m, exchanged=False),
+            *(f"L_{k} += r_{k}" for k in range(m)),
+            *self._placed(),
+        ]
         lines += indented([*self._evaluated(), *worst, *judged, "if going == 1:", *indented(newton)])
         lines.append(f"{self.marks}[g, 1] = count")
         lines += self._stored("x", self.positions)
@@ -139,7 +143,7 @@ class GroupCode:
         for k in range(m):
             along = "".join(f" + d_{k}_{a} * v_{a}" for a in self._own(k))
             lines.append(f"r_{k} = rates[{self._number(k)}]{along}")
-        lines += [*self._matrix("d"), *solved(m, exchanged=False)]
+        lines += [*self._matrix("d"), *gaussian_elimination(m, exchanged=False)]
         lines += [f"v_{a} -= w_{a} * ({self._pull('d', 'r', a)})" for a in range(size)]
         lines += [
             *self._stored("v", self.velocities),
@@ -223,7 +227,7 @@ class GroupCode:
         for k, one in enumerate(self.kind.elements):
             leaves, places = self._leaves(one)
             local = {leaf: f"x_{a}" for leaf, a in zip(leaves, places, strict=True)}
-            found = self.statements[k].derived(leaves, local, range(len(leaves)), value=True)
+            found = self.statements[k].derivative_statements(leaves, local, range(len(leaves)), value=True)
             nodes = [f"n{slot} = {self.table}[g, {column}]" for slot, column in enumerate(one.slots)]
             own = [f"e = {self.table}[g, {one.element}]", *nodes, *found.lines]
             self.arrays |= self.statements[k].arrays_of([*own, found.value])
@@ -271,7 +275,7 @@ class GroupCode:
         """Marks a group whose matrix A has a pivot that is no more than so much of its diagonal."""
         count = range(len(self.bound))
         lines = [*(f"s_{k} = A_{k}_{k}" for k in count), *(f"r_{k} = {f64(0.0)}" for k in count)]
-        lines += [*solved(len(self.bound), exchanged=False), "bad = 0"]
+        lines += [*gaussian_elimination(len(self.bound), exchanged=False), "bad = 0"]
         for k in count:
             lines += [f"if not (A_{k}_{k} > {f64(least)} * s_{k}):", "    bad = 1"]
         return [*lines, f"{self.marks}[g, 0] = bad"]

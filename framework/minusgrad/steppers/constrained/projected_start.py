@@ -21,8 +21,8 @@ def projected_start(p: Projections, t: float) -> list[TakenMove]:
     Raises `UnsolvedStepError` where there is none.
     """
     fields = p.constraints.fields
-    x, impulses = p.equations.joined(), p.project(t)
-    here = p.equations.joined()
+    x, impulses = p.equations.joined_values(), p.project(t)
+    here = p.equations.joined_values()
     moved = TakenMove(ConstrainedDrift(), 1.0, t, t, here, before=x, impulses=impulses)
     p.begin(t)
     impulses = p.velocities().copy()

@@ -18,7 +18,7 @@ from ...codegen.tracing import trace
 from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import OWN, MagneticField
 from ...energies.roles import Node
-from ...energies.written.function import written
+from ...energies.written.function import function_from_source
 from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
 from ...potential.sample_potential import instance
@@ -28,7 +28,7 @@ from ...symbolic.operations import TRUTHS
 from ...symbolic.plain_python import evaluator
 from ...symbolic.scalar import Scalar
 from ...symbolic.sources.captured_values import kept_by_values
-from ...symbolic.ties import settled
+from ...symbolic.ties import settle_ties
 
 ALONG = f"{OWN}a"
 STEPS = 1e-2, 1e-3, 1e-4
@@ -44,12 +44,14 @@ def field_function(field: MagneticField, d: int) -> FunctionType:
     """
     names = ", ".join(field.arguments)
     if field.uniform:
-        return written("field", f"def field({names}):\n    return {names}{'[2]' if d == 2 else ''}\n", {})
+        return function_from_source(
+            "field", f"def field({names}):\n    return {names}{'[2]' if d == 2 else ''}\n", {}
+        )
     graph = trace(projected(field, d), d, 1)
     (place,), (along,) = (graph.inputs[name] for name in (str(field.place), ALONG))
     slopes = [gradient(component, place) for component in gradient(graph.value, along)]
-    parts = settled([slopes[j][i] - slopes[i][j] for j, i in _pairs(d)])
-    return written("field", _source(field, names, parts), {"erf": erf, "erfc": erfc})
+    parts = settle_ties([slopes[j][i] - slopes[i][j] for j, i in _pairs(d)])
+    return function_from_source("field", _source(field, names, parts), {"erf": erf, "erfc": erfc})
 
 
 def projected(field: MagneticField, d: int) -> LocalEnergy:
@@ -57,7 +59,7 @@ def projected(field: MagneticField, d: int) -> LocalEnergy:
     _check_vector(field, d)
     names = ", ".join(field.arguments)
     text = f"def projected({names}, {ALONG}):\n    return {ALONG}[0].dot(potential({names}))\n"
-    function = written("projected", text, {"potential": field.function})
+    function = function_from_source("projected", text, {"potential": field.function})
     own = {a: role for a, role in field.roles.items() if a in field.arguments}
     return LocalEnergy(field.name, function, "nodes", {**own, ALONG: Node("1", ("d",))})
 
@@ -110,7 +112,7 @@ def _probed(field: MagneticField, d: int) -> LocalEnergy:
     names = ", ".join(field.arguments)
     body = f"{ALONG}[0].dot(field({names}))" if d == 3 else f"{ALONG}[0] * field({names})"
     text = f"def probed({names}, {ALONG}):\n    return {body}\n"
-    function = written("probed", text, {"field": field_function(field, d)})
+    function = function_from_source("probed", text, {"field": field_function(field, d)})
     own = {a: role for a, role in field.roles.items() if a in field.arguments}
     return LocalEnergy(field.name, function, "nodes", {**own, ALONG: Node("1", ("d",) if d == 3 else ())})
 

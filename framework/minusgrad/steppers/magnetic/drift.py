@@ -15,7 +15,7 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest
 from ...energies.fields import Motion
 from ...engine import storage
-from ...engine.kernels import Code, at_each, real, zeroed
+from ...engine.kernels import Code, at_each, real, zero_loops
 from ...potential.fused_code import FusedCode
 from .flow import TO_PLACE, TO_SPEED
 from .force import MagneticForce, covectors
@@ -51,7 +51,7 @@ class MagneticDrifts:
         """A request to the flow, into zeroed arrays, for scalar `t`, the length."""
         targets = {f"g_{n}": a for n, a in request.gradient.items()}
         targets |= {f"h_{n}": a for n, a in request.product.items()}
-        clear = [zeroed(name, array) for name, array in targets.items()]
+        clear = [zero_loops(name, array) for name, array in targets.items()]
         return Code.joined([*clear, FusedCode(self.potential, PREFIX).sweep(request)])
 
     def code(self) -> Code:

@@ -21,7 +21,7 @@ from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import CHARGE, OWN, MagneticField
 from ...energies.roles import Datum, Node, Role, Time
 from ...symbolic.sources.captured_values import kept_by_values
-from .curl import field_function, written
+from .curl import field_function, function_from_source
 
 PLACE, SPEED, TO_PLACE, TO_SPEED = (f"{OWN}{letter}" for letter in ("x", "v", "xi", "eta"))
 MASS, LENGTH = f"{OWN}mass", f"{OWN}t"
@@ -59,7 +59,9 @@ def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> Lo
     roles |= {MASS: mass, CHARGE: charge, **own, LENGTH: Time()}
     plane = "_in_plane" if d == 2 else ""
     scope = {"turned": getattr(rotation, f"turned{plane}"), "mean": getattr(rotation, f"mean{plane}")}
-    function = written("flow", _source(field, roles), scope | {"field": field_function(field, d)})
+    function = function_from_source(
+        "flow", _source(field, roles), scope | {"field": field_function(field, d)}
+    )
     return LocalEnergy(field.name, function, "nodes", roles)
 
 

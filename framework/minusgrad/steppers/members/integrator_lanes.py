@@ -132,7 +132,7 @@ class IntegratorLanes:
         kept = {n: self.arrays.rows(a) for n, a in self._saved.items() if not n.startswith(FORCES)}
         self._step_of_no_length(t)
         for name, rows in kept.items():
-            self.arrays.put(self._saved[name], rows)
+            self.arrays.write_members(self._saved[name], rows)
 
     def _step_of_no_length(self, t: float) -> None:
         """Forces at the present positions, after what is held is placed."""
@@ -184,7 +184,7 @@ class IntegratorLanes:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the numbers of `state`."""
         for name, array in self._saved.items():
-            self.arrays.put(array, state[name])
+            self.arrays.write_members(array, state[name])
 
     def put_rows(self, state: dict[str, np.ndarray], rows: np.ndarray) -> None:
         """Set those of some members only, from a whole `state`."""
@@ -208,7 +208,9 @@ class IntegratorLanes:
             x = self.arrays.rows(array)
             size = np.abs(x).reshape(self.count, -1).max(axis=1, initial=0.0)
             shift = rng.uniform(-DISPLACEMENT, DISPLACEMENT, x.shape[1:])
-            self.arrays.put(array, x + shift * (size + (size == 0)).reshape(-1, *[1] * (x.ndim - 1)))
+            self.arrays.write_members(
+                array, x + shift * (size + (size == 0)).reshape(-1, *[1] * (x.ndim - 1))
+            )
         self._step_of_no_length(t)
         with ranges_closed():
             for row in {0, self.count - 1}:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...engine import storage
-from ...engine.kernels import Code, zeroed
+from ...engine.kernels import Code, zero_loops
 from ...engine.members.member_kernels import MemberArrays, MemberKernel
 from ...engine.members.text_survey import NotWideError
 from ...errors import EnergyError
@@ -41,7 +41,7 @@ class MemberEnergies:
         self._slopes = [storage.allocate(np.zeros_like(potential.fields[name].values)) for name in unknowns]
         self._own = [(array, rows) for array, rows in own if all(array is not one for one in self._fields)]
         code, self._totals = self._coded(lambda fused: fused.energies(self._targets))
-        clear = [zeroed(f"zeros_{k}", array) for k, array in enumerate(self._slopes)]
+        clear = [zero_loops(f"zeros_{k}", array) for k, array in enumerate(self._slopes)]
         self._launch = self._kernel(Code.joined([*clear, code]))
         self._loaded = np.zeros(0, np.int64)
 

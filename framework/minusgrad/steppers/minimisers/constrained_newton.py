@@ -130,8 +130,8 @@ class ConstrainedNewton(Newton):
         """H + K over some rows: as it is, projected by elements, and shifted more and more."""
         from scipy.sparse import eye_array
 
-        yield system.among(rows).matrix
-        projected = self.lagrangian_hessian("clamp").among(rows).matrix
+        yield system.restricted_to(rows).matrix
+        projected = self.lagrangian_hessian("clamp").restricted_to(rows).matrix
         yield projected
         size = float(np.abs(projected.data).max(initial=0.0)) or 1.0
         for shift in SHIFTS:

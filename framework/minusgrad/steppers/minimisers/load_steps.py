@@ -317,7 +317,7 @@ class LoadSteps(Stepper):
             search.solver.factor(system)
         except SingularSystemError:
             kept = np.setdiff1d(kept, search.unresisted())
-            search.solver.factor(system.among(kept))
+            search.solver.factor(system.restricted_to(kept))
         right, step = variables.scale * variables.components(changes), np.zeros(system.size)
         step[kept] = -search.solver.solve(right[kept], ACCURATE)
         return step

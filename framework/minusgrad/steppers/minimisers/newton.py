@@ -96,13 +96,13 @@ class Newton(Minimiser):
         moving = np.flatnonzero(~self.coordinates.pinned(here.z, here.slope))
         motions = self._soft_motions()
         system = self._linear_system(motions, None)
-        rows = self._resisted(here, moving, motions, system.among(moving))
+        rows = self._resisted(here, moving, motions, system.restricted_to(moving))
         for project in (None, "clamp", "abs"):
             direction = np.zeros(len(here.z))
             if project is not None:
                 system = self._linear_system(motions, project)
             try:
-                self._factor(system.among(rows), project is not None)
+                self._factor(system.restricted_to(rows), project is not None)
                 direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
             except RunFailedError:
                 continue
@@ -121,7 +121,7 @@ class Newton(Minimiser):
         except SingularSystemError:
             if not projected:
                 raise
-            self.solver.factor(system.shifted())
+            self.solver.factor(system.shifted_system())
 
     def _is_rounding(self) -> bool:
         """True if no force that is left is above the rounding of those that balance at a node."""
@@ -148,7 +148,7 @@ class Newton(Minimiser):
         turned = images(self.coordinates, motions, here.slope)[moving]
         left, loose = [], list[str]()
         for part in self._parts(system) if system.matrix.data.any() else ():
-            own = system.among(part)
+            own = system.restricted_to(part)
             if free := self._unresisted(own, turned[part]):
                 of_part = "" if len(part) == system.size else f" of the part with node {own.node.min()}"
                 names = [f"{motions[k].name}{of_part}" for k in free]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...solvers.sparse_system import SparseSystem, scaled
+from ...solvers.sparse_system import SparseSystem, scale_symmetrically
 from .objective import Curved
 from .soft_motions import SoftMotion
 from .unknowns import ScaledVariables
@@ -25,7 +25,7 @@ def scaled_hessian(
     whole = objective.hessian([field.name for field in variables.fields], t, project)
     free = variables.selection.of(whole.tocsr())
     modes = [variables.components(motion.by_field(variables.fields)) / variables.scale for motion in motions]
-    return SparseSystem(scaled(free, variables.scale), node, component, np.stack(modes, axis=1))
+    return SparseSystem(scale_symmetrically(free, variables.scale), node, component, np.stack(modes, axis=1))
 
 
 def images(variables: ScaledVariables, motions: Sequence[SoftMotion], slope: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from ...energies.local_energy import IMAGES, LocalEnergy
 from ...energies.roles import Parameter
 from ...energies.term import Term
 from ...energies.values.parameter_values import Values
-from ...energies.written.function import written
+from ...energies.written.function import function_from_source
 from ...errors import TermError
 from ...potential.potential import Potential
 
@@ -128,7 +128,7 @@ def _strained(term: Term, places: Mapping[str, str]) -> Term:
     read = [x for v, x in places.items() if v in given]
     names = ", ".join(dict.fromkeys([*energy.arguments, *read, RATE]))
     source = f"def strained({names}):\n    return friction({', '.join(given.values())})\n"
-    function = written("strained", source, {"friction": energy.function})
+    function = function_from_source("strained", source, {"friction": energy.function})
     function.__doc__ = energy.function.__doc__
     d = next(term.fields[v].shape[1] for v in places)
     roles = {**energy.roles, RATE: Parameter("s^-1", ("d", "d"))}

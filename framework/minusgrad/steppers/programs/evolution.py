@@ -19,7 +19,7 @@ import numpy as np
 from ...energies.fields import Field
 from ...engine import storage
 from ...engine.finite_numbers import FiniteNumbers
-from ...engine.kernels import copied
+from ...engine.kernels import copy_loops
 from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.joined_launch import JoinedLaunch
@@ -129,7 +129,7 @@ class Evolution(TimeStepper):
         computed = code.refresh() if code.possible else []
         if not SerialSteps.serve(code.statements):
             return None
-        copies = [copied(into, source) for into, source in self._copied]
+        copies = [copy_loops(into, source) for into, source in self._copied]
         loops, recorded = [*computed, *copies], self.tape.recorded() if self.tape else []
         ending = [self.holds.code(), *recorded]
         return SerialSteps(loops, code.statements, ending, scratch=self._scratch)

@@ -51,7 +51,7 @@ class StepReads:
             for x, y in updates.items()
             if y in potential.map_outputs and x not in held and (recorded is None or x in recorded)
         }
-        _, wanted = potential.chain.needed(potential.read_back(request), usable)
+        _, wanted = potential.chain.needed_parts(potential.read_back(request), usable)
         return cls(tuple(x for x in updates if x in wanted), {y: x for y, x in usable.items() if y in wanted})
 
     @property

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.element_statements import ElementStatements, Leaf
-from ...codegen.one_thread.small_systems import f64, solved
+from ...codegen.one_thread.small_systems import f64, gaussian_elimination
 from ...codegen.statements import indented
 from ...energies.fields import Field, Motion
 from ...engine import storage
@@ -85,7 +85,7 @@ class BlockCode:
                 point += self._term(letter, statements, one, {"Pv": "A_{a}_{b}"}, slopes="P")
         left = [f"r_{a} = P_{a} - p[g, {a}]" for a in range(n)]
         moved = [f"y_{a} -= r_{a}" for a in range(n)]
-        newton = [*point, *left, *self._rows_of_held(n), *solved(n), *moved]
+        newton = [*point, *left, *self._rows_of_held(n), *gaussian_elimination(n), *moved]
         newton += self._judged([f"y_{a}" for a in range(n)], [f"y_{a}" for a in range(n)])
         store = [
             f"{self._at(c.motion.velocity, c)} = {self._real(c.motion.velocity)}(y_{a})"
@@ -142,7 +142,7 @@ class BlockCode:
         for i in range(s):
             lines += self._point(i, second=True)
             lines += self._added(i)
-        lines += [*self._rows_of_held(s * n), *solved(s * n)]
+        lines += [*self._rows_of_held(s * n), *gaussian_elimination(s * n)]
         lines += [f"u_{a} -= r_{a}" for a in range(s * n)]
         lines += self._judged([f"u_{a}" for a in range(s * n)], [f"q_{a}" for a in range(n)])
         return self._loop(lines)
@@ -243,7 +243,7 @@ class BlockCode:
         def wanted(i: int, j: int) -> bool:
             return any(self._name(target, rates, a, b) in blocks for a, b in ((i, j), (j, i)))
 
-        found = statements.derived(leaves, local, first, wanted if blocks else None, timed)
+        found = statements.derivative_statements(leaves, local, first, wanted if blocks else None, timed)
         lines = [f"{target(k)}_{place[k]} += {f64(sign)} * ti.f64({text})" for k, text in found.first.items()]
         for (i, j), text in found.second.items():
             name = self._name(target, rates, i, j)

@@ -139,7 +139,7 @@ def block_steps(action: DiscreteAction, motions: Sequence[Motion], holds: Holds)
             if found is None:
                 return None
             for one in found:
-                statements = ElementStatements(term).named(f"{letter}{len(terms)}_")
+                statements = ElementStatements(term).with_prefix(f"{letter}{len(terms)}_")
                 terms.append((letter, statements, one))
     moved = {n: fields[n] for m in motions for n in (m.position, m.velocity)}
     code = BlockCode(action.galerkin, components, moved, terms, bool(holds.fields))

@@ -34,21 +34,21 @@ CLOSE = 1e-3
 def least_value(graph: Any, density: Callable[..., Any], start: Any, *arguments: Any) -> Scalar:
     """The node psi(t_1, a). Raises `TypeError` for a density that has an `if`, or returns no number."""
     t = graph.input("unknown", None, (len(graph),))
-    psi = _value(graph, density, t, arguments)
+    psi = _density_value(graph, density, t, arguments)
     slopes = [psi]
     for _ in range(3):
         slopes += gradient(slopes[-1], [t])
     found = graph.apply("to_real", start if isinstance(start, Scalar) else graph.constant(float(start)))
     for _ in range(STEPS):
-        found = found * _factor(found, *substituted(slopes[1:], t, found))
-    factor = _factor(found, *substituted(slopes[1:], t, found))
+        found = found * _step_factor(found, *substitute_leaf(slopes[1:], t, found))
+    factor = _step_factor(found, *substitute_leaf(slopes[1:], t, found))
     settled = _f("and", factor < 1.0 + CLOSE, factor > 1.0 - CLOSE)
     fixed = graph.apply("fixed", found * _f("sqrt", _f("select", settled, graph.constant(1.0), -1.0)))
-    p, c = substituted(slopes[1:3], t, fixed)
-    return substituted([psi], t, fixed - fixed * p / (p + fixed * c))[0]
+    p, c = substitute_leaf(slopes[1:3], t, fixed)
+    return substitute_leaf([psi], t, fixed - fixed * p / (p + fixed * c))[0]
 
 
-def _value(graph: Any, density: Callable[..., Any], t: Scalar, arguments: Sequence[Any]) -> Scalar:
+def _density_value(graph: Any, density: Callable[..., Any], t: Scalar, arguments: Sequence[Any]) -> Scalar:
     decide = graph.decide
 
     def refuse(_: Scalar) -> bool:
@@ -67,7 +67,7 @@ def _value(graph: Any, density: Callable[..., Any], t: Scalar, arguments: Sequen
     return graph.apply("to_real", psi)
 
 
-def _factor(t: Scalar, slope: Scalar, curvature: Scalar, third: Scalar) -> Scalar:
+def _step_factor(t: Scalar, slope: Scalar, curvature: Scalar, third: Scalar) -> Scalar:
     """The factor of t of one step by ln t: Halley's within limits; where psi is concave, downhill."""
     first = slope + t * curvature  # d tau / d ln t over t, as the others
     second = slope + t * (3.0 * curvature + t * third)
@@ -85,7 +85,7 @@ def _at_least(value: Scalar, least: float) -> Scalar:
     return _f("select", value > least, value, least)
 
 
-def substituted(outputs: Sequence[Scalar], leaf: Scalar, value: Scalar) -> list[Scalar]:
+def substitute_leaf(outputs: Sequence[Scalar], leaf: Scalar, value: Scalar) -> list[Scalar]:
     """The outputs with `value` in the place of a leaf."""
     new = {leaf.serial: value}
     for node in reachable(outputs):

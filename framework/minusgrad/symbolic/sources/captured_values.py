@@ -27,7 +27,7 @@ def captured_values(*functions: Callable) -> Hashable | None:
 
     Such are objects that cannot be copied, and large arrays, which are not compared.
     """
-    found = [_known(snapshot(one)) for one in functions]
+    found = [_captured_values(snapshot(one)) for one in functions]
     return None if None in found else tuple(found)
 
 
@@ -54,7 +54,7 @@ class _UnknownError(Exception):
     """A value that may change without a trace."""
 
 
-def _known(frozen: Any) -> Hashable | None:
+def _captured_values(frozen: Any) -> Hashable | None:
     """The captured values of a snapshot, which are found once."""
     if not hasattr(frozen, KNOWN):
         try:
@@ -102,22 +102,22 @@ def _of_value(value: Any, around: tuple[Any, ...]) -> Hashable:
         return _of_engine(value)
     home = getattr(value, "__module__", None) or type(value).__module__
     if home in OWN_FUNCTIONS or home.split(".")[0] in CONSTANT_MODULES:
-        return home, getattr(value, "__name__", None) or _unknown()
-    return _of_function(value, around) if isinstance(value, FunctionType) else _unknown()
+        return home, getattr(value, "__name__", None) or _raise_unknown()
+    return _of_function(value, around) if isinstance(value, FunctionType) else _raise_unknown()
 
 
 def _of_attributes(value: Attributes, around: tuple[Any, ...]) -> Hashable:
     if value in around:
         return "recursion", around.index(value)
     if not value.whole:
-        _unknown()
+        _raise_unknown()
     around = (*around, value)
     kept = tuple([(name, _of_value(one, around)) for name, one in sorted(value.kept.items())])
     own = value.of if isinstance(value.of, type) else type(value.of)
     return Attributes, own, kept, None if value.call is own else _of_value(value.call, around)
 
 
-def _unknown() -> Any:
+def _raise_unknown() -> Any:
     raise _UnknownError
 
 

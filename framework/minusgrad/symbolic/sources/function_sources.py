@@ -21,7 +21,7 @@ def names_read(function: Callable) -> tuple[frozenset[str], frozenset[str]]:
     Raises `TraceError` as `parsed`.
     """
     if function not in _known:
-        definition, _ = parsed(function)
+        definition, _ = parse_definition(function)
         nodes = [*ast.walk(definition)]
         variables = [one.id for one in nodes if isinstance(one, ast.Name)]
         attributes = [one.attr for one in nodes if isinstance(one, ast.Attribute)]
@@ -30,9 +30,9 @@ def names_read(function: Callable) -> tuple[frozenset[str], frozenset[str]]:
     return _known[function]
 
 
-def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
+def parse_definition(function: Callable) -> tuple[ast.FunctionDef, str]:
     """The definition, without decorators, docstring and the values of defaults."""
-    own = _unwrapping(function)
+    own = _without_wrapped(function)
     file = inspect.getsourcefile(own) or "<unknown>"
     try:
         lines, first = inspect.getsourcelines(own)
@@ -60,7 +60,7 @@ def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     definition.decorator_list = []
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.args.kw_defaults = [one and ast.Constant(None) for one in definition.args.kw_defaults]
-    definition.body = _docless(definition.body)
+    definition.body = _without_docstring(definition.body)
     return definition, file
 
 
@@ -85,7 +85,7 @@ def parsed_lambda(function: Callable) -> tuple[ast.FunctionDef, str]:
     found = [
         node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda) and all(_encloses(node.body, place) for place in places)
+        if isinstance(node, ast.Lambda) and all(_encloses_place(node.body, place) for place in places)
     ]
     file = inspect.getsourcefile(function) or "<unknown>"
     if not places or not found:
@@ -97,13 +97,13 @@ def parsed_lambda(function: Callable) -> tuple[ast.FunctionDef, str]:
     return ast.fix_missing_locations(ast.copy_location(definition, node)), file
 
 
-def _encloses(node: ast.expr, place: tuple[int, int, int, int]) -> bool:
+def _encloses_place(node: ast.expr, place: tuple[int, int, int, int]) -> bool:
     """True if a node's text has this place: line and column of its begin and its end."""
     begin, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     return begin <= place[:2] and place[2:] <= end
 
 
-def _unwrapping(function: Callable) -> Callable:
+def _without_wrapped(function: Callable) -> Callable:
     """The function, of which `inspect` would take what it wraps, as one that wraps nothing."""
     if not hasattr(function, "__wrapped__"):
         return function
@@ -112,6 +112,6 @@ def _unwrapping(function: Callable) -> Callable:
     return bare
 
 
-def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
     is_doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     return body[1:] or [ast.Pass()] if is_doc else body

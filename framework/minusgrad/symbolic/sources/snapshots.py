@@ -78,16 +78,16 @@ def compiled_function(value: Any) -> Any:
 def _of_engine(value: Any) -> bool:
     """True for a wrapper that a decorator of the engine made; they have the names of what they wrap."""
     home = value.__globals__.get("__name__") if isinstance(value, FunctionType) else type(value).__module__
-    return _root(home) in runtime.PREFIXES
+    return _root_package(home) in runtime.PREFIXES
 
 
 def is_engines(value: Any) -> bool:
     """True for modules, types, functions and numbers of the engine itself."""
     home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-    return _root(home or type(value).__module__) in runtime.PREFIXES
+    return _root_package(home or type(value).__module__) in runtime.PREFIXES
 
 
-def _root(module: str | None) -> str:
+def _root_package(module: str | None) -> str:
     return (module or "").partition(".")[0]
 
 
@@ -103,7 +103,7 @@ class Attributes:
         self.of, self.kept, self.whole = of, dict[str, Any](), True
         self.call: Any = of if isinstance(of, type) else None
 
-    def read(self, name: str) -> Any:
+    def read_attribute(self, name: str) -> Any:
         """A kept attribute; one whose name the function makes up is kept when it is read first."""
         if name not in self.kept:
             self.kept[name], self.whole = _Snapshots().value(getattr(self.of, name), frozenset()), False
@@ -133,29 +133,31 @@ class _Snapshots:
         if id(value) not in self._made:
             self._alive.append(value)  # kept alive, so that no other object takes its id
             try:
-                self._make(value, names)
+                self._make_snapshot(value, names)
             except Exception:  # whatever an object's own code raises: it stays, and its changes are refused
                 self._made[id(value)] = value
         made = self._made[id(value)]
         if isinstance(made, Attributes):
-            self._read(made, names)
+            self._keep_attributes(made, names)
         return made
 
-    def _make(self, value: Any, names: frozenset[str]) -> None:
+    def _make_snapshot(self, value: Any, names: frozenset[str]) -> None:
         """Make a snapshot, and note it before those of its parts, which may refer to it."""
         below, key = compiled_function(value), id(value)
         home = getattr(value, "__module__", None) or type(value).__module__
         self._made[key] = value
         if isinstance(value, ModuleType):
-            if _root(value.__name__) not in (*CONSTANT_MODULES, *runtime.PREFIXES, OWN):
+            if _root_package(value.__name__) not in (*CONSTANT_MODULES, *runtime.PREFIXES, OWN):
                 self._made[key] = Attributes(value)
         elif is_engines(value):
-            self._made[key] = _numbers(value)
-        elif home in OWN_FUNCTIONS or (_root(home) in CONSTANT_MODULES and not _holds(value)):
+            self._made[key] = _copy_constants(value)
+        elif home in OWN_FUNCTIONS or (
+            _root_package(home) in CONSTANT_MODULES and not _has_changing_contents(value)
+        ):
             return
         elif isinstance(below, FunctionType):
             self._made[key] = self.function(below)
-        elif _root(home) == OWN:
+        elif _root_package(home) == OWN:
             return
         elif below is not value:
             self._made[key] = self.value(below, names)
@@ -164,9 +166,11 @@ class _Snapshots:
             self._made[key] = BoundFunction(self.value(value.func, names), first, named)
         elif isinstance(value, MethodType):
             function = self.value(value.__func__, names)
-            self._made[key] = BoundFunction(function, (self.value(value.__self__, _names(function)),), {})
+            self._made[key] = BoundFunction(
+                function, (self.value(value.__self__, _attribute_names(function)),), {}
+            )
         elif isinstance(value, (tuple, list, set, frozenset, dict)):
-            self._container(key, value, names)
+            self._snapshot_container(key, value, names)
         elif isinstance(value, np.ndarray):
             self._made[key] = value.copy()
         elif isinstance(value, BuiltinMethodType):
@@ -174,9 +178,9 @@ class _Snapshots:
                 held = self.value(value.__self__, names)
                 self._made[key] = value if isinstance(held, Attributes) else getattr(held, value.__name__)
         elif isinstance(value, type) or not any(hasattr(type(value), one) for one in PROTOCOLS):
-            self._object(key, value)
+            self._snapshot_object(key, value)
         else:
-            self._made[key] = _copy(value)
+            self._made[key] = _deep_copy(value)
 
     def function(self, function: FunctionType) -> FunctionType:
         """The snapshot of a function, noted before those of its parts, which may refer to it."""
@@ -194,17 +198,19 @@ class _Snapshots:
         made.__defaults__ = self.value(function.__defaults__, names)
         made.__kwdefaults__ = self.value(function.__kwdefaults__, names)
         for cell, twin in zip(function.__closure__ or (), cells, strict=True):
-            if _filled(cell):
+            if _is_filled(cell):
                 twin.cell_contents = self.value(cell.cell_contents, names)
-        own = _root(function.__module__) == OWN  # its globals are constants, what it closes over is a user's
+        own = (
+            _root_package(function.__module__) == OWN
+        )  # its globals are constants, what it closes over is a user's
         for name in read & function.__globals__.keys():
             found = function.__globals__[name]
             scope[name] = found if own else self.value(found, names)
         return made
 
-    def _container(self, key: int, value: Any, names: frozenset[str]) -> None:
+    def _snapshot_container(self, key: int, value: Any, names: frozenset[str]) -> None:
         if isinstance(value, (dict, list)):
-            self._made[key] = made = _emptied(value)
+            self._made[key] = made = _emptied_copy(value)
             if isinstance(value, dict):
                 made.update({k: self.value(one, names) for k, one in value.items()})
             else:
@@ -217,13 +223,13 @@ class _Snapshots:
             of_names = getattr(type(value), "_make", None)
             self._made[key] = of_names(parts) if of_names else type(value).__new__(type(value), parts)
 
-    def _object(self, key: int, value: Any) -> None:
+    def _snapshot_object(self, key: int, value: Any) -> None:
         made = self._made[key] = Attributes(value)
         call = getattr(type(value), "__call__", None)  # noqa: B004  (of its class, as Python calls it)
         if not isinstance(value, type) and isinstance(call, FunctionType):
             made.call = self.value(MethodType(call, value), frozenset())
 
-    def _read(self, made: Attributes, names: frozenset[str]) -> None:
+    def _keep_attributes(self, made: Attributes, names: frozenset[str]) -> None:
         """Keep the attributes that a reader names, or all where it makes up names."""
         of, held = made.of, vars(made.of) if isinstance(made.of, ModuleType) else None
         if ALL_READ & names:
@@ -239,7 +245,7 @@ class _Snapshots:
             made.kept[name] = self.value(found, names)
 
 
-def _names(function: Any) -> frozenset[str]:
+def _attribute_names(function: Any) -> frozenset[str]:
     """The names of attributes that a function may read."""
     return _read_by(origin(function))[1] if isinstance(function, FunctionType) else frozenset()
 
@@ -253,26 +259,26 @@ def _read_by(function: FunctionType) -> tuple[frozenset[str], frozenset[str]]:
         return every, every
 
 
-def _numbers(value: Any) -> Any:
+def _copy_constants(value: Any) -> Any:
     """A vector or matrix of constants of the engine as a copy; its types and functions as they are."""
     if isinstance(value, type) or hasattr(value, "__name__") or not hasattr(value, "to_list"):
         return value
     return type(value)(value.to_list())
 
 
-def _holds(value: Any) -> bool:
+def _has_changing_contents(value: Any) -> bool:
     """True for containers, arrays and methods, whose class is built in but whose contents change."""
     kinds = (list, dict, set, tuple, frozenset, np.ndarray, BuiltinMethodType)
     return isinstance(value, kinds) and not isinstance(getattr(value, "__self__", None), ModuleType)
 
 
-def _emptied(value: Any) -> Any:
+def _emptied_copy(value: Any) -> Any:
     made = copy.copy(value)
     made.clear()
     return made
 
 
-def _copy(value: Any) -> Any:
+def _deep_copy(value: Any) -> Any:
     """A deep copy; of what cannot be copied the value itself, whose changes `kept_traces` refuses."""
     try:
         return copy.deepcopy(value)
@@ -280,7 +286,7 @@ def _copy(value: Any) -> Any:
         return value
 
 
-def _filled(cell: CellType) -> bool:
+def _is_filled(cell: CellType) -> bool:
     try:
         cell.cell_contents  # noqa: B018
     except ValueError:

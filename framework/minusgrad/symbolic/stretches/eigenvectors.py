@@ -37,7 +37,7 @@ def eigen(entries: Sequence[Scalar]) -> tuple[Vector, list[Vector]]:
     """Eigenvalues and eigenvectors of a symmetric matrix from its upper half, row by row."""
     if len(entries) == 3:
         a, b, c = entries
-        values, (turn, side) = _rotation(a, b, c)
+        values, (turn, side) = _diagonalising_rotation(a, b, c)
         return values, [[turn, -side], [side, turn]]
     return _in_space(entries)
 
@@ -49,17 +49,17 @@ def _in_space(entries: Sequence[Scalar]) -> tuple[Vector, list[Vector]]:
     size = b00 * b00 + b11 * b11 + b22 * b22 + 2.0 * (c01 * c01 + c02 * c02 + c12 * c12)
     p = _root(size * (1.0 / 6.0) + TINY * m * m)
     B = [b / p for b in (b00, c01, c02, b11, c12, b22)]
-    first = _apart(B)
-    u, v = _across(first)
-    Bu, Bv = _applied(B, u), _applied(B, v)
-    values, (turn, side) = _rotation(_dot(u, Bu), _dot(u, Bv), _dot(v, Bv))
+    first = _distinct_eigenvector(B)
+    u, v = _orthogonal_pair(first)
+    Bu, Bv = _matrix_times_vector(B, u), _matrix_times_vector(B, v)
+    values, (turn, side) = _diagonalising_rotation(_dot(u, Bu), _dot(u, Bv), _dot(v, Bv))
     second = [turn * a - side * b for a, b in zip(u, v, strict=True)]
     third = [side * a + turn * b for a, b in zip(u, v, strict=True)]
-    all_values = [_dot(first, _applied(B, first)), *values]
+    all_values = [_dot(first, _matrix_times_vector(B, first)), *values]
     return [m + p * x for x in all_values], [first, second, third]
 
 
-def _apart(B: Sequence[Scalar]) -> Vector:
+def _distinct_eigenvector(B: Sequence[Scalar]) -> Vector:
     """The eigenvector of the eigenvalue of the deviator that is largest in size."""
     b00, b01, b02, b11, b12, b22 = B
     det = b00 * (b11 * b22 - b12 * b12) - b01 * (b01 * b22 - b12 * b02) + b02 * (b01 * b12 - b11 * b02)
@@ -87,7 +87,7 @@ def _apart(B: Sequence[Scalar]) -> Vector:
     return [scale * a for a in best]
 
 
-def _across(n: Vector) -> tuple[Vector, Vector]:
+def _orthogonal_pair(n: Vector) -> tuple[Vector, Vector]:
     """Two unit vectors across a unit vector and each other (Duff et al. 2017, JCGT 6, 1)."""
     x, y, z = n
     sign = _select(z < 0.0, -1.0, 1.0)
@@ -96,7 +96,7 @@ def _across(n: Vector) -> tuple[Vector, Vector]:
     return [1.0 + sign * (x * x * a), sign * b, -(sign * x)], [b, sign + y * y * a, -y]
 
 
-def _rotation(a: Scalar, b: Scalar, c: Scalar) -> tuple[Vector, tuple[Scalar, Scalar]]:
+def _diagonalising_rotation(a: Scalar, b: Scalar, c: Scalar) -> tuple[Vector, tuple[Scalar, Scalar]]:
     """Eigenvalues of [[a, b], [b, c]], and cosine and sine of the rotation that makes it diagonal."""
     half = 0.5 * (c - a)
     size = _root(half * half + b * b)
@@ -106,7 +106,7 @@ def _rotation(a: Scalar, b: Scalar, c: Scalar) -> tuple[Vector, tuple[Scalar, Sc
     return [a - slope * b, c + slope * b], (turn, slope * turn)
 
 
-def _applied(B: Sequence[Scalar], v: Vector) -> Vector:
+def _matrix_times_vector(B: Sequence[Scalar], v: Vector) -> Vector:
     b00, b01, b02, b11, b12, b22 = B
     x, y, z = v
     return [b00 * x + b01 * y + b02 * z, b01 * x + b11 * y + b12 * z, b02 * x + b12 * y + b22 * z]

@@ -37,7 +37,7 @@ def stretch_trace(F: Any) -> Any:
 
     F: (2, 2) or (3, 3). The smallest one counts as negative where det F < 0. Its derivative is polar(F).
     """
-    return _signed(F).sum()
+    return _signed_stretches(F).sum()
 
 
 def biot_squares(F: Any) -> Any:
@@ -46,10 +46,10 @@ def biot_squares(F: Any) -> Any:
     F: (2, 2) or (3, 3). Returns sum (s_i - 1)^2, accurate also where it is small; the smallest stretch counts
     as negative where det F < 0. Its derivative is 2 (F - R).
     """
-    return ((_signed(F) - 1.0) ** 2).sum()
+    return ((_signed_stretches(F) - 1.0) ** 2).sum()
 
 
-def _signed(F: Any) -> np.ndarray:
+def _signed_stretches(F: Any) -> np.ndarray:
     """The principal stretches, the smallest with the sign of det F."""
     stretch = np.linalg.svd(np.asarray(F), compute_uv=False)
     stretch[-1] = np.copysign(stretch[-1], np.linalg.det(F))

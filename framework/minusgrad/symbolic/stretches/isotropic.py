@@ -44,9 +44,9 @@ Partials = tuple[Scalar | float | None, ...]
 
 def polar(F: Tensor) -> Tensor:
     """R of F = R S."""
-    if _order(F, "polar") == 2:
+    if _matrix_order(F, "polar") == 2:
         y, (a, b, c, d) = stretch_trace(F), F.entries
-        return F._like(entry / y for entry in (a + d, b - c, c - b, a + d))
+        return F._with_entries(entry / y for entry in (a + d, b - c, c - b, a + d))
     C = F.transpose() @ F
     y, (i1, _, J) = stretch_trace(F), _invariants(F, C)
     scaled = (y * y + i1) * F - 2.0 * (F @ C) + 2.0 * y * _cofactor(F)
@@ -55,34 +55,34 @@ def polar(F: Tensor) -> Tensor:
 
 def stretch_trace(F: Tensor) -> Scalar:
     """tr S of F = R S."""
-    if _order(F, "stretch_trace") == 2:
+    if _matrix_order(F, "stretch_trace") == 2:
         a, b, c, d = F.entries
         return F.functions.sqrt((a + d) * (a + d) + (b - c) * (b - c))
     invariants = _invariants(F, F.transpose() @ F)
-    value = reduce(add, _signed(F))
+    value = reduce(add, _signed_stretches(F))
     return value.graph.apply("stretch_trace", value, *invariants)
 
 
 def biot_squares(F: Tensor) -> Scalar:
     """|F - R|^2 as sum (s_a - 1)^2, which keeps the digits of small strains."""
     y = stretch_trace(F)
-    if _order(F, "biot_squares") == 2:
+    if _matrix_order(F, "biot_squares") == 2:
         a, b, c, d = F.entries
         return 0.5 * ((y - 2.0) * (y - 2.0) + (a - d) * (a - d) + (b + c) * (b + c))
-    value = reduce(add, ((s - 1.0) * (s - 1.0) for s in _signed(F)))
+    value = reduce(add, ((s - 1.0) * (s - 1.0) for s in _signed_stretches(F)))
     return value.graph.apply("biot_squares", value, (F * F).sum(), y)
 
 
 def stretch_powers(F: Tensor, exponent: Any) -> Scalar:
     """sum |s_a|^exponent."""
-    _order(F, "stretch_powers")
-    return _total(_stretching(F), exponent, 0, 0)
+    _matrix_order(F, "stretch_powers")
+    return _sum_of_powers(_stretch_tensor_entries(F), exponent, 0, 0)
 
 
 def log_stretch_squares(F: Tensor) -> Scalar:
     """sum (ln |s_a|)^2."""
-    _order(F, "log_stretch_squares")
-    return _total(_stretching(F), 0.0, 2, 0)
+    _matrix_order(F, "log_stretch_squares")
+    return _sum_of_powers(_stretch_tensor_entries(F), 0.0, 2, 0)
 
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
@@ -94,24 +94,24 @@ FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 
-def _order(F: Any, name: str) -> int:
+def _matrix_order(F: Any, name: str) -> int:
     if not isinstance(F, Tensor) or F.shape not in ((2, 2), (3, 3)):
         got = f"shape {list(F.shape)}" if isinstance(F, Tensor) else "a number"
         raise TypeError(f"{name}: takes a 2 x 2 or 3 x 3 matrix, got {got}; give a deformation gradient")
     return F.n
 
 
-def _stretching(F: Tensor) -> list[Scalar]:
-    return _entries(F.transpose() @ F)
+def _stretch_tensor_entries(F: Tensor) -> list[Scalar]:
+    return _upper_entries(F.transpose() @ F)
 
 
-def _entries(C: Tensor) -> list[Scalar]:
+def _upper_entries(C: Tensor) -> list[Scalar]:
     """The upper half; a row of a matrix of constants is made of scalars."""
     return [C[place] for place in upper(C.n)]
 
 
 def _invariants(F: Tensor, C: Tensor) -> tuple[Scalar, Scalar, Scalar]:
-    c00, c01, c02, c11, c12, c22 = _entries(C)
+    c00, c01, c02, c11, c12, c22 = _upper_entries(C)
     i2 = c00 * c11 - c01 * c01 + (c11 * c22 - c12 * c12) + (c22 * c00 - c02 * c02)
     return C.trace(), i2, F.determinant()
 
@@ -121,9 +121,9 @@ def _cofactor(F: Tensor) -> Tensor:
     return Tensor.of([rows[1].cross(rows[2]), rows[2].cross(rows[0]), rows[0].cross(rows[1])], F.functions)
 
 
-def _signed(F: Tensor) -> list[Scalar]:
+def _signed_stretches(F: Tensor) -> list[Scalar]:
     """s1, s2, s3 in space; the smallest, whose digits its square lacks, is J / (s2 s3) of the other two."""
-    squares, J = eigen(_stretching(F))[0], F.determinant()
+    squares, J = eigen(_stretch_tensor_entries(F))[0], F.determinant()
     l0, l1, l2 = squares
     smallest = [_f("and", l0 < l1, l0 < l2), _f("and", l1 <= l0, l1 < l2), _f("and", l2 <= l0, l2 <= l1)]
     roots = [_f("sqrt", _f("select", one > 0.0, one, 0.0)) for one in squares]
@@ -165,7 +165,7 @@ class _Spectrum:
             power = _f("exp", exponent * self.h(a)) * square ** float(-k)
         return power * self.h(a) ** q if q else power
 
-    def across(self, a: int, b: int, i: int, j: int) -> Scalar:
+    def symmetric_product(self, a: int, b: int, i: int, j: int) -> Scalar:
         """n_ai n_bj + n_bi n_aj, for a = b half of it."""
         n = self.n
         return n[a][i] * n[a][j] if a == b else n[a][i] * n[b][j] + n[b][i] * n[a][j]
@@ -187,7 +187,7 @@ class _Spectrum:
         return _f("select", near, straight, far / _f("select", near, 1.0, la - lb))
 
 
-def _total(C: Sequence[Scalar], exponent: Scalar | Number, q: int, k: int) -> Scalar:
+def _sum_of_powers(C: Sequence[Scalar], exponent: Scalar | Number, q: int, k: int) -> Scalar:
     """The node sum_a l_a^(a/2 - k) h_a^q."""
     found = _Spectrum(C)
     value = reduce(add, (found.weight(a, exponent, q, k) for a in range(found.order)))
@@ -198,7 +198,9 @@ def _stretch_entries(C: Sequence[Scalar], exponent: Scalar | Number, q: int, k: 
     """The nodes of the matrix sum_a l_a^(a/2 - k) h_a^q n_a (x) n_a, its upper half."""
     found, made = _Spectrum(C), []
     for i, j in upper(found.order):
-        parts = (found.weight(a, exponent, q, k) * found.across(a, a, i, j) for a in range(found.order))
+        parts = (
+            found.weight(a, exponent, q, k) * found.symmetric_product(a, a, i, j) for a in range(found.order)
+        )
         value = reduce(add, parts)
         made.append(value.graph.apply(f"stretch_entry{found.order}", value, exponent, q, k, i, j, *C))
     return made
@@ -212,8 +214,8 @@ def sum_slopes(y: Scalar, value: Scalar, exponent: Scalar, q: Scalar, k: Scalar,
         if not _is_zero(factor):
             entries = _stretch_entries(C, exponent, power, of[1] + 1)
             slopes = [slope + 0.5 * factor * entry for slope, entry in zip(slopes, entries, strict=True)]
-    by_exponent = None if exponent.number is not None else _total(C, exponent, of[0] + 1, of[1])
-    return None, by_exponent, None, None, *_doubled(slopes)
+    by_exponent = None if exponent.number is not None else _sum_of_powers(C, exponent, of[0] + 1, of[1])
+    return None, by_exponent, None, None, *_doubled_off_diagonal(slopes)
 
 
 def entry_slopes(y: Scalar, value: Scalar, exponent: Scalar, *rest: Scalar) -> Partials:
@@ -224,17 +226,21 @@ def entry_slopes(y: Scalar, value: Scalar, exponent: Scalar, *rest: Scalar) -> P
     if exponent.number is None:
         by_exponent = _stretch_entries(C, exponent, q + 1, k)[upper(found.order).index((i, j))]
     parts = [
-        (a, b, found.difference(a, b, exponent, q, k) * found.across(a, b, i, j))
+        (a, b, found.difference(a, b, exponent, q, k) * found.symmetric_product(a, b, i, j))
         for a, b in upper(found.order)
     ]
     slopes = []
     for m, n in upper(found.order):
         scale = [0.5 if a != b else 1.0 for a, b, _ in parts]
         slope = reduce(
-            add, (s * part * found.across(a, b, m, n) for s, (a, b, part) in zip(scale, parts, strict=True))
+            add,
+            (
+                s * part * found.symmetric_product(a, b, m, n)
+                for s, (a, b, part) in zip(scale, parts, strict=True)
+            ),
         )
         slopes.append(value.graph.apply(f"stretch_slope{found.order}", slope, exponent, *C))
-    return None, by_exponent, None, None, None, None, *_doubled(slopes)
+    return None, by_exponent, None, None, None, None, *_doubled_off_diagonal(slopes)
 
 
 def no_third(*_: Scalar) -> Partials:
@@ -244,7 +250,7 @@ def no_third(*_: Scalar) -> Partials:
     )
 
 
-def _doubled(entries: Sequence[Any]) -> list[Any]:
+def _doubled_off_diagonal(entries: Sequence[Any]) -> list[Any]:
     """The upper half with elements beside the diagonal counted twice."""
     order = 2 if len(entries) == 3 else 3
     return [e if i == j else 2.0 * e for e, (i, j) in zip(entries, upper(order), strict=True)]
@@ -256,15 +262,15 @@ def _is_zero(factor: Scalar | Number) -> bool:
 
 def _sinhc(square: Scalar) -> Scalar:
     """sinh(x) / x of x^2 < 0.25."""
-    return _series(square, (156.0, 110.0, 72.0, 42.0, 20.0, 6.0))
+    return _nested_series(square, (156.0, 110.0, 72.0, 42.0, 20.0, 6.0))
 
 
 def _cosh(square: Scalar) -> Scalar:
     """cosh x of x^2 < 0.25."""
-    return _series(square, (182.0, 132.0, 90.0, 56.0, 30.0, 12.0, 2.0))
+    return _nested_series(square, (182.0, 132.0, 90.0, 56.0, 30.0, 12.0, 2.0))
 
 
-def _series(square: Scalar, ratios: Sequence[float]) -> Scalar:
+def _nested_series(square: Scalar, ratios: Sequence[float]) -> Scalar:
     """1 + x^2 / r_n (1 + x^2 / r_(n-1) (...)), the last ratio outermost."""
     total: Any = 1.0
     for ratio in ratios:

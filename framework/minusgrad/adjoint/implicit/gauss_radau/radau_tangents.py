@@ -15,7 +15,7 @@ import numpy as np
 
 from ....codegen.derivative_request import DerivativeRequest
 from ....engine import storage
-from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, zeroed
+from ....engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, zero_loops
 from ....errors import NonFiniteError
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
@@ -169,7 +169,7 @@ class RadauTangents:
     def _corrected(self) -> Code:
         """The tangent of a at node `at`, and b."""
         unread = {n: a for n, a in self._forces.items() if n not in self.stepper.potential.reads}
-        pieces = [zeroed("force", array) for array in unread.values()]
+        pieces = [zero_loops("force", array) for array in unread.values()]
         pieces += [self.run.accelerated()] if self._heavy else []
         for motion in self._heavy:
             pieces.append(self.run.added(motion, self._forces[motion.position], self._weights))

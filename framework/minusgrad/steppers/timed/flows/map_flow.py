@@ -18,7 +18,7 @@ from ....codegen.derivative_request import DerivativeRequest
 from ....energies.fields import Motion
 from ....engine import storage
 from ....engine.joined.coalescing import coalesced
-from ....engine.kernels import Code, added, copied, real
+from ....engine.kernels import Code, add_loops, copy_loops, real
 from ....errors import EnergyError, choices
 from ....potential.fused_code import FusedSweep
 from ....potential.potential import Potential
@@ -67,7 +67,7 @@ class MapFlow(PartFlow):
 
     def drift(self) -> Code:
         outputs = self.maps.map_outputs
-        moved = [copied(self.maps.fields[z].array, outputs[y].array) for z, y in self.updates.items()]
+        moved = [copy_loops(self.maps.fields[z].array, outputs[y].array) for z, y in self.updates.items()]
         return self._code([*self._forward, *moved])
 
     def put_tangents(self, tangents: Mapping[str, np.ndarray]) -> None:
@@ -80,8 +80,8 @@ class MapFlow(PartFlow):
         along = {n: a for n, a in tangents.items() if n in self.maps.reads}
         found, changing = self._sweep.tangents_of_outputs(along | dict.fromkeys(self.parameters))
         fields, outputs = self.maps.fields, self.maps.map_outputs
-        moved = [copied(fields[z].array, outputs[y].array) for z, y in self.updates.items()]
-        moved += [copied(tangents[z], found[y]) for z, y in self.updates.items()]
+        moved = [copy_loops(fields[z].array, outputs[y].array) for z, y in self.updates.items()]
+        moved += [copy_loops(tangents[z], found[y]) for z, y in self.updates.items()]
         known = {f"w_{n}": a for n, a in tangents.items()}
         return self._code([*self._forward, *changing, *moved], known)
 
@@ -97,7 +97,9 @@ class MapFlow(PartFlow):
         )
         pieces = self._sweep.sweep(request, rows)
         for n, array in found.items():
-            pieces.append(copied(adjoints[n], array) if n in self.updates else added(adjoints[n], array))
+            pieces.append(
+                copy_loops(adjoints[n], array) if n in self.updates else add_loops(adjoints[n], array)
+            )
         named = {name: array for n, (name, array) in parameters.items() if n in rows}
         return self._code(pieces, {f"l_{n}": a for n, a in adjoints.items()} | named, [*found.values()])
 

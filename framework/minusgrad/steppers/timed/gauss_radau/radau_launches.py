@@ -4,7 +4,7 @@ Decisions 0347.
 """
 
 from ....engine import runtime
-from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zeroed
+from ....engine.kernels import MOST_ARRAYS, BoundKernel, KernelCache, zero_loops
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
 from ...integrator import SMALL
@@ -60,10 +60,10 @@ class RadauLaunches:
         """
         if runtime.arch() != "cpu" or self._statements > SMALL:
             return None
-        cleared = [zeroed(f"g_{name}", array) for name, array in self.code.forces.items()]
+        cleared = [zero_loops(f"g_{name}", array) for name, array in self.code.forces.items()]
         forces = [*cleared, FusedCode(self.potential).gradient(self.code.forces)]
         if self.dissipation:
-            forces += [zeroed(f"g_{name}", array) for name, array in self.code.friction.items()]
+            forces += [zero_loops(f"g_{name}", array) for name, array in self.code.friction.items()]
             forces.append(FusedCode(self.dissipation, "loss").gradient(self.code.friction))
         rates = (
             FusedCode(self.potential).rates("radau_flows[0, at] = radau_flows[0, at] + {}")
