@@ -38,6 +38,7 @@ help:
 	@echo "make devices  the exam on a device: ARCH=vulkan or cuda, ENGINE=taichi or quadrants, WHEELS=a folder"
 	@echo "make lint   ruff and mypy"
 	@echo "make docs   the documentation site in build/site, without a network"
+	@echo "make pictures  the pictures of README, pages and gallery, of all scenes or of SCENES (an hour)"
 	@echo "make bench  where we stand, in ratios"
 
 demo: $(VENV)/plot
@@ -68,6 +69,7 @@ lint: $(VENV)/test
 
 # Warnings are errors. `docs/conf.py` writes the generated pages into docs/generated/.
 docs: $(VENV)/docs
+	@echo "reading about 300 pages and running the code of some, for 1 to 4 minutes ..."
 	$(BIN)/python -m sphinx -W --keep-going docs build/site
 	@echo "the site: build/site/index.html"
 
@@ -78,51 +80,9 @@ bench: $(VENV)/test
 bytecode: $(VENV)/test
 	@$(BIN)/python -m compileall -q framework plugins tests/support
 
-# The pictures that the README shows; of robots, of those that a fit has trained (the seed is that of the first weights).
+# The pictures of the README, the pages and the gallery: `make pictures SCENES="two_body wave"` those of these scenes.
 pictures: $(VENV)/plot
-	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits cold_collapse/lagrangian_radii \
-		elastic_seed/mesh cantilever/mesh argon_npt/energy argon_liquid/radial_distribution silicon/mesh copper_constants/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
-		billiards/orbits chain_of_rods/mesh rigid_water/mesh slider_crank/mesh mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen stability_map/map double_pendulums/map; do \
-		scene=$${shown%/*} && \
-		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
-		$(BIN)/minusgrad plot runs/pictures/$$scene && \
-		cp runs/pictures/$$scene/pictures/$${shown#*/}.png scenes/pictures/$$scene.png || exit $$?; \
-	done
-	@few='observe=[{kind="frames",every=6}] run.steps=300' && \
-		$(BIN)/minusgrad run scenes/figure_eight.toml $$few --out runs/pictures/figure_eight_film --force && \
-		$(BIN)/minusgrad movie runs/pictures/figure_eight_film --fps 12 --out scenes/pictures/figure_eight.webp && \
-		$(BIN)/minusgrad movie runs/pictures/chain_of_rods --every 2 --fps 15 --out scenes/pictures/chain_of_rods.webp && \
-		$(BIN)/minusgrad movie runs/pictures/elastic_seed --fps 8 --out scenes/pictures/elastic_seed.webp
-	@$(BIN)/python docs/pictures/convergence.py scenes/two_body.toml scenes/pictures/two_body_convergence.png
-	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
-		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
-	@$(BIN)/minusgrad run scenes/galaxy_collision.toml --out runs/pictures/galaxy_collision --force && \
-		$(BIN)/minusgrad plot runs/pictures/galaxy_collision --body first_disc --body second_disc && \
-		cp runs/pictures/galaxy_collision/pictures/orbits.png scenes/pictures/galaxy_collision.png
-	@$(BIN)/minusgrad run scenes/yukawa_cluster.toml --plugin scenes/yukawa_cluster.py --out runs/pictures/yukawa_cluster --force && \
-		$(BIN)/python docs/pictures/yukawa_cluster.py runs/pictures/yukawa_cluster scenes/pictures/yukawa_cluster.png
-	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
-		$(BIN)/minusgrad run scenes/foucault.toml --out runs/pictures/foucault --force && \
-		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \
-		$(BIN)/minusgrad run scenes/swing_up.toml --fitted runs/pictures/swing_up-fit --out runs/pictures/swing_up --force && \
-		$(BIN)/python docs/pictures/mechanisms.py runs/pictures scenes/pictures
-	@$(BIN)/minusgrad run scenes/figure_eight.toml --out runs/pictures/figure_eight --force && \
-		$(BIN)/minusgrad run scenes/mercury.toml --out runs/pictures/mercury --force && \
-		$(BIN)/python docs/pictures/few_bodies.py runs/pictures scenes/pictures
-	@for shown in mass_spring/mesh/2 rigid_body/orbits/0 diffmpm/orbits/0; do \
-		scene=$${shown%%/*} && rest=$${shown#*/} && seed=runtime.seed=$${shown##*/} && \
-		$(BIN)/minusgrad fit scenes/$$scene.toml $$seed --out runs/pictures/$$scene-fit --force && \
-		$(BIN)/minusgrad run scenes/$$scene.toml $$seed --fitted runs/pictures/$$scene-fit \
-			--out runs/pictures/$$scene --force && \
-		$(BIN)/minusgrad plot runs/pictures/$$scene && \
-		cp runs/pictures/$$scene/pictures/$${rest%/*}.png scenes/pictures/$$scene.png || exit $$?; \
-	done
-	@few="state.copies=4 runtime.seed=1" && for map in 3 5 6 7 8 9 10 11; do few="$$few map.$$map.copies=4"; done && \
-		$(BIN)/minusgrad fit scenes/electric.toml --out runs/pictures/electric-fit --force && \
-		$(BIN)/minusgrad run scenes/electric.toml $$few --fitted runs/pictures/electric-fit \
-			--out runs/pictures/electric --force && \
-		$(BIN)/minusgrad plot runs/pictures/electric && \
-		cp runs/pictures/electric/pictures/orbits.png scenes/pictures/electric.png
+	$(BIN)/python -m tests.project.shipped_pictures $(SCENES)
 
 # The suite of a device; on a machine without a network from a folder that `make wheels` filled on another one.
 devices: $(VENV)/devices

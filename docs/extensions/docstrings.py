@@ -1,10 +1,13 @@
 """Docstrings for Sphinx: ours are plain text with indented blocks and `names`; here they become reST.
 
-An indented block is shown as it stands (code, a formula, a table of arguments), everything else is a
-paragraph in which `names` are literals and no character has a meaning of its own.
+An indented block is shown as it stands (code, a formula, a table), everything else is a paragraph in which
+`names` are literals and no character has a meaning of its own. Arguments have an entry each, wherever they
+are described: in a table ("steps   those of the run"), or in sentences ("steps: of the run. out: a folder.").
 """
 
+import inspect
 import re
+from collections.abc import Collection
 from itertools import groupby
 
 from sphinx.application import Sphinx
@@ -21,7 +24,15 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _convert(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    lines[:] = restructured(lines)
+    lines[:] = restructured(lines, parameters(obj))
+
+
+def parameters(described: object) -> list[str]:
+    """The names of the arguments of a function or a class; none of anything else."""
+    try:
+        return [name for name in inspect.signature(described).parameters if name != "self"]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return []
 
 
 def _bare(app: Sphinx, what: str, name: str, obj: object, options: object, signature: str, returns: str):
@@ -43,8 +54,59 @@ def bare(signature: str) -> str:
     return re.sub(r"<\w[^<>]*(?:<[^<>]*>)?[^<>]*>", "...", signature).replace("| None | None", "| None")
 
 
-def restructured(lines: list[str]) -> list[str]:
-    """The lines of a docstring, without its common indentation, as reST."""
+ROW = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
+RESULTS = re.compile(r"(?<=\. )(?=(?:Raises|Returns|It raises) )")
+
+
+def restructured(lines: list[str], names: Collection[str] = ()) -> list[str]:
+    """The lines of a docstring, without its common indentation, as reST; names: of arguments."""
+    out: list[str] = []
+    for filled, run in groupby(lines, key=lambda line: bool(line.strip())):
+        block = list(run)
+        entries = (_rows(block, names) or _sentences(block, names)) if filled and names else []
+        out += entries or block
+    return _shown(out)
+
+
+def _rows(block: list[str], names: Collection[str]) -> list[str]:
+    """The entries of a table of arguments; none if the block is something else."""
+    found: list[tuple[str, str]] = []
+    for line in block:
+        if (row := ROW.fullmatch(line)) and {*row[1].split(", ")} <= {*names}:
+            found.append((row[1], row[2]))
+        elif found and line.startswith("  "):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        else:
+            return []
+    return _entries(found)
+
+
+def _sentences(block: list[str], names: Collection[str]) -> list[str]:
+    """The entries of arguments that sentences describe, between what stands before and behind them."""
+    if any(line.startswith(" ") for line in block):
+        return []
+    text = " ".join(block)
+    name = f"(?:{'|'.join(map(re.escape, names))})"
+    parts = re.split(rf"(?:^|(?<=[.;)] ))({name}(?:, {name})*(?: \([^()]*\))?): ", text)
+    if len(parts) < 3:
+        return []
+    before, described = parts[0].strip(), list(zip(parts[1::2], parts[2::2], strict=True))
+    last, *behind = RESULTS.split(described[-1][1], maxsplit=1)
+    described[-1] = (described[-1][0], last)
+    return [*([before] if before else []), *_entries(described), *behind]
+
+
+def _entries(found: list[tuple[str, str]]) -> list[str]:
+    """`:param name: meaning`, for each name of a row one."""
+    every = []
+    for of, text in found:
+        names, bracket, kind = of.partition(" (")
+        every += [f":param {name}: {bracket.strip()}{kind} {text.strip()}" for name in names.split(", ")]
+    every = [re.sub(" {2,}", " ", line) for line in every]
+    return ["", *every, ""]
+
+
+def _shown(lines: list[str]) -> list[str]:
     out: list[str] = []
     for shown, run in groupby(_marked(lines), key=lambda pair: pair[0]):
         block = [line for _, line in run]
@@ -83,6 +145,8 @@ def _marked(lines: list[str]) -> list[tuple[bool, str]]:
 
 def paragraph(line: str) -> str:
     """A line of text: `names` as literals, other special characters escaped."""
+    if entry := re.match(r":param \w+: ", line):
+        return entry[0] + paragraph(line[entry.end() :])
     parts, end = [], 0
     for found in LITERAL.finditer(line):
         parts += [SPECIAL.sub(r"\\\1", line[end : found.start()]), f"``{found[2]}``"]

@@ -43,6 +43,12 @@ def picture(scene: Path) -> Path | None:
     return path if path.is_file() else None
 
 
+def small(scene: Path) -> Path | None:
+    """The picture of its card: without axes, a film of what moves."""
+    path = SCENES / "pictures/cards" / f"{scene.stem}.webp"
+    return path if path.is_file() else None
+
+
 def film(scene: Path) -> Path | None:
     path = SCENES / "pictures" / f"{scene.stem}.webp"
     return path if path.is_file() else None
@@ -72,8 +78,8 @@ def commands(scene: Path, text: str) -> str:
 
 
 def overview(scenes: list[Path]) -> str:
-    """Cards of all scenes: those with a picture first."""
-    cards = "\n".join(card(scene) for scene in sorted(scenes, key=lambda s: picture(s) is None))
+    """Cards of all scenes: films first."""
+    cards = "\n".join(card(scene) for scene in sorted(scenes, key=lambda s: not moves(s)))
     order = "\n".join(scene.stem for scene in scenes)
     return (
         "# Gallery\n\nEvery scene in `scenes/` states in its first lines a figure that a test asserts. Each"
@@ -82,9 +88,15 @@ def overview(scenes: list[Path]) -> str:
     )
 
 
+def moves(scene: Path) -> bool:
+    """True if its card is a film."""
+    shown = small(scene)
+    return shown is not None and b"ANIM" in shown.read_bytes()[:64]
+
+
 def card(scene: Path) -> str:
-    shown = picture(scene)
-    image = f"\n![{title(scene)}](../../../{shown.relative_to(ROOT)})\n" if shown else ""
+    shown = small(scene) or picture(scene)
+    image = f"\n[![{title(scene)}](../../../{shown.relative_to(ROOT)})]({scene.stem}.md)\n" if shown else ""
     return (
         f'<div class="card">\n{image}\n**[{title(scene)}]({scene.stem}.md)**\n\n'
         f"{claim(scene.read_text())}\n\n</div>"

@@ -1,18 +1,18 @@
 """The picture of the dam break: pressure at four times, and the front beside that of Martin and Moyce (1952).
 
-python docs/pictures/dam_break.py runs/dam_break scenes/pictures/dam_break.png
+`make pictures` calls it.
 """
 
-import sys
 from pathlib import Path
 
 import h5py
 import matplotlib.pyplot as plt
 import numpy as np
 
+from minusgrad.plot.style import COLOURS, INK
+
 A, G, REST, SPEED = 0.05715, 9.81, 1000.0, 10.6
 TIMES = (0.0, 0.1, 0.2, 0.35)
-INK, FAINT = "#1b1f24", "#8a929c"
 
 
 def series(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -44,23 +44,21 @@ def front(axes: plt.Axes, run: Path) -> None:
     table = Path(__file__).parents[2] / "scenes" / "data" / "martin_moyce_1952.csv"
     rows = [line.split(",") for line in table.read_text().splitlines()[5:]]
     T, Z = np.sqrt(2.0 * G / A) * time, farthest / A
-    axes.fill_between(T, Z / 1.1, Z / 0.9, color="#2f6db3", alpha=0.15, linewidth=0, label="within 10 %")
-    axes.plot(T, Z, color="#2f6db3", linewidth=1.4, label="farthest particle")
+    axes.fill_between(T, Z / 1.1, Z / 0.9, color=COLOURS[0], alpha=0.15, linewidth=0, label="within 10 %")
+    axes.plot(T, Z, color=COLOURS[0], linewidth=1.4, label="farthest particle")
     for source, mark in (("table 2", "o"), ("figure 3", "s")):
         points = np.array([[float(r[0]), float(r[1])] for r in rows if r[2] == source])
         label = f"Martin & Moyce 1952, {source}"
-        axes.plot(*points.T, mark, markersize=4, color="#d9772b", markerfacecolor="none", label=label)
-    axes.set(xlabel="T = t (2 g / a)$^{1/2}$", ylabel="Z = x / a", xlim=(0, 9.4), ylim=(0, 15.5))
+        axes.plot(*points.T, mark, markersize=4, color=COLOURS[1], markerfacecolor="none", label=label)
+    axes.set(xlabel="T = t √(2 g / a)", ylabel="Z = x / a", xlim=(0, 9.4), ylim=(0, 15.5))
     axes.legend(frameon=False, loc="upper left")
 
 
-def main(run: Path, out: Path) -> None:
+def columns(run: Path) -> plt.Figure:
+    """Four times on the left, the front on the right."""
     (moments, position), (_, density) = (series(run, f"particles/all/{n}") for n in ("position", "density"))
     position = position[..., :2]
     walls = (position[0] < 0.0).any(axis=1)
-    plt.rcParams |= {"font.size": 9, "axes.edgecolor": FAINT, "axes.spines.top": False}
-    plt.rcParams |= {"axes.spines.right": False, "xtick.color": FAINT, "ytick.color": FAINT}
-    plt.rcParams |= {"xtick.labelcolor": INK, "ytick.labelcolor": INK, "axes.linewidth": 0.6}
     figure = plt.figure(figsize=(9.6, 4.3), dpi=150, layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(5.4, 4.2))
     panels = left.subplots(len(TIMES), 1, sharex=True)
@@ -71,8 +69,4 @@ def main(run: Path, out: Path) -> None:
     bar = left.colorbar(shown, ax=panels, pad=0.02, aspect=40, label="pressure [kPa]")
     bar.outline.set_visible(False)
     front(right.subplots(), run)
-    figure.savefig(out)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    return figure

@@ -1,9 +1,8 @@
 """Pictures of few bodies: the figure eight with its speeds, the perihelion of Mercury over a century.
 
-python docs/pictures/few_bodies.py runs/pictures scenes/pictures
+`make pictures` calls them.
 """
 
-import sys
 from pathlib import Path
 
 import h5py
@@ -11,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from minusgrad.plot.style import COLOURS, FAINT, INK, RC, SEQUENTIAL
+from minusgrad.plot.style import COLOURS, FAINT, INK, SEQUENTIAL
 
 ARCSEC = 3600.0 * 180.0 / np.pi
 CENTURY = 36525.0
@@ -25,7 +24,7 @@ def series(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         return file[name]["time"][...], file[name]["value"][...]
 
 
-def figure_eight(run: Path, picture: Path) -> None:
+def figure_eight(run: Path) -> plt.Figure:
     """The way of 100 periods, coloured by speed; the bodies at the start, and where they go."""
     _, x = series(run, "particles/all/position")
     _, v = series(run, "particles/all/velocity")
@@ -45,10 +44,10 @@ def figure_eight(run: Path, picture: Path) -> None:
         axes.plot(*x[0, body], "o", color=colour, markersize=11, markeredgecolor=INK)
     figure.colorbar(lines, ax=axes, label="speed", shrink=0.9)
     axes.set(aspect="equal", xlabel="x", ylabel="y", title="Three bodies on a figure eight, 100 periods")
-    figure.savefig(picture)
+    return figure
 
 
-def mercury(run: Path, picture: Path) -> None:
+def mercury(run: Path) -> plt.Figure:
     """The angle of the perihelion from its start, and the line of general relativity."""
     times, elements = series(run, "observables/orbit/mercury")
     angle = ARCSEC * (np.unwrap(elements[:, 4]) - elements[0, 4])
@@ -60,11 +59,4 @@ def mercury(run: Path, picture: Path) -> None:
     axes.axhline(0.0, color=FAINT, linewidth=1.0, label="Newton: 0")
     axes.set(xlabel="t [yr]", ylabel="perihelion [arcsec]", title="The perihelion of Mercury")
     axes.legend()
-    figure.savefig(picture)
-
-
-if __name__ == "__main__":
-    runs, pictures = map(Path, sys.argv[1:3])
-    with plt.rc_context(RC):
-        figure_eight(runs / "figure_eight", pictures / "figure_eight.png")
-        mercury(runs / "mercury", pictures / "mercury.png")
+    return figure

@@ -1,16 +1,15 @@
 """Pictures of mechanisms: ways of a double and of Foucault's pendulum, a cart that swings up its pole.
 
-python docs/pictures/mechanisms.py runs/pictures scenes/pictures
+`make pictures` calls them.
 """
 
-import sys
 from pathlib import Path
 
 import h5py
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minusgrad.plot.style import COLOURS, FAINT, INK, RC, SEQUENTIAL
+from minusgrad.plot.style import COLOURS, FAINT, INK, SEQUENTIAL
 
 POLE = 0.5
 
@@ -21,7 +20,7 @@ def series(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
         return file[name]["time"][...], file[name]["value"][...]
 
 
-def double_pendulum(run: Path, picture: Path) -> None:
+def double_pendulum(run: Path) -> plt.Figure:
     """The rods at the start and the end, and the way of the lower mass."""
     _, q = series(run, "particles/all/q")
     a, b = q[:, 0].T
@@ -33,10 +32,10 @@ def double_pendulum(run: Path, picture: Path) -> None:
         rods = np.array([[0.0, 0.0], upper[k], lower[k]])
         axes.plot(*rods.T, color=colour, linewidth=2.0, marker="o", markersize=6)
     axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title="Double pendulum, 10 s")
-    figure.savefig(picture)
+    return figure
 
 
-def foucault(run: Path, picture: Path) -> None:
+def foucault(run: Path) -> plt.Figure:
     """The way of the bob from above, north a thousand times larger than east."""
     times, x = series(run, "particles/all/x")
     figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="compressed")
@@ -44,10 +43,10 @@ def foucault(run: Path, picture: Path) -> None:
     axes.plot(*(x[[0, -1], 1, :2] * [1.0, 1e3]).T, "o", color=INK, markersize=5)
     title = f"Foucault's pendulum, {times[-1]:.0f} s"
     axes.set(xlabel="east [m]", ylabel="north [mm]", title=title)
-    figure.savefig(picture)
+    return figure
 
 
-def swing_up(run: Path, picture: Path) -> None:
+def swing_up(run: Path) -> plt.Figure:
     """The pole at every other step, from hanging to upright, above the place of the cart."""
     times, s = series(run, "particles/all/s")
     _, a = series(run, "particles/all/a")
@@ -63,12 +62,4 @@ def swing_up(run: Path, picture: Path) -> None:
     shown = plt.cm.ScalarMappable(plt.Normalize(0.0, times[-1] / 0.85), SEQUENTIAL)
     bar = figure.colorbar(shown, ax=axes, label="t [s]", shrink=0.8)
     bar.ax.set_ylim(0.0, times[-1])
-    figure.savefig(picture)
-
-
-if __name__ == "__main__":
-    runs, pictures = map(Path, sys.argv[1:3])
-    plt.rcParams.update(RC)
-    double_pendulum(runs / "double_pendulum", pictures / "double_pendulum.png")
-    foucault(runs / "foucault", pictures / "foucault.png")
-    swing_up(runs / "swing_up", pictures / "swing_up.png")
+    return figure

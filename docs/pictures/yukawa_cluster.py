@@ -1,16 +1,15 @@
 """The picture of a cluster of dust: a slice of the settled ball, and its density beside that of a continuum.
 
-python docs/pictures/yukawa_cluster.py runs/pictures/yukawa_cluster scenes/pictures/yukawa_cluster.png
+`make pictures` calls it.
 """
 
-import sys
 from pathlib import Path
 
 import h5py
 import matplotlib.pyplot as plt
 import numpy as np
 
-from minusgrad.plot.style import COLOURS, FAINT, INK, RC
+from minusgrad.plot.style import COLOURS, FAINT, INK
 
 RADIUS, LENGTH, SLICE = 10.0, 2.5, 0.55
 """Of the ball on paper, of the screening, and half the thickness of the slice [mm]."""
@@ -54,20 +53,16 @@ def profile(axes: plt.Axes, x: np.ndarray) -> None:
         paper, density(paper, len(x)), color=INK, linewidth=1.5, label="continuum (Henning et al. 2006)"
     )
     axes.axvline(RADIUS, color=FAINT, linewidth=1.0)
-    axes.set(xlim=(0, 10.6), xlabel="r [mm]", ylabel="grains / mm$^3$", title="shells at the surface")
+    axes.set(xlim=(0, 10.6), xlabel="r [mm]", ylabel="grains / mm³", title="shells at the surface")
     axes.legend(loc="upper left")
 
 
-def draw(run: Path, out: Path) -> None:
+def shells(run: Path) -> plt.Figure:
+    """The slice on the left, the profile on the right."""
     with h5py.File(run / "trajectory.h5") as file:
         x = file["particles/all/position/value"][-1].astype(np.float64)
     x -= x.mean(axis=0)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.6), layout="compressed")
     sliced(left, x)
     profile(right, x)
-    figure.savefig(out, dpi=110)
-
-
-if __name__ == "__main__":
-    with plt.rc_context(RC):
-        draw(*map(Path, sys.argv[1:3]))
+    return figure

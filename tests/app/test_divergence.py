@@ -66,7 +66,8 @@ def test_the_step_size_is_said_at_the_start(lattice, capsys):
     size = found["step_size"]
     assert size["limit"] == pytest.approx(2.0 / size["omega_max"])
     first = next(line for line in said.err.splitlines() if line.startswith("minusgrad: dt = "))
-    assert first.startswith(f"minusgrad: dt = 0.005 ps is {0.005 / size['limit']:.3g} of the stability limit")
+    share = round(100 * 0.005 / size["limit"])
+    assert first.startswith(f"minusgrad: dt = 0.005 ps is {share} % of the stability limit, ")
     (event,) = events(lattice.parent / "run", "step size")
     assert f"minusgrad: {event['text']}" == first
     assert event["omega_max"] == size["omega_max"]

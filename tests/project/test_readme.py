@@ -139,10 +139,14 @@ def test_an_energy_and_its_scene_are_short() -> None:
 
 
 def test_the_front_page_is_short() -> None:
-    """A reader sees how to install at once, and where the documentation is."""
+    """The first screen has an energy and how to install, before any list; and where the documentation is."""
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 150
-    assert "make demo" in "\n".join(text.splitlines()[:15])
+    energy, install, items = (text.index(first) for first in ("@local_energy", "pip install", "\n- **"))
+    assert energy < install < items
+    assert text[:energy].count("\n") < 10
+    assert text[:install].count("\n") < 18
+    assert "make demo" in text
     assert "(docs/index.md)" in text
     assert "(CONTRIBUTING.md)" in text
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from docs.extensions.docstrings import bare, restructured
-from docs.extensions.gallery import claim
+from docs.extensions.gallery import card, claim, moves, title
 from docs.extensions.links import GENERATED, captioned, relinked
 
 from minusgrad import errors
 from minusgrad.errors import RunFailedError, UserError
 from minusgrad.scene import units
+from minusgrad.steppers.stability.step_size import StepSize
 from tests.support.pages import ROOT, documents, guides, run
 
 INDEX = "docs/index.md"
@@ -60,6 +61,50 @@ def test_every_unit_and_error_is_on_its_page() -> None:
         one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, RunFailedError)
     ]
     assert [one.__name__ for one in kinds if f"{one.__name__}`" not in page] == []
+
+
+@pytest.mark.unit
+def test_the_page_of_what_a_run_prints_has_the_words_of_the_code() -> None:
+    page = (ROOT / "docs/reference/what-a-run-prints.md").read_text()
+    said = [StepSize(0.005, 1.17, 1.71, 2.41).text("1"), StepSize(0.1, None, 0.0, 2.0).text("s")]
+    assert [text for text in said if f"`{text}`" not in page] == []
+    assert StepSize(1.5, 1.0, 2.0, 0.0).text("1").partition(";")[2] in page
+    sources = [ROOT / "framework/minusgrad" / name for name in ("app/verbs/runs.py", "app/progress.py")]
+    code = "".join(source.read_text() for source in sources)
+    for words in (
+        "pictures: minusgrad plot",
+        "energy {name}",
+        "constraints hold to",
+        "s left{safe}",
+        "solver: ",
+    ):
+        assert words in code, f"{words}: the page explains it"
+    explained = re.findall(r"`energy (\w+)(?::[^`]*)?`", page)
+    assert sorted(explained) == ["cell", "damped", "dissipated", "drift", "heat", "work"]
+
+
+@pytest.mark.unit
+def test_the_front_page_opens_with_an_installation_and_six_scenes() -> None:
+    text = (ROOT / INDEX).read_text()
+    screen = text[: text.index("- **[Installation]")]
+    assert (
+        screen.index("pip install")
+        < screen.index("@local_energy")
+        < screen.index('<div class="gallery front">')
+    )
+    shown = re.findall(r"\(\.\./scenes/pictures/cards/(\w+)\.webp\)\]\(\.\./scenes/(\w+)\.toml\)", screen)
+    assert len(shown) == 6
+    assert all(card == scene for card, scene in shown)
+    assert sum(moves(ROOT / f"scenes/{scene}.toml") for _, scene in shown) >= 5, "films"
+
+
+@pytest.mark.unit
+def test_cards_have_the_title_and_the_claim_of_their_scenes() -> None:
+    for scene in sorted((ROOT / "scenes").glob("*.toml")):
+        shown = card(scene)
+        assert f"**[{title(scene)}]({scene.stem}.md)**" in shown
+        assert f"pictures/cards/{scene.stem}.webp" in shown
+        assert claim(scene.read_text()) in shown
 
 
 class Resources(HTMLParser):
@@ -114,6 +159,32 @@ def test_docstrings_are_restructured_text() -> None:
         *("Sum of \\|x\\|, ``x_0``.", "", "", ".. code-block:: text", "", "       f(x) = *", "", ""),
         *("", "* k: a\\_b.", "* l: c.", ""),
     ]
+
+
+@pytest.mark.unit
+def test_arguments_have_an_entry_each() -> None:
+    names = ["steps", "out", "low", "high"]
+    table = ["steps    those of the run,", "         a number", "low, high  `limits`"]
+    assert restructured(table, names) == [
+        *(
+            "",
+            ":param steps: those of the run, a number",
+            ":param low: ``limits``",
+            ":param high: ``limits``",
+            "",
+        ),
+    ]
+    said = ["Runs it. steps: those of", "the run. out: a folder, or: none. Raises `UserError`: always."]
+    assert restructured(said, names) == [
+        *("Runs it.", "", ":param steps: those of the run.", ":param out: a folder, or: none.", ""),
+        "Raises ``UserError``: always.",
+    ]
+    kinds = ["steps (number, required): Of the run.", "out (text): A folder."]
+    assert restructured(kinds, names)[1:3] == [
+        *(":param steps: (number, required) Of the run.", ":param out: (text) A folder."),
+    ]
+    plain = ["other: is no argument.", "", "    steps   as it stands"]
+    assert restructured(plain, names) == restructured(plain)
 
 
 @pytest.mark.unit

@@ -45,8 +45,11 @@ class Look(NamedTuple):
 
     @property
     def palette(self) -> list[str]:
-        """The colours of points of no body, and of each body."""
-        return style.LIGHTS if self.is_crowd else style.COLOURS
+        """The colours of points of no body, and of each body; of many bodies shades by their numbers."""
+        few = style.LIGHTS if self.is_crowd else style.COLOURS
+        if len(self.names) < len(few):
+            return few
+        return [few[0], *style.shades(len(self.names))]
 
     @property
     def rgb(self) -> np.ndarray:

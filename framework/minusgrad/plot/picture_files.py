@@ -165,6 +165,13 @@ def drawn(path: Path, draw: "Callable[[Figure], None]", title: str, paper: Paper
     return path
 
 
+def png(shown: "Figure", title: str, heading: bool = False) -> bytes:
+    """A figure as PNG with its title and words in its metadata; heading: the title is drawn above it."""
+    if heading and title:
+        shown.suptitle(title, color=INK if shown.get_facecolor()[0] else "white")
+    return figure_bytes(shown, "png", metadata=_facts(shown, "png", title))
+
+
 def _facts(shown: "Figure", form: str, title: str) -> dict[str, Any]:
     """The metadata of a picture: of PNG its title and all that is written in it, a line each."""
     if form != "png":

@@ -67,6 +67,21 @@ def plot(
     if form not in picture_files.FORMS:
         raise UserError(f"plot: {unknown('format', form, picture_files.FORMS)}")
     paper = picture_files.Paper.of(dark, width, dpi, font)
+    jobs, title = drawings(run, bodies, step=step, field=field, view=view)
+    out = out or run / "pictures"
+    with durable.outside_a_run(out, "give another folder with --out"), paper.rc():
+        durable.make_folder(out)
+        chosen = list(jobs.items())[:most]
+        return [_drawn(out / f"{stem}.{form}", draw, title, paper) for stem, draw in chosen]
+
+
+def drawings(
+    run: Path, bodies: Sequence[str] = (), *, step: int | None = None, field: str = "", view: str = ""
+) -> "tuple[dict[str, Callable[[Figure], None]], str]":
+    """A function that draws each picture of a run into a figure, by its name; and the title of the run.
+
+    Arguments and errors as those of `plot`.
+    """
     names, known = trajectory.names(run), meta(run)
     axes = views.dimension(run, names)
     moving = axes > 1
@@ -87,12 +102,7 @@ def plot(
         raise UserError(f"{run}: {unknown('field', field, _labels(run, names, moving))}")
     if not jobs:
         raise UserError(f"{run}: nothing to draw (there are: {', '.join(names) or 'no series'})")
-    out = out or run / "pictures"
-    with durable.outside_a_run(out, "give another folder with --out"), paper.rc():
-        durable.make_folder(out)
-        title = known.get("title", "")
-        chosen = list(jobs.items())[:most]
-        return [_drawn(out / f"{stem}.{form}", draw, title, paper) for stem, draw in chosen]
+    return jobs, known.get("title", "")
 
 
 def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str, paper: picture_files.Paper) -> Path:

@@ -14,6 +14,7 @@ from ..scene import units
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 INK, FAINT = "#1b1f24", "#8a929c"
 COLOURS = ["#0967a6", "#d2791c", "#60a17c", "#b41f02", "#523054", "#d581d1", "#488083", "#7c2936"]
@@ -28,6 +29,8 @@ DARK = {"#ffffff": "#14171b", INK: "#e6e9ed", FAINT: "#7d8691"}
 LIGHTS = ["#dfe3ea", "#8babf5", "#fba124", "#8befc1", "#e07478", "#7367ef", "#b75786", "#b36400"]
 """Colours of points that shine on black: of those of no body, and of each body."""
 SEQUENTIAL, DIVERGING = "inferno", "RdBu_r"  # equal steps of lightness, from black and away from white
+FEW_NUMBERS = 1.2
+"""Axes shorter than this [inch] have one number or two, which do not overlap."""
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -72,14 +75,18 @@ def marker_pen(number: int) -> dict[str, Any]:
 def node_pens(nodes: int) -> list[dict[str, Any]]:
     """The colour and the marker of each of so many nodes: beyond `TOLD_APART` the colour of its number."""
     if nodes > TOLD_APART:
-        from matplotlib import colormaps
-        from matplotlib.colors import to_hex
-
-        shades = colormaps[NUMBERS]([0.95 * node / (nodes - 1) for node in range(nodes)])
-        return [{"color": to_hex(shade), "marker": "o"} for shade in shades]
+        return [{"color": shade, "marker": "o"} for shade in shades(nodes)]
     if nodes <= len(COLOURS):
         return [{"color": colour, "marker": "o"} for colour in COLOURS[:nodes]]
     return [marker_pen(node) for node in range(nodes)]
+
+
+def shades(count: int) -> list[str]:
+    """So many colours, two or more, by number from dark to light."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    return [to_hex(shade) for shade in colormaps[NUMBERS]([0.95 * k / (count - 1) for k in range(count)])]
 
 
 def _shifted(number: int, count: int) -> int:
@@ -97,7 +104,18 @@ def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
     figure.set_layout_engine("compressed")  # made for axes of equal aspect
     inch = min(5.6 / width, 4.8 / height)
     figure.set_size_inches(max(inch * width, 2.4) + 0.8 + 0.9 * bar, max(inch * height, 1.6) + 0.9)
-    return figure.subplots()
+    axes = figure.subplots()
+    for axis, length in ((axes.xaxis, inch * width), (axes.yaxis, inch * height)):
+        if length < FEW_NUMBERS:
+            axis.set_major_locator(_few_ticks(length))
+    return axes
+
+
+def _few_ticks(length: float) -> "MaxNLocator":
+    """Ticks of an axis of this length [inch]: one, or two and more."""
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(nbins=max(1, round(1.5 * length)), prune="upper" if length < 0.5 else None)
 
 
 def panels(figure: "Figure", count: int, width: float, height: float, bar: bool) -> "list[Axes]":

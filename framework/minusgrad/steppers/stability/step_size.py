@@ -36,27 +36,25 @@ class StepSize:
         return self.limit is not None and abs(self.dt) > self.limit
 
     def text(self, unit: str) -> str:
-        """In words; `unit`: the symbol of the run's unit of time."""
-        after, per, one = ("", "", "") if unit == "1" else (f" {unit}", f" rad/{unit}", f" 1/{unit}")
+        """In words; `unit`: the symbol of the run's unit of time. Frequencies and rates are in `as_dict`."""
+        after = "" if unit == "1" else f" {unit}"
+        said = f"dt = {self.dt:.4g}{after}"
         if self.limit is None:
-            said = f"dt = {self.dt:.4g}{after}: no stability limit is known, nothing vibrates at the start"
-        else:
-            said = (
-                f"dt = {self.dt:.4g}{after} is {abs(self.dt) / self.limit:.3g} of the stability limit"
-                f" {self.limit:.3g}{after} at the start (omega_max = {self.omega:.3g}{per}"
-                f"{f', friction rate {self.rate:.3g}{one}' if self.rate else ''})"
-            )
-        if self.growth:
-            said += f"; the potential is not convex there, growth rate {self.growth:.3g}{one}"
-        if self.unstable:
-            said += "; the fastest motion grows without bound: use a smaller dt"
-        return said
+            return f"{said} has no stability limit: nothing vibrates at the start"
+        said += f" is {_percent(abs(self.dt) / self.limit)} of the stability limit, {self.limit:.3g}{after}"
+        return f"{said}; the fastest motion grows without bound: use a smaller dt" if self.unstable else said
 
     def as_dict(self) -> dict[str, Any]:
         """For journals and JSON."""
         return {"dt": self.dt, "limit": self.limit, "omega_max": self.omega, "growth_rate": self.growth} | (
             {"friction_rate": self.rate} if self.rate else {}
         )
+
+
+def _percent(share: float) -> str:
+    """`0.4 %`, `11 %`, `99.7 %`: so many digits as one looks at, and more where it is close."""
+    size = 100.0 * share
+    return f"{size:.1g} %" if size < 1.0 else f"{size:.2g} %" if size < 95.0 else f"{size:.3g} %"
 
 
 def step_size(stepper: Stepper, steps: int) -> StepSize | None:
