@@ -81,6 +81,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "docs/pictures/inflated_tube.png": ShippedPicture("inflated_tube", "mesh_von_mises_stress_at_nodes"),
     "docs/pictures/quenched_bar.png": ShippedPicture("quenched_bar", "mesh_temperature"),
     "docs/pictures/topology.png": ShippedPicture("topology", "density"),
+    "docs/pictures/view_cantilever.png": ShippedPicture("cantilever_damped", "view page"),
 }
 """The pictures that are not the first of a scene's row."""
 
@@ -215,6 +216,10 @@ def drawn(one: ShippedPicture) -> bytes:
     """A picture as PNG, with its title and words."""
     run = run_folder(one)
     verb, _, file = one.what.partition(" ")
+    if one.what == "view page":
+        from . import view_picture
+
+        return few_colours(view_picture.screenshot(run), title_of(one.scene))
     if verb == "movie":
         made = run / "pictures/shipped.webp"
         _minusgrad(verb, str(run), *file.split(), f"--out={made}")
@@ -242,22 +247,30 @@ def title_of(scene: str) -> str:
 
 def smaller(png: bytes, width: int = 0) -> bytes:
     """The same picture in fewer colours, if it is large, or of this width; its title and words stay."""
-    from PIL import Image, PngImagePlugin
+    from PIL import Image
 
     if len(png) < LARGE and not width:
         return png
-    image = Image.open(io.BytesIO(png))
-    said = {key: image.info.get(key, "") for key in ("Title", "Description")}
+    said = Image.open(io.BytesIO(png)).info
+    few = few_colours(png, said.get("Title", ""), said.get("Description", ""), width)
+    return few if width else min(few, png, key=len)
+
+
+def few_colours(png: bytes, title: str, words: str = "", width: int = 0) -> bytes:
+    """A picture in 256 colours, with a title and words; width: not more dots than this, 0 for as it is."""
+    from PIL import Image, PngImagePlugin
+
+    image = Image.open(io.BytesIO(png)).convert("RGB")
     if width and image.width > width:
         size = (width, round(image.height * width / image.width))
-        image = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        image = image.resize(size, Image.Resampling.LANCZOS)
     info = PngImagePlugin.PngInfo()
-    for key, text in said.items():
-        info.add_itxt(key, text)
-    few = image.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.FLOYDSTEINBERG)
+    info.add_itxt("Title", title)
+    info.add_itxt("Description", words)
+    few = image.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.FLOYDSTEINBERG)
     out = io.BytesIO()
     few.save(out, "PNG", optimize=True, pnginfo=info)
-    return out.getvalue() if width else min(out.getvalue(), png, key=len)
+    return out.getvalue()
 
 
 def written_words(path: Path) -> tuple[str, list[str]]:

@@ -12,10 +12,7 @@ from tests.project.card_pictures import path_of
 from tests.support.pages import ROOT, documents, guides
 
 pytestmark = pytest.mark.unit
-ELSEWHERE = {
-    "docs/pictures/modes.png": "a molecule that is no scene",
-    "docs/pictures/view_cantilever.png": "a browser",
-}
+ELSEWHERE = {"docs/pictures/modes.png": "a molecule that is no scene"}
 """Pictures that no command makes, and what they are of."""
 
 
