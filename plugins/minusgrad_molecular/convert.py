@@ -36,7 +36,7 @@ def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> 
         raise UserError(
             f"'{pdb}': cannot be read, got {getattr(error, 'strerror', None) or error}; name a PDB file"
         ) from None
-    out.write_text(from_bytes(str(pdb), data, force_fields))
+    out.write_text(from_bytes(str(pdb), data, force_fields), encoding="utf-8")
     return out
 
 

@@ -13,8 +13,13 @@ from math import inf
 from threading import current_thread, main_thread
 from time import monotonic
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-"""Of Ctrl-C, of a queue that ends a job, and of a terminal that is closed. `nohup` ignores the last."""
+_CLOSED = [getattr(signal, name) for name in ("SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *_CLOSED]
+"""Of Ctrl-C, of a queue that ends a job, and of a terminal that is closed. `nohup` ignores the last.
+
+Windows has SIGBREAK for a console that is closed and for Ctrl-Break; there a SIGTERM of another process
+ends this one at once.
+"""
 
 
 class StepAbandonedError(KeyboardInterrupt):

@@ -66,7 +66,7 @@ class StateContext:
             self.files[name] = self.attached[name]
             return self.files[name]
         try:
-            if within.is_absolute() or ".." in within.parts:
+            if within.anchor or ".." in within.parts:  # of Windows "C:x" and "\\x", too
                 raise UserError(outside)
             if held_folders.owner(self.folder) is not None:
                 held = self.folder / name

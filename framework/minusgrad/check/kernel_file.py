@@ -68,7 +68,7 @@ def load(path: Path, reverses: bool = True) -> CheckedFile:
     beside_it = let_import_beside(path)
     if path.stem not in beside_it.kept:
         sys.modules[path.stem] = module
-    run, text = ProgramRun(path, reverses), path.read_text(errors="replace")
+    run, text = ProgramRun(path, reverses), path.read_text(encoding="utf-8", errors="replace")
     close_opencv(text)
     with (
         watched_reverses(module, text) as watched,
@@ -139,7 +139,7 @@ def subjects(file: CheckedFile) -> list[Subject]:
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
             f" reach a loss; declare a case with @checked(...), or in {path.with_suffix('.check.toml').name}"
         )
-        if "autograd.Function" in path.read_text(errors="replace"):
+        if "autograd.Function" in path.read_text(encoding="utf-8", errors="replace"):
             nothing += "; a `backward` that reverses no kernel is asked by torch.autograd.gradcheck"
         if not any(_is_kernel(node) for node in ast.walk(file.run.tree)):
             raise UserError(nothing)
@@ -196,7 +196,7 @@ def _line_of(error: BaseException, file: Path) -> str:
 
 def _infer_cases(file: CheckedFile) -> Iterator[Case | ForwardRun]:
     module, run, by_hand, forward = file
-    text, reverses = run.path.read_text(errors="replace"), list(by_hand.cases())
+    text, reverses = run.path.read_text(encoding="utf-8", errors="replace"), list(by_hand.cases())
     unseen = (".grad(" in text and not reverses) or ("FwdMode(" in text and not forward)
     if not run.complete or (not run.tapes and unseen):
         with (

@@ -40,6 +40,8 @@ def free() -> Free:
 
 def whole() -> int:
     """The memory of this machine, used or not: bytes that the system reports, whatever limits a process."""
+    if not hasattr(os, "sysconf"):
+        return _of_windows()[0]
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -110,7 +112,25 @@ def _of_machine() -> Free:
     facts = _kernel_facts(_PROC / "meminfo")
     if "MemAvailable" in facts:
         return Free(facts["MemAvailable"])
-    return Free(whole())
+    return Free(whole() if hasattr(os, "sysconf") else _of_windows()[1])
+
+
+def _of_windows() -> tuple[int, int]:
+    """Bytes of memory in all, and those that are free. Source: Microsoft, GlobalMemoryStatusEx."""
+    import ctypes
+
+    class MemoryStatus(ctypes.Structure):
+        _fields_ = (
+            ("length", ctypes.c_uint32),
+            ("load", ctypes.c_uint32),
+            ("whole", ctypes.c_uint64),
+            ("free", ctypes.c_uint64),
+            ("others", ctypes.c_uint64 * 5),
+        )
+
+    status = MemoryStatus(length=ctypes.sizeof(MemoryStatus))
+    ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+    return status.whole, status.free
 
 
 def _of_process() -> Iterator[Free]:
@@ -147,7 +167,7 @@ def _of_cgroups() -> Iterator[Free]:
 def _cgroup_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
     """The folders of the groups, and the files with their usage and limits."""
     try:
-        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
+        lines = (_PROC / "self" / "cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
     for line in lines:
@@ -168,7 +188,7 @@ def _cgroup_folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
 
 def _read_number(path: Path) -> int | None:
     try:
-        return int(path.read_text())
+        return int(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # "max": no limit
         return None
 
@@ -180,7 +200,7 @@ def _process_status() -> dict[str, int]:
 def _kernel_facts(path: Path, separator: str = ":", unit: int = 1024) -> dict[str, int]:
     """Lines `name: number kB` of a file of the kernel, in bytes."""
     try:
-        pairs = (line.split(separator, 1) for line in path.read_text().splitlines())
+        pairs = (line.split(separator, 1) for line in path.read_text(encoding="utf-8").splitlines())
         found = ((pair[0], pair[1].split()) for pair in pairs if len(pair) == 2)
         return {name: int(words[0]) * unit for name, words in found if words and words[0].isdigit()}
     except OSError:

@@ -10,7 +10,6 @@ Decisions 0090, 0092, 0100, 0230, 0232.
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -27,7 +26,7 @@ from ..errors import CheckpointError, FolderGoneError, RunFailedError, RunFolder
 from .hashes import block_hashes
 from .hashes.block_hashes import Bytes
 from .hdf5_layout import FileImage, chunks
-from .held import held_folders
+from .held import held_folders, system_calls
 
 TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
@@ -87,10 +86,11 @@ def rewritten(path: Path) -> Iterator[TextIO]:
     with named_failure(path):
         _sweep_killed(path)
         with _written(path, b"") as temporary:
-            with os.fdopen(held_folders.opened(temporary, os.O_WRONLY), "w") as file:
+            descriptor = held_folders.opened(temporary, os.O_WRONLY)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                system_calls.flush(file.fileno())
             held_folders.replace(temporary, path)
         _sync_folder(path.parent)
 
@@ -104,9 +104,9 @@ def append_line(path: Path, text: str) -> None:
         descriptor = held_folders.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             end = os.lseek(descriptor, 0, os.SEEK_END)
-            torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+            torn = end > 0 and system_calls.read_at(descriptor, 1, end - 1) != b"\n"
             _put(descriptor, b"\n" * torn + text.encode() + b"\n")
-            os.fsync(descriptor)
+            system_calls.flush(descriptor)
         finally:
             os.close(descriptor)
 
@@ -237,12 +237,15 @@ def _deleted(stray: Path) -> bool:
     with suppress(FileNotFoundError, RunFolderError):
         descriptor = held_folders.opened(stray)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            held_folders.unlink(stray)
+            system_calls.lock(descriptor)
+            if not system_calls.OPEN_NAMES_STAY:
+                held_folders.unlink(stray)
         except OSError:
             return False
         finally:
             os.close(descriptor)
+        if system_calls.OPEN_NAMES_STAY:
+            held_folders.unlink(stray)
     return True
 
 
@@ -271,12 +274,15 @@ def _written(path: Path, data: bytes | FileImage) -> Iterator[Path]:
     try:
         descriptor = held_folders.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system_calls.lock(descriptor)
         _allocate(descriptor, _size(data))
         for chunk in _chunks(data):
             _put(descriptor, chunk)
             _send(descriptor, len(chunk))
-        os.fsync(descriptor)
+        system_calls.flush(descriptor)
+        if system_calls.OPEN_NAMES_STAY:
+            os.close(descriptor)
+            descriptor = None
         yield temporary
     except BaseException:
         with suppress(OSError, RunFolderError):

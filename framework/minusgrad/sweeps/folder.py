@@ -21,7 +21,7 @@ from typing import Any
 from ..app.run_options import writable
 from ..errors import RunFolderError
 from ..files import durable
-from ..files.held import held_folders, journals
+from ..files.held import held_folders, journals, system_calls
 from ..files.held.given_folder import GivenFolder
 from ..files.held.json_text import parsed
 from .plan import SweepPlan
@@ -114,11 +114,9 @@ class SweepFolder:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Be the only one who writes the table."""
-        import fcntl
-
         descriptor = held_folders.opened(self.path / ".table.lock", os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            system_calls.wait_for_lock(descriptor)
             yield
         finally:
             os.close(descriptor)

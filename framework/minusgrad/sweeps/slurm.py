@@ -89,7 +89,7 @@ class ArrayJob:
 
     def _by_sbatch(self) -> str:
         try:
-            done = subprocess.run(["sbatch"], input=self.script(), capture_output=True, text=True)
+            done = subprocess.run(["sbatch"], input=self.script(), capture_output=True, encoding="utf-8")
         except OSError as error:
             raise UserError(
                 f"--submit: sbatch cannot be called: {error.strerror}; leave --submit out, and carry the"

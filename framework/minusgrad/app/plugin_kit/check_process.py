@@ -121,7 +121,7 @@ class _CheckChild:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
+            encoding="utf-8",
             errors="replace",
         )
         assert child.stdin is not None

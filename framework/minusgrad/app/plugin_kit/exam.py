@@ -104,7 +104,7 @@ def _elsewhere(engine: str, request: Any) -> list[Finding]:
         cwd=request.config.invocation_params.dir,
         env={**os.environ, runtime.VARIABLE: engine, INNER: "1", "PYTEST_ADDOPTS": ""},
         capture_output=True,
-        text=True,
+        encoding="utf-8",
     )
     text = "\n".join(done.stdout.splitlines()[-30:])
     return [Finding(name, "", "engine", done.returncode == 0, None, f"with {engine}:\n{text}{done.stderr}")]

@@ -61,7 +61,7 @@ class ProcessEnd:
         """The limit of the machine that ended it; "" for another end."""
         if self.silence is not None:
             return ""
-        if self.code == -signal.SIGKILL:
+        if self.code < 0 and signal.Signals(-self.code).name == "SIGKILL":
             return "the system killed it, as it does when memory is short; use smaller arrays"
         text = "\n".join(self.lines)
         return next((said for said, pattern in LIMITS.items() if re.search(pattern, text)), "")

@@ -49,7 +49,9 @@ def beside(plugin: str) -> list[Path]:
     if module is None or module.origin is None:
         return []
     folder = Path(module.origin).parent.parent / "scenes"
-    some = (scene for scene in sorted(folder.glob("*.toml")) if f'"{plugin}"' in scene.read_text())
+    some = (
+        scene for scene in sorted(folder.glob("*.toml")) if f'"{plugin}"' in scene.read_text(encoding="utf-8")
+    )
     return [scene for _, scene in zip(range(MOST_SCENES), some, strict=False)]
 
 
@@ -58,7 +60,7 @@ def _of_engine(
 ) -> Iterator[ConformanceRow]:
     call = [sys.executable, "-m", f"{__package__}.report_process"]
     environment = {**os.environ, runtime.VARIABLE: engine}
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
     with subprocess.Popen(call, env=environment, stderr=subprocess.PIPE, **pipes) as child:
         try:
             doing = "its start"

@@ -99,11 +99,11 @@ def keep(plugin: Plugin, found: PluginKinds) -> None:
         return
     with suppress(OSError, TypeError, ValueError):  # no folder, or values of an old name that are no data
         text = json.dumps({"key": key} | found.as_data())
-        if file.is_file() and file.read_text() == text:
+        if file.is_file() and file.read_text(encoding="utf-8") == text:
             return
         file.parent.mkdir(parents=True, exist_ok=True)
         written = file.with_name(f"{file.name}.{os.getpid()}")
-        written.write_text(text)
+        written.write_text(text, encoding="utf-8")
         os.replace(written, file)
 
 

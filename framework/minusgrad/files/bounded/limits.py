@@ -85,4 +85,4 @@ def _address_space() -> int:
     """Bytes that this process has reserved. Source: the first number of /proc/self/statm, in pages."""
     import resource
 
-    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0]) * resource.getpagesize()

@@ -21,6 +21,8 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import BinaryIO
 
+from ..held import system_calls
+
 BLOCK = 1 << 20
 """Bytes of a block; arrays of at least one are hashed by blocks."""
 MARK = b"\x89BLOCKS\n"
@@ -58,7 +60,7 @@ def of_bytes(data: Bytes) -> str:
 def of_file(file: BinaryIO) -> str:
     """The hash of an open file, 64 hex digits. Raises OSError if it cannot be read."""
     number = file.fileno()
-    return _hash(lambda begin, length: os.pread(number, length, begin), os.fstat(number).st_size)
+    return _hash(lambda begin, length: system_calls.read_at(number, length, begin), os.fstat(number).st_size)
 
 
 def _hash(read: Read, size: int) -> str:

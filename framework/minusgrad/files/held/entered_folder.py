@@ -15,11 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...errors import RunFolderError, printable
+from . import system_calls
 from .owned_folders import kept, split
 
 RELATIVE = {os.open, os.stat, os.unlink, os.mkdir, os.rename} <= os.supports_dir_fd
 """True if the system opens files relative to descriptors."""
 _NOFOLLOW, _CLOEXEC = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_CLOEXEC", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK, DIRECTORY = getattr(os, "O_NONBLOCK", 0), getattr(os, "O_DIRECTORY", 0)
 _LINKED = {errno.ELOOP, errno.ENOTDIR, errno.EMLINK, errno.ENXIO, errno.EOPNOTSUPP}
 """What systems say of links, sockets and FIFOs that are not followed or waited for."""
@@ -71,7 +73,7 @@ class Folder:
 
     def open(self, name: str, flags: int, mode: int) -> int:
         """A regular file in this folder; one of the user's own may be a link."""
-        flags |= _CLOEXEC | _NONBLOCK | (0 if self.follow else _NOFOLLOW)
+        flags |= _CLOEXEC | _NONBLOCK | _BINARY | (0 if self.follow else _NOFOLLOW)
         before = self._refuse(name) if self.descriptor is None and not self.follow else None
         try:
             found = os.open(self._name(name), flags, mode, dir_fd=self.descriptor)
@@ -130,9 +132,9 @@ class Folder:
 
     def replace(self, old: str, new: str) -> None:
         if self.descriptor is None:
-            os.replace(self._name(old), self._name(new))
+            system_calls.replace(self._name(old), self._name(new))
         else:
-            os.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            system_calls.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove_tree(self, name: str) -> None:
         found = os.stat(self._name(name), dir_fd=self.descriptor, follow_symlinks=False)
@@ -145,13 +147,9 @@ class Folder:
 
     def sync(self) -> None:
         if self.descriptor is not None:
-            os.fsync(self.descriptor)
-            return
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            system_calls.flush(self.descriptor)
+        else:
+            system_calls.flush_folder(self.path)
 
 
 @contextmanager

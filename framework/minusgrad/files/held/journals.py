@@ -3,7 +3,6 @@
 Decisions 0091.
 """
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 from ...errors import RunFolderError
 from .. import durable
-from . import facts, held_folders
+from . import facts, held_folders, system_calls
 from .json_text import TooDeepError, parsed
 
 LONGEST = 10_000
@@ -67,7 +66,7 @@ def locked(journal: Path) -> int:
     except OSError as error:
         raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        system_calls.lock(descriptor)
     except OSError as error:
         os.close(descriptor)
         owners = [event["pid"] for event in events(journal) if "pid" in event]
@@ -79,8 +78,4 @@ def locked(journal: Path) -> int:
 def is_locked(journal: Path) -> bool:
     """True if another process has locked a journal, which exists."""
     with held_folders.stream(journal) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
+        return system_calls.is_locked(file.fileno())

@@ -54,7 +54,7 @@ def read(path: Path) -> dict[str, Compared]:
     if not held_folders.is_file(path):
         return {}
     rows: dict[str, list[dict[str, str]]] = {}
-    with TextIOWrapper(held_folders.stream(path), newline="") as file:
+    with TextIOWrapper(held_folders.stream(path), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             rows.setdefault(row["loss"], []).append(row)
     return {name: _compared(some) for name, some in rows.items()}

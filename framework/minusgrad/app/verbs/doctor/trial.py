@@ -21,7 +21,9 @@ def run_trial(seconds: float = SECONDS) -> dict[str, Any]:
     began = time.monotonic()
     call = [sys.executable, "-P", "-m", "minusgrad.app.verbs.doctor.trial"]
     try:
-        done = subprocess.run(call, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            call, capture_output=True, encoding="utf-8", timeout=seconds, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return {"error": f"no answer within {seconds:.0f} s"}
     except OSError as error:
