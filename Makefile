@@ -28,7 +28,7 @@ DEVICES := devices engine/test_devices.py engine/test_device_functions.py engine
 LONG := long-files long-check long-exams long-rest long-quadrants
 MINUTES = "make $@: $$(( ($$(date +%s) - began) / 60 )) min $$(( ($$(date +%s) - began) % 60 )) s"
 
-.PHONY: help docs demo test unit long $(LONG) devices wheels lint bench pictures clean bytecode
+.PHONY: help docs demo test unit long $(LONG) devices wheels lint bench pictures clean bytecode dist audit sbom lowest newest
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
@@ -40,6 +40,8 @@ help:
 	@echo "make docs   the documentation site in build/site, without a network"
 	@echo "make pictures  the pictures of README, pages and gallery, of all scenes or of SCENES (an hour)"
 	@echo "make bench  where we stand, in ratios"
+	@echo "make lowest  a small suite with the lowest versions that pyproject.toml allows; make newest: with the newest"
+	@echo "make dist   wheel and sdist in dist; make audit: known vulnerabilities; make sbom: what an installation contains"
 
 demo: $(VENV)/plot
 	@$(BIN)/minusgrad demo
@@ -106,6 +108,29 @@ $(VENV)/bin/python:
 		fi; \
 	done; \
 	echo "minusgrad needs Python 3.11, 3.12, 3.13 or 3.14; none of python3, python3.11 ... is one" >&2; exit 2
+
+# The lowest versions of all requirements in an environment of their own, and the newest ones.
+lowest: $(VENV)/test
+	$(BIN)/python -m tests.project.lowest_versions
+
+newest: $(VENV)/test
+	$(BIN)/python -m tests.project.lowest_versions --newest
+
+# A release: docs/project/releasing.md. The tools have an environment of their own, so that they change nothing of ours.
+TOOLS := build/tools
+dist: $(TOOLS)/installed
+	rm -rf dist && $(TOOLS)/bin/python -m build --outdir dist .
+
+audit: $(TOOLS)/installed $(VENV)/test
+	$(TOOLS)/bin/pip-audit --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+sbom: $(TOOLS)/installed
+	rm -rf build/plain && $(BIN)/python -m venv build/plain && build/plain/bin/python -m pip install --quiet .
+	$(TOOLS)/bin/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --of JSON -o build/minusgrad.cdx.json
+
+$(TOOLS)/installed: | $(VENV)/bin/python
+	$(BIN)/python -m venv $(TOOLS) && $(TOOLS)/bin/python -m pip install --quiet "build>=1.2" "cyclonedx-bom>=7" "pip-audit>=2.9"
+	@touch $@
 
 clean:
 	rm -rf $(VENV) $(CACHE) runs build docs/generated *.egg-info

@@ -45,13 +45,21 @@ LEFT_OUT = {
 SUITE = {
     "adapters/test_ase.py": "ase",
     "adapters/test_openmm.py": "openmm",
+    "adjoint/test_storage_plan.py": "checkpoint-schedules",
+    "app/results/test_opened.py": "xarray",
     "assembly/test_registry.py": "pluggy",
-    "exams/test_engines.py": "taichi, quadrants",
-    "files/test_checkpoint.py": "h5py, numpy",
-    "files/test_trajectory.py": "h5py",
-    "plot/test_plot.py": "matplotlib",
+    "exams/test_engines.py": "quadrants",
+    "files/test_run_folder.py": "h5py, numpy",
+    "plot/test_movies.py": "matplotlib, av, pillow",
+    "plot/test_pictures.py": "matplotlib",
+    "plugins/laser/test_svg.py": "svgelements",
     "scene/test_units.py": "pydantic",
+    "seams/test_named_facets.py": "meshio",
+    "solvers/test_linear_solver.py": "pyamg, scipy",
     "steppers/test_integrator.py": "taichi",
+    "sweeps/test_sensitivity.py": "SALib",
+    "sweeps/test_who_reaches_a_sweep.py": "distributed, cryptography",
+    "view/test_guard.py": "viser, rich",
 }
 """Test modules that run with the lowest versions, and the packages that they ask."""
 

@@ -17,9 +17,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from minusgrad.files import durable, file_names
+from minusgrad.files import durable
 from minusgrad.files.hashes import block_hashes
 from minusgrad.files.held import held_folders, journals, system_calls
+from minusgrad.plot import picture_files
 from tests.support.command import files, minusgrad
 from tests.support.pretended_windows import NO_CALLS, NO_MODULES
 
@@ -195,7 +196,7 @@ def test_a_place_is_read_without_pread(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.unit
 def test_names_of_files_differ_on_every_system() -> None:
     stems = ["u", "U", "con", "Aux.x", "com1", "u_", "common", "U"]
-    found = file_names.distinct(stems)
+    found = picture_files.distinct_stems(stems)
     assert found == ["u", "U_", "con_", "Aux_.x", "com1_", "u__", "common", "U___"]
     assert len({one.lower() for one in found}) == len(found)
 

@@ -33,6 +33,7 @@ FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cell
 GRIDS = "grids"
 UPRIGHT = "upright"
 """Copies of frames for other programs (`upright_frames`)."""
+VERSION = (1, 1)
 POSITION = f"{FRAMES}/position"
 VELOCITY = f"{FRAMES}/velocity"
 BOX = f"{FRAMES}/box"
@@ -138,7 +139,7 @@ def write_head(file: h5py.File, dimension: int, periodic: Sequence[bool] = ()) -
     periodic: whether it repeats along each axis; the others are unbounded.
     """
     head = file.create_group("h5md")
-    head.attrs["version"] = np.array([1, 1], np.int32)
+    head.attrs["version"] = np.array(VERSION, np.int32)
     head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
     creator = head.create_group("creator")
     creator.attrs["name"] = np.bytes_("minusgrad")

@@ -7,12 +7,16 @@ The door of all text into pictures: what users wrote is shown as they wrote it. 
 two `$` as mathematics, and a mistake in it ends the picture; here only the numbers of axes are mathematics.
 Control characters, which no SVG file may have, are shown as a replacement.
 
-Decisions 0095, 0124.
+Windows and macOS ignore capitals in names of files, and Windows keeps some names (Microsoft, Naming Files,
+Paths,
+and Namespaces): `distinct_stems`.
+
+Decisions 0095, 0124, 0140.
 """
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +42,22 @@ _NOTHING: dict[str, Any] = {
 _UNPRINTABLE = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+
+RESERVED = frozenset({"aux", "con", "nul", "prn", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))})
+"""Names of devices on Windows, whatever follows a dot."""
+
+
+def distinct_stems(stems: Iterable[str]) -> list[str]:
+    """The names in their order, with `_` behind a device's and one that differs by capitals alone."""
+    taken: set[str] = {*RESERVED}
+    found = []
+    for stem in stems:
+        while stem.partition(".")[0].lower() in RESERVED or stem.lower() in taken:
+            head, dot, rest = stem.partition(".")
+            stem = f"{head}_{dot}{rest}"
+        taken.add(stem.lower())
+        found.append(stem)
+    return found
 
 
 def matplotlib() -> Any:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import UserError, unknown
-from ..files import checkpoint, durable, file_names, h5md, trajectory
+from ..files import checkpoint, durable, h5md, trajectory
 from ..files.frames import series_names
 from ..files.run_folder import RunDir
 from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
@@ -71,7 +71,7 @@ def plot(
     out = out or run / "pictures"
     with durable.outside_a_run(out, "give another folder with --out"), paper.rc():
         durable.make_folder(out)
-        stems, chosen = file_names.distinct(jobs), list(jobs.values())[:most]
+        stems, chosen = picture_files.distinct_stems(jobs), list(jobs.values())[:most]
         drawn = zip(stems, chosen, strict=False)
         return [_drawn(out / f"{stem}.{form}", draw, title, paper) for stem, draw in drawn]
 
