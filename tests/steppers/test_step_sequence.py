@@ -12,7 +12,6 @@ from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES, Scheme
-from minusgrad.steppers.stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from minusgrad.steppers.step_sequence import (
     KICK_DRIFT_KICK,
     BathDrift,
@@ -127,12 +126,6 @@ def turning(taped: bool = False) -> Integrator:
         one = one.with_tape(tape)
     vars(one)["scheme"] = one._single.scheme = TURNING  # past the stepper, which refuses it
     return one
-
-
-def test_a_move_without_a_rule_is_refused_by_the_diagnosis() -> None:
-    one = turning()
-    with pytest.raises(EnergyError, match=refusal("diagnosis of a step")):
-        NonFiniteDiagnosis(one._single, one.moving, one.evaluate).first(0, 0.0, 0.1)
 
 
 def test_a_move_without_a_rule_is_refused_by_the_adjoint(launches) -> None:

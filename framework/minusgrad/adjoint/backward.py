@@ -16,12 +16,12 @@ Held components have no adjoint, because a step overwrites them; the numbers of 
 velocities before friction, and those before drifts in a magnetic field. The moves are the scheme's in reverse
 (`step_sequence`).
 
-Decisions 0040, 0249.
+Decisions 0040, 0119, 0249.
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +29,8 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
 from ..engine import runtime, storage
 from ..engine.device_tasks import steps_of_tasks
-from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zero_loops
+from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, at_each, real, zero_loops
 from ..errors import EnergyError, choices
-from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
 from ..steppers.magnetic.drift import PREFIX
@@ -47,23 +46,28 @@ from ..steppers.step_sequence import (
     Kick,
     MagneticDrift,
     Move,
-    rule,
 )
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
-from ..steppers.timed.flows.part_flow import Rows
+from ..steppers.timed.flows.part_flow import Rows as FlowRows
+from .move_pieces import (
+    DRIFT_END,
+    OWN,
+    STEP_END,
+    JoinedPieces,
+    LaunchedPieces,
+    Length,
+    Loops,
+    Piece,
+    Recalled,
+    Rules,
+    Swept,
+)
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"
 Owner = Potential | HoldNumbers | None
 """Whose a name is: a parameter's or datum's potential, the numbers of holds, None for a field."""
-
-
-class _StepPlace(NamedTuple):
-    """A step: its number in the run, and on the tape."""
-
-    step: int
-    at: int
 
 
 class RunAdjoint:
@@ -141,7 +145,9 @@ class Backward(RunAdjoint):
             )
         if stepper.magnetic:
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
-        self._run = KernelCache()
+        self._joined = JoinedPieces(self._rules, "adjoint", self.parameters, self.place)
+        self._launched = LaunchedPieces(stepper, self._rules, "adjoint", self._take)
+        self._end = [Recalled(self.tape.read_positions, 0), *self._transposed_kick, *self._departure]
         self._many = self._kernel_of_steps() if stepper.fused else None
 
     # Adjoints
@@ -187,71 +193,69 @@ class Backward(RunAdjoint):
             one = self.stepper
             self._many(steps, float(last - steps - one.since), one.t0, one.dt, at)
             return
+        moves = self.stepper.scheme.moves[::-1]
         for step in reversed(range(steps)):
-            self._step(last - steps + step, at + step)
+            self._launched.step(moves, last - steps + step, at + step)
 
     def finish(self) -> None:
         """The kicks at the initial state, which is in the first row of the tape."""
-        self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
-        start = self.stepper.times(0)
-        self._transposed_kick(start)
-        self._depart(start)
+        self._launched.run(self._end, self.stepper.times(0))
 
-    def _step(self, step: int, at: int) -> None:
-        """The adjoint of step number `step`, which is number `at` on the tape."""
-        place = _StepPlace(step, at)
-        rules: Mapping[type[Move], Callable[..., None]] = {
-            HalfFriction: self._launch_half_friction,
-            Kick: self._launch_kick,
-            Drift: self._launch_drift,
-            MagneticDrift: self._launch_magnetic_drift,
-            InteractionKick: self._launch_kick,
-            FlowDrift: self._launch_flow_drift,
-            Forces: self._launch_forces,
+    def _rules(self) -> Rules:
+        """What each move does on the way back."""
+        moves = self.stepper.moves
+        stages, friction = len(self.stepper.scheme.drifts), self.stepper.dissipation
+        before: list[Piece] = [
+            Recalled(self.tape.read_positions, stages),
+            Recalled(self.tape.read_turned, stages),
+        ]
+        depart: list[Piece] = [*[DRIFT_END] * bool(self.supports), *self._departure]
+        kick: list[Piece] = [Length("kicks"), Loops(self._pull)]
+        rules: dict[type[Move], Sequence[Piece]] = {
+            HalfFriction: [STEP_END],
+            Kick: kick,
+            Drift: [*depart, Length("drifts"), Loops(self._drift)],
+            InteractionKick: kick,
+            Forces: [Recalled(self.tape.read_positions, stages, after=1), DRIFT_END, *self._transposed_kick],
         }
-        for move in reversed(self.stepper.scheme.moves):
-            rule(rules, move, "adjoint")(move, place)
+        if moves.part_flow:
+            rules[FlowDrift] = [*depart, *before, Length("drifts"), Loops(self._flow_drift)]
+        if self.stepper.magnetic:
+            flow = Swept(self.stepper.magnetic.potential, self.flow, PREFIX)
+            turn: list[Piece] = [Length("drifts"), OWN, flow, Loops(self._take_drift)]
+            rules[MagneticDrift] = [*depart, *before, *turn]
+        if friction:
+            force = DerivativeRequest(gradient=self._friction_force)
+            sweep = Swept(friction, self.friction, "loss")
+            rules[HalfFriction] = [
+                STEP_END,
+                Length(),
+                Recalled(self.tape.read_positions, stages, stages),
+                Recalled(self.tape.read_velocities, 2),
+                Loops(self._remember),
+                Swept(friction, force, "loss"),
+                Loops(lambda: moves.slowed(HALF)),
+                Loops(lambda: self._divided(self.slowed, self._velocity_adjoints, "h")),
+                sweep,
+                Loops(self._take_first),
+                Loops(lambda: self._divided(self.slowed, self.after, HALF)),
+                sweep,
+                Loops(self._take_second),
+            ]
+        return rules
 
-    def _launch_kick(self, move: Kick, place: "_StepPlace") -> None:
-        self._run("pull", self._pull, "h", self.stepper.scheme.kicks[move.number] * self.stepper.dt)
+    @property
+    def _departure(self) -> list[Piece]:
+        """Leaves a state of time t: what its held components have, supports take."""
+        supports = self.supports
+        pulled: list[Piece] = [Loops(lambda: supports.pull_code(self.adjoints))] if supports else []
+        return [*pulled, Loops(self._hold)]
 
-    def _launch_forces(self, move: Forces, place: "_StepPlace") -> None:
-        s, one = self.stepper.scheme, self.stepper
-        row = place.at * len(s.drifts) + move.number + 1
-        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
-        self._transposed_kick(one.times(place.step + s.ends[move.number]))
-
-    def _depart(self, t: float) -> None:
-        """Leave the state after a drift that ends at time t: what its held components have, supports take."""
-        if self.supports:
-            self.supports.pull(t, self.adjoints)
-        self._run("hold", self._hold)
-
-    def _end(self, move: Drift | MagneticDrift, place: "_StepPlace") -> float:
-        """The time at the end of a drift."""
-        return self.stepper.times(place.step + self.stepper.scheme.ends[move.number])
-
-    def _launch_drift(self, move: Drift, place: "_StepPlace") -> None:
-        self._depart(self._end(move, place))
-        self._run("drift", self._drift, "h", self.stepper.scheme.drifts[move.number] * self.stepper.dt)
-
-    def _launch_magnetic_drift(self, move: MagneticDrift, place: "_StepPlace") -> None:
-        assert self.stepper.magnetic
-        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
-        row = place.at * len(self.stepper.scheme.drifts) + move.number
-        self._depart(self._end(move, place))
-        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
-        self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
-        self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
-        self._run("take drift", self._take_drift, "h", h)
-
-    def _launch_flow_drift(self, move: FlowDrift, place: "_StepPlace") -> None:
-        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
-        row = place.at * len(self.stepper.scheme.drifts) + move.number
-        self._depart(self._end(move, place))
-        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
-        self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
-        self._run("flow drift", self._flow_drift, "h", h)
+    @property
+    def _transposed_kick(self) -> list[Piece]:
+        """The transposed kicks by the forces at the positions and the time of now."""
+        sweep = Swept(self.stepper.potential, self.pull)
+        return [sweep, Loops(self._flow_kick), Loops(self._take_kick)]
 
     def _flow_drift(self) -> Code:
         assert self.stepper.moves.part_flow
@@ -266,41 +270,11 @@ class Backward(RunAdjoint):
         return flow.kick_adjoint(self.kicked[flow.x], self.product, force, self._of_flow)
 
     @property
-    def _of_flow(self) -> Rows:
+    def _of_flow(self) -> FlowRows:
         """The adjoints of a flow's parameters, under the only names of these arrays in the kernel."""
         flow = self.stepper.moves.part_flow
         known = [n for n in flow.parameters if n in self.parameters] if flow else []
         return {n: (self.place[n], self.parameters[n]) for n in known}
-
-    def _launch_half_friction(self, move: HalfFriction, place: "_StepPlace") -> None:
-        t = self.stepper.times(place.step + move.number)
-        self._transposed_friction(
-            t, (place.at + move.number) * len(self.stepper.scheme.drifts), 2 * place.at + move.number
-        )
-
-    def _transposed_kick(self, t: float) -> None:
-        self._take(self.stepper.potential.sweep(self.pull, t).changes)
-        self._run("flow kick", self._flow_kick)
-        self._run("take", self._take_kick)
-
-    def _transposed_friction(self, t: float, position: int, velocity: int) -> None:
-        if self.stepper.dissipation is None:
-            return
-        h, moves = 0.5 * self.stepper.dt, self.stepper.moves
-        self._run("read", lambda: self.tape.read_positions("at"), "at", position)
-        self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
-        self._run("remember", self._remember)
-        if self.stepper.dissipation.fixed:
-            self._run("half", lambda: Code.joined(moves.friction_stage(HALF)), "t", "h", t, h)
-        else:
-            self.stepper.dissipation.gradient_into(self._friction_force, t)
-            self._run("half", lambda: moves.slowed(HALF), "h", h)
-        self._run("u", lambda: self._divided(self.slowed, self._velocity_adjoints, "h"), "h", h)
-        self._take(self.stepper.dissipation.sweep(self.friction, t).changes)
-        self._run("take first", self._take_first)
-        self._run("u'", lambda: self._divided(self.slowed, self.after, HALF), "h", h)
-        self._take(self.stepper.dissipation.sweep(self.friction, t).changes)
-        self._run("take second", self._take_second)
 
     def _take(self, changes: Mapping[str, np.ndarray]) -> None:
         for name, values in changes.items():
@@ -310,10 +284,8 @@ class Backward(RunAdjoint):
 
     def finish_code(self) -> Code:
         """For a kernel of (t0, at): `finish`, with the initial state in row `at` of the tape."""
-        sweep = self._sweep(self.stepper.potential, self.pull, "term")
-        read, end = self.tape.read_positions("at"), [self._flow_kick(), self._take_kick(), self._hold()]
-        supports = [self.supports.pull_code(self.adjoints)] if self.supports else []
-        return Code.joined([Code("t = t0\n"), read, sweep, *end[:2], *supports, end[2]])
+        read, left = self.tape.read_positions("at"), [*self._transposed_kick, *self._departure]
+        return Code.joined([Code("t = t0\n"), read, *self._joined.of(left, "0")])
 
     def steps_code(self) -> Code:
         """For a kernel of (steps, first, t0, dt, at): the adjoint of `steps` steps from number `first` on.
@@ -321,7 +293,7 @@ class Backward(RunAdjoint):
         `at`: the number of that step on the tape.
         """
         s = self.stepper.scheme
-        step = s.sequence.reversed_code(self._emit, s.stages)
+        step = s.sequence.reversed_code(self._joined, s.stages)
         begin = Code("sub = steps - 1 - undone\n")
         loop = Code.joined([begin, step]).inside(
             "ti.loop_config(serialize=True)\nfor undone in range(steps):"
@@ -331,94 +303,8 @@ class Backward(RunAdjoint):
     def step_code(self) -> Code:
         """The loops of the adjoint of one step, for a kernel of (first, t0, dt, at) where each is a task."""
         s = self.stepper.scheme
-        step = s.sequence.unrolled_back(self._emit, s.stages)
+        step = s.sequence.unrolled_back(self._joined, s.stages)
         return Code.joined([Code("sub = 0\n"), step]).naming(**coefficients(s))
-
-    def _emit(self, move: Move, number: str) -> list[Code]:
-        """The adjoint of a move in a kernel."""
-        rules: Mapping[type[Move], Callable[..., list[Code]]] = {
-            HalfFriction: self._half_friction_code,
-            Kick: self._kick_code,
-            Drift: lambda move, number: [
-                *self._departure(number),
-                Code(f"h = drifts[{number}] * dt\n"),
-                self._drift(),
-            ],
-            MagneticDrift: self._magnetic_drift_code,
-            InteractionKick: self._kick_code,
-            FlowDrift: self._flow_drift_code,
-            Forces: self._forces_code,
-        }
-        return rule(rules, move, "adjoint")(move, number)
-
-    def _departure(self, number: str) -> list[Code]:
-        """`_depart` from the end of a drift, as code."""
-        if not self.supports:
-            return [self._hold()]
-        time = Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n")
-        return [time, self.supports.pull_code(self.adjoints), self._hold()]
-
-    def _kick_code(self, move: Kick, number: str) -> list[Code]:
-        return [Code(f"h = kicks[{number}] * dt\n"), self._pull()]
-
-    def _forces_code(self, move: Forces, number: str) -> list[Code]:
-        return [
-            self.tape.read_positions(f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number} + 1"),
-            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
-            self._sweep(self.stepper.potential, self.pull, "term"),
-            self._flow_kick(),
-            self._take_kick(),
-        ]
-
-    def _flow_drift_code(self, move: FlowDrift, number: str) -> list[Code]:
-        row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
-        return [
-            *self._departure(number),
-            self.tape.read_positions(row),
-            self.tape.read_turned(row),
-            Code(f"h = drifts[{number}] * dt\n"),
-            self._flow_drift(),
-        ]
-
-    def _magnetic_drift_code(self, move: MagneticDrift, number: str) -> list[Code]:
-        assert self.stepper.magnetic
-        row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
-        return [
-            *self._departure(number),
-            self.tape.read_positions(row),
-            self.tape.read_turned(row),
-            Code(f"h = drifts[{number}] * dt\nt = h\n"),
-            self._sweep(self.stepper.magnetic.potential, self.flow, PREFIX),
-            self._take_drift(),
-        ]
-
-    def _half_friction_code(self, move: HalfFriction, number: str) -> list[Code]:
-        later = " + 1" if move.number else ""
-        time = Code(f"t = t0 + (first + ti.f64(sub{later})) * dt\n")
-        if self.stepper.dissipation is None:
-            return [time]
-        sweep = self._sweep(self.stepper.dissipation, self.friction, "loss")
-        return [
-            time,
-            Code("h = ti.f64(0.5) * dt\n"),
-            self.tape.read_positions(f"(at + sub{later}) * {len(self.stepper.scheme.drifts)}"),
-            self.tape.read_velocities(f"(at + sub) * 2{later}"),
-            self._remember(),
-            *self.stepper.moves.friction_stage(HALF),
-            self._divided(self.slowed, self._velocity_adjoints, "h"),
-            sweep,
-            self._take_first(),
-            self._divided(self.slowed, self.after, HALF),
-            sweep,
-            self._take_second(),
-        ]
-
-    def _sweep(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
-        """Compute a request into zeroed arrays, and subtract its changes from the adjoints of parameters."""
-        code = FusedCode(potential, prefix)
-        swept = code.sweep(asked)  # first, because it makes the buffers that `changes` reads
-        taken = [code.changes(n, self.place[n], self.parameters[n]) for n in asked.changes]
-        return Code.joined([*zeros(asked), swept, *taken])
 
     # Pieces
 
@@ -612,13 +498,6 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
     numbers.refuse(name)
     known = [*fields, *(n for p in potentials for n in p.arguments), *numbers.names]
     raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
-
-
-def zeros(asked: DerivativeRequest) -> list[Code]:
-    """Zeros in all arrays that a sweep adds to."""
-    targets = {f"g_{n}": a for n, a in asked.gradient.items()}
-    targets |= {f"h_{n}": a for n, a in asked.product.items()}
-    return [zero_loops(name, array) for name, array in targets.items()]
 
 
 def felt(potential: Potential, moved: set[str]) -> set[str]:

@@ -12,7 +12,7 @@ Decisions 0391.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -173,23 +173,23 @@ class OfConstrained(Derivation):
         return ConstrainedTangents(self.stepper, names, self.begun)
 
 
-class OfImplicit(Derivation):
-    """Runs of an implicit scheme."""
+class OfSolvedSteps(Derivation):
+    """Runs of steps whose tape keeps what each has solved; of the classes of a row of `SOLVED`."""
 
-    def __init__(self, stepper: ImplicitIntegrator):
-        self.stepper = stepper
+    def __init__(self, stepper: Any, tape: Any, adjoint: Any, tangents: Callable[..., Tangents]):
+        self.stepper, self._tape, self._adjoint, self._tangents = stepper, tape, adjoint, tangents
 
     def tape_size(self, steps: int) -> int:
-        return SubstepTape.size(self.stepper.moving, steps)
+        return self._tape.size(self.stepper.moving, steps)
 
-    def recorded(self, steps: int, kept: Sequence[str]) -> ImplicitIntegrator:
-        return self.stepper.with_tape(SubstepTape())
+    def recorded(self, steps: int, kept: Sequence[str]) -> Any:
+        return self.stepper.with_tape(self._tape())
 
-    def adjoint(self, recorded: ImplicitIntegrator, names: Sequence[str]) -> RunAdjoint:
-        return ImplicitAdjoint(recorded, names)
+    def adjoint(self, recorded: Any, names: Sequence[str]) -> RunAdjoint:
+        return self._adjoint(recorded, names)
 
     def tangents(self, names: Sequence[str]) -> Tangents:
-        return ImplicitTangents(self.stepper, names)
+        return self._tangents(self.stepper, names)
 
 
 class OfVariational(Derivation):
@@ -218,44 +218,6 @@ class OfVariational(Derivation):
         return OneDirection(VariationalTangents(self.stepper, names, self.begun))
 
 
-class OfFlow(Derivation):
-    """Runs of a gradient flow."""
-
-    def __init__(self, stepper: GradientFlow):
-        self.stepper = stepper
-
-    def tape_size(self, steps: int) -> int:
-        return FlowTape.size(self.stepper.moving, steps)
-
-    def recorded(self, steps: int, kept: Sequence[str]) -> GradientFlow:
-        return self.stepper.with_tape(FlowTape())
-
-    def adjoint(self, recorded: GradientFlow, names: Sequence[str]) -> RunAdjoint:
-        return FlowAdjoint(recorded, names)
-
-    def tangents(self, names: Sequence[str]) -> Tangents:
-        return FlowTangents(self.stepper, names)
-
-
-class OfGaussRadau(Derivation):
-    """Runs of Gauss-Radau steps, along the lengths of their substeps."""
-
-    def __init__(self, stepper: GaussRadau):
-        self.stepper = stepper
-
-    def tape_size(self, steps: int) -> int:
-        return RadauTape.size(self.stepper.moving, steps)
-
-    def recorded(self, steps: int, kept: Sequence[str]) -> GaussRadau:
-        return self.stepper.with_tape(RadauTape())
-
-    def adjoint(self, recorded: GaussRadau, names: Sequence[str]) -> RunAdjoint:
-        return RadauAdjoint(recorded, names)
-
-    def tangents(self, names: Sequence[str]) -> Tangents:
-        return OneDirection(RadauTangents(self.stepper, names))
-
-
 class OfProgram(Derivation):
     """Runs of a program of maps and slopes."""
 
@@ -281,18 +243,27 @@ class OfProgram(Derivation):
         return OneDirection(ProgramTangents(self.stepper, names))
 
 
+def _one_direction(tangents: Any) -> Callable[..., Tangents]:
+    return lambda stepper, names: OneDirection(tangents(stepper, names))
+
+
+SOLVED: dict[type, tuple[Any, Any, Callable[..., Tangents]]] = {
+    ImplicitIntegrator: (SubstepTape, ImplicitAdjoint, ImplicitTangents),
+    GradientFlow: (FlowTape, FlowAdjoint, FlowTangents),
+    GaussRadau: (RadauTape, RadauAdjoint, _one_direction(RadauTangents)),
+}
+"""Tape, adjoint and tangents of steps that are solved."""
+
+
 def derivation(stepper: DifferentiableStepper) -> Derivation:
     """The derivatives of runs of this stepper."""
+    for kind, classes in SOLVED.items():
+        if isinstance(stepper, kind):
+            return OfSolvedSteps(stepper, *classes)
     if isinstance(stepper, Evolution):
         return OfProgram(stepper)
-    if isinstance(stepper, ImplicitIntegrator):
-        return OfImplicit(stepper)
-    if isinstance(stepper, GaussRadau):
-        return OfGaussRadau(stepper)
     if isinstance(stepper, VariationalIntegrator):
         return OfVariational(stepper)
-    if isinstance(stepper, GradientFlow):
-        return OfFlow(stepper)
     if isinstance(stepper, Integrator) and stepper.constraints:
         return OfConstrained(stepper)
     return OfSplitting(cast(SplittingStepper, stepper))

@@ -11,6 +11,8 @@ inertia,
 
 is the derivative of each move, computed with it: exact for the discrete scheme, like the adjoint, at the cost
 of a run for each direction. Gauss-Newton uses it: few directions, many residuals.
+
+Decisions 0119.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +25,11 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
 from ..engine import runtime, storage
 from ..engine.device_tasks import steps_of_tasks
-from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real
+from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, at_each, real
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from ..steppers.magnetic.drift import PREFIX
 from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -37,11 +40,20 @@ from ..steppers.step_sequence import (
     Kick,
     MagneticDrift,
     Move,
-    rule,
 )
 from ..steppers.stepper import SplittingStepper
-from ..steppers.timed.flows.part_flow import PartFlow
-from .backward import HALF, owner, zeros
+from .backward import HALF, owner
+from .move_pieces import (
+    DRIFT_END,
+    OWN,
+    JoinedPieces,
+    LaunchedPieces,
+    Length,
+    Loops,
+    Piece,
+    Rules,
+    Swept,
+)
 from .supports.support_derivatives import SupportDerivatives
 
 
@@ -67,9 +79,10 @@ class Sensitivity:
         losing = stepper.dissipation
         self._friction = self._request(losing) if losing else DerivativeRequest()
         self._flow = self._flow_request()
-        self._time = 0.0
         self._many: Callable[..., None] | None = None
-        self._run = KernelCache()
+        self._joined = JoinedPieces(self._rules, "tangent")
+        self._launched = LaunchedPieces(stepper, self._rules, "tangent")
+        self._places = self._arrival
 
     def _arrays(self, names: Any) -> dict[str, Any]:
         fields = self.stepper.potential.fields
@@ -84,7 +97,7 @@ class Sensitivity:
             storage.store(array, shaped(name, direction.get(name), tuple(array.shape)))
         if self.supports:
             self.supports.start(self.parameters)
-        self._place(self.stepper.time)
+        self._launched.run(self._places, self.stepper.time)
         self.stepper.potential.sweep(self._whole, self.stepper.time)
         if self.stepper.fused and self._many is None:
             self._many = self._kernel_of_steps()
@@ -118,8 +131,10 @@ class Sensitivity:
             self._many(steps, float(one.step - one.since), one.t0, one.dt)
         else:
             self._put_of_flow()
+            one = self.stepper
             for step in range(steps):
-                self._step(self.stepper.step + step)
+                self._launched.t = one.times(one.step + step)
+                self._launched.step(one.scheme.moves, one.step + step)
         self.stepper.step += steps
 
     def _request(self, potential: Potential) -> DerivativeRequest:
@@ -150,126 +165,49 @@ class Sensitivity:
     def _own(self, potential: Potential) -> dict[str, np.ndarray]:
         return {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
 
-    # Step by step
-
-    def _step(self, step: int) -> None:
-        one = self.stepper
-        rules: Mapping[type[Move], Callable[..., None]] = {
-            HalfFriction: self._launch_half_friction,
-            Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
-            Drift: lambda move: self._launch_drift(move, step),
-            MagneticDrift: lambda move: self._launch_magnetic_drift(move, step),
-            InteractionKick: self._launch_kick_of_the_rest,
-            FlowDrift: lambda move: self._launch_flow_drift(move, step),
-            Forces: self._launch_forces,
+    def _rules(self) -> Rules:
+        """What each move does, with its tangent."""
+        one, moves = self.stepper, self.stepper.moves
+        arrive: list[Piece] = [DRIFT_END, Loops(one.holds.code), *self._arrival]
+        rules: dict[type[Move], Sequence[Piece]] = {
+            HalfFriction: [],
+            Kick: [Length("kicks"), Loops(self._kick)],
+            Drift: [Length("drifts"), Loops(self._drift), *arrive],
+            Forces: [Swept(one.potential, self._whole)],
         }
-        self._time = one.times(step)
-        for move in one.scheme.moves:
-            rule(rules, move, "tangent")(move)
-
-    def _launch_drift(self, move: Drift, step: int) -> None:
-        one = self.stepper
-        self._run("drift", self._drift, "h", one.scheme.drifts[move.number] * one.dt)
-        self._arrive(move, step)
-
-    def _launch_magnetic_drift(self, move: MagneticDrift, step: int) -> None:
-        one = self.stepper
-        assert one.magnetic
-        h = one.scheme.drifts[move.number] * one.dt
-        one.magnetic.potential.sweep(self._flow, h)
-        self._run("magnetic drift", self._turn, "h", h)
-        self._arrive(move, step)
-
-    def _launch_flow_drift(self, move: FlowDrift, step: int) -> None:
-        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
-        self._run("flow drift", lambda: self._flow_of_part.drift_tangent(self.tangents), "h", h)
-        self._arrive(move, step)
-
-    def _launch_kick_of_the_rest(self, move: InteractionKick) -> None:
-        h = self.stepper.scheme.kicks[move.number] * self.stepper.dt
-        self._run("kick", self._kick, "h", h)
-        self._run("kick of the rest", lambda: self._flow_of_part.kick_tangent(self.tangents), "h", h)
+        if flow := moves.part_flow:
+            rest, drift = (partial(of, self.tangents) for of in (flow.kick_tangent, flow.drift_tangent))
+            rules[InteractionKick] = [Length("kicks"), Loops(self._kick), Loops(rest)]
+            rules[FlowDrift] = [Length("drifts"), Loops(drift), *arrive]
+        if moves.magnetic:
+            turn: list[Piece] = [OWN, Swept(moves.magnetic.potential, self._flow, PREFIX), Loops(self._turn)]
+            rules[MagneticDrift] = [Length("drifts"), *turn, *arrive]
+        if one.dissipation:
+            sweep = Swept(one.dissipation, self._friction, "loss")
+            half, whole = (Loops(partial(self._slow, h)) for h in (HALF, "h"))
+            rules[HalfFriction] = [Length(), Loops(self._remember), sweep, half, sweep, whole]
+        return rules
 
     @property
-    def _flow_of_part(self) -> PartFlow:
-        assert self.stepper.moves.part_flow
-        return self.stepper.moves.part_flow
-
-    def _arrive(self, move: Drift, step: int) -> None:
-        one = self.stepper
-        self._time = one.times(step + one.scheme.ends[move.number])
-        one.holds.place(self._time)
-        self._place(self._time)
-
-    def _place(self, t: float) -> None:
-        """Set the tangents of held components: zero, or those of supports along their numbers."""
-        self._run("hold", self._hold)
-        if supports := self.supports:
-            self._run("supports", lambda: supports.moved_code(self.tangents), "t", t)
-
-    def _launch_forces(self, move: Forces) -> None:
-        self.stepper.potential.sweep(self._whole, self._time)
-
-    def _launch_half_friction(self, move: HalfFriction) -> None:
-        if self.stepper.dissipation is None:
-            return
-        self._run("remember", self._remember)
-        for h in (HALF, "h"):
-            self.stepper.dissipation.sweep(self._friction, self._time)
-            self._run(f"friction {h}", partial(self._slow, h), "h", 0.5 * self.stepper.dt)
+    def _arrival(self) -> list[Piece]:
+        """Sets the tangents of held components: zero, or those of supports along their numbers."""
+        supports = self.supports
+        moved: list[Piece] = [Loops(lambda: supports.moved_code(self.tangents))] if supports else []
+        return [Loops(self._hold), *moved]
 
     def steps(self) -> Code:
         """The steps with their tangents, for a kernel of (steps, first, t0, dt)."""
         s = self.stepper.scheme
         begin = Code("t = t0 + (first + ti.f64(sub)) * dt\n")
-        step = s.sequence.code(self._emit)
+        step = s.sequence.code(self._joined)
         return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
 
     def step_code(self) -> Code:
         """The loops of one step with its tangent, for a kernel of (first, t0, dt) where each is a task."""
         s = self.stepper.scheme
         begin = Code("sub = 0\nt = t0 + first * dt\n")
-        step = s.sequence.unrolled_code(self._emit, s.stages)
+        step = s.sequence.unrolled_code(self._joined, s.stages)
         return Code.joined([begin, step]).naming(**coefficients(s))
-
-    def _emit(self, move: Move, number: str) -> list[Code]:
-        """A move and its tangent in a kernel."""
-        rules: Mapping[type[Move], Callable[..., list[Code]]] = {
-            HalfFriction: self._half_a_step_of_friction,
-            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
-            Drift: lambda move, number: self._drift_code(number, self._drift()),
-            MagneticDrift: lambda move, number: self._drift_code(number, self._magnetic_drift()),
-            InteractionKick: lambda move, number: [
-                Code(f"h = kicks[{number}] * dt\n"),
-                self._kick(),
-                self._flow_of_part.kick_tangent(self.tangents),
-            ],
-            FlowDrift: lambda move, number: self._drift_code(
-                number, self._flow_of_part.drift_tangent(self.tangents)
-            ),
-            Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
-        }
-        return rule(rules, move, "tangent")(move, number)
-
-    def _drift_code(self, number: str, drift: Code) -> list[Code]:
-        return [
-            Code(f"h = drifts[{number}] * dt\n"),
-            drift,
-            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
-            self.stepper.holds.code(),
-            self._hold(),
-            *([self.supports.moved_code(self.tangents)] if self.supports else []),
-        ]
-
-    def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
-        if self.stepper.dissipation is None:
-            return []
-        sweep = self._swept(self.stepper.dissipation, self._friction, "loss")
-        half = Code("h = ti.f64(0.5) * dt\n")
-        return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
-
-    def _swept(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
-        return Code.joined([*zeros(asked), FusedCode(potential, prefix).sweep(asked)])
 
     # Pieces
 
@@ -336,12 +274,6 @@ class Sensitivity:
             arrays |= {f"w_{f.name}": self.tangents[f.name] for f in (x, v)}
             pieces.append(Code(at_each(f"f_{x.name}", x.array, *lines), arrays))
         return Code.joined(pieces)
-
-    def _magnetic_drift(self) -> Code:
-        """The drift in a magnetic field, and its derivative."""
-        drifts = self.stepper.moves.magnetic
-        assert drifts
-        return Code.joined([Code("t = h\n"), drifts.swept(self._flow), self._turn()])
 
     def _turn(self) -> Code:
         drifts = self.stepper.moves.magnetic

@@ -3,10 +3,9 @@
     half friction 0, kick 0, (drift i, forces i, kick i + 1) for each stage i, half friction 1
 
 The order of a step is written only here. All of these interpret the sequence or its reverse:
-single launches (`single_moves`), one kernel for many steps (`moves`), the search for the first value that is
-not finite (`nonfinite_diagnosis`), the adjoint and the tangents, each by launches and in one kernel
-(`adjoint`). A new move is a class here and a rule in each interpreter. An interpreter without a rule for a
-move refuses the steps that contain it (`rule`).
+single launches (`single_moves`), one kernel for many steps (`moves`), the adjoint and the tangents, each by
+launches and in one kernel (`adjoint.move_pieces`). A new move is a class here and a rule in each interpreter.
+One without a rule for a move refuses the steps that contain it (`rule`).
 
 Decisions 0359.
 """
@@ -22,6 +21,8 @@ Result = TypeVar("Result")
 Emit = Callable[["Move", str], list[Code]]
 """Code of a move; its number as text: a literal, or `move` plus a literal inside the loop over stages."""
 
+ON_CONSTRAINTS = ", in the projection onto constraints"
+
 
 @dataclass(frozen=True)
 class Move:
@@ -29,6 +30,8 @@ class Move:
 
     number: int = 0
     name: ClassVar[str]
+    where: ClassVar[str] = ""
+    """Ends a message about a number that overflowed in this move, if more is to be said than the field."""
     without_adjoint: ClassVar[str | None] = None
     """Why a run with this move has no derivative, and the cure; None if it has one."""
 
@@ -37,6 +40,7 @@ class HalfFriction(Move):
     """The dissipation acts for half a step: number 0 at the start of the step, number 1 at its end."""
 
     name = "half friction"
+    where = ", in the friction"
 
 
 class Kick(Move):
@@ -62,6 +66,7 @@ class MagneticDrift(Drift):
     """A drift in a magnetic field, which turns the velocity on the way (`magnetic.flow`)."""
 
     name = "drift in a magnetic field"
+    where = ", in the magnetic field"
 
 
 class FlowDrift(Drift):
@@ -94,18 +99,21 @@ class ConstrainedDrift(Drift):
     """A drift onto constraints, by impulses along their gradients at its start (`projections`)."""
 
     name = "drift onto constraints"
+    where = ON_CONSTRAINTS
 
 
 class ConstrainedBathDrift(BathDrift):
     """Half a drift onto constraints, the heat bath within their tangent space, half a drift."""
 
     name = "drift onto constraints in a heat bath"
+    where = ON_CONSTRAINTS
 
 
 class TangentProjection(Move):
     """v <- v - W G^T M, so that G v + dg/dt = 0 at the present positions."""
 
     name = "projection of velocities"
+    where = ON_CONSTRAINTS
 
 
 class Forces(Move):
@@ -184,9 +192,7 @@ def _number(move: Move, inside: bool) -> str:
     return f"move + {move.number}" if move.number else "move"
 
 
-def rule(
-    rules: Mapping[type[Move], Callable[..., Result]], move: Move, interpreter: str
-) -> Callable[..., Result]:
+def rule(rules: Mapping[type[Move], Result], move: Move, interpreter: str) -> Result:
     """The rule of an interpreter for a move. Raises `EnergyError` where there is none."""
     found: Any = rules.get(type(move))
     if found is None:

@@ -1,1 +1,1 @@
-"""Values of fields and of arguments of terms: read-only views, data of elements, parameters, drawn values."""
+"""Values of fields and of arguments of terms: read-only arrays, data of elements, parameters, drawn ones."""

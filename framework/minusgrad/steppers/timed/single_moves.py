@@ -98,14 +98,17 @@ class SingleMoves:
         self._take()
 
     def _take(self) -> None:
-        rules = self._rules
         for move in self.scheme.moves:
             begun = self.time
             if self.recorder:
                 self.recorder.before(move)
-            rule(rules, move, "integrator")(move)
+            self.take(move)
             if self.recorder:
                 self.recorder.after(move, self.dt, begun, self.time)
+
+    def take(self, move: Move) -> None:
+        """One move of the present step."""
+        rule(self._rules, move, "integrator")(move)
 
     # The rules of a step
 
