@@ -15,7 +15,7 @@ from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.adjoint import backward
 from minusgrad.adjoint.backward import Backward
 from minusgrad.adjoint.losses import Loss
-from minusgrad.adjoint.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, Moment, Piece
+from minusgrad.adjoint.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, MoveTime, Piece
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.energies.misfit import misfit
@@ -593,7 +593,7 @@ def skips(name: str) -> Callable[[pytest.MonkeyPatch], None]:
     return method(LaunchedPieces, "_launch", some)
 
 
-def later(moment: Moment, by: float) -> Callable[[pytest.MonkeyPatch], None]:
+def later(moment: MoveTime, by: float) -> Callable[[pytest.MonkeyPatch], None]:
     """Moments of a kind at another time on the way back."""
 
     def some(right, self: LaunchedPieces, piece: Piece, *rest) -> None:

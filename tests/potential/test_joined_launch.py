@@ -69,7 +69,7 @@ def test_wrong_numbers_of_a_piece_are_found(
 
 def test_a_program_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once side by side, and once for many steps."""
-    compiled, compile_kernel = set(), kernels._kernel
+    compiled, compile_kernel = set(), kernels._compiled_kernel
 
     def noted(source: str) -> Callable[..., None]:
         compiled.add(source)

@@ -54,14 +54,14 @@ from .move_pieces import (
     DRIFT_END,
     OWN,
     STEP_END,
+    EnergySweep,
     JoinedPieces,
     LaunchedPieces,
-    Length,
-    Loops,
+    MoveLength,
+    NodeLoops,
     Piece,
-    Recalled,
     Rules,
-    Swept,
+    TapeRow,
 )
 from .supports.support_derivatives import SupportDerivatives
 
@@ -147,7 +147,7 @@ class Backward(RunAdjoint):
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
         self._joined = JoinedPieces(self._rules, "adjoint", self.parameters, self.place)
         self._launched = LaunchedPieces(stepper, self._rules, "adjoint", self._take)
-        self._end = [Recalled(self.tape.read_positions, 0), *self._transposed_kick, *self._departure]
+        self._end = [TapeRow(self.tape.read_positions, 0), *self._transposed_kick, *self._departure]
         self._many = self._kernel_of_steps() if stepper.fused else None
 
     # Adjoints
@@ -206,41 +206,41 @@ class Backward(RunAdjoint):
         moves = self.stepper.moves
         stages, friction = len(self.stepper.scheme.drifts), self.stepper.dissipation
         before: list[Piece] = [
-            Recalled(self.tape.read_positions, stages),
-            Recalled(self.tape.read_turned, stages),
+            TapeRow(self.tape.read_positions, stages),
+            TapeRow(self.tape.read_turned, stages),
         ]
         depart: list[Piece] = [*[DRIFT_END] * bool(self.supports), *self._departure]
-        kick: list[Piece] = [Length("kicks"), Loops(self._pull)]
+        kick: list[Piece] = [MoveLength("kicks"), NodeLoops(self._pull)]
         rules: dict[type[Move], Sequence[Piece]] = {
             HalfFriction: [STEP_END],
             Kick: kick,
-            Drift: [*depart, Length("drifts"), Loops(self._drift)],
+            Drift: [*depart, MoveLength("drifts"), NodeLoops(self._drift)],
             InteractionKick: kick,
-            Forces: [Recalled(self.tape.read_positions, stages, after=1), DRIFT_END, *self._transposed_kick],
+            Forces: [TapeRow(self.tape.read_positions, stages, after=1), DRIFT_END, *self._transposed_kick],
         }
         if moves.part_flow:
-            rules[FlowDrift] = [*depart, *before, Length("drifts"), Loops(self._flow_drift)]
+            rules[FlowDrift] = [*depart, *before, MoveLength("drifts"), NodeLoops(self._flow_drift)]
         if self.stepper.magnetic:
-            flow = Swept(self.stepper.magnetic.potential, self.flow, PREFIX)
-            turn: list[Piece] = [Length("drifts"), OWN, flow, Loops(self._take_drift)]
+            flow = EnergySweep(self.stepper.magnetic.potential, self.flow, PREFIX)
+            turn: list[Piece] = [MoveLength("drifts"), OWN, flow, NodeLoops(self._take_drift)]
             rules[MagneticDrift] = [*depart, *before, *turn]
         if friction:
             force = DerivativeRequest(gradient=self._friction_force)
-            sweep = Swept(friction, self.friction, "loss")
+            sweep = EnergySweep(friction, self.friction, "loss")
             rules[HalfFriction] = [
                 STEP_END,
-                Length(),
-                Recalled(self.tape.read_positions, stages, stages),
-                Recalled(self.tape.read_velocities, 2),
-                Loops(self._remember),
-                Swept(friction, force, "loss"),
-                Loops(lambda: moves.slowed(HALF)),
-                Loops(lambda: self._divided(self.slowed, self._velocity_adjoints, "h")),
+                MoveLength(),
+                TapeRow(self.tape.read_positions, stages, stages),
+                TapeRow(self.tape.read_velocities, 2),
+                NodeLoops(self._remember),
+                EnergySweep(friction, force, "loss"),
+                NodeLoops(lambda: moves.slowed(HALF)),
+                NodeLoops(lambda: self._divided(self.slowed, self._velocity_adjoints, "h")),
                 sweep,
-                Loops(self._take_first),
-                Loops(lambda: self._divided(self.slowed, self.after, HALF)),
+                NodeLoops(self._take_first),
+                NodeLoops(lambda: self._divided(self.slowed, self.after, HALF)),
                 sweep,
-                Loops(self._take_second),
+                NodeLoops(self._take_second),
             ]
         return rules
 
@@ -248,14 +248,14 @@ class Backward(RunAdjoint):
     def _departure(self) -> list[Piece]:
         """Leaves a state of time t: what its held components have, supports take."""
         supports = self.supports
-        pulled: list[Piece] = [Loops(lambda: supports.pull_code(self.adjoints))] if supports else []
-        return [*pulled, Loops(self._hold)]
+        pulled: list[Piece] = [NodeLoops(lambda: supports.pull_code(self.adjoints))] if supports else []
+        return [*pulled, NodeLoops(self._hold)]
 
     @property
     def _transposed_kick(self) -> list[Piece]:
         """The transposed kicks by the forces at the positions and the time of now."""
-        sweep = Swept(self.stepper.potential, self.pull)
-        return [sweep, Loops(self._flow_kick), Loops(self._take_kick)]
+        sweep = EnergySweep(self.stepper.potential, self.pull)
+        return [sweep, NodeLoops(self._flow_kick), NodeLoops(self._take_kick)]
 
     def _flow_drift(self) -> Code:
         assert self.stepper.moves.part_flow

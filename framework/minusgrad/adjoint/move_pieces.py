@@ -1,10 +1,10 @@
 """What a derivative does in a move of a step, as data, and the two ways in which it runs.
 
-    Length       h <- c dt, with the move's coefficient, or half a step
-    Moment       t <- the end of the move's drift, or an end of the step; in a field's flow the length itself
-    Recalled     fields <- a row of the tape
-    Swept        gradients and products of an energy at t, into zeroed arrays
-    Loops        loops over nodes that read h and t
+    MoveLength    h <- c dt, with the move's coefficient, or half a step
+    MoveTime      t <- the end of the move's drift, or an end of the step; in a field's flow the length itself
+    TapeRow       fields <- a row of the tape
+    EnergySweep   gradients and products of an energy at t, into zeroed arrays
+    NodeLoops     loops over nodes that read h and t
 
 A derivative says the pieces of each move once. `JoinedPieces` writes them as code of a kernel of many steps;
 `LaunchedPieces` launches them one by one, sweeps as the potential does, where a system is too large for that.
@@ -25,24 +25,24 @@ from ..steppers.stepper import SplittingStepper
 
 
 @dataclass(frozen=True)
-class Length:
+class MoveLength:
     """h, the length of a move: dt times its coefficient in a `row` of the scheme, without a row times 1/2."""
 
     row: str = ""
 
 
 @dataclass(frozen=True)
-class Moment:
+class MoveTime:
     """t: of the end of the `drift` with the move's number; of the `step`'s start (0) or end (1); else h."""
 
     of: str
 
 
-DRIFT_END, STEP_END, OWN = Moment("drift"), Moment("step"), Moment("length")
+DRIFT_END, STEP_END, OWN = MoveTime("drift"), MoveTime("step"), MoveTime("length")
 
 
 @dataclass(frozen=True)
-class Recalled:
+class TapeRow:
     """Fields, read from row `each` (step on the tape) + `of_number` (number of the move) + `after`."""
 
     read: Callable[[str], Code]
@@ -52,7 +52,7 @@ class Recalled:
 
 
 @dataclass(frozen=True)
-class Swept:
+class EnergySweep:
     """A request to a potential; the names of its arrays in a larger kernel begin with `prefix`."""
 
     potential: Potential
@@ -61,13 +61,13 @@ class Swept:
 
 
 @dataclass(frozen=True)
-class Loops:
-    """Loops over nodes, made when they are needed."""
+class NodeLoops:
+    """NodeLoops over nodes, made when they are needed."""
 
     made: Callable[[], Code]
 
 
-Piece = Length | Moment | Recalled | Swept | Loops
+Piece = MoveLength | MoveTime | TapeRow | EnergySweep | NodeLoops
 Rules = Mapping[type[Move], Sequence[Piece]]
 Place = Mapping[str, str]
 """Of "term.argument": the name that the array of its adjoint has in a larger kernel."""
@@ -98,24 +98,24 @@ class JoinedPieces:
 
     def _code(self, piece: Piece, number: str) -> Code:
         match piece:
-            case Length(row):
+            case MoveLength(row):
                 return Code(f"h = {f'{row}[{number}]' if row else 'ti.f64(0.5)'} * dt\n")
-            case Moment("drift"):
+            case MoveTime("drift"):
                 return Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n")
-            case Moment("step"):
+            case MoveTime("step"):
                 return Code(f"t = t0 + (first + ti.f64(sub + {number})) * dt\n")
-            case Moment():
+            case MoveTime():
                 return Code("t = h\n")
-            case Recalled():
+            case TapeRow():
                 place = number if piece.of_number == 1 else f"({number}) * {piece.of_number}"
                 place += f" + {piece.after}" if piece.after else ""
                 return piece.read(f"(at + sub) * {piece.each} + {place}")
-            case Swept():
+            case EnergySweep():
                 return self._swept(piece)
-            case Loops(made):
+            case NodeLoops(made):
                 return made()
 
-    def _swept(self, piece: Swept) -> Code:
+    def _swept(self, piece: EnergySweep) -> Code:
         """A request into zeroed arrays, whose changes are subtracted from the adjoints of parameters."""
         code = FusedCode(piece.potential, piece.prefix)
         swept = code.sweep(piece.request)  # first, because it makes the buffers that `changes` reads
@@ -155,22 +155,22 @@ class LaunchedPieces:
     def _launch(self, piece: Piece, number: int, step: int, at: int) -> None:
         one = self._stepper
         match piece:
-            case Length(row):
+            case MoveLength(row):
                 self.h = (getattr(one.scheme, row)[number] if row else 0.5) * one.dt
-            case Moment("drift"):
+            case MoveTime("drift"):
                 self.t = one.times(step + one.scheme.ends[number])
-            case Moment("step"):
+            case MoveTime("step"):
                 self.t = one.times(step + number)
-            case Moment():
+            case MoveTime():
                 self.t = self.h
-            case Recalled():
+            case TapeRow():
                 place = at * piece.each + number * piece.of_number + piece.after
                 self._kernel(piece, lambda: piece.read("at"), at=place)
-            case Swept():
+            case EnergySweep():
                 changes = piece.potential.sweep(piece.request, self.t).changes
                 if self._take:
                     self._take(changes)
-            case Loops(made):
+            case NodeLoops(made):
                 self._kernel(piece, made, t=self.t, h=self.h)
 
     def _kernel(self, piece: Piece, made: Callable[[], Code], **scalars: float) -> None:

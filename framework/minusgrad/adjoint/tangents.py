@@ -46,13 +46,13 @@ from .backward import HALF, owner
 from .move_pieces import (
     DRIFT_END,
     OWN,
+    EnergySweep,
     JoinedPieces,
     LaunchedPieces,
-    Length,
-    Loops,
+    MoveLength,
+    NodeLoops,
     Piece,
     Rules,
-    Swept,
 )
 from .supports.support_derivatives import SupportDerivatives
 
@@ -168,32 +168,32 @@ class Sensitivity:
     def _rules(self) -> Rules:
         """What each move does, with its tangent."""
         one, moves = self.stepper, self.stepper.moves
-        arrive: list[Piece] = [DRIFT_END, Loops(one.holds.code), *self._arrival]
+        arrive: list[Piece] = [DRIFT_END, NodeLoops(one.holds.code), *self._arrival]
         rules: dict[type[Move], Sequence[Piece]] = {
             HalfFriction: [],
-            Kick: [Length("kicks"), Loops(self._kick)],
-            Drift: [Length("drifts"), Loops(self._drift), *arrive],
-            Forces: [Swept(one.potential, self._whole)],
+            Kick: [MoveLength("kicks"), NodeLoops(self._kick)],
+            Drift: [MoveLength("drifts"), NodeLoops(self._drift), *arrive],
+            Forces: [EnergySweep(one.potential, self._whole)],
         }
         if flow := moves.part_flow:
             rest, drift = (partial(of, self.tangents) for of in (flow.kick_tangent, flow.drift_tangent))
-            rules[InteractionKick] = [Length("kicks"), Loops(self._kick), Loops(rest)]
-            rules[FlowDrift] = [Length("drifts"), Loops(drift), *arrive]
+            rules[InteractionKick] = [MoveLength("kicks"), NodeLoops(self._kick), NodeLoops(rest)]
+            rules[FlowDrift] = [MoveLength("drifts"), NodeLoops(drift), *arrive]
         if moves.magnetic:
-            turn: list[Piece] = [OWN, Swept(moves.magnetic.potential, self._flow, PREFIX), Loops(self._turn)]
-            rules[MagneticDrift] = [Length("drifts"), *turn, *arrive]
+            turning = EnergySweep(moves.magnetic.potential, self._flow, PREFIX)
+            rules[MagneticDrift] = [MoveLength("drifts"), OWN, turning, NodeLoops(self._turn), *arrive]
         if one.dissipation:
-            sweep = Swept(one.dissipation, self._friction, "loss")
-            half, whole = (Loops(partial(self._slow, h)) for h in (HALF, "h"))
-            rules[HalfFriction] = [Length(), Loops(self._remember), sweep, half, sweep, whole]
+            sweep = EnergySweep(one.dissipation, self._friction, "loss")
+            half, whole = (NodeLoops(partial(self._slow, h)) for h in (HALF, "h"))
+            rules[HalfFriction] = [MoveLength(), NodeLoops(self._remember), sweep, half, sweep, whole]
         return rules
 
     @property
     def _arrival(self) -> list[Piece]:
         """Sets the tangents of held components: zero, or those of supports along their numbers."""
         supports = self.supports
-        moved: list[Piece] = [Loops(lambda: supports.moved_code(self.tangents))] if supports else []
-        return [Loops(self._hold), *moved]
+        moved: list[Piece] = [NodeLoops(lambda: supports.moved_code(self.tangents))] if supports else []
+        return [NodeLoops(self._hold), *moved]
 
     def steps(self) -> Code:
         """The steps with their tangents, for a kernel of (steps, first, t0, dt)."""

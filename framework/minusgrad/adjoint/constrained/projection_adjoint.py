@@ -35,7 +35,7 @@ from ...codegen.derivative_request import DerivativeRequest
 from ...engine import storage
 from ...steppers.constrained.move_tape import TakenMove
 from ...steppers.stepper import DifferentiableStepper
-from ..component_adjoint import ComponentAdjoint
+from ..components.component_adjoint import ComponentAdjoint
 from .constraint_places import ConstraintPlaces
 
 

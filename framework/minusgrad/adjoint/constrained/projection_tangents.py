@@ -24,7 +24,7 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest
 from ...steppers.constrained.move_tape import TakenMove
 from ...steppers.stepper import DifferentiableStepper
-from ..component_tangents import ComponentTangents
+from ..components.component_tangents import ComponentTangents
 from .constraint_places import ConstraintPlaces
 
 

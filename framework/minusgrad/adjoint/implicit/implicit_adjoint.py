@@ -19,7 +19,7 @@ import numpy as np
 from ...steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V
 from ...steppers.implicit.substep_tape import SolvedStage
-from ..component_adjoint import ComponentAdjoint
+from ..components.component_adjoint import ComponentAdjoint
 
 PRECISE = 1e-13
 """The relative residual of the adjoint's systems, for iterative solvers."""

@@ -16,7 +16,7 @@ from ...steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ...steppers.implicit.inertia import Inertia
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V, combined
 from ...steppers.implicit.substep_tape import SolvedStage, SubstepTape
-from ..component_tangents import ComponentTangents
+from ..components.component_tangents import ComponentTangents
 from .implicit_adjoint import PRECISE
 
 

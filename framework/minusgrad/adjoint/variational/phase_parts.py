@@ -12,7 +12,7 @@ from ...steppers.variational.action_tape import PhasePoint, SolvedAction
 from ...steppers.variational.phase_function import PhaseFunction
 from ...steppers.variational.variational_integrator import VariationalIntegrator
 from ..backward import owner
-from ..stage_parts import StageParts
+from ..components.stage_parts import StageParts
 
 Pair = tuple[np.ndarray, np.ndarray]
 """A vector over coordinates and one over velocities (N,)."""

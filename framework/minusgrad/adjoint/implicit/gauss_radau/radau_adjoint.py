@@ -18,7 +18,7 @@ from ....potential.watches.verified_ranges import ProvenRanges
 from ....steppers.timed.gauss_radau.gauss_radau import GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_tape import Substep
-from ...component_adjoint import ComponentAdjoint
+from ...components.component_adjoint import ComponentAdjoint
 from .node_products import NodeProducts
 from .transposed_substep import TransposedSubstep
 

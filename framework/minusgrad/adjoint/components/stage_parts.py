@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Fields
-from ..engine import storage
-from ..steppers.implicit.moving_components import MovingComponents
+from ...energies.fields import Fields
+from ...engine import storage
+from ...steppers.implicit.moving_components import MovingComponents
 
 
 class StageParts:

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import storage
-from ..potential.potential import Potential
-from ..steppers.implicit.moving_components import MovingComponents
-from ..steppers.stepper import DifferentiableStepper
-from .backward import RunAdjoint, felt, owner, rows_of
+from ...codegen.derivative_request import DerivativeRequest
+from ...engine import storage
+from ...potential.potential import Potential
+from ...steppers.implicit.moving_components import MovingComponents
+from ...steppers.stepper import DifferentiableStepper
+from ..backward import RunAdjoint, felt, owner, rows_of
+from ..supports.support_derivatives import SupportDerivatives
 from .stage_parts import StageParts
-from .supports.support_derivatives import SupportDerivatives
 
 
 class ComponentAdjoint(RunAdjoint):

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import storage
-from ..potential.potential import Potential
-from ..steppers.implicit.moving_components import MovingComponents
-from ..steppers.stepper import DifferentiableStepper
-from .backward import owner
+from ...codegen.derivative_request import DerivativeRequest
+from ...engine import storage
+from ...potential.potential import Potential
+from ...steppers.implicit.moving_components import MovingComponents
+from ...steppers.stepper import DifferentiableStepper
+from ..backward import owner
+from ..supports.support_derivatives import SupportDerivatives
+from ..tangents import shaped
 from .stage_parts import StageParts
-from .supports.support_derivatives import SupportDerivatives
-from .tangents import shaped
 
 VECTORS = 24
 """The vectors (N,) in double precision that a direction needs at most, without those of parameters."""

@@ -1,0 +1,1 @@
+"""Derivatives of steps as vectors over all moving components, in double precision."""
