@@ -22,7 +22,7 @@ from minusgrad.adjoint.standard_errors import standard_errors
 from minusgrad.app import cli
 from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.runs import build, fit, run
-from minusgrad.assembly.fits.estimates import Estimate, combination, rounded
+from minusgrad.assembly.fits.estimates import Estimate, Estimates, combination, rounded
 from minusgrad.assembly.fits.parameters import FitParameters
 from minusgrad.assembly.registry import Registry
 from minusgrad.energies.misfit import misfit
@@ -1107,6 +1107,17 @@ def test_many_components_are_summed_up(here: Path, invoke) -> None:
     rows = list(Estimate("k", "N m^-1", labels, np.arange(9.0), errors, np.arange(9) == 2).rows())
     assert rows[1:3] == [("k[1]", "1.00", "0.10", "N m⁻¹"), ("k[2]", "2.00", "at its bound", "N m⁻¹")]
     assert rows[6:] == [("... 3 more", "6 to 8", "0.1 to 0.1", "N m⁻¹")]
+
+
+@pytest.mark.parametrize(
+    ("reduced", "said"),
+    [(4e-25, "far below 1"), (0.05, "far below 1"), (0.4, "about 1"), (2.0, "about 1"), (9.0, "far from 1")],
+)
+def test_chi_squared_is_judged_by_its_scatter(reduced: float, said: str) -> None:
+    """Of 19 numbers to spare: by ratios below 1, where no difference is larger than 1."""
+    one = Estimate("k", "1", ["k"], np.ones(1), np.ones(1), np.zeros(1, bool))
+    found = Estimates("settled", "settled", 1, 1.0, 20, [one], "sigma", reduced=reduced)
+    assert found.judgement.startswith(said)
 
 
 def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, invoke, monkeypatch) -> None:

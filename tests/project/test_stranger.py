@@ -114,7 +114,8 @@ def test_schema_knows_its_blocks(desk: Desk) -> None:
     known = json.loads(done.stdout)["$defs"]
     tube, strut = known["state_tube"], known["energy_strut"]
     assert {*tube["required"]} == {"kind", "around", "rings", "edge", "mass"}
-    assert tube["properties"]["edge"]["anyOf"] == [
+    assert tube["properties"]["edge"] == {"$ref": "#/$defs/m_positive"}
+    assert known["m_positive"]["anyOf"] == [
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "string"},
     ]

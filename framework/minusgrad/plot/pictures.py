@@ -62,8 +62,8 @@ def plot(
     Raises UserError without Matplotlib, if nothing can be drawn, or for an option that does not fit the run;
     RunFolderError if `run` is not a run, CheckpointError if a segment is damaged.
     """
-    picture_files.matplotlib()
     RunDir.open(run, read_only=True)
+    picture_files.matplotlib()
     if form not in picture_files.FORMS:
         raise UserError(f"plot: {unknown('format', form, picture_files.FORMS)}")
     paper = picture_files.Paper.of(dark, width, dpi, font)

@@ -40,7 +40,7 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
 
 
 def run_options(parser: argparse.ArgumentParser) -> None:
-    _scene_options(parser, "stepper.dt=0.01", "folder of the run (default: runs/NAME)")
+    _scene_options(parser, 'gravity.G=1.1 or stepper.dt="2 fs"', "folder of the run (default: runs/NAME)")
     _member_option(parser, "run this member of the scene's [ensemble] alone, with the same bits")
 
 
@@ -107,7 +107,7 @@ def fit(a: argparse.Namespace) -> int:
     from ..runs import fit
 
     def print_plan(job: Any) -> None:
-        if not a.json:
+        if not a.json and not a.quiet:
             print(job.plan, flush=True)
 
     with_scene_file(a)

@@ -109,10 +109,11 @@ class Estimates:
 
     @property
     def judgement(self) -> str:
-        """Goodness of fit in words: chi^2 / (n - p) scatters about 1 by sqrt(2 / (n - p))."""
+        """Goodness of fit in words: chi^2 / (n - p), and its logarithm, scatter by sqrt(2 / (n - p))."""
         reduced = 1.0 if self.reduced is None else self.reduced
         spare = self.observations - sum(len(p.labels) for p in self.parameters)
-        if abs(reduced - 1.0) <= 5.0 * np.sqrt(2.0 / max(spare, 1)):
+        scatter = 5.0 * np.sqrt(2.0 / max(spare, 1))
+        if np.exp(-scatter) <= reduced <= 1.0 + scatter:
             return "about 1 if the model and sigma are right"
         if reduced < 1.0:
             return "far below 1: the data are nearer to the model than sigma says"

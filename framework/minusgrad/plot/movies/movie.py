@@ -48,8 +48,8 @@ def movie(
     PyAV), if nothing moves, or if there is one frame only; RunFolderError if `run` is not a run;
     CheckpointError if a segment is damaged.
     """
-    mpl = picture_files.matplotlib()
     RunDir.open(run, read_only=True)
+    mpl = picture_files.matplotlib()
     if every is not None and every < 1:
         raise UserError(f"movie: every so many frames must be at least 1, got {every}; see --every")
     meta = pictures.meta(run)
