@@ -19,7 +19,6 @@ from minusgrad import Fields, Parameter, Potential, bind
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.adjoint.standard_errors import standard_errors
-from minusgrad.app import cli
 from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.runs import build, fit, run
 from minusgrad.assembly.fits.estimates import Estimate, Estimates, combination, rounded
@@ -121,19 +120,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def fitted(overrides: dict | None = None, out: str = "run", **more: Any) -> Any:
     return fit("swing.toml", overrides or {}, out, [oscillators], **more)
-
-
-@pytest.fixture
-def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """What `minusgrad ARGUMENTS` answers: exit code, output, complaints."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main([str(a) for a in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 # Scenes ---------------------------------------------------------------------------------------------

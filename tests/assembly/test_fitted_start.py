@@ -17,7 +17,7 @@ from minusgrad.assembly.fits.fitted import Fitted
 from minusgrad.errors import CheckpointError, InterruptedRunError, RunFolderError, UserError
 from minusgrad.files import checkpoint, durable, trajectory
 from tests.support import oscillators
-from tests.support.command import files
+from tests.support.command import complaints, files
 from tests.support.oscillators import leapfrog
 from tests.support.short_scenes import ctrl_c
 
@@ -58,7 +58,7 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
         plugin = ("--plugin", str(PLUGIN)) if arguments[0] not in ("info", "verify") else ()
         code = cli.main([*map(str, arguments), *plugin])
         out, err = capsys.readouterr()
-        return code, out, err
+        return code, out, complaints(err)
 
     return call
 

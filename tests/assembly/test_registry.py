@@ -23,7 +23,7 @@ from minusgrad.assembly.blocks import energy_block
 from minusgrad.assembly.registry import Registry
 from minusgrad.errors import PluginError, SceneError
 from minusgrad.scene.document import LOSS
-from tests.support.command import SCENES
+from tests.support.command import SCENES, complaints
 
 Install = Callable[..., None]
 Invoke = Callable[..., tuple[int, str, str]]
@@ -59,7 +59,8 @@ def invoke(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pyte
 
     def call(*arguments: object) -> tuple[int, str, str]:
         code = cli.main([*map(str, arguments)])
-        return code, *capsys.readouterr()
+        out, err = capsys.readouterr()
+        return code, out, complaints(err)
 
     return call
 
