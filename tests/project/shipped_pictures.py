@@ -14,6 +14,7 @@ import io
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -99,7 +100,8 @@ def shipped() -> dict[str, ShippedPicture]:
 class PagePicture:
     """A picture of the files that a page shows: its commands, and the file that they write.
 
-    width: of a large picture [dots], 0 for as it is.
+    page: or a scene beside the pictures. width: of a large picture [dots], 0 for as it is. data: files of
+    `scenes/` that a scene reads.
     """
 
     page: str
@@ -107,10 +109,24 @@ class PagePicture:
     commands: tuple[str, ...]
     result: str
     width: int = 0
+    data: tuple[str, ...] = ()
+
+    def texts(self) -> dict[str, str]:
+        """The text of each of its files by name."""
+        if self.page.endswith(".toml"):
+            return {Path(self.page).name: (ROOT / self.page).read_text()}
+        return {name: text for _, name, text in blocks(self.page) if name in self.files}
 
 
 PENDULUM = ("magnets.py", "measured.csv", "start.csv", "pendulum.toml")
 OF_PAGES: dict[str, PagePicture] = {
+    "docs/pictures/modes.png": PagePicture(
+        "docs/pictures/dipeptide.toml",
+        (),
+        ("run dipeptide.toml --out run --force", "modes run --count 24"),
+        "run/pictures/modes.png",
+        data=("data/dipeptide.xml", "data/dipeptide.pdb"),
+    ),
     "docs/pictures/stars.png": PagePicture(
         "README.md",
         ("halo.py", "stars.toml"),
@@ -173,8 +189,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def page_hash(one: PagePicture) -> str:
     """Of the files that a page shows, and of the commands."""
-    shown = {name: text for _, name, text in blocks(one.page) if name in one.files}
-    said = json.dumps([[shown[name] for name in one.files], one.commands])
+    said = json.dumps([sorted(one.texts().items()), one.commands])
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
@@ -305,9 +320,11 @@ def make_of_page(path: str, one: PagePicture) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "scenes").exists():
         (folder / "scenes").symlink_to(SCENES)
-    for _, name, text in blocks(one.page):
-        if name in one.files:
-            (folder / name).write_text(text)
+    for name, text in one.texts().items():
+        (folder / name).write_text(text)
+    for name in one.data:
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(SCENES / name, folder / name)
     for command in one.commands:
         done = subprocess.run([sys.executable, "-m", "minusgrad", *shlex.split(command)], cwd=folder)
         if done.returncode not in (0, 1):  # 1: findings of a replay

@@ -12,8 +12,6 @@ from tests.project.card_pictures import path_of
 from tests.support.pages import ROOT, documents, guides
 
 pytestmark = pytest.mark.unit
-ELSEWHERE = {"docs/pictures/modes.png": "a molecule that is no scene"}
-"""Pictures that no command makes, and what they are of."""
 
 
 def test_no_picture_is_older_than_its_scene() -> None:
@@ -32,8 +30,8 @@ def test_every_scene_has_a_card_of_today() -> None:
         assert known[path]["file"] == shipped.file_hash(ROOT / path), path
 
 
-def test_pages_show_pictures_of_scenes_or_of_what_is_named() -> None:
-    known = {*shipped.shipped(), *shipped.OF_PAGES, *ELSEWHERE}
+def test_pages_show_pictures_that_the_command_makes() -> None:
+    known = {*shipped.shipped(), *shipped.OF_PAGES}
     for page in ["README.md", *documents(), *guides()]:
         for target in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", (ROOT / page).read_text()):
             path = (ROOT / page).parent.joinpath(target).resolve().relative_to(ROOT).as_posix()

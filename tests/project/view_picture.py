@@ -25,9 +25,7 @@ def screenshot(run: Path) -> bytes:
             with tempfile.TemporaryDirectory() as folder, opened(address, Path(folder)) as tab:
                 tab.wait(f"!!{BUTTON.format('Play')}", 60.0)
                 time.sleep(2.0 * PLAYED)  # the scene arrives
-                tab.run(
-                    "document.querySelectorAll('.mantine-Notification-closeButton').forEach(b => b.click())"
-                )
+                tab.run(f"document.querySelectorAll({CLOSE!r}).forEach(b => b.click())")
                 tab.run(f"{BUTTON.format('Play')}.click()")
                 time.sleep(PLAYED)
                 tab.run(f"{BUTTON.format('Pause|Stop')}?.click()")
