@@ -39,6 +39,8 @@ from tests.project.package_map import ROOT
 
 FILE = ROOT / "tests" / "project" / "public_api.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
+DETAILS = ROOT / "docs" / "changes"
+UNNAMED = "neither CHANGELOG.md, unreleased, nor its page in docs/changes names"
 DOORS = (
     "minusgrad",
     "minusgrad.plugin",
@@ -244,12 +246,23 @@ def _items(changelog: str) -> list[str]:
     return re.split(r"^- ", section[1], flags=re.MULTILINE)[1:] if section else []
 
 
+def changelog() -> str:
+    """The changelog, in which each unreleased section has the items of its page in `docs/changes`, too."""
+
+    def detailed(heading: re.Match[str]) -> str:
+        page = DETAILS / f"{heading[1]}.md"
+        items = page.read_text() if page.is_file() else ""
+        return heading[0] + re.sub(r"^#.*\n", "", items, flags=re.MULTILINE) + "\n"
+
+    return re.sub(r"^## ([\d.]+), unreleased\n", detailed, CHANGELOG.read_text(), flags=re.MULTILINE)
+
+
 def report(changes: list[tuple[str, str | None, str | None]], changelog: str) -> str:
     """The changes as a diff, and what the changelog lacks; empty if there are none."""
     signs = [(sign, name, text) for name, *both in changes for sign, text in zip("-+", both, strict=True)]
     lines = [f"{sign} {name}  {text}" for sign, name, text in signs if text is not None]
     if missing := unnamed(changes, changelog):
-        lines.append(f"CHANGELOG.md, unreleased, names none of: {', '.join(missing)}; write what changed")
+        lines.append(f"{UNNAMED}: {', '.join(missing)}; write what changed")
     return "\n".join(lines)
 
 
@@ -263,12 +276,12 @@ def written() -> list[str]:
 def main(arguments: list[str]) -> int:
     """0 if the file is up to date, or was written; 1 if not."""
     lines = present()
-    changes, changelog = differences(written(), lines), CHANGELOG.read_text()
+    changes, noted = differences(written(), lines), changelog()
     if "--write" not in arguments:
-        print(report(changes, changelog) or "public_api.txt is up to date")
+        print(report(changes, noted) or "public_api.txt is up to date")
         return int(bool(changes))
-    if missing := unnamed(changes, changelog):
-        print(f"not written: CHANGELOG.md, unreleased, names none of: {', '.join(missing)}")
+    if missing := unnamed(changes, noted):
+        print(f"not written: {UNNAMED}: {', '.join(missing)}")
         return 1
     if not all(map(installed, DOORS)):
         print("not written: install ase and openmm first, whose doors are a part of it")

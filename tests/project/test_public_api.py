@@ -1,14 +1,17 @@
 """The public API is as public_api.txt says, and whatever left it or changed is in the changelog."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from tests.project import public_api
 from tests.project.package_map import ROOT
 from tests.project.public_api import (
     CHANGELOG,
     FILE,
     FORMATS,
+    changelog,
     differences,
     expanded,
     installed,
@@ -43,7 +46,7 @@ def now() -> list[str]:
 
 
 def test_the_api_is_as_it_is_written(now: list[str]) -> None:
-    told = report(differences(written(), now), CHANGELOG.read_text())
+    told = report(differences(written(), now), changelog())
     cure = "python -m tests.project.public_api --write"
     assert not told, f"the public API differs from {FILE.name}; then {cure}:\n{told}"
 
@@ -55,7 +58,7 @@ def test_the_file_was_not_written_by_hand() -> None:
     if committed.returncode:
         pytest.skip("no commit of the file here")
     lines = FILE.read_text().splitlines()
-    assert unnamed(differences(committed.stdout.splitlines(), lines), CHANGELOG.read_text()) == []
+    assert unnamed(differences(committed.stdout.splitlines(), lines), changelog()) == []
 
 
 def test_every_line_is_one_name(now: list[str]) -> None:
@@ -130,9 +133,9 @@ def test_a_change_needs_an_item_that_names_it(case: str) -> None:
     changes = differences(BEFORE, after)
     assert changes
     for note, is_named in ((little, False), (enough, True)):
-        changelog = f"# Changelog\n\n## 1.0.0, unreleased\n\n- {note}\n- `other`\n\n## 0.9.0\n\n- {enough}\n"
-        assert (unnamed(changes, changelog) == []) is is_named, note
-        assert report(changes, changelog)
+        noted = f"# Changelog\n\n## 1.0.0, unreleased\n\n- {note}\n- `other`\n\n## 0.9.0\n\n- {enough}\n"
+        assert (unnamed(changes, noted) == []) is is_named, note
+        assert report(changes, noted)
 
 
 def test_a_new_name_needs_no_item() -> None:
@@ -146,3 +149,25 @@ def test_a_pattern_names_all_that_match() -> None:
     changes = differences(["energy:a_flat  <", "energy:b_flat  <"], [])
     assert unnamed(changes, "## 1, unreleased\n\n- `*_flat` are gone\n") == []
     assert unnamed(changes, "## 1, unreleased\n\n- `a*` are gone\n") == ["energy:b_flat"]
+
+
+def test_items_of_the_page_of_a_version_count_and_those_of_a_released_one_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, details = tmp_path / "CHANGELOG.md", tmp_path / "changes"
+    details.mkdir()
+    page.write_text("# Changelog\n\n## 1.0.0, unreleased\n\nText.\n\n## 0.9.0, 2027-01-31\n\n- `old.item`\n")
+    (details / "1.0.0.md").write_text("# 1.0.0 in detail\n\n## An area\n\n- `Rollout.evaluate` is gone.\n")
+    (details / "0.9.0.md").write_text("- `other.thing` is gone.\n")
+    monkeypatch.setattr(public_api, "CHANGELOG", page)
+    monkeypatch.setattr(public_api, "DETAILS", details)
+    gone = [("minusgrad:Rollout.evaluate", "(self)", None), ("minusgrad:other.thing", "(self)", None)]
+    assert unnamed(gone, changelog()) == ["minusgrad:other.thing"]
+
+
+def test_the_changelog_is_one_page_and_its_details_lie_behind_it() -> None:
+    words = len(CHANGELOG.read_text().split())
+    pages = {path.stem: len(path.read_text().split()) for path in public_api.DETAILS.glob("*.md")}
+    assert words < 1000
+    assert all(f"(docs/changes/{version}.md)" in CHANGELOG.read_text() for version in pages)
+    assert pages["0.1.0"] > 6000
