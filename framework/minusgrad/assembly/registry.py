@@ -197,7 +197,7 @@ class Registry:
 
     def energy(self, name: str) -> LocalEnergy | Staged:
         """The energy of that name. Raises `UserError` for an unknown name."""
-        if found := self._named(name):
+        if found := self.named(name):
             return found[-1]
         known = self.energies()
         if name not in known:
@@ -208,7 +208,7 @@ class Registry:
             raise UserError(f"{unknown('energy', name, known, 'installed', 'energies')}; {cure}")
         return known[name]
 
-    def _named(self, name: str) -> list[LocalEnergy | Staged]:
+    def named(self, name: str) -> list[LocalEnergy | Staged]:
         """The energies and forms of that name, of what is loaded and, by the index, of what is not."""
         for waiting in [*self._waiting.values()]:
             for section, kind, row in waiting.known.rows():
@@ -367,7 +367,7 @@ class Registry:
     def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
         """Section, kind and entry of everything that the plugin's hooks return."""
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
-            defined = [v for v in _own_energies(module) if v not in self._named(v.name)]
+            defined = [v for v in _own_energies(module) if v not in self.named(v.name)]
             for section in MAKERS:
                 some = [v for v in defined if isinstance(v, KINDS[section])]
                 defined = [v for v in defined if v not in some]

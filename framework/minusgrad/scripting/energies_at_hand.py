@@ -12,7 +12,7 @@ from typing import Any
 
 from ..assembly.hookspecs import hookimpl
 from ..assembly.origins.source_text import TEXT
-from ..assembly.registry import PluginSource, Registry, module_of
+from ..assembly.registry import SECTIONS, PluginSource, Registry, module_of
 from ..energies.local_energy import LocalEnergy
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import PluginError, UserError
@@ -74,9 +74,8 @@ def registry(
     are loaded. Raises `PluginError` where one of these has it, too.
     """
     whole = Registry.load(names, plugins(files))
-    known = list(whole.energies().values())
-    own = [one for one in dict.fromkeys(declared) if not any(one is other for other in known)]
-    taken = {kind for table in whole.tables.values() for kind in table}
+    own = [one for one in dict.fromkeys(declared) if not any(one is other for other in whole.named(one.name))]
+    taken = {one.kind for one in whole.listed()}
     if names is None and any(one.name in taken for one in own):
         used = _used(whole, data, {one.name for one in own})
         names = sorted(used - {"core"})
@@ -97,7 +96,7 @@ def _used(whole: Registry, data: Mapping[str, Any], own: set[str]) -> set[str]:
             place, table = one if isinstance(one, tuple) else (section, one)
             if isinstance(table, Mapping) and table.get("kind") not in own:
                 kinds.add((place, str(table.get("kind"))))
-    entries = [whole.entry(place, kind) for place, kind in kinds if place in whole.tables]
+    entries = [whole.entry(place, kind) for place, kind in kinds if place in SECTIONS]
     return {
         entry.owner.name for entry in entries if entry and entry.owner.distribution not in ("file", "module")
     }

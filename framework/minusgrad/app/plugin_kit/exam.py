@@ -82,6 +82,7 @@ def questions(plugin: str, instances: Mapping[str, Instance]) -> dict[str, Calla
 def loaded(plugin: str) -> Registry:
     """The registry with this plugin and the core. Raises `UserError` if it is not there, or broken."""
     registry = Registry.load([plugin])
+    registry.complete()
     if plugin in registry.broken:
         raise registry.broken[plugin]
     return registry
