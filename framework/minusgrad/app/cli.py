@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _outcome(argv)
     gc.set_threshold(OBJECTS)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # it looks for its own in all distributions
     code = _outcome(sys.argv[1:])
     if not sys.flags.interactive:
         leave(code)
