@@ -1,5 +1,6 @@
 """In what order the suite runs, what it shows at its end, and what its files share: command line, steps."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app import cli
+from minusgrad.assembly.kinds.kind_index import VARIABLE
 from minusgrad.engine import runtime
 from tests.support import row_costs
 from tests.support.command import complaints
 from tests.support.tiers import COSTLY, is_alike
 
 HERE = Path(__file__).parent
+os.environ.setdefault(VARIABLE, str(HERE.parent / ".cache" / "minusgrad"))  # of plugins that tests install
 FIRST = (
     *("app/test_resume_matrix", "check/test_false_alarms", "check/test_kernel_check", "check/test_traps"),
     *("adjoint/test_rollout", "scene/test_mutated_scenes", "energies/test_maps_from_cells"),
