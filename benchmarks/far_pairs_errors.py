@@ -13,7 +13,7 @@ import numpy as np
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime
-from minusgrad.potential.far_pairs.force_error import narrow_opening_angle
+from minusgrad.potential.far_pairs.force_error import narrowed
 
 from .far_pairs import sphere
 from .far_pairs_scaling import timed
@@ -70,7 +70,7 @@ def measured(name: str, n: int, error: float, precision: str) -> Found:
     weights = np.random.default_rng(1).uniform(0.2, 1.0, n)
     fields = Fields({"x": sphere(n).x, weight: weights}, precision=precision)
     term = bind(energy, fields, parameters=parameters, far=Far(error=error))
-    narrow_opening_angle(term)
+    narrowed(term)
     potential, shown = Potential(fields, [term]), np.linspace(0, n - 1, SHOWN).astype(int)
     exact = direct(slope, *(fields[f].values.astype(np.float64) for f in ("x", weight)), shown)
     rms, most = percentiles(potential.gradient("x")[shown], exact)

@@ -141,7 +141,7 @@ def main(runs: list[Path]) -> None:
     print(f"optimum between {found.lower:.6f} and {found.upper:.6f}: gap {gap:.1e}, {found.seconds:.0f} s")
     ratios = {}
     for run in runs:
-        error = float(trajectory.last(run, "observables/mean_square_error").value[-1])
+        error = float(trajectory.last_row(run, "observables/mean_square_error").value[-1])
         ratios[str(run)] = {"mean_square_error": error, "ratio": error / found.upper}
         print(f"{run}: mean square error {error:.6f}, {error / found.upper:.3f} times the optimum")
     machine = {

@@ -161,7 +161,7 @@ def _last(out: Path) -> np.ndarray:
     newest, _ = checkpoint.newest(out / "ckpt")
     if newest is None:
         raise MissingColumnError(f"no checkpoint in {out}")
-    return checkpoint.load(newest).under("fields")["x"]
+    return checkpoint.load(newest).arrays_under("fields")["x"]
 
 
 def _scene(n: int, steps: int, precision: str) -> tuple[Path, Path]:

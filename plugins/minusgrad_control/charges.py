@@ -55,7 +55,7 @@ class SteeredCharges(Record):
                 "way_point": ways.reshape(-1, axes),
             },
             units={"x": "m", "v": "m s^-1", "cost": "m^2 s", "way_point": "m"},
-            tuples={"ways": _own(n, knots), "electrodes": _own(n, count)},
+            tuples={"ways": _rows_by_copy(n, knots), "electrodes": _rows_by_copy(n, count)},
             data={
                 "ways": {"knot": np.tile(np.arange(-1.0, knots - 1.0), n)},
                 "electrodes": {"place": np.tile(np.array(values["electrodes"], float), (n, 1))},
@@ -64,7 +64,7 @@ class SteeredCharges(Record):
         )
 
 
-def _own(copies: int, count: int) -> np.ndarray:
+def _rows_by_copy(copies: int, count: int) -> np.ndarray:
     """Rows (copy, node) of as many nodes for each copy."""
     return np.column_stack([np.repeat(np.arange(copies), count), np.arange(copies * count)])
 

@@ -52,10 +52,10 @@ class Coordinates(Record):
         for name, one in self.coordinates.items():
             velocity = one.velocity or ("v" if len(self.coordinates) == 1 else f"v_{name}")
             rate = rate_unit(one.unit)
-            start = _numbers(f"coordinates.{name}.start", one.start, one.unit, context)
-            speed = _numbers(f"coordinates.{name}.rate", one.rate, rate, context)
-            q = self._rows(f"coordinates.{name}.start", start)
-            v = np.broadcast_to(self._rows(f"coordinates.{name}.rate", speed), q.shape)
+            start = _numbers_in_units(f"coordinates.{name}.start", one.start, one.unit, context)
+            speed = _numbers_in_units(f"coordinates.{name}.rate", one.rate, rate, context)
+            q = self._rows_by_system(f"coordinates.{name}.start", start)
+            v = np.broadcast_to(self._rows_by_system(f"coordinates.{name}.rate", speed), q.shape)
             if speed.ndim == 0:
                 v = np.full(q.shape, float(speed))
             width = context.units.convert(one.scatter, one.unit)
@@ -70,7 +70,7 @@ class Coordinates(Record):
         bodies = tuple(Body(name, [k]) for k, name in enumerate(names))
         return State(fields=fields, units=units, motions=tuple(motions), bodies=bodies, names=names)
 
-    def _rows(self, what: str, values: np.ndarray) -> np.ndarray:
+    def _rows_by_system(self, what: str, values: np.ndarray) -> np.ndarray:
         """Values by system; a number or one row is that of all copies."""
         if values.ndim < 2:
             return np.tile(values, (self.copies, *[1] * values.ndim)).reshape(self.copies, *values.shape)
@@ -79,7 +79,7 @@ class Coordinates(Record):
         return values
 
 
-def _numbers(what: str, given: Any, unit: str, context: StateContext) -> np.ndarray:
+def _numbers_in_units(what: str, given: Any, unit: str, context: StateContext) -> np.ndarray:
     """A number, a row or rows in the run's units. Raises `UserError` for anything else."""
 
     def converted(one: Any) -> Any:

@@ -23,7 +23,7 @@ class ElasticConstants(Observer):
         super().__init__(context.stepper, context.recorder, every)
         # refuses a scene without a box, and what acts besides its energies
         elastic_constants(self.potential, self.stepper.time, relax=False, stepper=self.stepper)
-        symbol, in_si, self.factor = _unit(context.units, self.fields["box"].shape[-1])
+        symbol, in_si, self.factor = _report_unit(context.units, self.fields["box"].shape[-1])
         for figure in FIGURES:
             context.recorder.unit(f"elastic_constants/{figure}", symbol, in_si)
 
@@ -48,7 +48,7 @@ class ElasticConstantsBlock(Record):
         return ElasticConstants(context, self.every)
 
 
-def _unit(units: UnitSystem, dimension: int) -> tuple[str, float, float]:
+def _report_unit(units: UnitSystem, dimension: int) -> tuple[str, float, float]:
     """The symbol, its size in SI, and the factor from the run's units."""
     if not units.names:
         return "1", 1.0, 1.0

@@ -54,7 +54,7 @@ class Crystal(Record):
         drawn = bonds(x, lattice.nearest() * values["a"])
         rng = context.random("crystal")
         x = x + values["displacement"] * rng.normal(size=x.shape)
-        thermal = np.sqrt(_boltzmann(context) * values["temperature"] / values["mass"])
+        thermal = np.sqrt(_boltzmann_constant(context) * values["temperature"] / values["mass"])
         v = thermal * rng.normal(size=x.shape)
         return State(
             fields={"x": x, "v": v - v.mean(axis=0), "m": np.full(len(x), values["mass"]), "box": box[None]},
@@ -66,7 +66,7 @@ class Crystal(Record):
         )
 
 
-def _boltzmann(context: StateContext) -> float:
+def _boltzmann_constant(context: StateContext) -> float:
     """k_B in the run's units; 1 where they are dimensionless."""
     return context.units.convert("1.380649e-23 J K^-1", "J K^-1") if context.units.names else 1.0
 

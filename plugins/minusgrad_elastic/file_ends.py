@@ -22,23 +22,23 @@ class _Bytes(io.BufferedReader):
     looks = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
-        return _more(self, super().read(size), size)
+        return _check_more(self, super().read(size), size)
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        return _more(self, super().readline(size), size)
+        return _check_more(self, super().readline(size), size)
 
 
 class _Text(io.TextIOWrapper):
     looks = 0
 
     def read(self, size: int | None = -1, /) -> str:
-        return _more(self, super().read(size), size)
+        return _check_more(self, super().read(size), size)
 
     def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
-        return _more(self, super().readline(size), size)
+        return _check_more(self, super().readline(size), size)
 
 
-def _more(file: Any, found: Any, size: int | None) -> Any:
+def _check_more(file: Any, found: Any, size: int | None) -> Any:
     """What was found; an empty one is a look beyond the end."""
     if not found and size != 0:
         file.looks += 1
@@ -47,7 +47,7 @@ def _more(file: Any, found: Any, size: int | None) -> Any:
     return found
 
 
-def opened(path: str | PathLike[str], mode: str = "r") -> _Bytes | _Text:
+def open_within(path: str | PathLike[str], mode: str = "r") -> _Bytes | _Text:
     """As `open(path, mode)` of Python, `r` or `rb`; reads of the file raise `EOFError` when it has ended."""
     if mode not in ("r", "rb"):
         raise ValueError(f"opened: mode must be 'r' or 'rb', got {mode!r}; write with open")
@@ -57,9 +57,9 @@ def opened(path: str | PathLike[str], mode: str = "r") -> _Bytes | _Text:
 
 @contextmanager
 def opening_ends(*modules: ModuleType) -> Iterator[None]:
-    """Inside, `open` in these modules is `opened`."""
+    """Inside, `open` in these modules is `open_within`."""
     for one in modules:
-        one.open = opened  # type: ignore[attr-defined]
+        one.open = open_within  # type: ignore[attr-defined]
     try:
         yield
     finally:

@@ -62,7 +62,7 @@ KEPT = ("points", "cells", "bodies", "cell_bodies", "facet_bodies")
 """Arrays of a mesh that come from the child."""
 
 
-def read(file: str, data: bytes) -> Mesh:
+def read_foreign(file: str, data: bytes) -> Mesh:
     """The mesh in a file's bytes, read by meshio in a child process within limits (`bounded_read`).
 
     Raises `UserError` without meshio, for formats of several files, for files that it cannot read, or not
@@ -86,18 +86,18 @@ def remarks(said: str) -> list[str]:
 
 def values(file: str, data: bytes) -> dict[str, Any]:
     """In the child: the arrays of the mesh, and as `said` the warnings of meshio."""
-    mesh, said = parsed(file, data)
+    mesh, said = parse_foreign(file, data)
     return {name: getattr(mesh, name) for name in (*KEPT, "more")} | {"said": said}
 
 
-def parsed(file: str, data: bytes) -> tuple[Mesh, str]:
+def parse_foreign(file: str, data: bytes) -> tuple[Mesh, str]:
     """The mesh in a file's bytes and the warnings of meshio, without limits."""
     import meshio
 
     opening = [sys.modules[name] for name in OPENING if name in sys.modules]
     _refuse_others(file, data, meshio.extension_to_filetypes)
     if Path(file).suffix.lower() == ".wkt":
-        return _mesh(file, well_known_text.triangles(file, data)), ""
+        return _mesh_of_meshio(file, well_known_text.triangles(file, data)), ""
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
         path.write_bytes(data)
@@ -110,7 +110,7 @@ def parsed(file: str, data: bytes) -> tuple[Mesh, str]:
             reason = said.getvalue() if isinstance(error, SystemExit) else str(error)
             reason = " ".join(reason.replace(f"{folder}/", "").split()) or type(error).__name__
             raise UserError(f"'{file}': meshio cannot read it: {printable(reason, 500)}") from error
-    return _mesh(file, found), said.getvalue().strip()
+    return _mesh_of_meshio(file, found), said.getvalue().strip()
 
 
 def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]]) -> None:
@@ -125,17 +125,19 @@ def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]])
         raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
 
 
-def _mesh(file: str, found) -> Mesh:
+def _mesh_of_meshio(file: str, found) -> Mesh:
     kinds = list(dict.fromkeys(block.type for block in found.cells))
     d = 3 if set(kinds) & {*SPACE} else 2
     read = [kind for kind in kinds if kind in (SPACE if d == 3 else PLANE)]
     if not read:
         known = ", ".join((*PLANE, *SPACE))
-        raise UserError(f"'{file}': no cells of a kind that is read ({known}), got {_named(kinds)}")
+        raise UserError(f"'{file}': no cells of a kind that is read ({known}), got {_cell_names(kinds)}")
     points = np.asarray(found.points, float)
     if others := [block for block in found.cells if block.dim >= d and block.type not in read]:
         counts = ", ".join(f"{len(block.data)} {block.type}" for block in others)
-        raise UserError(f"'{file}': {counts} beside {_named(read)}; mesh with kinds of cells that are read")
+        raise UserError(
+            f"'{file}': {counts} beside {_cell_names(read)}; mesh with kinds of cells that are read"
+        )
     if d == 2 and points.shape[1] == 3 and np.ptp(points[:, 2]) > 1e-12 * np.ptp(points[:, :2]):
         raise UserError(f"'{file}': the {read[0]}s lie in space; they are meshed in a plane z = constant")
     blocks = [k for kind in read for k, block in enumerate(found.cells) if block.type == kind]
@@ -180,5 +182,5 @@ def _named_by_tags(found) -> dict[str, list[np.ndarray]]:
     }
 
 
-def _named(kinds: Sequence[str]) -> str:
+def _cell_names(kinds: Sequence[str]) -> str:
     return ", ".join(kinds) or "no cells"

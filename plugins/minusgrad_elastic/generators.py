@@ -34,7 +34,9 @@ def rectangle(size: Sequence[float], cells: Sequence[int], cell: Cell = "triangl
     A part is 2 triangles, or 1 of the `quadrilaterals`. Bodies: left, right (x), bottom, top (y). Raises
     `UserError` where a size or a count is not positive.
     """
-    return _sided(*_parted(size, cells, 2, cell == "triangles", order), sides=(SIDES[0], SIDES[2]))
+    return _mesh_with_sides(
+        *_part_box(size, cells, 2, cell == "triangles", order), sides=(SIDES[0], SIDES[2])
+    )
 
 
 def box(size: Sequence[float], cells: Sequence[int], cell: Cell = "tetrahedra", order: int = 1) -> Mesh:
@@ -44,7 +46,7 @@ def box(size: Sequence[float], cells: Sequence[int], cell: Cell = "tetrahedra", 
     (z). Corners are numbered along z, then y, then x, so that left is a range; nodes on edges follow.
     Raises `UserError` where a size or a count is not positive.
     """
-    return _sided(*_parted(size, cells, 3, cell == "tetrahedra", order), sides=SIDES)
+    return _mesh_with_sides(*_part_box(size, cells, 3, cell == "tetrahedra", order), sides=SIDES)
 
 
 def beam(
@@ -56,8 +58,8 @@ def beam(
     order: int = 1,
 ) -> Mesh:
     """A box whose axis lies on the x axis, from the origin to `length`; width along y, height along z [m]."""
-    points, solids = _parted((length, width, height), cells, 3, cell == "tetrahedra", order)
-    return _sided(points - [0.0, 0.5 * width, 0.5 * height], solids, sides=SIDES)
+    points, solids = _part_box((length, width, height), cells, 3, cell == "tetrahedra", order)
+    return _mesh_with_sides(points - [0.0, 0.5 * width, 0.5 * height], solids, sides=SIDES)
 
 
 def disc(radius: float, rings: int, order: int = 1) -> Mesh:
@@ -67,8 +69,8 @@ def disc(radius: float, rings: int, order: int = 1) -> Mesh:
     nodes of the rim on the circle. Bodies: centre, rim. Raises `UserError` where the radius or the number
     of rings is not positive.
     """
-    _positive("the radius", (radius,))
-    _positive("the number of rings", (rings,), whole=True)
+    _require_positive("the radius", (radius,))
+    _require_positive("the number of rings", (rings,), whole=True)
     points, triangles = [np.zeros((1, 2))], []
     for k in range(1, rings + 1):
         angle = np.arange(6 * k) * (np.pi / (3 * k))
@@ -108,24 +110,24 @@ def _on_ring(k: int, step: np.ndarray) -> np.ndarray:
     return 1 + 3 * k * (k - 1) + step % (6 * k) if k else np.zeros_like(step)
 
 
-def _parted(
+def _part_box(
     size: Sequence[float], cells: Sequence[int], d: int, cut: bool, order: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Points and positive cells of a box with a corner at the origin; its parts are `cut` into simplices."""
     if len(size) != d or len(cells) != d:
         raise UserError(f"{d} sizes and {d} numbers of cells are needed, not {len(size)} and {len(cells)}")
-    _positive("sizes", size)
-    _positive("numbers of cells", cells, whole=True)
+    _require_positive("sizes", size)
+    _require_positive("numbers of cells", cells, whole=True)
     axes = [np.linspace(0.0, length, count + 1) for length, count in zip(size, cells, strict=True)]
     number = np.arange(np.prod([len(axis) for axis in axes])).reshape([len(axis) for axis in axes])
     lowest = number[(slice(-1),) * d].reshape(-1, 1)
     strides = np.array(number.strides) // number.itemsize
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
-    made = _kuhn(lowest, strides) if cut else _whole(lowest, strides)
+    made = _kuhn_simplices(lowest, strides) if cut else _whole_parts(lowest, strides)
     return with_middles(points, made) if order == 2 else (points, made)
 
 
-def _kuhn(lowest: np.ndarray, strides: np.ndarray) -> np.ndarray:
+def _kuhn_simplices(lowest: np.ndarray, strides: np.ndarray) -> np.ndarray:
     """The simplices of parts with these lowest nodes (P, 1)."""
     d, simplices = len(strides), []
     for order in permutations(range(d)):
@@ -136,14 +138,14 @@ def _kuhn(lowest: np.ndarray, strides: np.ndarray) -> np.ndarray:
     return np.stack(simplices, axis=1).reshape(-1, d + 1).astype(np.int32)
 
 
-def _whole(lowest: np.ndarray, strides: np.ndarray) -> np.ndarray:
+def _whole_parts(lowest: np.ndarray, strides: np.ndarray) -> np.ndarray:
     """The parts as quadrilaterals or hexahedra."""
     d = len(strides)
     corners = reference_cells.cells()[d, 2**d].nodes > 0.0
     return (lowest + corners @ strides).astype(np.int32)
 
 
-def _sided(points: np.ndarray, cells: np.ndarray, sides: Sequence[tuple[str, str]]) -> Mesh:
+def _mesh_with_sides(points: np.ndarray, cells: np.ndarray, sides: Sequence[tuple[str, str]]) -> Mesh:
     """The mesh with its lowest and highest sides along each axis as bodies."""
     bodies = {}
     for along, (lowest, highest) in zip(points.T, sides, strict=True):
@@ -152,7 +154,7 @@ def _sided(points: np.ndarray, cells: np.ndarray, sides: Sequence[tuple[str, str
     return Mesh(points, cells, bodies)
 
 
-def _positive(what: str, numbers: Sequence[float], whole: bool = False) -> None:
+def _require_positive(what: str, numbers: Sequence[float], whole: bool = False) -> None:
     if not all(
         0 < number < np.inf and (not whole or isinstance(number, int | np.integer)) for number in numbers
     ):

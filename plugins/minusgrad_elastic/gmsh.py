@@ -19,8 +19,8 @@ import numpy as np
 
 from .gmsh_groups import Entity, names_of_entities
 from .gmsh_numbers import numbers
-from .gmsh_sections import Section, split
-from .mesh import Mesh, few
+from .gmsh_sections import Section, split_sections
+from .mesh import Mesh, first_few
 
 HEX20 = (*range(8), 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15)
 KINDS: dict[int, tuple[int, int, tuple[int, ...]]] = {
@@ -57,9 +57,9 @@ def read(file: str, data: bytes) -> Mesh:
     Raises `UserError` with file, section and line (or byte) unless it is a complete MSH 4.1 file, and for
     elements that are not read.
     """
-    sections = split(file, data)
-    tags, points = _nodes(sections["Nodes"])
-    blocks = _numbered(_blocks(sections["Elements"]), tags, sections["Elements"])
+    sections = split_sections(file, data)
+    tags, points = _node_section(sections["Nodes"])
+    blocks = _number_blocks(_element_blocks(sections["Elements"]), tags, sections["Elements"])
     names = names_of_entities(sections)
     if lost := sorted({block.entity for block in blocks} - names.keys()) if names else []:
         sections["Elements"].fail(f"entities (dimension, tag) that $Entities does not know: {lost[:5]}")
@@ -71,14 +71,16 @@ def read(file: str, data: bytes) -> Mesh:
     top.sort(key=lambda block: kinds.index(block.nodes.shape[1]))  # cells are numbered kind by kind
     cells, *more = (np.concatenate([b.nodes for b in top if b.nodes.shape[1] == kind]) for kind in kinds)
     if d == 2:
-        points = _flat(points, np.concatenate([block.nodes.ravel() for block in top]), sections["Nodes"])
-    bodies, cell_bodies = _bodies(blocks, top, names)
+        points = _flatten_points(
+            points, np.concatenate([block.nodes.ravel() for block in top]), sections["Nodes"]
+        )
+    bodies, cell_bodies = _bodies_by_group(blocks, top, names)
     cell_tags = np.concatenate([block.tags for block in top])
     facets = _facet_bodies(blocks, d, names)
     return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags, tuple(more), facets)
 
 
-def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
+def _node_section(section: Section) -> tuple[np.ndarray, np.ndarray]:
     """Tags (n,) and points (n, 3), in the order of the file."""
     follow, tags, points = numbers(section), [], []
     blocks, announced, _, _ = follow.take("size", 4).tolist()
@@ -91,14 +93,14 @@ def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
         columns = 3 + dimension * parametric
         points.append(follow.take("real", count * columns).reshape(count, columns)[:, :3])
     follow.done()
-    _announced(section, sum(map(len, tags)), announced, "nodes")
+    _require_announced(section, sum(map(len, tags)), announced, "nodes")
     unique, counts = np.unique(np.concatenate(tags), return_counts=True)
     if (twice := unique[counts > 1]).size:
-        section.fail(f"node tags are used twice: {few(twice)}")
+        section.fail(f"node tags are used twice: {first_few(twice)}")
     return np.concatenate(tags), np.concatenate(points)
 
 
-def _blocks(section: Section) -> list[Block]:
+def _element_blocks(section: Section) -> list[Block]:
     """All elements in the order of the file, nodes as tags."""
     follow, blocks = numbers(section), []
     foreign: Counter[str] = Counter()
@@ -118,18 +120,18 @@ def _blocks(section: Section) -> list[Block]:
     follow.done()
     if refused := [f"{count} {name}" for name, count in foreign.items() if name and count]:
         section.fail(f"{', '.join(refused)}; {CURE}")
-    _announced(section, sum(len(block.tags) for block in blocks), announced, "elements")
+    _require_announced(section, sum(len(block.tags) for block in blocks), announced, "elements")
     return blocks
 
 
-def _announced(section: Section, found: int, announced: int, what: str) -> None:
+def _require_announced(section: Section, found: int, announced: int, what: str) -> None:
     if found != announced:
         section.fail(f"{found} {what} stand here, {announced} are announced")
     if not found:
         section.fail(f"there are no {what}")
 
 
-def _numbered(blocks: Sequence[Block], tags: np.ndarray, section: Section) -> list[Block]:
+def _number_blocks(blocks: Sequence[Block], tags: np.ndarray, section: Section) -> list[Block]:
     """The blocks with node numbers in the place of node tags."""
     order = np.argsort(tags)
     numbered = []
@@ -137,13 +139,15 @@ def _numbered(blocks: Sequence[Block], tags: np.ndarray, section: Section) -> li
         number = order[np.searchsorted(tags, block.nodes, sorter=order).clip(max=len(tags) - 1)]
         if (missing := tags[number] != block.nodes).any():
             strays = block.tags[missing.any(axis=1)]
-            absent = few(np.unique(block.nodes[missing]))
-            section.fail(f"elements with missing nodes ({len(strays)}): {few(strays)}; no nodes {absent}")
+            absent = first_few(np.unique(block.nodes[missing]))
+            section.fail(
+                f"elements with missing nodes ({len(strays)}): {first_few(strays)}; no nodes {absent}"
+            )
         numbered.append(replace(block, nodes=number.astype(np.int32)))
     return numbered
 
 
-def _flat(points: np.ndarray, cells: np.ndarray, section: Section) -> np.ndarray:
+def _flatten_points(points: np.ndarray, cells: np.ndarray, section: Section) -> np.ndarray:
     """x and y of points whose z is the same for all cells."""
     z = points[cells, 2]
     with np.errstate(invalid="ignore"):
@@ -153,7 +157,7 @@ def _flat(points: np.ndarray, cells: np.ndarray, section: Section) -> np.ndarray
     return np.ascontiguousarray(points[:, :2])
 
 
-def _bodies(
+def _bodies_by_group(
     blocks: Sequence[Block], top: Sequence[Block], names: dict[Entity, list[str]]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Node numbers by group, and cell numbers by group of the highest dimension; sorted, each once."""
@@ -166,7 +170,7 @@ def _bodies(
         for name in names.get(block.entity, ()):
             cells[name].append(np.arange(start, stop, dtype=np.int32))
         start = stop
-    return _merged(nodes), _merged(cells)
+    return _merge_parts(nodes), _merge_parts(cells)
 
 
 def _facet_bodies(
@@ -180,5 +184,5 @@ def _facet_bodies(
     return dict(found)
 
 
-def _merged(parts: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+def _merge_parts(parts: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
     return {name: np.unique(np.concatenate(arrays)) for name, arrays in parts.items()}

@@ -23,8 +23,8 @@ def names_of_entities(sections: dict[str, Section]) -> dict[Entity, list[str]]:
 
     Where groups of several dimensions lack a name and share a tag, they are `group_TAG_curve` and the like.
     """
-    tags = _tags(sections["Entities"]) if "Entities" in sections else {}
-    names = _names(sections["PhysicalNames"]) if "PhysicalNames" in sections else {}
+    tags = _physical_tags(sections["Entities"]) if "Entities" in sections else {}
+    names = _group_names(sections["PhysicalNames"]) if "PhysicalNames" in sections else {}
     groups = {(dimension, tag) for (dimension, _), found in tags.items() for tag in found}
     nameless = Counter(tag for _, tag in groups - names.keys())
     for dimension, tag in groups - names.keys():
@@ -33,7 +33,7 @@ def names_of_entities(sections: dict[str, Section]) -> dict[Entity, list[str]]:
     return {(d, entity): [names[d, tag] for tag in found] for (d, entity), found in tags.items()}
 
 
-def _tags(section: Section) -> dict[Entity, list[int]]:
+def _physical_tags(section: Section) -> dict[Entity, list[int]]:
     """Physical tags of each entity, each once."""
     entities, follow = {}, numbers(section)
     for dimension, count in enumerate(follow.take("size", 4).tolist()):
@@ -48,7 +48,7 @@ def _tags(section: Section) -> dict[Entity, list[int]]:
     return entities
 
 
-def _names(section: Section) -> dict[Entity, str]:
+def _group_names(section: Section) -> dict[Entity, str]:
     """Names by dimension and physical tag; empty ones are left out."""
     names, place, announced = {}, section.start, None
     for line in section.data[section.start : section.stop].split(b"\n"):

@@ -33,10 +33,10 @@ class Numbers:
 
         Raises `UserError` where fewer are left, or one is not of its kind.
         """
-        width = self._width(kind)
+        width = self._number_width(kind)
         if count > (left := (self._end - self._at) // width):
             self.fail(f"numbers needed here: {count}, left: {left}; the file is cut off or damaged")
-        values = self._values(kind, count)
+        values = self._read_values(kind, count)
         if kind != "real":
             lowest = 0 if kind == "size" else -_EXACT
             good = (values >= lowest) & (values <= _EXACT) & (values == np.floor(values))
@@ -52,20 +52,20 @@ class Numbers:
 
     def done(self) -> None:
         """Raises `UserError` where numbers are left over."""
-        if self._at < self._end and self.section.data[self._place() : self.section.stop].strip():
+        if self._at < self._end and self.section.data[self._text_place() : self.section.stop].strip():
             self.fail("numbers are left over; a count in this section is too small")
 
     def fail(self, message: str) -> NoReturn:
         """Raise a `UserError` that names the place of the next number."""
-        self.section.fail(message, self._place())
+        self.section.fail(message, self._text_place())
 
-    def _width(self, kind: Kind) -> int:
+    def _number_width(self, kind: Kind) -> int:
         raise NotImplementedError
 
-    def _values(self, kind: Kind, count: int) -> np.ndarray:
+    def _read_values(self, kind: Kind, count: int) -> np.ndarray:
         raise NotImplementedError
 
-    def _place(self) -> int:
+    def _text_place(self) -> int:
         raise NotImplementedError
 
 
@@ -73,16 +73,16 @@ class TextNumbers(Numbers):
     """Numbers between blanks."""
 
     def __init__(self, section: Section):
-        self._numbers = _parsed(section)
+        self._numbers = _parse_numbers(section)
         super().__init__(section, len(self._numbers))
 
-    def _width(self, kind: Kind) -> int:
+    def _number_width(self, kind: Kind) -> int:
         return 1
 
-    def _values(self, kind: Kind, count: int) -> np.ndarray:
+    def _read_values(self, kind: Kind, count: int) -> np.ndarray:
         return self._numbers[self._at : self._at + count]
 
-    def _place(self) -> int:
+    def _text_place(self) -> int:
         words = re.compile(rb"\S+").finditer(self.section.data, self.section.start, self.section.stop)
         word = next(islice(words, self._at, None), None)
         return word.start() if word else self.section.stop
@@ -94,13 +94,13 @@ class ByteNumbers(Numbers):
     def __init__(self, section: Section):
         super().__init__(section, section.stop - section.start)
 
-    def _width(self, kind: Kind) -> int:
+    def _number_width(self, kind: Kind) -> int:
         return BYTES[kind].itemsize
 
-    def _values(self, kind: Kind, count: int) -> np.ndarray:
-        return np.frombuffer(self.section.data, BYTES[kind], count, self._place())
+    def _read_values(self, kind: Kind, count: int) -> np.ndarray:
+        return np.frombuffer(self.section.data, BYTES[kind], count, self._text_place())
 
-    def _place(self) -> int:
+    def _text_place(self) -> int:
         return self.section.start + self._at
 
 
@@ -109,7 +109,7 @@ def numbers(section: Section) -> Numbers:
     return ByteNumbers(section) if section.binary else TextNumbers(section)
 
 
-def _parsed(section: Section) -> np.ndarray:
+def _parse_numbers(section: Section) -> np.ndarray:
     """All numbers of a text section, f64. Raises `UserError` at the first word that is not a number."""
     text = section.data[section.start : section.stop].strip()
     try:

@@ -43,12 +43,12 @@ class Section:
         raise UserError(f"{where}: {message}")
 
 
-def split(file: str, data: bytes) -> dict[str, Section]:
+def split_sections(file: str, data: bytes) -> dict[str, Section]:
     """Those sections that are read, by name, $Nodes and $Elements among them.
 
     Raises `UserError` for other formats, for partitioned meshes and for files that are cut off.
     """
-    start, binary = _format(file, data)
+    start, binary = _format_of(file, data)
     sections: dict[str, Section] = {}
     while begin := _BEGIN.search(data, start):
         name = begin[1].decode()
@@ -70,7 +70,7 @@ def split(file: str, data: bytes) -> dict[str, Section]:
     return sections
 
 
-def _format(file: str, data: bytes) -> tuple[int, bool]:
+def _format_of(file: str, data: bytes) -> tuple[int, bool]:
     """Where the other sections begin, and whether they are bytes."""
     head = _FORMAT.match(data)
     section = Section(file, "MeshFormat", data, 0, 0, binary=False)

@@ -17,7 +17,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
-from .mesh import Mesh, few, ranked
+from .mesh import Mesh, first_few, ranked_tuples
 
 TOLERANCE = 1e-12
 
@@ -28,64 +28,64 @@ def inspect(mesh: Mesh, drop_unused: bool = False) -> tuple[Mesh, list[str]]:
     Raises `UserError` with all refusals: each with its count, the first few numbers (and the file's tags),
     and the cure.
     """
-    _refuse(mesh, _strays(mesh))
+    _refuse_faults(mesh, _stray_faults(mesh))
     remarks = []
     with np.errstate(over="ignore", invalid="ignore"):
         if (mesh.least_jacobians() < 0.0).all() and (mesh.volumes() < 0.0).all():
-            mesh = _turned(mesh)
+            mesh = _mirror_cells(mesh)
             remarks.append(f"all {mesh.count} cells were inverted; they are turned over")
         used = np.concatenate([block.ravel() for block in mesh.blocks])
         idle = np.flatnonzero(np.bincount(used, minlength=len(mesh.points)) == 0)
-        _refuse(mesh, [*_faults(mesh), *([] if drop_unused else _massless(mesh, idle))])
+        _refuse_faults(mesh, [*_cell_faults(mesh), *([] if drop_unused else _massless_remark(mesh, idle))])
     if idle.size:
-        remarks.append(f"{_nodes(mesh, 'nodes of no cell', idle)}; they are left out")
-        before, mesh = mesh.bodies, _without(mesh, idle)
+        remarks.append(f"{_listed_nodes(mesh, 'nodes of no cell', idle)}; they are left out")
+        before, mesh = mesh.bodies, _drop_idle_nodes(mesh, idle)
         remarks += [f"body '{name}' had no other nodes" for name in before if name not in mesh.bodies]
-    if (twins := _twins(mesh.points)).size:
-        where = _nodes(mesh, "nodes that lie where another does", twins)
+    if (twins := _twin_nodes(mesh.points)).size:
+        where = _listed_nodes(mesh, "nodes that lie where another does", twins)
         remarks.append(f"{where}; parts that touch only there are not connected")
     return mesh, [f"{mesh.source}: {remark}" for remark in remarks]
 
 
-def _refuse(mesh: Mesh, faults: Iterable[str]) -> None:
+def _refuse_faults(mesh: Mesh, faults: Iterable[str]) -> None:
     if lines := [f"{mesh.source}: {fault}" for fault in faults]:
         raise UserError("\n".join(lines))
 
 
-def _strays(mesh: Mesh) -> Iterator[str]:
+def _stray_faults(mesh: Mesh) -> Iterator[str]:
     """Faults that prevent further checks: no cells, points that are not finite, missing nodes."""
     n = len(mesh.points)
     if not mesh.count:
         yield "there are no cells"
     if (lost := np.flatnonzero(~np.isfinite(mesh.points).all(axis=1))).size:
-        yield f"{_nodes(mesh, 'points that are not finite', lost)}; mesh again"
+        yield f"{_listed_nodes(mesh, 'points that are not finite', lost)}; mesh again"
     beyond = np.concatenate([((block < 0) | (block >= n)).any(axis=1) for block in mesh.blocks])
     if (strays := np.flatnonzero(beyond)).size:
-        yield f"{_cells(mesh, 'cells with missing nodes', strays)}; there are nodes 0 to {n - 1}"
+        yield f"{_listed_cells(mesh, 'cells with missing nodes', strays)}; there are nodes 0 to {n - 1}"
     for name, nodes in mesh.bodies.items():
         if (lost := nodes[(nodes < 0) | (nodes >= n)]).size:
-            yield f"missing nodes in body '{name}' ({len(lost)}): {few(lost)}; there are 0 to {n - 1}"
+            yield f"missing nodes in body '{name}' ({len(lost)}): {first_few(lost)}; there are 0 to {n - 1}"
 
 
-def _faults(mesh: Mesh) -> Iterator[str]:
+def _cell_faults(mesh: Mesh) -> Iterator[str]:
     """Cells without volume, inverted or repeated."""
-    flat = ~(np.abs(mesh.volumes()) > TOLERANCE * _sizes(mesh) ** mesh.dimension)
+    flat = ~(np.abs(mesh.volumes()) > TOLERANCE * _cell_sizes(mesh) ** mesh.dimension)
     if flat.any():
-        yield f"{_placed(mesh, 'cells without volume', np.flatnonzero(flat))}; mesh again there"
+        yield f"{_listed_with_place(mesh, 'cells without volume', np.flatnonzero(flat))}; mesh again there"
     if (inverted := np.flatnonzero(~flat & (mesh.least_jacobians() <= 0.0))).size:
         cure = "orient surfaces alike (gmsh.model.mesh.reverse), or untangle the mesh"
-        yield f"{_placed(mesh, 'inverted cells', inverted)}; {cure}"
+        yield f"{_listed_with_place(mesh, 'inverted cells', inverted)}; {cure}"
     copies, start = [], 0
     for block in mesh.blocks:
-        rank, new = ranked(block)
+        rank, new = ranked_tuples(block)
         copies.append(start + np.sort(rank[~new]))
         start += len(block)
     if (twice := np.concatenate(copies)).size:
         cure = "remove the copies (gmsh.model.mesh.removeDuplicateElements)"
-        yield f"{_cells(mesh, 'cells that are there already', twice)}; {cure}"
+        yield f"{_listed_cells(mesh, 'cells that are there already', twice)}; {cure}"
 
 
-def _sizes(mesh: Mesh) -> np.ndarray:
+def _cell_sizes(mesh: Mesh) -> np.ndarray:
     """The longest distance (E,) between two corners of each cell."""
     found = []
     for kind, block in zip(mesh.kinds, mesh.blocks, strict=True):
@@ -94,19 +94,19 @@ def _sizes(mesh: Mesh) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _massless(mesh: Mesh, idle: np.ndarray) -> Iterator[str]:
+def _massless_remark(mesh: Mesh, idle: np.ndarray) -> Iterator[str]:
     if idle.size:
         cure = "set drop_unused, or save without them (Gmsh: Mesh.SaveAll = 0)"
-        yield f"{_nodes(mesh, 'nodes of no cell, which have no mass', idle)}; {cure}"
+        yield f"{_listed_nodes(mesh, 'nodes of no cell, which have no mass', idle)}; {cure}"
 
 
-def _turned(mesh: Mesh) -> Mesh:
+def _mirror_cells(mesh: Mesh) -> Mesh:
     """The mirror image of the cells: of triangles and tetrahedra the last two nodes change places."""
     cells, *more = (block[:, kind.mirror] for kind, block in zip(mesh.kinds, mesh.blocks, strict=True))
     return replace(mesh, cells=cells, more=tuple(more))
 
 
-def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
+def _drop_idle_nodes(mesh: Mesh, idle: np.ndarray) -> Mesh:
     """The mesh without some nodes of no cell, and without bodies that have no other nodes."""
     kept = np.ones(len(mesh.points), dtype=bool)
     kept[idle] = False
@@ -126,7 +126,7 @@ def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
     )
 
 
-def _twins(points: np.ndarray) -> np.ndarray:
+def _twin_nodes(points: np.ndarray) -> np.ndarray:
     """Nodes that lie where one of a lower number does.
 
     Nodes are parted along x wherever a gap is wider than the tolerance, each part again along y, then z, so
@@ -141,24 +141,24 @@ def _twins(points: np.ndarray) -> np.ndarray:
     return np.setdiff1d(np.arange(len(points)), np.unique(part, return_index=True)[1])
 
 
-def _nodes(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
-    return _listed(what, numbers, len(mesh.points), mesh.node_tags)
+def _listed_nodes(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
+    return _listed_numbers(what, numbers, len(mesh.points), mesh.node_tags)
 
 
-def _cells(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
-    return _listed(what, numbers, mesh.count, mesh.cell_tags)
+def _listed_cells(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
+    return _listed_numbers(what, numbers, mesh.count, mesh.cell_tags)
 
 
-def _placed(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
+def _listed_with_place(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
     """The same with the place of the first one."""
     starts = np.cumsum([0, *map(len, mesh.blocks)])
     block = int(np.searchsorted(starts, numbers[0], side="right")) - 1
     centre = mesh.points[mesh.blocks[block][numbers[0] - starts[block]]].mean(axis=0)
     first = "the first " if len(numbers) > 1 else ""
-    return f"{_cells(mesh, what, numbers)}, {first}at ({', '.join(f'{c:.4g}' for c in centre)})"
+    return f"{_listed_cells(mesh, what, numbers)}, {first}at ({', '.join(f'{c:.4g}' for c in centre)})"
 
 
-def _listed(what: str, numbers: np.ndarray, total: int, tags: np.ndarray | None) -> str:
+def _listed_numbers(what: str, numbers: np.ndarray, total: int, tags: np.ndarray | None) -> str:
     """`inverted cells (2 of 120): 3, 17 (tags 12, 31)`."""
-    known = f" (tags {few(tags[numbers])})" if tags is not None else ""
-    return f"{what} ({len(numbers)} of {total}): {few(numbers)}{known}"
+    known = f" (tags {first_few(tags[numbers])})" if tags is not None else ""
+    return f"{what} ({len(numbers)} of {total}): {first_few(numbers)}{known}"

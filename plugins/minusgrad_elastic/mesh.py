@@ -99,7 +99,7 @@ class Mesh:
         """E, the number of all cells."""
         return sum(map(len, self.blocks))
 
-    def scaled(self, factor: float) -> "Mesh":
+    def scaled_mesh(self, factor: float) -> "Mesh":
         """The same mesh, scaled by a factor."""
         return self if factor == 1.0 else replace(self, points=self.points * factor)
 
@@ -115,13 +115,13 @@ class Mesh:
         for at, block in zip(self.at_points, self.blocks, strict=True):
             total = np.zeros((*block.shape, self.dimension))
             np.add.at(total, at.cell, at.volume[:, None, None] * at.gradients)
-            found.append(total / _summed(at.volume, at.cell, len(block))[:, None, None])
+            found.append(total / _sum_by_cell(at.volume, at.cell, len(block))[:, None, None])
         return found
 
     def volumes(self) -> np.ndarray:
         """V [m^d] of each cell at rest, shape (E,); negative where a linear cell is inverted."""
         pairs = zip(self.at_points, self.blocks, strict=True)
-        return np.concatenate([_summed(at.volume, at.cell, len(block)) for at, block in pairs])
+        return np.concatenate([_sum_by_cell(at.volume, at.cell, len(block)) for at, block in pairs])
 
     def least_jacobians(self) -> np.ndarray:
         """The least det J at the quadrature points of each cell, shape (E,), over its largest."""
@@ -139,7 +139,7 @@ class Mesh:
 
     def edges(self) -> np.ndarray:
         """The pairs of nodes next to each other on an edge, each once, the lower first, (K, 2), in order."""
-        found = [block[:, pair] for kind, block in self._kinds() for pair in _halves(kind)]
+        found = [block[:, pair] for kind, block in self._kind_blocks() for pair in _edge_halves(kind)]
         pairs = np.concatenate(found)
         low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1)
         return np.stack(np.divmod(np.unique(low * len(self.points) + high), len(self.points)), 1).astype(
@@ -153,7 +153,7 @@ class Mesh:
         """
         most = max(len(facet) for kind in self.kinds for facet in kind.facets)
         found = []
-        for kind, block in self._kinds():
+        for kind, block in self._kind_blocks():
             own = np.full((len(block), len(kind.facets), most), NOBODY, np.int32)
             for n, facet in enumerate(kind.facets):
                 own[:, n, : len(facet)] = block[:, facet]
@@ -162,13 +162,13 @@ class Mesh:
 
     def boundary(self) -> np.ndarray:
         """The facets that belong to one cell only, outward, rows as in `facets`, in their order."""
-        return self._outer[0]
+        return self._outer_facets[0]
 
     @cached_property
-    def _outer(self) -> tuple[np.ndarray, np.ndarray]:
+    def _outer_facets(self) -> tuple[np.ndarray, np.ndarray]:
         """The facets that belong to one cell only, and their numbers among those of all cells."""
         facets = self.facets()
-        rank, new = ranked(facets)
+        rank, new = ranked_tuples(facets)
         outer = np.sort(rank[new & np.append(new[1:], True)])
         return facets[outer], outer
 
@@ -177,34 +177,34 @@ class Mesh:
 
         Of a group of cells they are those of its cells. Raises `KeyError` for a name of neither.
         """
-        facets, outer = self._outer
+        facets, outer = self._outer_facets
         if name not in self.facet_bodies:
             sides = [len(kind.facets) for kind in self.kinds]
             cell = np.repeat(np.arange(self.count), np.repeat(sides, [len(block) for block in self.blocks]))
             return np.flatnonzero(np.isin(cell[outer], self.cell_bodies[name])), 0
-        corners = _corners(facets, self.dimension)
+        corners = _sorted_corners(facets, self.dimension)
         found, others = [], 0
         for group in self.facet_bodies[name]:
-            keys = np.unique(_corners(group, self.dimension), axis=0)
+            keys = np.unique(_sorted_corners(group, self.dimension), axis=0)
             _, which = np.unique(np.concatenate([corners, keys]), axis=0, return_inverse=True)
             own = np.isin(which.reshape(-1)[: len(corners)], which.reshape(-1)[len(corners) :])
             found.append(np.flatnonzero(own))
             others += len(keys) - int(own.sum())
         return np.unique(np.concatenate(found)), others
 
-    def lumped(self, density: float | np.ndarray) -> np.ndarray:
+    def lumped_masses(self, density: float | np.ndarray) -> np.ndarray:
         """m [kg] of each node, shape (n,), positive: every cell gives its nodes shares of its mass.
 
         density [kg/m^d] is one number or one for each cell, shape (E,); in 2D it is mass per area.
         """
         mass, start, total = density * self.volumes(), 0, np.zeros(len(self.points))
-        for kind, block in self._kinds():
-            of_nodes = _masses(self.points, kind, block, mass[start : start + len(block), None])
+        for kind, block in self._kind_blocks():
+            of_nodes = _node_masses(self.points, kind, block, mass[start : start + len(block), None])
             total += np.bincount(block.ravel(), weights=of_nodes.ravel(), minlength=len(self.points))
             start += len(block)
         return total
 
-    def _kinds(self) -> Iterator[tuple[ReferenceCell, np.ndarray]]:
+    def _kind_blocks(self) -> Iterator[tuple[ReferenceCell, np.ndarray]]:
         return zip(self.kinds, self.blocks, strict=True)
 
 
@@ -220,7 +220,7 @@ def _at_points(corners: np.ndarray, kind: ReferenceCell) -> AtPoints:
         if rule is None or not chosen.any():
             continue
         cells, (places, weights) = np.flatnonzero(chosen), rule
-        made = [_slopes(corners[cells], kind, place) for place in places]
+        made = [_shape_slopes(corners[cells], kind, place) for place in places]
         jacobian = np.stack([det for _, det in made], 1)
         shares = np.tile(kind.values(places), (len(cells), 1))
         gradients, volume = np.stack([slopes for slopes, _ in made], 1), jacobian * weights / kind.parts
@@ -236,7 +236,9 @@ def _at_points(corners: np.ndarray, kind: ReferenceCell) -> AtPoints:
     return AtPoints(cell[order], gradients[order], volume[order], shares[order], jacobian[order])
 
 
-def _slopes(corners: np.ndarray, kind: ReferenceCell, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _shape_slopes(
+    corners: np.ndarray, kind: ReferenceCell, place: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """grad N_a (E, k, d) and det J (E,) at one place of every cell."""
     slopes = kind.slopes(place[None])[0]
     transposed = np.einsum("aj,eai->eji", slopes, corners)
@@ -245,29 +247,29 @@ def _slopes(corners: np.ndarray, kind: ReferenceCell, place: np.ndarray) -> tupl
     return np.einsum("aj,eij->eai", slopes, np.linalg.inv(sound)), determinant
 
 
-def _masses(points: np.ndarray, kind: ReferenceCell, block: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def _node_masses(points: np.ndarray, kind: ReferenceCell, block: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """The mass (E, k) of each node of a cell, of its whole mass (E, 1)."""
     if kind.is_linear_simplex:
         return np.broadcast_to(mass / kind.count, block.shape)
     squares = np.zeros(block.shape)
     for place, weight in zip(*kind.fine, strict=True):
-        volume = np.abs(_slopes(points[block], kind, place)[1]) * weight
+        volume = np.abs(_shape_slopes(points[block], kind, place)[1]) * weight
         squares += volume[:, None] * kind.values(place[None]) ** 2
     return mass * squares / squares.sum(axis=1, keepdims=True)
 
 
-def _halves(kind: ReferenceCell) -> list[list[int]]:
+def _edge_halves(kind: ReferenceCell) -> list[list[int]]:
     """The pairs of neighbours on the edges of a cell."""
     pairs = [[(a, b)] if not middle else [(a, middle[0]), (middle[0], b)] for a, b, *middle in kind.edges]
     return [list(pair) for pair in chain.from_iterable(pairs)]
 
 
-def _summed(values: np.ndarray, cell: np.ndarray, count: int) -> np.ndarray:
+def _sum_by_cell(values: np.ndarray, cell: np.ndarray, count: int) -> np.ndarray:
     """Sums over the points of each cell; one value for each is kept bit for bit."""
     return values if len(values) == count else np.bincount(cell, weights=values, minlength=count)
 
 
-def _corners(facets: np.ndarray, d: int) -> np.ndarray:
+def _sorted_corners(facets: np.ndarray, d: int) -> np.ndarray:
     """The corners of facets, sorted: 2 in the plane, in space 4, of which the first of triangles is -1."""
     if d == 2:
         return np.sort(facets[:, :2], axis=1)
@@ -277,14 +279,14 @@ def _corners(facets: np.ndarray, d: int) -> np.ndarray:
     return np.sort(kept, axis=1)
 
 
-def ranked(tuples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def ranked_tuples(tuples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An order (k,) in which tuples (k, d) of the same nodes stand together, and where a new set begins."""
     nodes = np.sort(tuples, axis=1)
     rank = np.lexsort(nodes.T)
     return rank, np.any(np.diff(nodes[rank], axis=0, prepend=-2) != 0, axis=1)
 
 
-def few(numbers: np.ndarray) -> str:
+def first_few(numbers: np.ndarray) -> str:
     """The first of some numbers, for messages: `3, 17, 92, 101, 103 and 12 more`."""
     shown = ", ".join(map(str, numbers[:5].tolist()))
     return shown if len(numbers) <= 5 else f"{shown} and {len(numbers) - 5} more"

@@ -89,9 +89,9 @@ class Network(Record):
         v = np.tile(np.array(values["velocity"] or np.zeros(x.shape[1]), float), (len(x), 1))
         m = np.broadcast_to(np.array(values["mass"], float), len(x)).copy()
         if values["spin"]:
-            v += _turning(x - m @ x / m.sum(), np.array(values["spin"], float))
+            v += _spin_velocity(x - m @ x / m.sum(), np.array(values["spin"], float))
         bodies = tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items())
-        return linked(moved, v, m, edges, rest, bodies)
+        return linked_state(moved, v, m, edges, rest, bodies)
 
     def _refuse_misfits(self, n: int, d: int) -> None:
         """Raises `UserError` for lists of another length, and for missing nodes."""
@@ -143,15 +143,15 @@ class Chain(Record):
         place = np.arange(self.links + 1) / self.links * values["length"]
         x = place[:, None] * along / size
         if self.angles:
-            x = _turned(along / size * values["length"] / self.links, np.array(values["angles"], float))
+            x = _turn_links(along / size * values["length"] / self.links, np.array(values["angles"], float))
         edges = node_numbers("links", np.stack([np.arange(self.links), np.arange(1, self.links + 1)], axis=1))
         rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
         x = x + np.array(values["origin"] or np.zeros(len(along)), float)
         bodies = (Body("first", [0]), Body("last", [self.links]))
-        return linked(x, 0.0 * x, np.full(len(x), values["mass"]), edges, rest, bodies)
+        return linked_state(x, 0.0 * x, np.full(len(x), values["mass"]), edges, rest, bodies)
 
 
-def linked(
+def linked_state(
     x: np.ndarray, v: np.ndarray, m: np.ndarray, edges: np.ndarray, length: np.ndarray, bodies: tuple
 ) -> State:
     """The state of nodes whose `edges` have these lengths."""
@@ -167,14 +167,14 @@ def linked(
     )
 
 
-def _turned(link: np.ndarray, angles: np.ndarray) -> np.ndarray:
+def _turn_links(link: np.ndarray, angles: np.ndarray) -> np.ndarray:
     """The nodes (n + 1, 2) of a chain in the plane, whose links are turned by these angles (n,)."""
     c, s = np.cos(angles), np.sin(angles)
     links = np.stack([c * link[0] - s * link[1], s * link[0] + c * link[1]], axis=1)
     return np.concatenate([np.zeros((1, 2)), np.cumsum(links, axis=0)])
 
 
-def _turning(r: np.ndarray, spin: np.ndarray) -> np.ndarray:
+def _spin_velocity(r: np.ndarray, spin: np.ndarray) -> np.ndarray:
     """spin x r, in space or in the plane."""
     if r.shape[1] == 3:
         return np.cross(spin, r)

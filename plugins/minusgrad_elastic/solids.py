@@ -62,12 +62,12 @@ def solid(
     x = mesh.points + np.array(origin or np.zeros(d))
     rest = {"rest": x.copy()} if rest_shape else {}
     made = {name for data in lists.data.values() for name in data}
-    members, inner = _groups(mesh, order)
+    members, inner = _group_members(mesh, order)
     return State(
         fields={
             "x": x,
             "v": np.tile(np.array(velocity or np.zeros(d), float), (n, 1)),
-            "m": mesh.lumped(density * thick),
+            "m": mesh.lumped_masses(density * thick),
         }
         | rest,
         units={"x": "m", "v": "m s^-1", "m": "kg"} | dict.fromkeys(rest, "m"),
@@ -84,7 +84,7 @@ def solid(
     )
 
 
-def _groups(
+def _group_members(
     mesh: Mesh, order: np.ndarray
 ) -> tuple[dict[str, dict[str, np.ndarray]], dict[str, dict[str, int]]]:
     """The members of named groups of cells and facets by list, and how many facets of each are inside.
@@ -162,21 +162,21 @@ class _Lists:
         names = [f"{name}_{kind.replace('-', '_').replace(' ', '_')}" for kind, *_ in parts]
         starts = np.cumsum([0, *(len(rows) for _, rows, *_ in parts)])
         self.tuples |= {own: rows for own, (_, rows, *_) in zip(names, parts, strict=True)}
-        nodes = np.concatenate([_widened(rows, most)[cell] for _, rows, cell, _ in parts])
+        nodes = np.concatenate([_widen_rows(rows, most)[cell] for _, rows, cell, _ in parts])
         cells = np.concatenate([start + part[2] for start, part in zip(starts, parts, strict=False)])
         self.quadratures[name] = Quadrature(nodes, cells, tuple(names))
         self.data[name] = {
-            what: np.concatenate([_padded(part[3][what], len(part[1][0]), most) for part in parts])
+            what: np.concatenate([_pad_values(part[3][what], len(part[1][0]), most) for part in parts])
             for what in data
         }
 
 
-def _widened(rows: np.ndarray, most: int) -> np.ndarray:
+def _widen_rows(rows: np.ndarray, most: int) -> np.ndarray:
     """Rows that repeat their first node up to this length."""
     return np.concatenate([rows, np.repeat(rows[:, :1], most - rows.shape[1], axis=1)], axis=1)
 
 
-def _padded(values: np.ndarray, nodes: int, most: int) -> np.ndarray:
+def _pad_values(values: np.ndarray, nodes: int, most: int) -> np.ndarray:
     """Values of each point; those with one for each of so many nodes end with zeros."""
     if values.ndim == 1:
         return values

@@ -21,7 +21,7 @@ from minusgrad.plugin import (
 )
 
 from . import generators, gmsh
-from .foreign import read as read_foreign
+from .foreign import read_foreign as read_foreign
 from .inspection import inspect
 from .mesh import Mesh
 from .solids import solid
@@ -176,7 +176,7 @@ class FromFile(Solid):
         mesh, remarks = inspect(self.read(context.read(self.file)), self.drop_unused)
         context.remarks += remarks
         factor = 1.0 if self.length is None else context.units.convert(f"1 {self.length}", "m")
-        return mesh.scaled(factor)
+        return mesh.scaled_mesh(factor)
 
     def read(self, data: bytes) -> Mesh:
         """The mesh of the file, unchanged."""

@@ -86,7 +86,7 @@ class TermStress:
         Each is (E, 3, 3).
         """
         pairs = [*(self.in_space or self.flat).at(t).values()]
-        turned = _turned(pairs)
+        turned = _turned_pairs(pairs)
         derivatives = self.in_space or self.flat
         F = derivatives.matrix(next(iter(derivatives.made)))
         if (rest := rest_shapes.deformation(self.in_space or self.flat)) is not None:
@@ -106,8 +106,8 @@ class TermStress:
         """Raise `UserError` for an energy written for any space that has another stress in the plane."""
         if self.in_space is self.flat or self.in_space is None:
             return
-        turned = _turned([*self.in_space.at(t, PROBE).values()])
-        flat = _turned([*self.flat.at(t, PROBE[:2, :2]).values()])
+        turned = _turned_pairs([*self.in_space.at(t, PROBE).values()])
+        flat = _turned_pairs([*self.flat.at(t, PROBE[:2, :2]).values()])
         scale = max(float(np.abs(flat).max()), 1e-300)
         allowed = SAME if self.term.dtype == np.float64 else 1e-3
         if np.abs(turned[:, :2, :2] - flat).max() > allowed * scale:
@@ -117,7 +117,7 @@ class TermStress:
             )
 
 
-def _turned(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def _turned_pairs(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """The sum of dU_e/dF F^T over the F of an energy."""
     return np.sum([slope @ F.transpose(0, 2, 1) for F, slope in pairs], axis=0)
 
@@ -179,21 +179,21 @@ class Stress(Observer):
         """Means over the points of each cell, weighted by volume."""
         if self.points is None:
             return values
-        total = _sums(self.points.cell, self.volume[:, None, None] * values)
-        return total / _sums(self.points.cell, self.volume)[:, None, None]
+        total = _row_sums(self.points.cell, self.volume[:, None, None] * values)
+        return total / _row_sums(self.points.cell, self.volume)[:, None, None]
 
     def _at_nodes(self, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Means over the cells around each node, weighted by volume; NaN at nodes of none."""
-        volume = self.volume if self.points is None else _sums(self.points.cell, self.volume)
+        volume = self.volume if self.points is None else _row_sums(self.points.cell, self.volume)
         nodes = np.concatenate([rows.ravel() for rows in self.lists.values()])
         corners = np.concatenate([np.full(len(r), r.shape[1]) for r in self.lists.values()])
         cells, count = np.repeat(np.arange(len(corners)), corners), len(self.fields[rest_shapes.FIELD])
-        weight = _sums(nodes, volume[cells], count)
+        weight = _row_sums(nodes, volume[cells], count)
         means = {}
         for label, values in found.items():
             shares = values[cells] * volume[cells].reshape(-1, *[1] * (values.ndim - 1))
             with np.errstate(invalid="ignore", divide="ignore"):
-                sums = _sums(nodes, shares, count)
+                sums = _row_sums(nodes, shares, count)
                 means[at_nodes(label)] = sums / weight.reshape(-1, *[1] * (values.ndim - 1))
         return means
 
@@ -215,7 +215,7 @@ def von_mises(stress: np.ndarray) -> np.ndarray:
     return np.sqrt(1.5 * (s * s).sum(axis=(1, 2)))
 
 
-def _sums(rows: np.ndarray, values: np.ndarray, count: int = 0) -> np.ndarray:
+def _row_sums(rows: np.ndarray, values: np.ndarray, count: int = 0) -> np.ndarray:
     """Sums of values (P, ...) by row, in the order of the values."""
     flat = values.reshape(len(values), -1).T
     sums = [np.bincount(rows, weights=column, minlength=count) for column in flat]
@@ -258,7 +258,7 @@ def solids(context: ObserverContext) -> dict[str, dict[str, np.ndarray]]:
             for term, bound in context.stepper.potential.terms.items():
                 if not getattr(bound.energy, "shaping", ()):
                     continue
-                if (own := _covered(nodes, bound.elements.nodes)) is not None:
+                if (own := _covered_rows(nodes, bound.elements.nodes)) is not None:
                     covered[term] = own
             if covered:
                 found[name] = covered
@@ -270,7 +270,7 @@ LISTS_OF_ALL = ("cells",)
 """The list of all cells of a body, beside which groups of cells have lists of their own."""
 
 
-def _covered(rows: np.ndarray, nodes: np.ndarray) -> np.ndarray | None:
+def _covered_rows(rows: np.ndarray, nodes: np.ndarray) -> np.ndarray | None:
     """The numbers of the rows that a term covers: those that lie wholly in its nodes; None if not these."""
     if rows.shape[1] != nodes.shape[1]:
         return None

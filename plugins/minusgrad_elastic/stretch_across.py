@@ -64,12 +64,12 @@ class StretchAcross:
         low, high = np.full(len(F), -FURTHEST), np.full(len(F), FURTHEST)
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
-            above = self._pull(whole, middle, t) > 0.0
+            above = self._transverse_pull(whole, middle, t) > 0.0
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         inside = np.minimum(high + FURTHEST, FURTHEST - low) > 1e-6
         return np.where(inside, np.exp(0.5 * (low + high)), np.nan)
 
-    def _pull(self, whole: np.ndarray, s: np.ndarray, t: float) -> np.ndarray:
+    def _transverse_pull(self, whole: np.ndarray, s: np.ndarray, t: float) -> np.ndarray:
         """P_33, in units of the element, at t = exp s."""
         assert self._solid is not None
         whole[:, 2, 2] = np.exp(s)

@@ -38,7 +38,7 @@ def apexes(given: TermElements) -> dict[str, np.ndarray]:
     """
     x = given.fields["x"]
     facets, which = np.unique(given.nodes, axis=0, return_inverse=True)
-    label = _connected(facets, len(x))
+    label = _connected_surfaces(facets, len(x))
     if "apex" in given.data:
         rows = np.reshape(given.data["apex"], (-1, x.shape[1]))
         for surface in np.unique(label):
@@ -94,7 +94,7 @@ class _Surface:
                 led.append(np.zeros(x.shape, bool))
                 led[-1][at] = True
         tolerance = max(PLACED, 64.0 * float(np.finfo(given.dtype).eps))
-        rims = tuple(_rims(facets, x.shape[1]))
+        rims = tuple(_rim_edges(facets, x.shape[1]))
         return cls(given.label, x, np.unique(facets), rims, free, tuple(led), tolerance)
 
     @property
@@ -104,31 +104,31 @@ class _Surface:
 
     def apex(self) -> tuple[np.ndarray, np.ndarray]:
         """c (d,) and s (d,). Raises `EnergyError` where there are none."""
-        if (found := self._found()) is None:
-            self._refuse()
+        if (found := self._find_opening()) is None:
+            self._refuse_open()
         assert found is not None
         return found
 
-    def _found(self) -> tuple[np.ndarray, np.ndarray] | None:
+    def _find_opening(self) -> tuple[np.ndarray, np.ndarray] | None:
         d = self.x.shape[1]
         every = [axes for count in (d, *range(1, d)) for axes in combinations(range(d), count)]
         for axes in every:
             share = np.zeros(d)
             share[list(axes)] = 1.0 / len(axes)
-            apex = self._centre(axes)
-            if all(self._vanishes(rim, apex, share) for rim in self.rims):
+            apex = self._rim_centre(axes)
+            if all(self._rim_vanishes(rim, apex, share) for rim in self.rims):
                 return apex, share
         return None
 
     def refuse_apex(self, given: np.ndarray) -> None:
         """Raise `EnergyError` for an apex (d,) beside the planes of supports, where these tell it."""
         share = np.full(self.x.shape[1], 1.0 / self.x.shape[1])
-        if all(self._vanishes(rim, given, share) for rim in self.rims):
+        if all(self._rim_vanishes(rim, given, share) for rim in self.rims):
             return
-        if self._found() is not None:
+        if self._find_opening() is not None:
             raise EnergyError(f"{self.label}.apex: supports hold the rim so that it follows; leave it out")
 
-    def _centre(self, axes: tuple[int, ...]) -> np.ndarray:
+    def _rim_centre(self, axes: tuple[int, ...]) -> np.ndarray:
         """The place in the planes that the rim slides in, along some axes; elsewhere the middle."""
         centre = self.x[self.nodes].mean(axis=0)
         rim = np.unique(np.concatenate([part.ravel() for part in self.rims])) if self.rims else self.nodes[:0]
@@ -139,11 +139,11 @@ class _Surface:
                 centre[axis] = np.median(planes)
         return centre
 
-    def _vanishes(self, rim: np.ndarray, apex: np.ndarray, share: np.ndarray) -> bool:
+    def _rim_vanishes(self, rim: np.ndarray, apex: np.ndarray, share: np.ndarray) -> bool:
         """True if the rim integral is zero along edges for all motions that supports admit."""
-        return not self._off(rim, apex, share).any()
+        return not self._rim_is_off(rim, apex, share).any()
 
-    def _off(self, rim: np.ndarray, apex: np.ndarray, share: np.ndarray) -> np.ndarray:
+    def _rim_is_off(self, rim: np.ndarray, apex: np.ndarray, share: np.ndarray) -> np.ndarray:
         """Whether the rim integral of each edge (R,) is not zero, at random places and for random motions."""
         rng, off = np.random.default_rng(0), np.zeros(len(rim), bool)
         members, local = np.unique(rim, return_inverse=True)
@@ -159,10 +159,10 @@ class _Surface:
             off |= np.abs(found) > self.tolerance * most
         return off
 
-    def _refuse(self) -> None:
+    def _refuse_open(self) -> None:
         share = np.full(self.x.shape[1], 1.0 / self.x.shape[1])
-        apex = self._centre(tuple(range(len(share))))
-        loose = np.concatenate([rim[self._off(rim, apex, share)].ravel() for rim in self.rims])
+        apex = self._rim_centre(tuple(range(len(share))))
+        loose = np.concatenate([rim[self._rim_is_off(rim, apex, share)].ravel() for rim in self.rims])
         node = int(loose[np.argmax(self.free[loose].sum(axis=1))])
         place = ", ".join(f"{c:.4g}" for c in self.x[node])
         raise EnergyError(
@@ -186,7 +186,7 @@ def _of_rim(r: np.ndarray, step: np.ndarray, share: np.ndarray) -> np.ndarray:
     return np.einsum("q,eqi,eqi->e", weights, share * at, np.cross(moves, along))
 
 
-def _connected(facets: np.ndarray, count: int) -> np.ndarray:
+def _connected_surfaces(facets: np.ndarray, count: int) -> np.ndarray:
     """The number of the connected surface that each facet is part of."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -196,7 +196,7 @@ def _connected(facets: np.ndarray, count: int) -> np.ndarray:
     return connected_components(pairs, directed=False)[1][facets[:, 0]]
 
 
-def _rims(facets: np.ndarray, d: int) -> Iterator[np.ndarray]:
+def _rim_edges(facets: np.ndarray, d: int) -> Iterator[np.ndarray]:
     """The edges (R, m) that facets do not cancel, by their number of nodes; in the plane the ends (R, 1).
 
     Rows of facets with fewer nodes than others repeat the first one at their end.

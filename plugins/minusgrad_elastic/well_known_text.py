@@ -42,10 +42,10 @@ def triangles(file: str, data: bytes) -> Any:
         line, shown = text.count("\n", 0, at) + 1, printable(text[at : at + 40], 40)
         wanted = "triangles ((x y z, x y z, x y z, x y z)), a comma between two and ')' at the end"
         raise UserError(f"'{file}', line {line}: needs {wanted}, got '{shown}'; save it again")
-    return meshio.Mesh(*_joined(file, rows))
+    return meshio.Mesh(*_join_rings(file, rows))
 
 
-def _joined(
+def _join_rings(
     file: str, rows: list[list[tuple[float, ...]]]
 ) -> tuple[np.ndarray, list[tuple[str, np.ndarray]]]:
     """Points and triangles of closed rings."""

@@ -71,7 +71,7 @@ class ParticleMeshEwald(Record):
 
     def make(self, context: CompoundContext) -> Compound:
         given, box = quantities(self, context.units), context.fields.box
-        exclude = _default(context.state) if self.exclude is None else self.exclude
+        exclude = _default_exclusions(context.state) if self.exclude is None else self.exclude
         alpha = given["alpha"] or splitting(self.error, given["cutoff"])
         mesh = self.mesh or (mesh_for(self.error, alpha, box.values[0]) if box else ())
         return particle_mesh_ewald(
@@ -118,7 +118,7 @@ class DispersionCorrection(Record):
         )
 
 
-def _default(state: State) -> str | None:
+def _default_exclusions(state: State) -> str | None:
     """The list of exclusions, if the state has it."""
     return EXCLUSIONS if EXCLUSIONS in state.tuples and state.tuples[EXCLUSIONS].shape[1] == 2 else None
 

@@ -37,12 +37,12 @@ def coefficient(epsilon: np.ndarray, sigma: np.ndarray, cutoff: Cutoff) -> float
     # ordered pairs of different kinds count each pair twice, of one kind those of an atom with itself once
     pairs = 0.5 * (np.outer(counts, counts) + np.diag(counts))
     six, r = s**6, cutoff.radius
-    beyond = six * six / (9.0 * r**9) - six / (3.0 * r**3) + _switched(six, cutoff)
+    beyond = six * six / (9.0 * r**9) - six / (3.0 * r**3) + _switched_integral(six, cutoff)
     n = int(counts.sum())
     return float(8.0 * np.pi * n * n * (pairs * depth * beyond).sum() / (0.5 * n * (n + 1)))
 
 
-def _switched(six: np.ndarray, cutoff: Cutoff) -> np.ndarray:
+def _switched_integral(six: np.ndarray, cutoff: Cutoff) -> np.ndarray:
     """The integral of the part that the switch removes, over epsilon, by Gauss and Legendre's rule."""
     if cutoff.sharp:
         return np.zeros_like(six)

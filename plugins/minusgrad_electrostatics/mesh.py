@@ -29,7 +29,7 @@ def place(x, box, mesh):
     return ti.Vector([mesh[0] * f[0], mesh[1] * f[1], mesh[2] * f[2]])
 
 
-def reached(x, box, mesh):
+def reached_cells(x, box, mesh):
     """The five cells along each axis whose splines are not zero at x."""
     u = ti.floor(place(x[0], box, mesh))
     return [u[0] - 4.0, u[1] - 4.0, u[2] - 4.0], [u[0], u[1], u[2]]
@@ -45,7 +45,7 @@ def reached(x, box, mesh):
     charge=Node("C"),
     box=Box(),
     mesh=Parameter(shape=(3,), scale=8.0, bounds=(float(ORDER), 4096.0)),
-    at=Cell(window=reached),
+    at=Cell(window=reached_cells),
 )
 def mesh_charge(x, charge, box, mesh, at):
     """Point charges, shared among the cells of a mesh by B-splines of order 5."""
@@ -60,7 +60,7 @@ def transform(mesh_charge, mesh, mesh_modes):
     mesh_modes.from_numpy(np.stack([found.real, found.imag], axis=-1))
 
 
-def transposed(mesh, d_mesh_modes, d_mesh_charge):
+def transpose_transform(mesh, d_mesh_modes, d_mesh_charge):
     """dU/dQ += F^T dU/dS: the inverse transform without its factor, of half the modes."""
     shape, given = tuple(mesh.to_numpy()), d_mesh_modes.to_numpy()
     half = modes_shape(shape)
@@ -78,7 +78,7 @@ def modes_shape(mesh: tuple[int, ...]) -> tuple[int, ...]:
     return *mesh[:-1], mesh[-1] // 2 + 1
 
 
-def _example(rng: np.random.Generator) -> dict:
+def _example_mesh(rng: np.random.Generator) -> dict:
     mesh = (4, 3, 6)
     return {
         "mesh_charge": rng.normal(size=prod(mesh)),
@@ -90,9 +90,9 @@ def _example(rng: np.random.Generator) -> dict:
 mesh_modes = staged_map(
     "mesh_modes",
     gives={"mesh_modes": Output("C", (2,))},
-    stages=[Stage(transform, writes=("mesh_modes",), backward=transposed)],
+    stages=[Stage(transform, writes=("mesh_modes",), backward=transpose_transform)],
     claim="Discrete Fourier transform of a real field over a mesh: real and imaginary part of each mode.",
-    example=_example,
+    example=_example_mesh,
     linear=True,
     mesh_charge=Node("C"),
     mesh=Datum(shape=(3,), integer=True),

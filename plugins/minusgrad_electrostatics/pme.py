@@ -102,7 +102,7 @@ def particle_mesh_ewald(
     if left_out is not None:
         terms.append(bind(ewald_excluded, fields, name=f"{name}_excluded", tuples=left_out, **of_pairs))
     for label, (rows, factor) in lists.items():
-        terms.append(_scaled(f"{name}_{label}", fields, rows, factor, known, constant, units))
+        terms.append(_scaled_pairs(f"{name}_{label}", fields, rows, factor, known, constant, units))
     if background:
         terms.append(bind(ewald_background, fields, name=f"{name}_background", tuples=[[0]], **of_modes))
     return Compound(terms, maps)
@@ -117,7 +117,7 @@ def _each_once(lists: Sequence[Any], fields: Fields) -> LinkedPairs | None:
     return pairs if len(pairs) else None
 
 
-def _scaled(
+def _scaled_pairs(
     name: str,
     fields: Fields,
     rows: Any,

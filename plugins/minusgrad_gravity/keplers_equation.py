@@ -25,15 +25,15 @@ CUBIC = 1.0 / 6.0 - math.pi**2 / 120.0
 
 def sine_excess(x: float) -> float:
     """x - sin x, with all digits near 0."""
-    return x - math.sin(x) if abs(x) > 1.0 else _excess(x, -x * x)
+    return x - math.sin(x) if abs(x) > 1.0 else _kepler_excess(x, -x * x)
 
 
 def hyperbolic_excess(x: float) -> float:
     """sinh x - x, with all digits near 0."""
-    return math.sinh(x) - x if abs(x) > 1.0 else _excess(x, x * x)
+    return math.sinh(x) - x if abs(x) > 1.0 else _kepler_excess(x, x * x)
 
 
-def _excess(x: float, square: float) -> float:
+def _kepler_excess(x: float, square: float) -> float:
     factor = 1.0
     for ratio in reversed(SERIES):
         factor = 1.0 + square * ratio * factor
@@ -72,7 +72,7 @@ def solved_ellipse(mean: float, e: float) -> float:
         bounds.append(M / less)
     if e > 0.0:
         bounds.append(math.cbrt(M / (CUBIC * e)))
-    found = _fallen(
+    found = _falling_root(
         min(bounds),
         lambda E: elliptic_mean(E, e, less) - M,
         lambda E: less + 2.0 * e * math.sin(0.5 * E) ** 2,
@@ -84,7 +84,7 @@ def solved_ellipse(mean: float, e: float) -> float:
 def solved_from_apocentre(left: float, e: float) -> float:
     """pi - E for pi - M from -pi / 2 to pi / 2."""
     size = abs(left)
-    found = _fallen(
+    found = _falling_root(
         -size / (1.0 + e),
         lambda y: y + e * math.sin(y) + size,
         lambda y: 1.0 + e * math.cos(y),
@@ -99,7 +99,7 @@ def solved_hyperbola(mean: float, e: float) -> float:
     above = math.cbrt(6.0 * M / e)
     if more > 0.0:
         above = min(above, M / more)
-    found = _fallen(
+    found = _falling_root(
         min(above, math.asinh((M + above) / e)),
         lambda H: hyperbolic_mean(H, e, more) - M,
         lambda H: more + 2.0 * e * math.sinh(0.5 * H) ** 2,
@@ -113,7 +113,7 @@ def solved_parabola(mean: float) -> float:
     return 2.0 * math.sinh(math.asinh(1.5 * mean) / 3.0)
 
 
-def _fallen(
+def _falling_root(
     start: float, excess: Callable[[float], float], slope: Callable[[float], float], what: str
 ) -> float:
     """The root of a growing convex function from a bound above it. Raises `UserError`, which names `what`."""

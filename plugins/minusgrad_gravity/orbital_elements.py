@@ -50,7 +50,7 @@ class Elements:
 
         Raises `UserError` if Kepler's equation has no solution within the range of double precision.
         """
-        q, e, axes = self.pericentre_distance, self.eccentricity, self._axes()
+        q, e, axes = self.pericentre_distance, self.eccentricity, self._orbit_axes()
         if q is not None and e == 1.0:
             place, speed = _on_parabola(q, self.mean_anomaly, mu)
         else:
@@ -58,7 +58,7 @@ class Elements:
             place, speed = (_on_ellipse if a > 0.0 else _on_hyperbola)(a, e, self.mean_anomaly, mu)
         return np.array(place) @ axes, np.array(speed) @ axes
 
-    def _axes(self) -> np.ndarray:
+    def _orbit_axes(self) -> np.ndarray:
         """The unit vectors towards pericentre and along its motion, (2, 3)."""
         cn, sn = np.cos(self.node), np.sin(self.node)
         cp, sp = np.cos(self.pericentre), np.sin(self.pericentre)
@@ -84,11 +84,11 @@ class Elements:
             raise UserError("orbital elements: two bodies in one place have no orbit; move one of them")
         size = float(np.linalg.norm(h))
         if size <= ROUNDING * r * float(np.linalg.norm(v)):
-            return cls._radial(x, v, r, mu)
+            return cls._radial_elements(x, v, r, mu)
         bound = float(2.0 / r - v @ v / mu)
         to_pericentre = np.cross(v, h) / mu - x / r
         e, tilt = float(np.linalg.norm(to_pericentre)), float(np.hypot(h[0], h[1]))
-        up, flat = h / size, tilt <= ROUNDING * _products(x, v)
+        up, flat = h / size, tilt <= ROUNDING * _product_sizes(x, v)
         line = np.array([1.0, 0.0, 0.0]) if flat else np.array([-h[1], h[0], 0.0]) / tilt
         across = np.cross(up, line)
         pericentre = math.atan2(to_pericentre @ across, to_pericentre @ line) if e > 1e-14 else 0.0
@@ -97,19 +97,21 @@ class Elements:
             mean = _mean_of_motion(r, float(x @ v), mu, bound, e, less, size)
         else:
             mean = _mean_of_angle(math.atan2(x @ across, x @ line) - pericentre, e)
-        node = _turned(math.atan2(line[1], line[0]))
-        return cls(_axis(bound), e, math.atan2(tilt, h[2]), node, _turned(pericentre), mean)
+        node = _angle_in_turn(math.atan2(line[1], line[0]))
+        return cls(_semi_axis(bound), e, math.atan2(tilt, h[2]), node, _angle_in_turn(pericentre), mean)
 
     @classmethod
-    def _radial(cls, x: np.ndarray, v: np.ndarray, r: float, mu: float) -> "Elements":
+    def _radial_elements(cls, x: np.ndarray, v: np.ndarray, r: float, mu: float) -> "Elements":
         """The elements of a motion through the central mass."""
         p, bound = -x / r, float(2.0 / r - v @ v / mu)
         level = float(np.hypot(p[0], p[1]))
         mean = _mean_of_motion(r, float(x @ v), mu, bound, 1.0, 0.0, 0.0)
-        around = _turned(np.arctan2(p[1], p[0])) if level > 0.0 else 0.0
+        around = _angle_in_turn(np.arctan2(p[1], p[0])) if level > 0.0 else 0.0
         if p[2] == 0.0:
-            return cls(_axis(bound), 1.0, 0.0, 0.0, around, mean)
-        return cls(_axis(bound), 1.0, 0.5 * math.pi, around, _turned(np.arctan2(p[2], level)), mean)
+            return cls(_semi_axis(bound), 1.0, 0.0, 0.0, around, mean)
+        return cls(
+            _semi_axis(bound), 1.0, 0.5 * math.pi, around, _angle_in_turn(np.arctan2(p[2], level)), mean
+        )
 
 
 Plane = tuple[list[float], list[float]]
@@ -149,7 +151,7 @@ def _mean_of_motion(
     """The mean anomaly by x.v; bound: 1 / a; less: 1 - e; h: the angular momentum."""
     if bound > 0.0:
         E = math.atan2(along * math.sqrt(bound / mu), 1.0 - r * bound)
-        return _turned(elliptic_mean(E, e, less))
+        return _angle_in_turn(elliptic_mean(E, e, less))
     if bound < 0.0:
         return hyperbolic_mean(math.asinh(along * math.sqrt(-bound / mu) / e), e, -less)
     if h == 0.0:
@@ -161,20 +163,20 @@ def _mean_of_angle(true: float, e: float) -> float:
     """The mean anomaly of an ellipse by the true one, which has a meaning in sum with the pericentre."""
     half = math.tan(0.5 * math.atan2(math.sin(true), math.cos(true)))
     E = 2.0 * math.atan(math.sqrt((1.0 - e) / (1.0 + e)) * half)
-    return _turned(elliptic_mean(E, e, 1.0 - e))
+    return _angle_in_turn(elliptic_mean(E, e, 1.0 - e))
 
 
-def _products(x: np.ndarray, v: np.ndarray) -> float:
+def _product_sizes(x: np.ndarray, v: np.ndarray) -> float:
     """The size of the products whose differences are the components of x cross v in the plane."""
     x, v = np.abs(x), np.abs(v)
     return float(np.hypot(x[1] * v[2] + x[2] * v[1], x[2] * v[0] + x[0] * v[2]))
 
 
-def _axis(bound: float) -> float:
+def _semi_axis(bound: float) -> float:
     return 1.0 / bound if bound else math.inf
 
 
-def _turned(angle: float) -> float:
+def _angle_in_turn(angle: float) -> float:
     """An angle from 0 to 2 pi."""
     return float(angle % (2.0 * math.pi))
 

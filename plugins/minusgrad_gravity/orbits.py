@@ -137,7 +137,7 @@ class OrbitalElementsBlock(Record):
     """Newton's constant."""
 
     def make(self, context: ObserverContext) -> Observer:
-        n = _bodies(context, "orbital_elements")
+        n = _body_count(context, "orbital_elements")
         if self.central >= n:
             raise UserError(
                 f"orbital_elements: `central` is a node from 0 to {n - 1}, got {self.central};"
@@ -185,11 +185,11 @@ class ClosestApproachBlock(Record):
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
 
     def make(self, context: ObserverContext) -> Observer:
-        _bodies(context, "closest_approach")
+        _body_count(context, "closest_approach")
         return ClosestApproach(context, self.every)
 
 
-def _bodies(context: ObserverContext, kind: str) -> int:
+def _body_count(context: ObserverContext, kind: str) -> int:
     """The number of bodies. Raises `UserError` for a state that is no set of point masses."""
     fields: Any = context.stepper.potential.fields
     if missing := [name for name in "xvm" if name not in fields]:

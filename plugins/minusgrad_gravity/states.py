@@ -89,8 +89,8 @@ class PlummerSphere(Record):
         enclosed = rng.uniform(0.0, 0.999, self.n)
         r = a / np.sqrt(enclosed ** (-2.0 / 3.0) - 1.0)
         escape = np.sqrt(2.0 * values["G"] * M) * (r * r + a * a) ** -0.25
-        x = r[:, None] * _directions(rng, self.n)
-        v = (escape * _speed_fractions(rng, self.n))[:, None] * _directions(rng, self.n)
+        x = r[:, None] * _random_directions(rng, self.n)
+        v = (escape * _speed_fractions(rng, self.n))[:, None] * _random_directions(rng, self.n)
         m = np.full(self.n, M / self.n)
         return point_masses(x - x.mean(axis=0), v - v.mean(axis=0), m)
 
@@ -137,13 +137,15 @@ class FromCsv(Record):
         axes = "xyz" if {"z", "vz"} & set(table.columns) else "xy"
         m, *columns = (table.numbers(c) for c in ("m", *axes, *(f"v{a}" for a in axes)))
         x, v = np.stack(columns[: len(axes)], axis=1), np.stack(columns[len(axes) :], axis=1)
-        names = self._names(table)
+        names = self._row_names(table)
         length, mass, time = (
-            self._unit(context, *pair) for pair in (("length", "m"), ("mass", "kg"), ("time", "s"))
+            self._column_unit(context, *pair) for pair in (("length", "m"), ("mass", "kg"), ("time", "s"))
         )
-        return point_masses(x * length, v * (length / time), self._masses(m * mass, names, context), names)
+        return point_masses(
+            x * length, v * (length / time), self._checked_masses(m * mass, names, context), names
+        )
 
-    def _names(self, table: CsvTable) -> tuple[str, ...]:
+    def _row_names(self, table: CsvTable) -> tuple[str, ...]:
         """The column `name`, or the rows' numbers from 0 where there is none."""
         if "name" not in table.columns:
             return tuple(map(str, range(len(table))))
@@ -153,12 +155,12 @@ class FromCsv(Record):
                 raise UserError(f"{table.places[k]}: column 'name': a second body '{name}'; rename one")
         return tuple(names)
 
-    def _unit(self, context: StateContext, what: str, unit: str) -> float:
+    def _column_unit(self, context: StateContext, what: str, unit: str) -> float:
         """One of the table's units in the run's."""
         own = getattr(self, what)
         return 1.0 if own is None else context.units.convert(f"1 {own}", unit)
 
-    def _masses(self, m: np.ndarray, names: tuple[str, ...], context: StateContext) -> np.ndarray:
+    def _checked_masses(self, m: np.ndarray, names: tuple[str, ...], context: StateContext) -> np.ndarray:
         """The masses, `zero_mass` in the place of 0. Raises `UserError` for those that are not positive."""
         if self.zero_mass is not None:
             m = np.where(m == 0.0, quantities(self, context.units)["zero_mass"], m)
@@ -180,7 +182,7 @@ STATES = {
 }
 
 
-def _directions(rng: np.random.Generator, n: int) -> np.ndarray:
+def _random_directions(rng: np.random.Generator, n: int) -> np.ndarray:
     """Unit vectors, isotropic; shape (n, 3)."""
     return directions(rng.random(n), rng.random(n))
 

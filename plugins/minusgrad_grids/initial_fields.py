@@ -28,7 +28,7 @@ class Cells(NamedTuple):
     spacing: float
 
 
-def _known(unit: str) -> str:
+def _known_unit(unit: str) -> str:
     Quantity(unit)
     if "/" in unit:
         raise ValueError(f"needs powers, as in 'm s^-1', got '{unit}'")
@@ -38,7 +38,7 @@ def _known(unit: str) -> str:
 class InitialField(Record):
     """A field over cells; `unit` is an SI unit, a product of powers."""
 
-    unit: Annotated[str, AfterValidator(_known)] = "1"
+    unit: Annotated[str, AfterValidator(_known_unit)] = "1"
     """SI unit of the field, a product of powers."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
@@ -123,9 +123,9 @@ class Picture(InitialField):
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         light, opaque = images.read(self.file, context.read(self.file))
         dark, full = (context.units.convert(one, self.unit) for one in (self.dark, self.light))
-        return dark + (full - dark) * self._averaged(light * opaque + 1.0 - opaque, cells)
+        return dark + (full - dark) * self._averaged_cells(light * opaque + 1.0 - opaque, cells)
 
-    def _averaged(self, light: np.ndarray, cells: Cells) -> np.ndarray:
+    def _averaged_cells(self, light: np.ndarray, cells: Cells) -> np.ndarray:
         (height, width), (rows, columns) = light.shape, (cells.rows, cells.columns)
         if height % rows or width % columns:
             raise UserError(

@@ -11,7 +11,7 @@ from math import inf
 from minusgrad.plugin import Node, Parameter, local_energy
 
 
-def _l2(name: str, unit: str, of_weight: str, claim: str):
+def _l2_misfit(name: str, unit: str, of_weight: str, claim: str):
     def l2(q, target, share, weight):
         return weight * share[0] * (q[0] - target[0]) ** 2
 
@@ -21,7 +21,7 @@ def _l2(name: str, unit: str, of_weight: str, claim: str):
     return local_energy(name, over="nodes", q=Node(unit), target=Node(unit), share=Node(), weight=weight)(l2)
 
 
-height_l2 = _l2("height_l2", "m", "J m^-2", "Mean squared difference between a height and its target.")
-picture_l2 = _l2(
+height_l2 = _l2_misfit("height_l2", "m", "J m^-2", "Mean squared difference between a height and its target.")
+picture_l2 = _l2_misfit(
     "picture_l2", "1", "J", "Mean squared difference between a field without unit and a picture."
 )

@@ -33,7 +33,7 @@ CELL_BYTES = 200
 """Bytes for a cell: some fields, their adjoints, and copies for a checkpoint."""
 
 
-def _fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
+def _require_fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
     cells = prod(columns_and_rows)
     memory.require(CELL_BYTES * cells, f"{cells} cells", error=ValueError)
     return columns_and_rows
@@ -55,7 +55,7 @@ class GridOfCells(Record):
     moves: for integrators, the velocity of each field that moves.
     """
 
-    size: Annotated[tuple[Count, Count], AfterValidator(_fitting)]
+    size: Annotated[tuple[Count, Count], AfterValidator(_require_fitting)]
     """Number of columns and rows."""
     spacing: Annotated[float | str, Quantity("m", "positive")] = 1.0
     """Side of a cell."""
@@ -76,12 +76,12 @@ class GridOfCells(Record):
         return State(
             fields={**fields, "share": np.full(n, 1.0 / n)},
             units={name: field.unit for name, field in self.fields.items()} | {"share": "1"},
-            motions=tuple(self._motion(x, move, context) for x, move in self.moves.items()),
+            motions=tuple(self._motion_of_move(x, move, context) for x, move in self.moves.items()),
             tables={name: table.values(cells, context) for name, table in self.tables.items()},
             grids={"cells": Grid((rows, columns), spacing, (*fields, "share"))},
         )
 
-    def _motion(self, x: str, move: Move, context: StateContext) -> Motion:
+    def _motion_of_move(self, x: str, move: Move, context: StateContext) -> Motion:
         if strange := [name for name in (x, move.velocity) if name not in self.fields]:
             known = ", ".join(self.fields)
             raise UserError(f"moves: no field named '{strange[0]}' (there are: {known}); name one of them")

@@ -39,14 +39,14 @@ STIFFNESS = Parameter("N/m", bounds=(0.0, inf), about="Stiffness of the spring."
 
 
 @ti.func
-def turned(angle, p):
+def turn_vector(angle, p):
     """A vector of a body in the axes of the plane."""
     c, s = ti.cos(angle), ti.sin(angle)
     return ti.Vector([c * p[0] - s * p[1], s * p[0] + c * p[1]])
 
 
 @ti.func
-def across(r):
+def turning_velocity(r):
     """The velocity at r of a turn by 1 rad/s."""
     return ti.Vector([-r[1], r[0]])
 
@@ -67,7 +67,7 @@ def across(r):
 )
 def actuated_strut(x, angle, act, first, second, rest, k, gain):
     """A spring between points of two bodies, whose length at rest follows an activation."""
-    d = x[1] + turned(angle[1], first) - x[2] - turned(angle[2], second)
+    d = x[1] + turn_vector(angle[1], first) - x[2] - turn_vector(angle[2], second)
     stretch = d.norm() - rest * (1.0 + gain * act[0])
     return 0.5 * k * stretch * stretch
 
@@ -75,7 +75,7 @@ def actuated_strut(x, angle, act, first, second, rest, k, gain):
 @local_energy("joint", over=2, x=X, angle=ANGLE, first=POINT, second=POINT, k=STIFFNESS)
 def joint(x, angle, first, second, k):
     """A spring of no length that holds points of two bodies together."""
-    d = x[0] + turned(angle[0], first) - x[1] - turned(angle[1], second)
+    d = x[0] + turn_vector(angle[0], first) - x[1] - turn_vector(angle[1], second)
     return 0.5 * k * d.norm_sqr()
 
 
@@ -113,7 +113,7 @@ def free(v, omega, force, torque, m, inertia, gravity, damping, dt):
 )
 def hinge(u, w, angle, m, inertia, here, there):
     """The change of the first body's velocities that keeps two points together, half of a pair's work."""
-    t, o = across(turned(angle[0], here)), across(turned(angle[1], there))
+    t, o = turning_velocity(turn_vector(angle[0], here)), turning_velocity(turn_vector(angle[1], there))
     apart = u[1] + w[1] * o - u[0] - w[0] * t
     xx = 1.0 / m[0] + 1.0 / m[1] + t[0] * t[0] / inertia[0] + o[0] * o[0] / inertia[1]
     yy = 1.0 / m[0] + 1.0 / m[1] + t[1] * t[1] / inertia[0] + o[1] * o[1] / inertia[1]
@@ -151,8 +151,8 @@ def corner(x, angle, u, w, half, m, inertia, height, friction, restitution, stif
     domega, back_angle = 0.0 * w[0], 0.0 * w[0]
     for k in ti.static(range(4)):
         p = ti.Vector([(2.0 * (k % 2) - 1.0) * half[0][0], (2.0 * (k // 2) - 1.0) * half[0][1]])
-        r = turned(angle[0], p)
-        speed = u[0] + w[0] * across(r)
+        r = turn_vector(angle[0], p)
+        speed = u[0] + w[0] * turning_velocity(r)
         above = x[0][1] + r[1] - height
         below = above + dt * speed[1] < 0.0
         meets = below & (speed[1] < 0.0)
@@ -164,9 +164,9 @@ def corner(x, angle, u, w, half, m, inertia, height, friction, restitution, stif
         lift = ti.select(below, -dt * stiffness * (above + dt * speed[1]) * share, 0.0)
         push = ti.Vector([slide, j])
         dv += (push + ti.Vector([0.0, lift])) / m[0]
-        domega += (across(r).dot(push) + r[0] * lift) / inertia[0]
+        domega += (turning_velocity(r).dot(push) + r[0] * lift) / inertia[0]
         back -= time * push / m[0]
-        back_angle -= time * across(r).dot(push) / inertia[0]
+        back_angle -= time * turning_velocity(r).dot(push) / inertia[0]
     return dv, domega, back, back_angle
 
 

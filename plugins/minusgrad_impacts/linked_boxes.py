@@ -60,7 +60,7 @@ class LinkedBoxes(Record):
         x, half = np.array(values["centres"], float), np.array(values["half_sizes"], float)
         n, m = len(x), 4.0 * values["density"] * half.prod(axis=1)
         angle = np.array(values["angles"], float) if self.angles else np.zeros(n)
-        tuples, data = _links(values)
+        tuples, data = _link_lists(values)
         return State(
             fields={"x": x, "v": np.zeros((n, 2)), "angle": angle, "omega": np.zeros(n)}
             | {"half": half, "m": m, "inertia": m * (half**2).sum(axis=1) / 3.0},
@@ -87,7 +87,7 @@ class LinkedBoxes(Record):
                 raise UserError(f"{key}: names a box twice; name another one")
 
 
-def _links(values: dict) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
+def _link_lists(values: dict) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
     """The lists of struts and joints that there are, and the data of their elements."""
     struts, joints = values["struts"], values["joints"]
     tuples: dict[str, np.ndarray] = {}

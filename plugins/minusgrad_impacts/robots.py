@@ -43,12 +43,14 @@ class BoxRobot(Record):
     """By name: the numbers of the masses of a body."""
 
     def make(self, context: StateContext) -> State:
-        numbers = {corner: k for k, corner in enumerate(dict.fromkeys(_corners([*self.body, *self.legs])))}
+        numbers = {
+            corner: k for k, corner in enumerate(dict.fromkeys(_box_corners([*self.body, *self.legs])))
+        }
         self._refuse_strangers(len(numbers))
         given = quantities(self, context.units)
         x = given["size"] * np.array(list(numbers), float) + np.array(given["origin"])
-        passive = dict.fromkeys(_sides(self.body))
-        pairs = list(dict.fromkeys([*passive, *_sides(self.legs)]))
+        passive = dict.fromkeys(_box_sides(self.body))
+        pairs = list(dict.fromkeys([*passive, *_box_sides(self.legs)]))
         edges = node_numbers("springs", [[numbers[a], numbers[b]] for a, b in pairs])
         rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
         swing = np.array([0.0 if pair in passive else self.swing for pair in pairs])
@@ -80,16 +82,16 @@ class BoxRobot(Record):
                 raise UserError(f"bodies.{name}: no mass {strange[0]}; there are {n}, counted from 0")
 
 
-def _corners(boxes: list[Place]) -> Iterator[Place]:
+def _box_corners(boxes: list[Place]) -> Iterator[Place]:
     """The corners of boxes, in columns and rows."""
     for i, j in boxes:
         yield from ((i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1))
 
 
-def _sides(boxes: Boxes) -> Iterator[tuple[Place, Place]]:
+def _box_sides(boxes: Boxes) -> Iterator[tuple[Place, Place]]:
     """The sides and diagonals of boxes, by their corners."""
     for box in boxes:
-        yield from combinations(sorted(_corners([box])), 2)
+        yield from combinations(sorted(_box_corners([box])), 2)
 
 
 ROBOTS = {"box_robot": BoxRobot}

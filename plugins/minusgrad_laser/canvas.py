@@ -21,7 +21,7 @@ CELL_BYTES = 200
 """Bytes for a cell: target, share, dose and adjoints, maps and their copies for a checkpoint."""
 
 
-def _fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
+def _require_fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
     cells = prod(columns_and_rows)
     memory.require(CELL_BYTES * cells, f"{cells} cells", error=ValueError)
     return columns_and_rows
@@ -30,7 +30,7 @@ def _fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
 class CanvasTable(Record):
     """`canvas`: `size` as columns and rows (an image brings its own), and the side of a cell."""
 
-    size: Annotated[tuple[Count, Count], AfterValidator(_fitting)] | None = None
+    size: Annotated[tuple[Count, Count], AfterValidator(_require_fitting)] | None = None
     """Number of columns and rows of cells (default: those of the target's image)."""
     pixel: Length = 1.0
     """Side of a cell."""

@@ -29,8 +29,8 @@ class Contour:
     def of(cls, target: np.ndarray) -> "Contour":
         """Of a map (rows, columns)."""
         t = np.asarray(target, float)
-        points, axes = _crossings(t)
-        normals = _normals(t, points, axes)
+        points, axes = _contour_crossings(t)
+        normals = _outward_normals(t, points, axes)
         return cls(points, normals, 1.0 / np.abs(normals).sum(axis=1))
 
     def squares(self, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ class Contour:
         return cells.astype(np.int32), self.points - base
 
 
-def _crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _contour_crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, 2) as row, column, where T = 1/2 between neighbours, and the axis outwards (n, 2) there."""
     points, axes = [], []
     for axis in (0, 1):
@@ -65,7 +65,7 @@ def _crossings(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(points), np.concatenate(axes)
 
 
-def _normals(t: np.ndarray, points: np.ndarray, axes: np.ndarray) -> np.ndarray:
+def _outward_normals(t: np.ndarray, points: np.ndarray, axes: np.ndarray) -> np.ndarray:
     """Outward unit normals (n, 2) as row, column; along the axis where the blurred target has no slope."""
     if min(t.shape) < 2:
         return axes

@@ -33,7 +33,7 @@ class Deposition(Observer):
         super().__init__(context.stepper, context.recorder, every)
         self.dose, self.developed, self.segments = dose, developed, context.state.tuples["segments"]
         self.grid: Grid = context.state.grids["canvas"]
-        self.contour = Contour.of(self._map("target"))
+        self.contour = Contour.of(self._canvas_map("target"))
         of_dose = self.fields[dose].unit
         units = dict.fromkeys(("dose", "error", "peak_dose"), of_dose)
         units |= {"mean_square_error": f"{of_dose} {of_dose}", "job_time": "s", "path_length": "m"}
@@ -59,22 +59,26 @@ class Deposition(Observer):
         self.recorder.record_cells(step, time, "segments", written)
         square = ordered_sum(error.astype(np.float64) ** 2) / len(error)
         values = {"mean_square_error": square, "peak_dose": float(dose.max())}
-        values |= travel(self.fields, self.segments) | self._scores()
+        values |= travel(self.fields, self.segments) | self._map_scores()
         self.recorder.record_observables(step, time, values)
 
-    def _map(self, name: str) -> np.ndarray:
+    def _canvas_map(self, name: str) -> np.ndarray:
         """A field over the canvas, (rows, columns)."""
         return self.fields[name].values.reshape(self.grid.shape).astype(np.float64)
 
-    def _scores(self) -> dict[str, float]:
+    def _map_scores(self) -> dict[str, float]:
         """Scores of the developed map; NaN where it is not finite, or the target has no contour."""
-        developed, target, pixel = self._map(self.developed), self._map("target"), self.grid.spacing
+        developed, target, pixel = (
+            self._canvas_map(self.developed),
+            self._canvas_map("target"),
+            self.grid.spacing,
+        )
         if not np.isfinite(developed).all():
             return dict.fromkeys(("intersection_over_union", *OF_LENGTH, *OF_AREA), np.nan)
         placed = scores.edge_placement(developed, target, pixel, contour=self.contour)
         return {
             "intersection_over_union": scores.intersection_over_union(developed, target),
-            **dict(zip(OF_LENGTH, (placed.mean, placed.quantile(0.95), placed.most), strict=True)),
+            **dict(zip(OF_LENGTH, (placed.mean, placed.quantile(0.95), placed.largest_error), strict=True)),
             **dict(zip(OF_AREA, scores.misplaced_areas(developed, target, pixel), strict=True)),
         }
 

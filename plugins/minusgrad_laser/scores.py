@@ -46,22 +46,22 @@ class EdgePlacement:
     @property
     def mean(self) -> float:
         """The mean of |e| along the contour [length]; NaN for a target without a contour."""
-        return self._average(np.abs(self.error))
+        return self._weighted_average(np.abs(self.error))
 
     @property
     def bias(self) -> float:
         """The mean of e: above zero where developed shapes are too large on average [length]."""
-        return self._average(self.error)
+        return self._weighted_average(self.error)
 
     @property
-    def most(self) -> float:
+    def largest_error(self) -> float:
         """The largest |e| [length]."""
         return float(np.abs(self.error).max()) if len(self.error) else np.nan
 
     @property
     def missing(self) -> float:
         """The part of the contour beside which none was found within reach."""
-        return self._average(~self.found)
+        return self._weighted_average(~self.found)
 
     @property
     def length(self) -> float:
@@ -76,7 +76,7 @@ class EdgePlacement:
         reached = np.cumsum(self.weight[order]) >= part * self.length * (1.0 - 1e-12)
         return float(np.abs(self.error)[order][np.argmax(reached)])
 
-    def _average(self, values: np.ndarray) -> float:
+    def _weighted_average(self, values: np.ndarray) -> float:
         return float(np.average(values, weights=self.weight)) if len(values) else np.nan
 
 
@@ -85,14 +85,14 @@ def intersection_over_union(developed: np.ndarray, target: np.ndarray) -> float:
 
     Raises `ValueError` for maps of different shapes, and NaN.
     """
-    z, t = _cut(developed, target)
+    z, t = _cut_at_half(developed, target)
     union = np.count_nonzero(z | t)
     return np.count_nonzero(z & t) / union if union else 1.0
 
 
 def misplaced_areas(developed: np.ndarray, target: np.ndarray, pixel: float) -> tuple[float, float]:
     """The over-exposed and the under-exposed area [length^2]; raises as `intersection_over_union`."""
-    z, t = _cut(developed, target)
+    z, t = _cut_at_half(developed, target)
     return np.count_nonzero(z & ~t) * pixel**2, np.count_nonzero(t & ~z) * pixel**2
 
 
@@ -108,12 +108,12 @@ def edge_placement(
     pixel: side of a cell [length]. reach: how far along the normal a contour is sought (default: 10 pixels).
     contour: that of the target, where it is known. Raises as `intersection_over_union`.
     """
-    _cut(developed, target)
+    _cut_at_half(developed, target)
     z, contour = np.asarray(developed, float), contour or Contour.of(target)
     points, normals = contour.points, contour.normals
     far = int(np.ceil(SAMPLES * (10.0 if reach is None else reach / pixel)))
     parts = [slice(k, k + CHUNK) for k in range(0, len(points), CHUNK)]
-    each = [_offsets(z, points[part], normals[part], far) for part in parts]
+    each = [_contour_offsets(z, points[part], normals[part], far) for part in parts]
     error = np.concatenate([e for e, _ in each]) if each else np.zeros(0)
     found = np.concatenate([f for _, f in each]) if each else np.zeros(0, bool)
     return EdgePlacement(
@@ -121,7 +121,7 @@ def edge_placement(
     )
 
 
-def _cut(developed: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _cut_at_half(developed: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The two maps, cut at 1/2."""
     z, t = np.asarray(developed), np.asarray(target)
     if z.shape != t.shape or z.ndim != 2:
@@ -133,7 +133,7 @@ def _cut(developed: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndar
     return z > HALF, t > HALF
 
 
-def _offsets(
+def _contour_offsets(
     z: np.ndarray, points: np.ndarray, normals: np.ndarray, far: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """The signed distances (n,) [cells] to the nearest fall of Z through 1/2, and where there is one."""

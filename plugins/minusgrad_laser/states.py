@@ -74,7 +74,7 @@ class LaserPath(Record):
         x, y = np.ascontiguousarray(points.T)
         cells, n = target.size, len(points)
         share = np.full(cells, 1.0 / cells)
-        along = {what: self._along(what, curve, n, context) for what in ("power", "speed")}
+        along = {what: self._value_along(what, curve, n, context) for what in ("power", "speed")}
         lit = np.append(0.0, np.ones(n - 1)) if curve.lit is None else curve.lit
         lit = np.append(lit, np.zeros(self.spare))
         x, y, n = np.pad(x, (0, self.spare), "edge"), np.pad(y, (0, self.spare), "edge"), n + self.spare
@@ -99,7 +99,7 @@ class LaserPath(Record):
             tables=tables,
         )
 
-    def _along(self, what: str, curve: Curve, n: int, context: StateContext) -> np.ndarray:
+    def _value_along(self, what: str, curve: Curve, n: int, context: StateContext) -> np.ndarray:
         """Power or speed at each point, of the block or of the curve's own."""
         given, own = quantities(self, context.units)[what], getattr(curve, what)
         if (given is None) == (own is None):

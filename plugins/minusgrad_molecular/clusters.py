@@ -29,7 +29,7 @@ class RandomCluster(Record):
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
-        x = self._places(values["radius"], values["apart"], context.random("random_cluster"))
+        x = self._draw_places(values["radius"], values["apart"], context.random("random_cluster"))
         return State(
             fields={"x": x, "v": np.zeros_like(x), "m": np.full(self.n, values["mass"])},
             units={"x": "m", "v": "m s^-1", "m": "kg"},
@@ -37,7 +37,7 @@ class RandomCluster(Record):
             labels={"x": "position", "v": "velocity", "m": "mass"},
         )
 
-    def _places(self, radius: float, apart: float, rng: np.random.Generator) -> np.ndarray:
+    def _draw_places(self, radius: float, apart: float, rng: np.random.Generator) -> np.ndarray:
         x = np.zeros((self.n, 3))
         for k in range(self.n):
             for _ in range(TRIES):

@@ -60,16 +60,22 @@ class NonbondedSettings:
         if cutoff is not None and self.method == NO_CUTOFF and cutoff >= extent:
             return
         asked = None if self.method == NO_CUTOFF else self.cutoff * nanometre
-        if not _alike(asked, cutoff):
-            asks, has = _of(self.cutoff if asked else None, "cutoff"), _of(cutoff, "cutoff", nanometre)
+        if not _are_alike(asked, cutoff):
+            asks, has = (
+                _length_in_words(self.cutoff if asked else None, "cutoff"),
+                _length_in_words(cutoff, "cutoff", nanometre),
+            )
             yield f"has {asks}, {label} {has}"
             return
         if cutoff is None:
             return
         begins, switch = block.get("switch"), None if self.switch is None else self.switch * nanometre
         begin = None if begins == "none" else SWITCHED * cutoff if begins is None else begins
-        if not _alike(switch, begin):
-            yield f"has {_of(self.switch, 'switch from')}, {label} {_of(begin, 'switch from', nanometre)}"
+        if not _are_alike(switch, begin):
+            yield (
+                f"has {_length_in_words(self.switch, 'switch from')}, {label} "
+                f"{_length_in_words(begin, 'switch from', nanometre)}"
+            )
 
     def _of_dispersion(self, corrections: Sequence[Block]) -> Iterator[str]:
         wanted = self.dispersion and self.method in PERIODIC
@@ -85,18 +91,18 @@ class NonbondedSettings:
         for block in blocks:
             if block["kind"] != asked or asked != "coulomb_reaction_field":
                 continue
-            if not _alike(block["radius"], self.cutoff * nanometre):
-                has = _of(block["radius"], "radius", nanometre)
+            if not _are_alike(block["radius"], self.cutoff * nanometre):
+                has = _length_in_words(block["radius"], "radius", nanometre)
                 yield f"has a cutoff of {self.cutoff:g} nm, {asked} {has}"
-            if not _alike(block.get("eps_rf") or 78.3, self.permittivity):
+            if not _are_alike(block.get("eps_rf") or 78.3, self.permittivity):
                 yield f"has rfDielectric = {self.permittivity:g}, {asked} eps_rf = {block.get('eps_rf'):g}"
 
 
-def _alike(a: float | None, b: float | None) -> bool:
+def _are_alike(a: float | None, b: float | None) -> bool:
     return a is b if a is None or b is None else isclose(a, b, rel_tol=1e-6)
 
 
-def _of(length: float | None, what: str, nanometre: float = 1.0) -> str:
+def _length_in_words(length: float | None, what: str, nanometre: float = 1.0) -> str:
     """`a cutoff of 0.8 nm`, `no switch`."""
     if length is None:
         return f"no {what.split()[0]}"

@@ -144,7 +144,7 @@ def elements(file: str, data: bytes) -> dict[str, list]:
     return {"depths": depths, "tags": tags, "attributes": attributes}
 
 
-def _tree(found: Mapping[str, list]) -> Element:
+def _element_tree(found: Mapping[str, list]) -> Element:
     """The elements as a tree again."""
     open_ones: list[Element] = []
     for depth, tag, attributes in zip(found["depths"], found["tags"], found["attributes"], strict=True):
@@ -165,7 +165,7 @@ class _Reader:
         self.file = file
         if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
             raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
-        self.root = _tree(bounded_read(elements, file, data))
+        self.root = _element_tree(bounded_read(elements, file, data))
         if self.root.tag != "System":
             raise UserError(
                 f"'{file}': must be an OpenMM System, got <{printable(self.root.tag)}>;"
@@ -178,26 +178,28 @@ class _Reader:
 
     def system(self) -> System:
         self._refuse_the_rest()
-        settings, nonbonded, exceptions = self._nonbonded()
-        torsions = self._listed("PeriodicTorsionForce", "Torsions/Torsion", 4, ("periodicity", "phase", "k"))
+        settings, nonbonded, exceptions = self._nonbonded_values()
+        torsions = self._listed_tuples(
+            "PeriodicTorsionForce", "Torsions/Torsion", 4, ("periodicity", "phase", "k")
+        )
         minima = torsions.numbers["periodicity"]
         if (broken := minima[minima != np.rint(minima)]).size:
             raise UserError(
                 f"'{self.file}': PeriodicTorsionForce: periodicity must be a whole number, got {broken[0]:g};"
                 " correct it"
             )
-        kept = self._listed("Constraint", "Constraints/Constraint", 2, ("d",), [self.root])
+        kept = self._listed_tuples("Constraint", "Constraints/Constraint", 2, ("d",), [self.root])
         refuse_impossible(self.file, kept)
         removed = f"'{self.file}': CMMotionRemover is left out: steppers here keep the momentum"
         return System(
-            mass=self._masses(),
-            bonds=self._listed("HarmonicBondForce", "Bonds/Bond", 2, ("d", "k")),
-            angles=self._listed("HarmonicAngleForce", "Angles/Angle", 3, ("a", "k")),
+            mass=self._particle_masses(),
+            bonds=self._listed_tuples("HarmonicBondForce", "Bonds/Bond", 2, ("d", "k")),
+            angles=self._listed_tuples("HarmonicAngleForce", "Angles/Angle", 3, ("a", "k")),
             torsions=torsions,
             constraints=kept,
             nonbonded=nonbonded,
             exceptions=exceptions,
-            box=self._box() if settings.method in PERIODIC else None,
+            box=self._box_vectors() if settings.method in PERIODIC else None,
             settings=settings,
             remarks=(removed,) if "CMMotionRemover" in self.forces else (),
         )
@@ -222,8 +224,8 @@ class _Reader:
                         " particles themselves"
                     )
 
-    def _masses(self) -> np.ndarray:
-        mass = self._numbers(self.root.findall("Particles/Particle"), "mass", "Particle")
+    def _particle_masses(self) -> np.ndarray:
+        mass = self._attribute_numbers(self.root.findall("Particles/Particle"), "mass", "Particle")
         if (light := np.flatnonzero(~(mass > 0.0))).size:
             raise UserError(
                 f"'{self.file}': particle {light[0]} must have a mass above 0, got {mass[light[0]]:g};"
@@ -231,14 +233,16 @@ class _Reader:
             )
         return mass
 
-    def _box(self) -> np.ndarray:
+    def _box_vectors(self) -> np.ndarray:
         rows = [self.root.find(f"PeriodicBoxVectors/{name}") for name in "ABC"]
         if None in rows:
             raise UserError(f"'{self.file}': PeriodicBoxVectors need A, B and C; write them")
         found = [row for row in rows if row is not None]
-        return np.stack([self._numbers(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1)
+        return np.stack(
+            [self._attribute_numbers(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1
+        )
 
-    def _listed(
+    def _listed_tuples(
         self,
         kind: str,
         path: str,
@@ -250,7 +254,7 @@ class _Reader:
         places = self.forces.get(kind, []) if within is None else within
         found = [one for place in places for one in place.iterfind(path)]
         what = f"'{self.file}': {kind}"
-        columns = [self._numbers(found, f"p{k + 1}", kind) for k in range(arity)]
+        columns = [self._attribute_numbers(found, f"p{k + 1}", kind) for k in range(arity)]
         atoms = np.stack(columns, axis=1).reshape(-1, arity)
         wrong = ((atoms != np.rint(atoms)) | (atoms < 0) | (atoms >= self.n)).any(axis=1)
         if wrong.any():
@@ -261,10 +265,10 @@ class _Reader:
             )
         return Interactions(
             node_numbers(what, atoms.astype(np.int64)),
-            {name: self._numbers(found, name, kind) for name in names},
+            {name: self._attribute_numbers(found, name, kind) for name in names},
         )
 
-    def _nonbonded(self) -> tuple[NonbondedSettings, dict[str, np.ndarray], Interactions]:
+    def _nonbonded_values(self) -> tuple[NonbondedSettings, dict[str, np.ndarray], Interactions]:
         """The settings, charge, sigma and epsilon of particles, and the exceptions."""
         forces = self.forces.get("NonbondedForce", [])
         if len(forces) > 1:
@@ -272,7 +276,7 @@ class _Reader:
                 f"'{self.file}': must have at most one NonbondedForce, got {len(forces)}; put them together"
             )
         names = ("q", "sig", "eps")
-        exceptions = self._listed("NonbondedForce", "Exceptions/Exception", 2, names)
+        exceptions = self._listed_tuples("NonbondedForce", "Exceptions/Exception", 2, names)
         if not forces:
             return NonbondedSettings(), {name: np.zeros(self.n) for name in names}, exceptions
         found = forces[0].findall("Particles/Particle")
@@ -282,17 +286,19 @@ class _Reader:
                 f" got {len(found)}; write the file again"
             )
         return (
-            self._settings(forces[0]),
-            {name: self._numbers(found, name, "NonbondedForce") for name in names},
+            self._nonbonded_settings(forces[0]),
+            {name: self._attribute_numbers(found, name, "NonbondedForce") for name in names},
             exceptions,
         )
 
-    def _settings(self, force: Element) -> NonbondedSettings:
+    def _nonbonded_settings(self, force: Element) -> NonbondedSettings:
         """Method, cutoff, switch and corrections. Raises `UserError` for those without a counterpart here."""
         names = {"method": 0.0, "cutoff": 0.0, "useSwitchingFunction": 0.0, "switchingDistance": -1.0}
         names |= {"dispersionCorrection": 0.0, "rfDielectric": 78.3, "includeDirectSpace": 1.0}
         found = {
-            name: self._numbers([force], name, "NonbondedForce")[0] if name in force.attrib else usual
+            name: self._attribute_numbers([force], name, "NonbondedForce")[0]
+            if name in force.attrib
+            else usual
             for name, usual in names.items()
         }
         method = int(found["method"])
@@ -317,7 +323,7 @@ class _Reader:
             float(found["rfDielectric"]),
         )
 
-    def _numbers(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:
+    def _attribute_numbers(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:
         """One attribute of some elements, shape (K,)."""
         try:
             numbers = np.array([float(one.attrib[name]) for one in found])

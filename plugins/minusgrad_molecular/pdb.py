@@ -43,14 +43,14 @@ def parse(file: str, data: bytes) -> Atoms:
         if conformers.setdefault(atom, location) != location and location:
             continue
         rows.append((line[12:16].strip(), line[17:20].strip(), line[22:26].strip(), line[21:22].strip()))
-        places.append(_place(f"'{file}': line {number}", line))
+        places.append(_atom_place(f"'{file}': line {number}", line))
     if not rows:
         raise UserError(f"'{file}': has no ATOM or HETATM records, got {len(data)} bytes; give a PDB file")
     names, residues, numbers, chains = zip(*rows, strict=True)
     return Atoms(np.array(places), names, residues, numbers, chains)
 
 
-def _place(where: str, line: str) -> tuple[float, ...]:
+def _atom_place(where: str, line: str) -> tuple[float, ...]:
     texts = [line[k : k + 8] for k in (30, 38, 46)]
     try:
         place = tuple(float(text) for text in texts)

@@ -61,22 +61,24 @@ def distribution(
     from scipy.spatial import cKDTree
 
     d = len(box)
-    counts = cKDTree(_wrapped(first, box)).count_neighbors(cKDTree(_images(second, box, edges[-1])), edges)
+    counts = cKDTree(_wrap_positions(first, box)).count_neighbors(
+        cKDTree(_nearby_images(second, box, edges[-1])), edges
+    )
     counts[0] = both  # each with itself, at a distance of rounding
     volumes = (pi * edges**2, 4.0 * pi / 3.0 * edges**3)[d - 2]
     pairs = len(first) * len(second) - both
     return np.diff(counts) * abs(np.linalg.det(box)) / (pairs * np.diff(volumes))
 
 
-def _wrapped(x: np.ndarray, box: np.ndarray) -> np.ndarray:
+def _wrap_positions(x: np.ndarray, box: np.ndarray) -> np.ndarray:
     fractions = x @ np.linalg.inv(box)
     return (fractions - np.floor(fractions)) @ box
 
 
-def _images(x: np.ndarray, box: np.ndarray, reach: float) -> np.ndarray:
+def _nearby_images(x: np.ndarray, box: np.ndarray, reach: float) -> np.ndarray:
     """All images of atoms within a distance of the box."""
     far = reach * np.linalg.norm(np.linalg.inv(box), axis=0)
-    inside = _wrapped(x, box) @ np.linalg.inv(box)
+    inside = _wrap_positions(x, box) @ np.linalg.inv(box)
     ranges = [np.arange(-int(np.ceil(f)), int(np.ceil(f)) + 1) for f in far]
     shifts = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, len(box))
     every = (inside[None] + shifts[:, None]).reshape(-1, len(box))

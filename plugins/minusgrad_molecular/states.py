@@ -96,29 +96,32 @@ class Molecule(Record):
         context.remarks += system.remarks
         lists = lists_of(system)
         data = {
-            name: _converted(one.numbers, _arguments(name, one.numbers), units) for name, one in lists.items()
+            name: _convert_numbers(one.numbers, _list_arguments(name, one.numbers), units)
+            for name, one in lists.items()
         }
         fields = {"x": atoms.places * units.convert("1 angstrom", "m")} | {
             "m": system.mass * units.convert("1 u", "kg")
         }
-        fields["v"] = self._velocities(fields["m"], context)
-        fields |= _converted(system.nonbonded, OF_PARTICLES, units)
+        fields["v"] = self._draw_velocities(fields["m"], context)
+        fields |= _convert_numbers(system.nonbonded, OF_PARTICLES, units)
         if system.box is not None:
             fields["box"] = system.box[None] * units.convert("1 nm", "m")
         return State(
             fields=fields,
             units={name: UNITS[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
-            bodies=tuple(Body(name, nodes) for name, nodes in _bodies(atoms, fields["epsilon"]).items()),
+            bodies=tuple(
+                Body(name, nodes) for name, nodes in _bodies_by_name(atoms, fields["epsilon"]).items()
+            ),
             tuples={name: one.atoms for name, one in lists.items()},
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
-            parents=_parents(lists),
+            parents=_image_parents(lists),
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
-            compare=partial(self._differences, system, fields, units.convert("1 nm", "m")),
+            compare=partial(self._energy_differences, system, fields, units.convert("1 nm", "m")),
         )
 
-    def _differences(
+    def _energy_differences(
         self,
         system: openmm_system.System,
         fields: Mapping[str, np.ndarray],
@@ -131,14 +134,14 @@ class Molecule(Record):
         found = system.settings.differences(blocks, nanometre, extent, bool(charged), bool(wells))
         return [f"'{self.system}': its NonbondedForce {one}; the scene counts" for one in found]
 
-    def _velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
+    def _draw_velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
         heat = context.units.convert("1.380649e-23 J K^-1", "J K^-1")
         heat *= quantities(self, context.units)["temperature"]
         v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
         return v - m @ v / m.sum()
 
 
-def _parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:
+def _image_parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:
     """How the images of impropers follow: from the atom in their middle."""
     if "impropers" not in lists:
         return {}
@@ -148,12 +151,12 @@ def _parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:
     }
 
 
-def _arguments(name: str, numbers: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str, str]]:
+def _list_arguments(name: str, numbers: Mapping[str, np.ndarray]) -> dict[str, tuple[str, str, str]]:
     """What the numbers of a list are."""
     return KEPT if name == "constraints" else ARGUMENTS | (PER_LENGTH if "d" in numbers else {})
 
 
-def _converted(
+def _convert_numbers(
     numbers: Mapping[str, np.ndarray], arguments: Mapping[str, tuple[str, str, str]], units: UnitSystem
 ) -> dict[str, np.ndarray]:
     """Numbers of a file by argument, in the run's units."""
@@ -165,7 +168,7 @@ def _converted(
     return found
 
 
-def _bodies(atoms: pdb.Atoms, epsilon: np.ndarray) -> dict[str, np.ndarray]:
+def _bodies_by_name(atoms: pdb.Atoms, epsilon: np.ndarray) -> dict[str, np.ndarray]:
     """Nodes by the name of their residue, by their chain, and those with a well."""
     chains = ["" if not chain else f"chain_{chain}" for chain in atoms.chains]
     wells = ["lennard_jones" if depth > 0.0 else "" for depth in epsilon]

@@ -17,9 +17,9 @@ LISTS = ("bonds", "urey_bradley", "angles", "torsions", "impropers", "constraint
 def lists_of(system: System) -> dict[str, Interactions]:
     """The lists of a System by the names of LISTS, without those that are empty."""
     bonds, angles, torsions, pairs = system.bonds, system.angles, system.torsions, system.exceptions
-    across = _across(bonds.atoms, angles.atoms, system.constraints.atoms)
+    across = _urey_bradley_bonds(bonds.atoms, angles.atoms, system.constraints.atoms)
     kept = np.concatenate([bonds.atoms[~across], system.constraints.atoms])
-    chains = _chains(kept, torsions.atoms)
+    chains = _chain_torsions(kept, torsions.atoms)
     left = (pairs.numbers["q"] != 0.0) | (pairs.numbers["eps"] != 0.0)
     found = {
         "bonds": bonds.of(~across),
@@ -39,7 +39,7 @@ def parents_of(impropers: np.ndarray, bonds: np.ndarray) -> np.ndarray:
 
     Without such an atom each slot follows the one before it.
     """
-    known, found = set(_pairs(bonds)), []
+    known, found = set(_bonded_pairs(bonds)), []
     for row in impropers.tolist():
         arms = [{frozenset((one, other)) for other in row if other != one} for one in row]
         centre = next((k for k in range(4) if arms[k] <= known), None)
@@ -49,23 +49,23 @@ def parents_of(impropers: np.ndarray, bonds: np.ndarray) -> np.ndarray:
     return np.array(found, np.int32).reshape(-1, 4)
 
 
-def _pairs(rows: np.ndarray) -> list[frozenset[int]]:
+def _bonded_pairs(rows: np.ndarray) -> list[frozenset[int]]:
     return [frozenset(row) for row in rows.tolist()]
 
 
-def _across(bonds: np.ndarray, angles: np.ndarray, constraints: np.ndarray) -> np.ndarray:
+def _urey_bradley_bonds(bonds: np.ndarray, angles: np.ndarray, constraints: np.ndarray) -> np.ndarray:
     """Of each bond, whether it is a Urey-Bradley pair."""
-    known, ends = {*_pairs(bonds), *_pairs(constraints)}, set(_pairs(angles[:, [0, 2]]))
+    known, ends = {*_bonded_pairs(bonds), *_bonded_pairs(constraints)}, set(_bonded_pairs(angles[:, [0, 2]]))
     spanned = {
         frozenset((i, k))
         for i, j, k in angles.tolist()
         if {frozenset((i, j)), frozenset((j, k))} <= known - ends
     }
-    return np.array([pair in spanned for pair in _pairs(bonds)], bool)
+    return np.array([pair in spanned for pair in _bonded_pairs(bonds)], bool)
 
 
-def _chains(bonds: np.ndarray, torsions: np.ndarray) -> np.ndarray:
+def _chain_torsions(bonds: np.ndarray, torsions: np.ndarray) -> np.ndarray:
     """Of each torsion, whether its atoms are a chain of bonds."""
-    known = set(_pairs(bonds))
-    steps = [_pairs(torsions[:, [k, k + 1]]) for k in range(3)]
+    known = set(_bonded_pairs(bonds))
+    steps = [_bonded_pairs(torsions[:, [k, k + 1]]) for k in range(3)]
     return np.array([known.issuperset(chain) for chain in zip(*steps, strict=True)], bool)

@@ -26,7 +26,7 @@ from minusgrad.plugin import At, Cell, Node, Output, Parameter, local_map, ti
 PLACE = Node("m", ("d",))
 
 
-def reached(x, h):
+def reached_cells(x, h):
     """The three cells along each axis within 3/2 of a spacing, of the axes in reverse order."""
     d = x[0].n
     low = [ti.floor(x[0][d - 1 - a] / h - 0.5) for a in ti.static(range(d))]
@@ -49,7 +49,7 @@ def spline(r):
     q=Node("kg m s^-1", ("d",)),
     A=Node("kg s^-1", ("d", "d")),
     m=Node("kg"),
-    at=Cell(window=reached, spacing="h"),
+    at=Cell(window=reached_cells, spacing="h"),
     h=Parameter("m"),
 )
 def to_grid(x, q, A, m, at, h):
@@ -68,7 +68,7 @@ def to_grid(x, q, A, m, at, h):
     gives={"v_next": Output("m s^-1", ("d",)), "C_next": Output("s^-1", ("d", "d"))},
     x=PLACE,
     V=At("m s^-1", ("d",)),
-    at=Cell(window=reached, spacing="h"),
+    at=Cell(window=reached_cells, spacing="h"),
     h=Parameter("m"),
 )
 def to_particles(x, V, at, h):

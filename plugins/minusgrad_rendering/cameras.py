@@ -51,10 +51,10 @@ class CamerasTable(Record):
         way = forward[None, :, None] + self.opening * (s * right[None, :, None] + q * up)
         way = way / np.linalg.norm(way, axis=-1, keepdims=True)
         eye = np.broadcast_to(0.5 * side - far * forward[None, :, None], way.shape)
-        return _crossings(eye.reshape(-1, 3), way.reshape(-1, 3), side)
+        return _cube_crossings(eye.reshape(-1, 3), way.reshape(-1, 3), side)
 
 
-def _crossings(eye: np.ndarray, way: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
+def _cube_crossings(eye: np.ndarray, way: np.ndarray, side: float) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the parts of rays eye + t way, t > 0, inside the cube."""
     with np.errstate(divide="ignore", invalid="ignore"):
         bounds = np.stack([-eye / way, (side - eye) / way])

@@ -39,12 +39,14 @@ class Phantom:
             cos, sin = np.cos(angle), np.sin(angle)
             turned = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]]).T / axes
             total += (
-                density * _chord((enter - centre) @ turned, (leave - enter) @ turned) * _length(enter, leave)
+                density
+                * _chord_share((enter - centre) @ turned, (leave - enter) @ turned)
+                * _way_length(enter, leave)
             )
         return total
 
 
-def _chord(p: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _chord_share(p: np.ndarray, w: np.ndarray) -> np.ndarray:
     """The share of the way p + t w, 0 <= t <= 1, inside the unit ball, (rays,)."""
     square = np.maximum((w * w).sum(axis=1), np.finfo(float).tiny)
     middle = -(p * w).sum(axis=1) / square
@@ -53,5 +55,5 @@ def _chord(p: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.clip(middle + half, 0.0, 1.0) - np.clip(middle - half, 0.0, 1.0)
 
 
-def _length(enter: np.ndarray, leave: np.ndarray) -> np.ndarray:
+def _way_length(enter: np.ndarray, leave: np.ndarray) -> np.ndarray:
     return np.linalg.norm(leave - enter, axis=1)

@@ -76,11 +76,14 @@ class FluidColumn(Record):
         columns, rows = round(own["floor"] / s), round(own["height"] / s)
         n = self.particles * rows + self.layers * (columns + round(self.rim * rows) + self.layers)
         memory.require(PARTICLE_BYTES * n, f"{n} particles", "take fewer")
-        fluid = _product(s * (np.arange(self.particles) + 0.5), self._levels(own, s, rows))
+        fluid = _product_points(s * (np.arange(self.particles) + 0.5), self._row_levels(own, s, rows))
         below = -s * (np.arange(self.layers) + 0.5)
         along = s * (np.arange(-self.layers, columns) + 0.5)
         wall = np.concatenate(
-            [_product(along, below), _product(below, s * (np.arange(round(self.rim * rows)) + 0.5))]
+            [
+                _product_points(along, below),
+                _product_points(below, s * (np.arange(round(self.rim * rows)) + 0.5)),
+            ]
         )
         x = np.concatenate([fluid, wall])
         m = np.full(len(x), own["rest_density"] / lattice_sum(s, h, 2))
@@ -94,7 +97,7 @@ class FluidColumn(Record):
             labels={"x": "position", "v": "velocity", "m": "mass", "rho": "density"},
         )
 
-    def _levels(self, own: dict, s: float, rows: int) -> np.ndarray:
+    def _row_levels(self, own: dict, s: float, rows: int) -> np.ndarray:
         """Heights of the rows, each so far above the one below as its density under pressure says."""
         depth = s * (rows - np.arange(rows) - 0.5)
         squeezed = 1.0 + 7.0 * own["gravity"] * depth / own["sound_speed"] ** 2
@@ -121,6 +124,6 @@ class FluidColumn(Record):
 STATES = {"fluid_column": FluidColumn}
 
 
-def _product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _product_points(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """All points (x, y), row by row from below."""
     return np.stack([a.ravel() for a in np.meshgrid(x, y)], axis=1)

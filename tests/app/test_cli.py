@@ -100,7 +100,7 @@ def test_5_the_run_diverged(here: Path) -> None:
     assert cure == "minusgrad: resuming cannot cure this; start a new run with a smaller dt"
     assert re.fullmatch(r"minusgrad: step \d+: .*(overflowed|not finite).*", first)
     step = int(first.split()[2].rstrip(":"))
-    saved = checkpoint.step_of(checkpoint.listed(here / "run/ckpt")[-1])
+    saved = checkpoint.step_of(checkpoint.list_checkpoints(here / "run/ckpt")[-1])
     assert saved == (step - 1) // 5 * 5 > 0
     assert second == f"minusgrad: run: the data saved up to step {saved} is intact"
     again = minusgrad("resume", "run", "--plugin", "hill.py")

@@ -214,13 +214,13 @@ def test_rows_do_not_pile_up_in_memory(tmp_path: Path, monkeypatch: pytest.Monke
     """With a clock that stands: rows of many bytes are written, whatever it says."""
     monkeypatch.setattr(wall_clock, "now", lambda: 0.0)
     monkeypatch.setattr(saver, "HELD", 400)
-    most, real = [0], trajectory.Recorder._record
+    most, real = [0], trajectory.Recorder._record_row
 
     def record(self, *arguments):
         real(self, *arguments)
         most[0] = max(most[0], self.held)
 
-    monkeypatch.setattr(trajectory.Recorder, "_record", record)
+    monkeypatch.setattr(trajectory.Recorder, "_record_row", record)
     started("two_body", tmp_path / "run")
     assert 400 < most[0] < 1000
     assert files(tmp_path / "run") == whole("two_body")

@@ -85,7 +85,7 @@ def test_a_run_beyond_the_limit_ends_by_name(lattice, capsys):
     assert f"minusgrad: {CURE}" in said.err
     assert info(folder)["state"] == "diverged"
     assert info(folder)["failed"] == [found["error"]]
-    saved = checkpoint.step_of(checkpoint.listed(folder / "ckpt")[-1])
+    saved = checkpoint.step_of(checkpoint.list_checkpoints(folder / "ckpt")[-1])
     assert saved < found["step"]
     (event,) = events(folder, "failed")
     assert event["outcome"] == "diverged"

@@ -214,7 +214,7 @@ def test_an_allowed_change_moves_with_forces_of_its_own(tmp_path: Path) -> None:
     end = resume(half, allow_changed=True).simulation
     again = build(half / "scene.toml", {"run.steps": 700})
     for name, field in again.fields.items():
-        field.set(saved.under("fields")[name])
+        field.set(saved.arrays_under("fields")[name])
     again.stepper.evaluate()
     again.stepper.advance(700 - saved.step)
     assert np.array_equal(end.fields["x"].values, again.fields["x"].values)
@@ -333,7 +333,7 @@ def test_damaged_checkpoints_are_passed_over_and_the_end_is_the_same(
     damaged: int, tmp_path: Path, whole
 ) -> None:
     half = cut(tmp_path / "run", SCENES / "two_body.toml", {}, 600)
-    newest = checkpoint.listed(half / "ckpt")[-damaged:]
+    newest = checkpoint.list_checkpoints(half / "ckpt")[-damaged:]
     for path in newest:
         data = bytearray(path.read_bytes())
         data[len(data) // 3] ^= 16
@@ -358,7 +358,7 @@ def test_damaged_overrides_are_told(text: str | None, tmp_path: Path) -> None:
 
 def test_a_run_without_any_whole_checkpoint_says_so(tmp_path: Path) -> None:
     half = cut(tmp_path / "run", SCENES / "two_body.toml", {}, 600)
-    for path in checkpoint.listed(half / "ckpt"):
+    for path in checkpoint.list_checkpoints(half / "ckpt"):
         path.write_bytes(b"")
     done = minusgrad("resume", half)
     assert done.returncode == 2

@@ -149,7 +149,7 @@ def test_info_passes_over_a_damaged_segment(made: Path, invoke: Callable) -> Non
 
 def test_info_passes_over_a_damaged_checkpoint(made: Path, invoke: Callable) -> None:
     run = copied(made, "two")
-    flipped(checkpoint.listed(run / "ckpt")[-1])
+    flipped(checkpoint.list_checkpoints(run / "ckpt")[-1])
     found = info(run)
     assert found["step"] == 30
     assert "skipped" in found["remarks"][0]
@@ -307,7 +307,7 @@ def test_a_deleted_checkpoint_is_seen(step: int, made: Path) -> None:
 
 def test_without_any_checkpoint_nothing_can_be_resumed(made: Path) -> None:
     run = copied(made, "two")
-    for path in checkpoint.listed(run / "ckpt"):
+    for path in checkpoint.list_checkpoints(run / "ckpt"):
         flipped(path)
     assert wrong(run)[-1] == "ckpt/"
     shutil.rmtree(run / "ckpt")
@@ -382,7 +382,7 @@ def test_an_interrupted_run_is_whole(steps: tuple[int, ...], here: Path) -> None
         standin.go_on(here / "run", step)
         assert wrong(here / "run") == [], step
     assert info(here / "run")["checkpoints"][-1] == f"{steps[-1]} (interruption)"
-    newest = checkpoint.listed(here / "run/ckpt")[-1]
+    newest = checkpoint.list_checkpoints(here / "run/ckpt")[-1]
     newest.unlink()
     assert wrong(here / "run")[0] == f"ckpt/{newest.name}"
 
@@ -398,7 +398,7 @@ def test_a_run_killed_before_the_last_line_of_its_journal_is_whole(made: Path) -
 
 def test_a_run_that_went_back_is_whole_again(here: Path) -> None:
     run = unbroken(here / "run")
-    for path in checkpoint.listed(run / "ckpt")[-2:]:
+    for path in checkpoint.list_checkpoints(run / "ckpt")[-2:]:
         flipped(path)
     assert len([what for what in wrong(run) if what.startswith("ckpt/")]) == 2
     standin.go_on(run, 35)
@@ -437,7 +437,7 @@ def test_a_run_and_its_copy_are_the_same(made: Path, invoke: Callable) -> None:
     copied(made, "two")
     code, out, err = invoke("compare", "two", made / "two")
     assert (code, err) == (0, "")
-    arrays = sum(len(checkpoint.load(p).arrays) for p in checkpoint.listed(Path("two/ckpt")))
+    arrays = sum(len(checkpoint.load(p).arrays) for p in checkpoint.list_checkpoints(Path("two/ckpt")))
     rows = sum(len(trajectory.series(Path("two"), name).step) for name in trajectory.names(Path("two")))
     assert out == f"the same, bit for bit: {arrays} arrays of checkpoints, {rows} rows of series\n"
     code, out, _ = invoke("compare", "two", made / "two", "--json")
@@ -501,7 +501,7 @@ def test_of_each_thing_the_first_difference_is_told(here: Path) -> None:
 def test_where_a_resumed_run_parts_that_was_changed(made: Path, invoke: Callable) -> None:
     """Stopped at step 20, and gone on with another dt: equal until then."""
     run = copied(made, "two")
-    for path in checkpoint.listed(run / "ckpt")[1:]:
+    for path in checkpoint.list_checkpoints(run / "ckpt")[1:]:
         path.unlink()
     changed = [*json.loads((run / "overrides.json").read_text()), "stepper.dt=0.004"]
     (run / "overrides.json").write_text(json.dumps(changed))
@@ -581,7 +581,7 @@ def test_versions_machines_and_hours_do_not_count(here: Path, invoke: Callable) 
 
 
 def test_two_checkpoints(made: Path, invoke: Callable) -> None:
-    first, second = checkpoint.listed(made / "two/ckpt")[:2]
+    first, second = checkpoint.list_checkpoints(made / "two/ckpt")[:2]
     assert invoke("compare", first, first)[1].startswith(
         "the same, bit for bit: 34 arrays of checkpoints, 0 rows"
     )
@@ -593,7 +593,7 @@ def test_two_checkpoints(made: Path, invoke: Callable) -> None:
 
 
 def test_what_cannot_be_compared(made: Path, invoke: Callable, here: Path) -> None:
-    file = checkpoint.listed(made / "two/ckpt")[0]
+    file = checkpoint.list_checkpoints(made / "two/ckpt")[0]
     assert complaint(invoke, "compare", file, made / "two").endswith(
         ": cannot be compared; give two runs or two checkpoints"
     )
@@ -601,7 +601,7 @@ def test_what_cannot_be_compared(made: Path, invoke: Callable, here: Path) -> No
     assert complaint(invoke, "compare", made / "two", "nowhere") == f"nowhere: {missing}"
     assert complaint(invoke, "compare", "nothing", "nowhere") == f"nothing and nowhere: {missing}"
     run = copied(made, "two")
-    flipped(checkpoint.listed(run / "ckpt")[0])
+    flipped(checkpoint.list_checkpoints(run / "ckpt")[0])
     assert "damaged: its bytes have SHA-256" in complaint(invoke, "compare", run, made / "two")
     run = Path(shutil.copytree(made / "two", "again"))
     flipped(trajectory.segments(run)[0])
@@ -771,7 +771,7 @@ def test_series_of_the_same_places_stand_side_by_side(recorded: Path, invoke: Ca
 
 def test_names_that_are_none_or_several(recorded: Path, invoke: Callable) -> None:
     text = complaint(invoke, "export", recorded, "totl")
-    there = ", ".join(series_names.shown(trajectory.names(recorded)))
+    there = ", ".join(series_names.shortest_names(trajectory.names(recorded)))
     assert text == f"{recorded}: no series named 'totl'; did you mean 'total'? (there are: {there})"
     text = complaint(invoke, "export", recorded, "heat")
     assert text == f"{recorded}: 'heat' may be grids/box/heat or grids/line/heat; write one of them out"

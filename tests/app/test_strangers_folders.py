@@ -111,7 +111,7 @@ def test_every_verb_refuses_it_by_name_and_touches_nothing(made, invoke, row):
 def test_what_the_stranger_calls_rows_reaches_no_file_and_no_terminal(made, invoke):
     """The attack of `journal.jsonl -> ~/.bashrc` with a command as the name of a segment."""
     shutil.copytree(made, "run")
-    newest = checkpoint.listed(Path("run/ckpt"))[-1]
+    newest = checkpoint.list_checkpoints(Path("run/ckpt"))[-1]
     found = checkpoint.load(newest)
     meta = found.meta | {"interim": ["$(touch PWNED)"], "title": "\x1b]0;owned\x07\x1b[2J" + "x" * 10**5}
     bad = Snapshot(50, 0.5, found.dt, found.arrays, found.units, meta, found.scene)
@@ -155,7 +155,7 @@ def test_facts_of_another_kind_are_one_message(made, invoke, where):
     shutil.copytree(made, "run")
     shutil.copytree(made, "whole")
     Path("from.toml").write_text(SCENE.read_text() + FROM)
-    newest = checkpoint.listed(Path("run/ckpt"))[-1]
+    newest = checkpoint.list_checkpoints(Path("run/ckpt"))[-1]
     found = checkpoint.load(newest)
     if where == "journal":
         with Path("run/journal.jsonl").open("a") as file:
@@ -192,7 +192,7 @@ def test_a_failure_of_a_stranger_shows_no_control_characters(made, invoke):
 
 def test_a_title_is_one_line_of_two_hundred_characters(made, invoke):
     shutil.copytree(made, "run")
-    found = checkpoint.load(checkpoint.listed(Path("run/ckpt"))[-1])
+    found = checkpoint.load(checkpoint.list_checkpoints(Path("run/ckpt"))[-1])
     meta = found.meta | {"title": "a\n8 files verified, 0 wrong " + "x" * 10_000}
     moment = Snapshot(50, 0.5, found.dt, found.arrays, found.units, meta, found.scene)
     checkpoint.save(Path("run/ckpt"), moment)

@@ -35,7 +35,7 @@ from minusgrad.errors import (
     UserError,
 )
 from minusgrad.files import durable, hdf5_trust
-from minusgrad.files.measurements import Wanted, read
+from minusgrad.files.measurements import Wanted, read_measurements
 from minusgrad.plot.curves import fit_data
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.steppers.minimisers.gauss_newton import GaussNewton, solved
@@ -320,7 +320,7 @@ PLANE = Wanted("x", "position", (2,), [0, 1, 2], 3, ("left", "right", "2"))
 def test_a_table_of_three_nodes_in_any_order() -> None:
     lines = table(data := observed()).splitlines()
     shuffled = "\n".join([*lines[:2], *reversed(lines[2:])])
-    found = read("x.csv", shuffled.encode(), PLANE)
+    found = read_measurements("x.csv", shuffled.encode(), PLANE)
     np.testing.assert_array_equal(found.times, [0.1 * s for s in SEEN])
     np.testing.assert_array_equal(found.values, list(data.values()))
     assert found.places[0].startswith("x.csv:")
@@ -328,10 +328,10 @@ def test_a_table_of_three_nodes_in_any_order() -> None:
 
 def test_tables_of_one_node_need_no_names() -> None:
     text = "# seen\ntime,m , note\n 0,1.5, a\n\n2.0 , 2.5,b\n"
-    found = read("m.csv", text.encode(), Wanted("m", "m", (), [4], 7))
+    found = read_measurements("m.csv", text.encode(), Wanted("m", "m", (), [4], 7))
     np.testing.assert_array_equal(found.times, [0.0, 2.0])
     np.testing.assert_array_equal(found.values, [[1.5], [2.5]])
-    found = read("v.csv", b"time,vx,vy\n0,1,2\n", Wanted("v", "velocity", (2,), [4], 7))
+    found = read_measurements("v.csv", b"time,vx,vy\n0,1,2\n", Wanted("v", "velocity", (2,), [4], 7))
     np.testing.assert_array_equal(found.values, [[[1.0, 2.0]]])
 
 
@@ -361,7 +361,7 @@ def test_tables_of_one_node_need_no_names() -> None:
 )
 def test_tables_with_a_mistake(text: str, message: str) -> None:
     with pytest.raises(UserError) as error:
-        read("x.csv", text.encode(), PLANE)
+        read_measurements("x.csv", text.encode(), PLANE)
     assert str(error.value).startswith(message)
 
 
@@ -380,7 +380,7 @@ def written(value: Any, time: Any) -> Callable[[h5py.File], None]:
 def test_a_table_tells_vectors_of_three_at_most() -> None:
     message = "q.csv: field 'q': a table has at most 3 components, got 5; write a trajectory in HDF5"
     with pytest.raises(UserError, match=re.escape(message)):
-        read("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
+        read_measurements("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
 
 
 def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
@@ -459,7 +459,7 @@ def test_units_of_a_file_and_of_the_scene() -> None:
 )
 def test_trajectories_that_are_not_read(fill: Any, message: str) -> None:
     with pytest.raises(UserError) as error:
-        read("x.h5", trajectory(fill), PLANE)
+        read_measurements("x.h5", trajectory(fill), PLANE)
     assert str(error.value).startswith("'x.h5'")
     assert message in str(error.value)
 
@@ -471,19 +471,19 @@ def test_a_master_or_rubbish_is_not_read(tmp_path: Path) -> None:
         file.create_virtual_dataset("particles/all/position/time", layout)
 
     with pytest.raises(UserError, match=r"keeps its data in another file; for a run, name a segment"):
-        read("x.h5", trajectory(virtual), PLANE)
+        read_measurements("x.h5", trajectory(virtual), PLANE)
     with pytest.raises(UserError, match=r"'x.h5': not a readable HDF5 file: "):
-        read("x.h5", b"\x89HDF\r\n\x1a\n" + bytes(200), PLANE)
+        read_measurements("x.h5", b"\x89HDF\r\n\x1a\n" + bytes(200), PLANE)
     data = trajectory(written(np.zeros((1, 3, 2)), np.zeros(1237)))
-    with hdf5_trust.opened(data) as file:
+    with hdf5_trust.open_bytes(data) as file:
         offset = file["particles/all/position/time"].id.get_offset()
     many = data.replace(struct.pack("<qq", offset, 8 * 1237), struct.pack("<qq", offset, 8 * 10**11))
     many = many.replace(struct.pack("<q", 1237), struct.pack("<q", 10**11))  # 800 GB, it claims
     with pytest.raises(UserError, match=r"claims more bytes than the file has|invalid dataset size"):
-        read("x.h5", many, PLANE)
+        read_measurements("x.h5", many, PLANE)
     for end in range(20, len(data), 97):
         with pytest.raises(UserError):
-            read("x.h5", data[:end], PLANE)
+            read_measurements("x.h5", data[:end], PLANE)
 
 
 # The misfit -----------------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def test_values_that_a_later_fit_does_not_vary_are_passed_on(here: Path, done) -
     assert not np.array_equal(k, [1.0, 1.0, 1.0])
     assert [one.name for one in Fitted.of_fit(Path("later")).checkpoints] == [
         *(path.name for path in Path("later/inputs/fitted").iterdir()),
-        checkpoint.listed(Path("later/ckpt"))[-1].name,
+        checkpoint.list_checkpoints(Path("later/ckpt"))[-1].name,
     ]
     (here / "swing.toml").write_text(SCENE)
     fitted(out="all", fitted="later")
@@ -202,8 +202,8 @@ def build_k(folder: str) -> np.ndarray:
 
 def test_a_run_says_where_its_values_come_from(here: Path, done, invoke) -> None:
     run("swing.toml", {}, "run", [PLUGIN], fitted="fit")
-    meta = checkpoint.load(checkpoint.listed(Path("run/ckpt"))[-1]).meta
-    last = checkpoint.listed(Path("fit/ckpt"))[-1]
+    meta = checkpoint.load(checkpoint.list_checkpoints(Path("run/ckpt"))[-1]).meta
+    last = checkpoint.list_checkpoints(Path("fit/ckpt"))[-1]
     (facts,) = meta["fitted"]
     assert facts["checkpoint"] == last.name
     assert f"fitted/{last.name}" in meta["files"]
@@ -217,7 +217,7 @@ def test_a_run_says_where_its_values_come_from(here: Path, done, invoke) -> None
 
 def test_without_it_nothing_is_recorded(here: Path) -> None:
     run("swing.toml", {}, "run", [PLUGIN])
-    assert "fitted" not in checkpoint.load(checkpoint.listed(Path("run/ckpt"))[-1]).meta
+    assert "fitted" not in checkpoint.load(checkpoint.list_checkpoints(Path("run/ckpt"))[-1]).meta
     assert not Path("run/inputs").exists()
 
 
@@ -298,7 +298,7 @@ def test_a_field_of_another_shape(here: Path) -> None:
 
 
 def test_another_unit(here: Path, done) -> None:
-    path = checkpoint.listed(Path("fit/ckpt"))[-1]
+    path = checkpoint.list_checkpoints(Path("fit/ckpt"))[-1]
     found = checkpoint.load(path)
     found.units["fields/v"] = "km"
     checkpoint.save(path.parent, found)

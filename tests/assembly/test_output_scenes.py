@@ -147,7 +147,7 @@ def test_a_run_takes_the_steps_of_numpy(scene: Path, plugin: Path, tmp_path: Pat
     run(scene, out=tmp_path / "out", plugins=[plugin])
     out = tmp_path / "out"
     there, then = after(x, v, m, 8)
-    last = {name: trajectory.last(out, name).value[0] for name in trajectory.names(out)}
+    last = {name: trajectory.last_row(out, name).value[0] for name in trajectory.names(out)}
     np.testing.assert_allclose(last["particles/all/x"], there, rtol=1e-12)
     p, mass = on_cells(there, then, m)
     np.testing.assert_allclose(last["grids/cells/momentum"], p.reshape(12, 10, 2), atol=1e-12)

@@ -148,7 +148,7 @@ def test_content_that_was_changed_under_a_fitting_name_is_refused(tmp_path: Path
     path = checkpoint.save(tmp_path, SNAPSHOT)
     data = bytearray(path.read_bytes())
     path.unlink()
-    with hdf5_trust.opened(bytes(data)) as file:
+    with hdf5_trust.open_bytes(bytes(data)) as file:
         begin, length = file[f"arrays/{name}"].id.get_offset(), file[f"arrays/{name}"].nbytes
     for at in (begin, begin + length - 1):
         data[at] ^= 1
@@ -159,7 +159,7 @@ def test_content_that_was_changed_under_a_fitting_name_is_refused(tmp_path: Path
 
 def test_large_arrays_of_format_2_load(tmp_path: Path) -> None:
     """Whose rows are SHA-256 of dtype, shape and all bytes; one that differs is refused."""
-    with hdf5_trust.opened(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
+    with hdf5_trust.open_bytes(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
         names = sorted(ARRAYS)
         rows = [
             hashlib.sha256(f"{a.dtype.str}{a.shape}".encode() + a.tobytes()).digest()

@@ -76,9 +76,9 @@ def test_the_order_of_names_does_not_matter(tmp_path):
 
 
 def test_under_gives_a_folder_of_arrays():
-    assert SNAPSHOT.under("stepper").keys() == {"gradient/x", "half", "dt", "count"}
-    assert SNAPSHOT.under("step") == {}
-    assert SNAPSHOT.under("fields/")["x"] is ARRAYS["fields/x"]
+    assert SNAPSHOT.arrays_under("stepper").keys() == {"gradient/x", "half", "dt", "count"}
+    assert SNAPSHOT.arrays_under("step") == {}
+    assert SNAPSHOT.arrays_under("fields/")["x"] is ARRAYS["fields/x"]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_what_cannot_be_held_is_refused_when_saving(tmp_path, snapshot, message)
 def _tampered(tmp_path, change):
     """A checkpoint whose content was changed and its name made to fit: only our own checks can see it."""
 
-    with hdf5_trust.opened(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
+    with hdf5_trust.open_bytes(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
 
         def fill(file):
             for name in whole:
@@ -179,7 +179,7 @@ def test_arrays_that_share_bytes_or_leave_the_file_are_refused(tmp_path, shift):
     """Else a small file with many arrays at one place fills the memory."""
     arrays = {"a": np.full(1000, 1), "b": np.full(1000, 2)}
     image = checkpoint.save(tmp_path, Snapshot(0, 0, 0, arrays)).read_bytes()
-    with hdf5_trust.opened(image) as file:
+    with hdf5_trust.open_bytes(image) as file:
         first, second = (struct.pack("<qq", file[f"arrays/{name}"].id.get_offset(), 8000) for name in arrays)
         moved = struct.pack("<qq", file["arrays/a"].id.get_offset() + shift, 8000)
     assert image.count(first) == image.count(second) == 1
@@ -209,7 +209,7 @@ def test_what_is_no_hdf5_file_is_refused(tmp_path):
 def test_hdf5_is_not_called_on_damaged_bytes(tmp_path, monkeypatch):
     path = checkpoint.save(tmp_path, SNAPSHOT)
     path.write_bytes(path.read_bytes()[:-1])
-    monkeypatch.setattr(hdf5_trust, "opened", lambda _: pytest.fail("HDF5 was called"))
+    monkeypatch.setattr(hdf5_trust, "open_bytes", lambda _: pytest.fail("HDF5 was called"))
     with pytest.raises(CheckpointError, match="damaged"):
         checkpoint.load(path)
 
@@ -232,14 +232,14 @@ def test_prune_keeps_the_newest_and_all_interrupted(tmp_path):
     paths = [
         checkpoint.save(tmp_path, Snapshot(step, 0, 0, {}), kinds.get(step, "")) for step in (1, 5, 7, 30)
     ]
-    assert [checkpoint.is_scheduled(path) for path in checkpoint.listed(tmp_path)] == [
+    assert [checkpoint.is_scheduled(path) for path in checkpoint.list_checkpoints(tmp_path)] == [
         True,
         False,
         True,
         True,
     ]
     assert checkpoint.prune(tmp_path, 2) == [paths[0]]
-    assert checkpoint.listed(tmp_path) == paths[1:]
+    assert checkpoint.list_checkpoints(tmp_path) == paths[1:]
     with pytest.raises(ValueError, match="at least one"):
         checkpoint.prune(tmp_path, 0)
 

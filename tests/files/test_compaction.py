@@ -140,7 +140,7 @@ def test_going_back_to_a_kept_checkpoint_meets_whole_segments(tmp_path):
     with started(path) as run:
         simulate(run, recorder(), 0, 66)
     before = files(path)
-    for newest in checkpoint.listed(path / "ckpt")[-2:]:
+    for newest in checkpoint.list_checkpoints(path / "ckpt")[-2:]:
         newest.write_bytes(b"damaged")
     remarks = go_on(path, 66)
     assert len(remarks) == 2
@@ -156,7 +156,7 @@ def test_going_back_further_cuts_what_was_joined(tmp_path):
         for step in range(66):
             record(rows, step + 1)
             run.save(moment(step + 1), rows, KEEP, keep_every=21)
-    kept = checkpoint.listed(path / "ckpt")
+    kept = checkpoint.list_checkpoints(path / "ckpt")
     assert [checkpoint.step_of(p) for p in kept] == [0, 21, 42, 63, 64, 65, 66]
     for newest in kept[3:]:
         newest.write_bytes(b"damaged")
@@ -165,7 +165,7 @@ def test_going_back_further_cuts_what_was_joined(tmp_path):
         assert snapshot.step == 42
         assert "extends beyond step 42; later steps are recomputed" in remarks[-1]
         rows = recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         run.tidy(KEEP, 21)
         assert trajectory.series(path, "observables/total").step.tolist() == [*range(1, 43), 65, 66]
         simulate(run, rows, 42, 70)

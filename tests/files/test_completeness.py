@@ -154,7 +154,7 @@ def test_dropping_a_whole_series_from_a_file_is_refused(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, moment)
 
     def fill(file: h5py.File) -> None:
-        with hdf5_trust.opened(path.read_bytes()) as whole:
+        with hdf5_trust.open_bytes(path.read_bytes()) as whole:
             for name in whole:
                 whole.copy(name, file)
             file.attrs.update(whole.attrs)

@@ -304,7 +304,7 @@ def _go_on(path: Path, end: int, every=1, say=_say_nothing) -> None:
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         rows = _recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         run.tidy(KEEP, KEEP_EVERY)
         _simulate(run, rows, snapshot.step, end, every, say)
 
@@ -314,7 +314,7 @@ def _interrupted(path: Path, step: int, say) -> None:
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         rows = _recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         for each in range(snapshot.step + 1, step + 1):
             _record(rows, each)
         run.save(_moment(step, run.scene), rows, KEEP, seal=False)
@@ -345,7 +345,7 @@ def _by_the_clock(root: Path, path: Path) -> Disk:
             with RunDir.open(path) as run:
                 snapshot, _ = run.restore()
                 rows = _recorder()
-                rows.restore(snapshot.under(RECORDER))
+                rows.restore(snapshot.arrays_under(RECORDER))
                 run.tidy(KEEP, KEEP_EVERY)
                 for step in range(snapshot.step + 1, last + 1):
                     _record(rows, step)
@@ -378,7 +378,7 @@ def _over_a_lost_attempt(root: Path, path: Path) -> Disk:
 def _back(root: Path, path: Path) -> Disk:
     """A run whose newest checkpoints were damaged, so that it cuts what was joined."""
     _start(path, 13)
-    for newest in checkpoint.listed(path / "ckpt")[2:]:
+    for newest in checkpoint.list_checkpoints(path / "ckpt")[2:]:
         newest.write_bytes(b"damaged")
     lines = (path / "journal.jsonl").read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if not any(b'"saved", "step": %d,' % k in line for k in range(6, END))]
@@ -471,7 +471,7 @@ def _assert_whole(path: Path, snapshot: Snapshot) -> None:
     whole = _recorder()
     for step in range(1, snapshot.step + 1):
         _record(whole, step)
-    state, waiting = whole.state(), snapshot.under(RECORDER)
+    state, waiting = whole.state(), snapshot.arrays_under(RECORDER)
     for name in sorted(name.removesuffix("/step") for name in state if name.endswith("/step")):
         parts = [[waiting[f"{name}/{leaf}"]] if f"{name}/step" in waiting else [] for leaf in LEAVES]
         held = [rows[name] for _, p in trajectory.spans(path, sealed) if name in (rows := dict(contents(p)))]
@@ -565,9 +565,9 @@ def _no_file_is_synced(patch) -> None:
 
 def _files_are_written_in_place(patch) -> None:
     def write_new(folder, stem, data, suffix=".h5"):
-        path = folder / f"{stem}.{durable._sha(data)}{suffix}"
+        path = folder / f"{stem}.{durable._short_sum(data)}{suffix}"
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
-        for chunk in durable._chunks(data):
+        for chunk in durable._byte_chunks(data):
             os.write(descriptor, chunk)
         os.close(descriptor)
         durable._sync_folder(folder)
@@ -587,7 +587,7 @@ def _the_journal_comes_first(patch) -> None:
 
 
 def _sources_go_before_what_holds_them_is_safe(patch) -> None:
-    join = compaction._join
+    join = compaction._join_segments
 
     def hasty(run, paths, *arguments):
         with pytest.MonkeyPatch.context() as inner:
@@ -597,7 +597,7 @@ def _sources_go_before_what_holds_them_is_safe(patch) -> None:
             durable.remove(path)
         return joined
 
-    patch.setattr(compaction, "_join", hasty)
+    patch.setattr(compaction, "_join_segments", hasty)
 
 
 def _checkpoints_go_before_the_new_one_is_safe(patch) -> None:

@@ -45,7 +45,7 @@ def test_an_image_has_the_same_bytes_later_and_in_another_process():
 
 
 def test_opened_reads_what_image_wrote():
-    with hdf5_trust.opened(durable.image(_fill)) as file:
+    with hdf5_trust.open_bytes(durable.image(_fill)) as file:
         assert file["deep/er/x"][1].tolist() == [3.0, 4.0, 5.0]
         with pytest.raises(ValueError, match="no write intent"):
             file["new"] = 1
@@ -54,7 +54,7 @@ def test_opened_reads_what_image_wrote():
 def test_the_name_carries_the_hash(tmp_path):
     path = durable.write_new(tmp_path, "000000000600", b"hello")
     assert path.name == "000000000600.2cf24dba5fb0a30e.h5"
-    assert durable.verified(path) == b"hello"
+    assert durable.verified_bytes(path) == b"hello"
     assert durable.stem(path) == "000000000600"
     assert os.listdir(tmp_path) == [path.name]
 
@@ -64,7 +64,7 @@ def test_writing_the_same_again_is_fine_and_heals_a_damaged_file(tmp_path):
     assert durable.write_new(tmp_path, "a", b"hello") == path
     assert os.listdir(tmp_path) == [path.name]
     path.write_bytes(b"hellO")
-    assert durable.verified(durable.write_new(tmp_path, "a", b"hello")) == b"hello"
+    assert durable.verified_bytes(durable.write_new(tmp_path, "a", b"hello")) == b"hello"
 
 
 def test_every_flipped_bit_is_seen(tmp_path):
@@ -73,19 +73,19 @@ def test_every_flipped_bit_is_seen(tmp_path):
     for place in range(0, len(data), len(data) // 50):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(CheckpointError, match=r"a\..*damaged.*copy it again"):
-            durable.verified(path)
+            durable.verified_bytes(path)
 
 
 @pytest.mark.parametrize("name", ["plain.h5", "a.0123.h5", ".tmp-1234-a.0123456789abcdef"])
 def test_a_name_without_a_hash_is_refused(tmp_path, name):
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(CheckpointError, match="no hash in its name"):
-        durable.verified(tmp_path / name)
+        durable.verified_bytes(tmp_path / name)
 
 
 def test_a_missing_file_says_so(tmp_path):
     with pytest.raises(CheckpointError, match="cannot be read: No such file"):
-        durable.verified(tmp_path / "a.0123456789abcdef.h5")
+        durable.verified_bytes(tmp_path / "a.0123456789abcdef.h5")
 
 
 @pytest.mark.parametrize("broken", ["posix_fallocate", "fsync", "replace"])
@@ -127,7 +127,7 @@ def test_short_writes_are_continued(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, data[:1000]))
     path = durable.write_new(tmp_path, "a", b"long" * 1234)
-    assert durable.verified(path) == b"long" * 1234
+    assert durable.verified_bytes(path) == b"long" * 1234
 
 
 def test_a_torn_last_line_is_closed_before_the_next(tmp_path):
@@ -151,8 +151,10 @@ def test_a_fifo_in_a_run_folder_is_not_waited_for(tmp_path):
     """As a checkpoint or a segment, as the master file, and as scene and overrides."""
     name = tmp_path / "000000000600.0123456789abcdef.h5"
     os.mkfifo(name)
-    in_context = [lambda p, of=of: of(p).__enter__() for of in (hdf5_trust.opened_file, vouched_files.opened)]
-    for reader in (durable.check, durable.verified, *in_context):
+    in_context = [
+        lambda p, of=of: of(p).__enter__() for of in (hdf5_trust.opened_file, vouched_files.open_vouched)
+    ]
+    for reader in (durable.check, durable.verified_bytes, *in_context):
         with pytest.raises(
             RunFolderError, match=r"'0+600\.\w+\.h5' must be a regular file .* got a FIFO; move it"
         ):

@@ -71,7 +71,7 @@ def _save_of_one_more(path: Path, fault: Failing, requests=REQUESTS) -> None:
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         rows = recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         record(rows, LAST + 1)
         with failing(fault, requests):
             run.save(moment(LAST + 1), rows, KEEP)

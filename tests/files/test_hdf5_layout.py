@@ -35,7 +35,7 @@ def filled(draft: Draft) -> None:
 def test_hdf5_reads_what_was_placed() -> None:
     data = b"".join(laid_out(filled))
     assert data == b"".join(laid_out(filled))
-    with hdf5_trust.opened(data) as file:
+    with hdf5_trust.open_bytes(data) as file:
         assert file.attrs["unit"] == "µm"
         assert np.array_equal(file["small"], np.arange(6.0))
         assert np.array_equal(file["deep/x"], X)
@@ -66,7 +66,7 @@ def test_arrays_come_from_other_files(tmp_path: Path) -> None:
             parts.append(stretch(file["x"], tmp_path / name))
     image = laid_out(lambda draft: draft.array("x", parts, (2 * large.size,), large.dtype))
     assert max(map(len, image)) == CHUNK
-    with hdf5_trust.opened(b"".join(image)) as file:
+    with hdf5_trust.open_bytes(b"".join(image)) as file:
         assert np.array_equal(file["x"], np.concatenate([large, large]))
     (tmp_path / "b").write_bytes((tmp_path / "b").read_bytes()[:-8])
     with pytest.raises(OSError, match="ends 8 bytes too early"):

@@ -46,7 +46,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from minusgrad.app import verify
-from minusgrad.files.measurements import Wanted, read
+from minusgrad.files.measurements import Wanted, read_measurements
 from minusgrad.errors import UserError
 
 class Run:
@@ -64,7 +64,7 @@ for name in sys.argv[1:]:
         if name.endswith("trajectory.h5"):
             print(*(a.text for a in verify._master(Run, Newest, False, False)), flush=True)
         else:
-            read("x.h5", Path(name).read_bytes(), Wanted("x", "position", (2,), [0], 1))
+            read_measurements("x.h5", Path(name).read_bytes(), Wanted("x", "position", (2,), [0], 1))
             print("read", flush=True)
     except UserError as error:
         print(error, flush=True)
@@ -91,7 +91,7 @@ def test_every_reader_answers_to_a_heap_without_end(tmp_path: Path) -> None:
 def test_both_ways_of_opening_look_at_the_heap(tmp_path: Path, header: tuple[int, int]) -> None:
     data = _hostile(_measurements, *header)
     (tmp_path / "x.h5").write_bytes(data)
-    for way, what in ((hdf5_trust.opened, data), (hdf5_trust.opened_file, tmp_path / "x.h5")):
+    for way, what in ((hdf5_trust.open_bytes, data), (hdf5_trust.opened_file, tmp_path / "x.h5")):
         with pytest.raises(CheckpointError, match="reading its texts would not end"), way(what):
             pass
 
@@ -99,6 +99,6 @@ def test_both_ways_of_opening_look_at_the_heap(tmp_path: Path, header: tuple[int
 def test_an_honest_file_is_opened_both_ways(tmp_path: Path) -> None:
     data = durable.image(_measurements)
     (tmp_path / "x.h5").write_bytes(data)
-    for way, what in ((hdf5_trust.opened, data), (hdf5_trust.opened_file, tmp_path / "x.h5")):
+    for way, what in ((hdf5_trust.open_bytes, data), (hdf5_trust.opened_file, tmp_path / "x.h5")):
         with way(what) as file:
             assert file["particles/all/position/value"].attrs["unit_symbol"].startswith("km and")

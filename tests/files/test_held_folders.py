@@ -14,7 +14,7 @@ import pytest
 from minusgrad.errors import FolderGoneError, RunFolderError, UserError
 from minusgrad.files import checkpoint, durable, trajectory
 from minusgrad.files.held import entered_folder, held_folders, journals
-from minusgrad.files.held.json_text import DEEPEST, TooDeepError, parsed
+from minusgrad.files.held.json_text import DEEPEST, TooDeepError, parse_json
 from minusgrad.files.run_folder import RunDir
 from tests.support import long_runs
 
@@ -38,7 +38,7 @@ def run(tmp_path) -> Path:
     (tmp_path / "other" / "below").mkdir(parents=True)
     (tmp_path / "other" / "plain").write_bytes(b"theirs")
     (tmp_path / "other" / "below" / "plain").write_bytes(b"theirs")
-    held_folders.own(tmp_path / "run")
+    held_folders.own_folder(tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -60,15 +60,15 @@ STRANGE: dict[str, Callable[[Path], None]] = {
     "a socket": _socket,
 }
 USES: dict[str, Callable[[Path], object]] = {
-    "opened": held_folders.opened,
-    "read": held_folders.read,
+    "opened": held_folders.open_file,
+    "read": held_folders.read_file,
     "status": held_folders.status,
     "is_file": held_folders.is_file,
     "is_folder": held_folders.is_folder,
     "appended": lambda path: durable.append_line(path, "x"),
-    "locked": journals.locked,
-    "emptied": durable.emptied,
-    "verified": lambda path: durable.verified(path),
+    "locked": journals.lock_journal,
+    "emptied": durable.empty_file,
+    "verified": lambda path: durable.verified_bytes(path),
     "make": held_folders.make,
 }
 
@@ -120,24 +120,24 @@ def test_a_link_itself_can_be_replaced_and_deleted_and_its_target_stays(system, 
 
 def test_the_folder_of_a_run_may_be_reached_through_a_link(system, run):
     (run.parent / "way").symlink_to(run)
-    held_folders.own(run.parent / "way")
-    assert held_folders.read(run.parent / "way" / "below" / "plain") == b"mine"
+    held_folders.own_folder(run.parent / "way")
+    assert held_folders.read_file(run.parent / "way" / "below" / "plain") == b"mine"
     held_folders.examine(run.parent / "way")
 
 
 def test_a_users_own_file_elsewhere_may_be_a_link(system, tmp_path):
     (tmp_path / "file").write_bytes(b"x")
     (tmp_path / "link").symlink_to("file")
-    assert held_folders.read(tmp_path / "link") == b"x"
+    assert held_folders.read_file(tmp_path / "link") == b"x"
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(RunFolderError, match="got a FIFO"):
-        held_folders.read(tmp_path / "fifo")
+        held_folders.read_file(tmp_path / "fifo")
 
 
 @pytest.mark.parametrize("name", ["../other/plain", "below/../../other/plain"])
 def test_a_name_that_leads_out_is_refused(system, run, name):
     with pytest.raises(RunFolderError, match=r"leads out of its folder by '\.\.'"):
-        held_folders.read(run / name)
+        held_folders.read_file(run / name)
 
 
 def test_a_name_with_control_characters_is_escaped_in_the_message(run):
@@ -165,7 +165,7 @@ def test_a_file_exchanged_for_a_link_after_the_look_is_not_followed(run, monkeyp
             if not relative:
                 patch.setattr(entered_folder, "_NOFOLLOW", 0)
             with pytest.raises(RunFolderError, match="'plain' must be a regular file or folder, got a link"):
-                held_folders.read(run / "plain")
+                held_folders.read_file(run / "plain")
         (run / "plain").unlink()
         (run / "plain").write_bytes(b"mine")
 
@@ -179,7 +179,7 @@ def test_a_folder_that_is_held_stays_the_same_when_another_takes_its_place(tmp_p
         run.symlink_to(tmp_path / "precious")
         folder.save(long_runs.moment(5), None, 1)
     assert [p.name for p in (tmp_path / "precious").rglob("*") if p.is_file()] == ["0.txt"]
-    assert [checkpoint.step_of(p) for p in checkpoint.listed(tmp_path / "moved" / "ckpt")] == [5]
+    assert [checkpoint.step_of(p) for p in checkpoint.list_checkpoints(tmp_path / "moved" / "ckpt")] == [5]
 
 
 def _exchanged(run: Path) -> Path:
@@ -210,7 +210,7 @@ def test_a_second_writer_that_is_refused_does_not_let_the_folder_of_the_first_go
             RunDir.open(tmp_path / "run")
         moved = _exchanged(tmp_path / "run")
         folder.save(long_runs.moment(5), None, 1)
-    assert [checkpoint.step_of(p) for p in checkpoint.listed(moved / "ckpt")] == [5]
+    assert [checkpoint.step_of(p) for p in checkpoint.list_checkpoints(moved / "ckpt")] == [5]
     assert os.listdir(tmp_path / "run") == []
 
 
@@ -255,7 +255,9 @@ def test_a_segment_name_of_a_stranger_is_checked_before_it_is_used(tmp_path):
             assert snapshot.step == 0
             assert "names no segment" in remarks[0]
             assert all(line.isprintable() for line in remarks)
-            held_folders.unlink(next(p for p in checkpoint.listed(run / "ckpt") if checkpoint.step_of(p)))
+            held_folders.unlink(
+                next(p for p in checkpoint.list_checkpoints(run / "ckpt") if checkpoint.step_of(p))
+            )
 
 
 def test_a_text_in_a_journal_is_bounded_and_has_no_control_characters(tmp_path):
@@ -269,19 +271,19 @@ def test_a_text_in_a_journal_is_bounded_and_has_no_control_characters(tmp_path):
 def test_deep_json_is_one_error(text):
     for data in (text, text.encode()):
         with pytest.raises(TooDeepError, match="nested deeper than 100"):
-            parsed(data)
+            parse_json(data)
 
 
 def test_shallow_json_is_read_however_many_lists_it_has():
-    assert parsed("[" + ",".join(["[1]"] * 1_000) + "]") == [[1]] * 1_000
-    assert parsed("[" * DEEPEST + "]" * DEEPEST) is not None
+    assert parse_json("[" + ",".join(["[1]"] * 1_000) + "]") == [[1]] * 1_000
+    assert parse_json("[" * DEEPEST + "]" * DEEPEST) is not None
 
 
 def test_a_file_larger_than_the_memory_is_refused_before_it_is_read(run):
     with (run / "huge").open("wb") as file:
         file.truncate(1 << 42)
     with pytest.raises(UserError, match=r"huge: .* of memory needed"):
-        held_folders.read(run / "huge")
+        held_folders.read_file(run / "huge")
 
 
 def test_no_descriptor_is_left_open(run):
@@ -289,7 +291,7 @@ def test_no_descriptor_is_left_open(run):
     (run / "link").symlink_to("plain")
     for _ in range(3):
         for name in ("plain", "below/plain", "link", "nothing", "below"):
-            for use in (held_folders.read, held_folders.names, held_folders.status):
+            for use in (held_folders.read_file, held_folders.names, held_folders.status):
                 with contextlib.suppress(RunFolderError, OSError):
                     use(run / name)
     RunDir.open(_whole(run.parent / "whole"), read_only=True)
@@ -347,9 +349,9 @@ def test_a_folder_above_need_not_be_listed():
                 os.seteuid(os.geteuid() or 65534)  # root may list every folder
                 if os.geteuid() == os.stat(above).st_uid:
                     os.chmod(above, 0o311)
-                seen = [held_folders.read(Path(above) / "scene.toml")]
-                held_folders.own(run)
-                seen += [held_folders.read(run / "plain"), held_folders.is_folder(run)]
+                seen = [held_folders.read_file(Path(above) / "scene.toml")]
+                held_folders.own_folder(run)
+                seen += [held_folders.read_file(run / "plain"), held_folders.is_folder(run)]
                 os._exit(seen != [b"mine", b"mine", True])
             except BaseException:
                 os._exit(2)

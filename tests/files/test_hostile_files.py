@@ -222,7 +222,7 @@ def run(tmp_path_factory) -> Path:
 
 def _tampered(path: Path, change: Callable[[h5py.File, str], None], place: str, patch=bytes) -> Path:
     """A file with changed content whose name fits, in the place of the one that was there."""
-    with hdf5_trust.opened(path.read_bytes()) as whole:
+    with hdf5_trust.open_bytes(path.read_bytes()) as whole:
 
         def fill(file: h5py.File) -> None:
             for name in whole:
@@ -331,13 +331,15 @@ HOSTILE = {
 READERS: dict[str, Callable[[Path, Path], object]] = {
     "series": lambda run, segment: trajectory.series(run, "observables/total"),
     "names": lambda run, segment: trajectory.names(run),
-    "last": lambda run, segment: trajectory.last(run, "cells/none/none"),
+    "last": lambda run, segment: trajectory.last_row(run, "cells/none/none"),
     "symbols": lambda run, segment: trajectory.symbols(run, "observables/none"),
     "connectivity": lambda run, segment: trajectory.connectivity(run),
     "grids": lambda run, segment: trajectory.grids(run),
     "contents": lambda run, segment: list(trajectory.contents(segment)),
-    "heads": lambda run, segment: list(trajectory.each(run, lambda f, _: list(trajectory.heads(f)))),
-    "compaction": lambda run, segment: compaction._join(run, [segment], trajectory.Span(1, 2000, 1)),
+    "heads": lambda run, segment: list(
+        trajectory.read_each_segment(run, lambda f, _: list(trajectory.heads(f)))
+    ),
+    "compaction": lambda run, segment: compaction._join_segments(run, [segment], trajectory.Span(1, 2000, 1)),
     "master": lambda run, segment: master_file.write(run, trajectory.segments(run)),
 }
 
@@ -358,7 +360,7 @@ def _copy(run: Path, to: Path) -> Path:
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_hostile_checkpoint_is_refused_before_it_is_read(tmp_path, run, what, request):
     change, patch = HOSTILE[what]
-    newest = checkpoint.listed(_copy(run, tmp_path / "run") / "ckpt")[-1]
+    newest = checkpoint.list_checkpoints(_copy(run, tmp_path / "run") / "ckpt")[-1]
     path = _tampered(newest, change, CHECKPOINT, patch)
     request.getfixturevalue("nothing_is_read")
     with pytest.raises(CheckpointError) as caught:
@@ -404,7 +406,7 @@ BULKY = {"three thousand attributes": _attributes, "a long name": _long_name, "m
 @pytest.mark.parametrize("what", BULKY)
 def test_what_is_only_bulky_changes_no_number(tmp_path, run, what):
     path = _copy(run, tmp_path / "run")
-    newest = checkpoint.listed(path / "ckpt")[-1]
+    newest = checkpoint.list_checkpoints(path / "ckpt")[-1]
     before = checkpoint.load(newest)
     assert _same(checkpoint.load(_tampered(newest, BULKY[what], CHECKPOINT)), before)
     _tampered(trajectory.segments(path)[0], BULKY[what], SEGMENT)

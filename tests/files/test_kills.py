@@ -45,7 +45,7 @@ def _go_on(path: Path, seed: int, until: int = 0) -> None:
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         rows, x = _recorder(), snapshot.arrays["fields/x"]
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         run.tidy(keep)
         for step in range(snapshot.step + 1, every * saves + 1):
             x = 0.99 * x + np.sin(step + np.arange(nodes)[:, None])

@@ -53,7 +53,7 @@ def test_an_interruption_leaves_its_checkpoint_until_the_next_scheduled_save(tmp
     saved_runs.start(path).close()
     for stop, steps in ((13, [0, 10, 13]), (17, [0, 10, 13, 17]), (20, [0, 10, 20])):
         saved_runs.go_on(path, stop)
-        assert [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")] == steps
+        assert [checkpoint.step_of(p) for p in checkpoint.list_checkpoints(path / "ckpt")] == steps
     assert len(RunDir.open(path, read_only=True).segments()) == 2
 
 
@@ -118,7 +118,7 @@ def test_a_kill_at_any_change_of_the_folder_leaves_the_same_end(tmp_path, monkey
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         recorder = saved_runs.recorder()
-        recorder.restore(snapshot.under(RECORDER))
+        recorder.restore(snapshot.arrays_under(RECORDER))
         _mortal(monkeypatch, calls)
         with pytest.raises(Killed):
             saved_runs.simulate(run, snapshot.arrays["fields/x"], recorder, 37, 60)
@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_remark_and_healed(tmp_path, 
     path = tmp_path / "run"
     saved_runs.start(path).close()
     saved_runs.go_on(path, 60)
-    newest = checkpoint.listed(path / "ckpt")[-1]
+    newest = checkpoint.list_checkpoints(path / "ckpt")[-1]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 4
     newest.write_bytes(data)
@@ -170,11 +170,11 @@ def test_a_damaged_newest_never_outlives_good_ones(tmp_path):
     path = tmp_path / "run"
     saved_runs.start(path).close()
     saved_runs.go_on(path, 20)
-    checkpoint.listed(path / "ckpt")[-1].write_bytes(b"damaged")
+    checkpoint.list_checkpoints(path / "ckpt")[-1].write_bytes(b"damaged")
     with RunDir.open(path) as run:
         run.restore()
         run.save(saved_runs.snapshot(15, np.zeros(2)), None, keep=1)
-    assert [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")] == [15]
+    assert [checkpoint.step_of(p) for p in checkpoint.list_checkpoints(path / "ckpt")] == [15]
     assert RunDir.open(path).restore()[0].step == 15
 
 
@@ -182,7 +182,7 @@ def test_a_run_that_is_not_deterministic_says_so(tmp_path):
     path = tmp_path / "run"
     saved_runs.start(path).close()
     saved_runs.go_on(path, 20)
-    checkpoint.listed(path / "ckpt")[-1].unlink()  # as if killed between segment and checkpoint
+    checkpoint.list_checkpoints(path / "ckpt")[-1].unlink()  # as if killed between segment and checkpoint
     old = trajectory.segments(path)[-1]
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
@@ -214,7 +214,7 @@ def test_segments_beyond_the_checkpoint_are_not_in_the_master(tmp_path):
     path = tmp_path / "run"
     saved_runs.start(path).close()
     saved_runs.go_on(path, 20)
-    checkpoint.listed(path / "ckpt")[-1].unlink()
+    checkpoint.list_checkpoints(path / "ckpt")[-1].unlink()
     with RunDir.open(path) as run:
         run.restore()
         run.tidy(saved_runs.KEEP)
@@ -359,7 +359,7 @@ def test_steps_beyond_ten_to_the_twelve_are_found(tmp_path):
         run.save(saved_runs.snapshot(first, np.zeros((4, 2))), saved_runs.recorder(), saved_runs.KEEP)
     for stop in (first + 20, first + 37, first + 60):
         assert saved_runs.go_on(path, stop) == []
-    steps = [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")]
+    steps = [checkpoint.step_of(p) for p in checkpoint.list_checkpoints(path / "ckpt")]
     assert steps == [first + 40, first + 50, first + 60]
     seen = trajectory.series(path, "observables/total").step
     assert seen.tolist() == list(range(first + 1, first + 61))

@@ -73,11 +73,11 @@ def test_what_was_recorded_is_read(run, read, name):
 
 def test_the_last_row_of_a_series(run):
     for name, (steps, values) in EXPECTED.items():
-        step, time, value = trajectory.last(run, name)
+        step, time, value = trajectory.last_row(run, name)
         assert (step.tolist(), time.tolist()) == ([list(steps)[-1]], [0.1 * list(steps)[-1]])
         np.testing.assert_array_equal(value, values[-1:])
     trajectory.segments(run)[1].unlink()
-    assert trajectory.last(run, "observables/potential").step.tolist() == [3]
+    assert trajectory.last_row(run, "observables/potential").step.tolist() == [3]
 
 
 def test_names_are_all_series(run):
@@ -263,7 +263,7 @@ def test_damaged_segments_are_not_read(run):
 
 
 def test_an_unknown_series_says_what_there_is(run):
-    for read in (trajectory.series, trajectory.last):
+    for read in (trajectory.series, trajectory.last_row):
         with pytest.raises(UserError, match=r"no series named 'observables/tot'.*observables/kinetic, "):
             read(run, "observables/tot")
 
@@ -274,7 +274,7 @@ def test_a_segment_is_named_by_step_and_hash(tmp_path):
     path = recorder.seal(tmp_path, 6)
     assert path is not None
     assert durable.stem(path) == "000000000006"
-    assert durable.verified(path)
+    assert durable.verified_bytes(path)
 
 
 # Lists of tuples, and what is recorded of them -------------------------------------------------------
@@ -577,7 +577,7 @@ def test_fields_over_grids_are_read_with_rows_and_columns(gridded, read):
 
 
 def test_the_last_field_over_a_grid_and_its_pieces(gridded):
-    np.testing.assert_array_equal(trajectory.last(gridded, "grids/canvas/dose").value, DOSE[6:7])
+    np.testing.assert_array_equal(trajectory.last_row(gridded, "grids/canvas/dose").value, DOSE[6:7])
     pieces = [piece.step.tolist() for piece in trajectory.pieces(gridded, "grids/canvas/dose")]
     assert pieces == [[0, 3], [6]]
 
@@ -757,7 +757,7 @@ def test_each_segment_is_hashed_once_whatever_is_asked(run, monkeypatch):
         for name in EXPECTED:
             trajectory.series(run, name)
             trajectory.symbols(run, name)
-            trajectory.last(run, name)
+            trajectory.last_row(run, name)
     assert sum(hashed) == sum(path.stat().st_size for path in trajectory.segments(run))
 
 

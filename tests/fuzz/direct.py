@@ -32,17 +32,17 @@ def reading(number: int) -> Iterator[None]:
     if number % EVERY == 0:
         yield
         return
-    asked, keep = door._asked, limits.keep
+    asked, keep = door._ask_child, limits.keep
 
     def here(request: bytes, wall: float) -> dict[str, Any]:
         found = answered(request)
         return found if found.keys() & {"result", "refused"} else asked(request, wall)
 
-    door._asked, limits.keep = here, lambda limits: None
+    door._ask_child, limits.keep = here, lambda limits: None
     try:
         yield
     finally:
-        door._asked, limits.keep = asked, keep
+        door._ask_child, limits.keep = asked, keep
 
 
 def answered(request: bytes) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def answered(request: bytes) -> dict[str, Any]:
     before = signal.signal(signal.SIGVTALRM, _late)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        return plain_data.decode(process._answer(plain_data.decode(request)))
+        return plain_data.decode(process._answer_request(plain_data.decode(request)))
     except Late:
         return {}
     finally:

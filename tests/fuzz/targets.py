@@ -72,7 +72,7 @@ def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
     def read(data: bytes, folder: Path) -> Any:
         from minusgrad_elastic import foreign, inspection
 
-        return inspection.inspect(foreign.read(_named(ending), data))
+        return inspection.inspect(foreign.read_foreign(_named(ending), data))
 
     return read
 
@@ -199,7 +199,9 @@ def _read_arrays(data: bytes, folder: Path) -> Any:
 def _measured(data: bytes, folder: Path) -> Any:
     from minusgrad.files import measurements
 
-    return measurements.read("a", data, measurements.Wanted("x", "position", (3,), [0, 1], 2, ("left", "2")))
+    return measurements.read_measurements(
+        "a", data, measurements.Wanted("x", "position", (3,), [0, 1], 2, ("left", "2"))
+    )
 
 
 def _grid(data: bytes, folder: Path) -> Any:

@@ -40,7 +40,7 @@ def _old_go_first() -> None:
     save = checkpoint.save
 
     def hasty(folder: Path, *arguments, **options):
-        for path in checkpoint.listed(folder):
+        for path in checkpoint.list_checkpoints(folder):
             durable.remove(path)
         return save(folder, *arguments, **options)
 
@@ -52,7 +52,7 @@ def _newest_forgotten() -> None:
     restore = RunDir.restore
 
     def forgetful(run: RunDir):
-        durable.remove(checkpoint.listed(run.path / "ckpt")[-1])
+        durable.remove(checkpoint.list_checkpoints(run.path / "ckpt")[-1])
         return restore(run)
 
     RunDir.restore = forgetful

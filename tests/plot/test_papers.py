@@ -95,8 +95,8 @@ def test_series_are_read_in_the_units_of_pictures(tmp_path, monkeypatch):
     whole = np.concatenate([piece.value for piece in readings.pieces(run, name)])
     for seen in (whole, readings.series(run, name).value):
         np.testing.assert_allclose(seen, T, rtol=1e-12)
-    assert readings.last(run, name).value[-1] == pytest.approx(T[-1])
-    assert trajectory.last(run, name).value[-1] == pytest.approx(100.0 * T[-1]), "files stay as they are"
+    assert readings.last_row(run, name).value[-1] == pytest.approx(T[-1])
+    assert trajectory.last_row(run, name).value[-1] == pytest.approx(100.0 * T[-1]), "files stay as they are"
 
 
 # Paper ----------------------------------------------------------------------------------------------

@@ -358,7 +358,7 @@ def shown_unit(label: str) -> str:
     plain = unit_of(label).translate(LOWERED).replace("µ", "u")
     written = re.sub(r"(?<=[A-Za-zÅ])(-?\d+)", r"^\1", plain)
     number, _, unit = written.rpartition(" ") if re.match(r"[\d.e+-]+ ", written) else ("", "", written)
-    return units.raised(readings.shown(unit).name) if not number else "a whole unit"
+    return units.raised_powers(readings.shown(unit).name) if not number else "a whole unit"
 
 
 def stale() -> dict[str, str]:

@@ -242,11 +242,11 @@ def test_a_journal_is_locked_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(system_calls, "fcntl", None)
     monkeypatch.setattr(system_calls, "_msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
     journal = tmp_path / "journal.jsonl"
-    held = journals.locked(journal)
+    held = journals.lock_journal(journal)
     journals.append(journal, "begun", pid=7)
     assert journals.is_locked(journal)
     with pytest.raises(Exception, match="is in use by process 7"):
-        journals.locked(journal)
+        journals.lock_journal(journal)
     os.close(held)
     assert not journals.is_locked(journal)
     assert [event["event"] for event in journals.events(journal)] == ["begun"]

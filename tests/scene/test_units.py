@@ -17,7 +17,7 @@ from minusgrad.scene.units import (
     parse_quantity,
     parse_unit,
     pretty,
-    reduced,
+    reduce_unit,
     with_unit,
 )
 
@@ -264,12 +264,12 @@ def test_hostile_texts_are_refused_or_read_and_quickly() -> None:
     ],
 )
 def test_products_of_base_units_have_shorter_names(unit: str, shown: tuple[float, str]) -> None:
-    assert reduced(unit) == shown
+    assert reduce_unit(unit) == shown
 
 
 @pytest.mark.parametrize("unit", ["um^2 kg ms^-3", "nm^-1 u ps^-2", "angstrom^2 u ps^-2", "mm^-1 g ms^-2"])
 def test_a_shorter_name_is_the_same_unit(unit: str) -> None:
-    factor, name = reduced(unit)
+    factor, name = reduce_unit(unit)
     given, named = parse_unit(unit), parse_unit(name)
     per_mole = 6.02214076e23 if "mol" in name else 1.0
     assert given.factor * per_mole == pytest.approx(factor * named.factor, rel=1e-8)

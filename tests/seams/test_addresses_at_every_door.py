@@ -15,7 +15,7 @@ from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.errors import SceneError, UserError
 from minusgrad.scene.addresses import SYSTEM
 from minusgrad.scene.document import MANY, SKELETON_KEYS, load, of_text
-from minusgrad.sweeps.plan import planned
+from minusgrad.sweeps.plan import plan_points
 from minusgrad.sweeps.sweep_file import read_sweep
 from tests.support.command import files
 
@@ -119,7 +119,7 @@ def by_python(scene: Path, address: str, value: Any) -> Any:
 
 
 def by_sweep(scene: Path, address: str, value: Any) -> Any:
-    plan = planned(scene, (), (), read_sweep({"vary": {address: {"list": [value]}}}))
+    plan = plan_points(scene, (), (), read_sweep({"vary": {address: {"list": [value]}}}))
     return value_in(build(scene, plan.points[0]), address)
 
 
@@ -235,7 +235,7 @@ def test_an_unknown_name_is_refused_with_what_was_meant(
     assert code == 2
     assert UNKNOWN[address] in err
     with pytest.raises(SceneError) as caught:
-        planned(scene, (), (), read_sweep({"vary": {address: {"list": [1.0]}}}))
+        plan_points(scene, (), (), read_sweep({"vary": {address: {"list": [1.0]}}}))
     assert UNKNOWN[address] in str(caught.value)
 
 

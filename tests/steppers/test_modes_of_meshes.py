@@ -33,7 +33,7 @@ def shaken(mesh: Mesh) -> Mesh:
 
 def system(mesh: Mesh, x: np.ndarray | None = None, precision: str = "f64") -> Potential:
     places = mesh.points if x is None else x
-    lumped = mesh.lumped(DENSITY)
+    lumped = mesh.lumped_masses(DENSITY)
     of = Fields({"x": places, "v": np.zeros_like(places), "m": lumped}, precision=precision)
     data = {"gradients": mesh.gradients(), "volume": mesh.volumes()}
     given = {"youngs_modulus": YOUNG, "poissons_ratio": POISSON}
@@ -157,6 +157,6 @@ def test_a_body_of_some_thousand_nodes() -> None:
     assert modes.total == 2 * 99 * 33 > DENSE
     again = found(system(other), 10, (Hold("left", "x", len(mesh.points) - 1 - left),))
     assert again.eigenvalues == pytest.approx(modes.eigenvalues, rel=1e-8)
-    u, mass = modes.shapes["x"], mesh.lumped(DENSITY)
+    u, mass = modes.shapes["x"], mesh.lumped_masses(DENSITY)
     assert np.einsum("kna,n,lna->kl", u, mass, u) == pytest.approx(np.eye(10), abs=1e-10)
     assert (modes.eigenvalues > 0.0).all()

@@ -50,7 +50,7 @@ def go_on(path, end: int) -> list[str]:
     with RunDir.open(path) as run:
         snapshot, remarks = run.restore()
         rows = recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         remarks += run.tidy(KEEP)
         simulate(run, rows, snapshot.step, end)
     return remarks

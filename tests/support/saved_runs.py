@@ -46,7 +46,7 @@ def go_on(path, stop: int, tell=False) -> list[str]:
     with RunDir.open(path) as run:
         snapshot, remarks = run.restore()
         rows = recorder()
-        rows.restore(snapshot.under(RECORDER))
+        rows.restore(snapshot.arrays_under(RECORDER))
         simulate(run, snapshot.arrays["fields/x"], rows, snapshot.step, stop, tell)
         return remarks + run.tidy(KEEP)
 

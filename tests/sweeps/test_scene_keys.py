@@ -33,8 +33,8 @@ def test_values_keep_their_unit_and_whole_numbers_stay_whole(how: dict, values: 
     found = key(**how)
     assert found.listed is not None
     assert found.listed.tolist() == values
-    assert found.written(found.listed[0]) == first
-    assert type(found.written(found.listed[0])) is type(first)
+    assert found.value_as_written(found.listed[0]) == first
+    assert type(found.value_as_written(found.listed[0])) is type(first)
 
 
 @pytest.mark.parametrize(

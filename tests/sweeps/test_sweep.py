@@ -13,7 +13,7 @@ import minusgrad
 from minusgrad.app.compare import compare
 from minusgrad.errors import InterruptedRunError, RunFolderError, SceneError, UserError
 from minusgrad.files.held import journals
-from minusgrad.sweeps.run_sweep import opened
+from minusgrad.sweeps.run_sweep import open_sweep
 from minusgrad.sweeps.table import PointTable
 from tests.support.sweeps import SHORT, SOFTENINGS, TWO_BODY, table, written
 
@@ -149,7 +149,7 @@ def test_other_settings_of_the_same_points_are_no_other_sweep(copy: Path) -> Non
 def test_two_cannot_lead_one_sweep(copy: Path) -> None:
     import os
 
-    lock = journals.locked(copy / "journal.jsonl")
+    lock = journals.lock_journal(copy / "journal.jsonl")
     try:
         with pytest.raises(RunFolderError, match="is in use by process"):
             again(copy)
@@ -243,7 +243,7 @@ def test_shards_of_members_are_points(tmp_path: Path) -> None:
 def test_draws_are_those_of_an_ensemble_and_do_not_depend_on_their_number(tmp_path: Path) -> None:
     vary = {"gravity.G": {"normal": [1.0, 0.01]}, "stepper.dt": {"uniform": [0.01, 0.02]}}
     few, many = (
-        opened(TWO_BODY, {"sweep": {"points": n, "seed": 4}, "vary": vary}, SHORT, tmp_path / "o").plan
+        open_sweep(TWO_BODY, {"sweep": {"points": n, "seed": 4}, "vary": vary}, SHORT, tmp_path / "o").plan
         for n in (5, 40)
     )
     assert many.points[:5] == few.points

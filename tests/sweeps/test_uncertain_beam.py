@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minusgrad
-from minusgrad.sweeps.plan import planned
+from minusgrad.sweeps.plan import plan_points
 from minusgrad.sweeps.sensitivity import indices
 from minusgrad.sweeps.sweep_file import read_sweep
 from minusgrad.sweeps.table import PointTable
@@ -69,7 +69,7 @@ def test_the_energy_is_that_of_a_beam_on_paper(tmp_path: Path) -> None:
 
 def test_indices_of_the_closed_form_at_the_points_of_the_sweep_file() -> None:
     """As the long test, with paper in place of 1,280 runs."""
-    columns = planned(SCENE, (), (), read_sweep(SWEEP)).columns
+    columns = plan_points(SCENE, (), (), read_sweep(SWEEP)).columns
     values = energy(*(columns[key].values for key in KEYS))
     assert len(values) == 1280
     assert_indices(indices(KEYS, {"U": values}, seed=0)["U"])

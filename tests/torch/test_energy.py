@@ -397,7 +397,7 @@ def test_kernels_read_and_write_the_memory_of_tensors(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(context, "set_arg_external_array_with_shape", showing)
     made, guests = [], minusgrad.torch.tensors
-    for name in ("empty", "new_in"):
+    for name in ("empty_tensor", "new_in"):
         make = getattr(guests, name)
         monkeypatch.setattr(guests, name, lambda *a, make=make: made.append(make(*a)) or made[-1])
     u = energy(a_potential())

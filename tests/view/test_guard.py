@@ -24,7 +24,7 @@ from minusgrad.app.results import notebook_progress
 from minusgrad.app.results.run import Run
 from minusgrad.errors import UserError
 from minusgrad.view import guard
-from minusgrad.view.behind import parsed
+from minusgrad.view.behind import parse_proxy
 from minusgrad.view.guard import Guard
 from tests.support.command import complaints
 from tests.support.recorded_runs import T, recorded_run
@@ -106,7 +106,7 @@ def test_each_page_has_a_token_of_its_own() -> None:
 def test_names_of_this_machine_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name server may take seconds, and nothing else is answered meanwhile."""
     asked: list[str] = []
-    monkeypatch.setattr(guard, "_names", cache(guard._names.__wrapped__))
+    monkeypatch.setattr(guard, "_machine_names", cache(guard._machine_names.__wrapped__))
     monkeypatch.setattr(guard.socket, "getfqdn", lambda: asked.append("") or "Node3.example.org")
     judge = Guard("0.0.0.0")
     path = f"/{judge.token}/"
@@ -190,7 +190,7 @@ def test_what_is_no_address_of_a_proxy_is_refused(address: str) -> None:
         r"^view: --behind must be the address at which a proxy shows the port, such as https://HUB/user/NAME"
     )
     with pytest.raises(UserError, match=said) as refused:
-        parsed(address, 8080)
+        parse_proxy(address, 8080)
     assert str(refused.value).isprintable()
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_address_of_a_proxy_is_refused(address: str) -> None:
     ],
 )
 def test_a_proxy_is_known_as_browsers_write_it(address: str, origin: str, host: str) -> None:
-    behind = parsed(address, 8081)
+    behind = parse_proxy(address, 8081)
     assert behind.origin == origin
     assert behind.is_host(host)
 

@@ -90,7 +90,9 @@ def _up_to(until: int | None, pieces: Iterator[Series]) -> Iterator[Series]:
 
 def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
     """Compare checkpoints of equal steps; a run keeps only some, so others are ignored."""
-    mine, theirs = ({checkpoint.step_of(p): p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
+    mine, theirs = (
+        {checkpoint.step_of(p): p for p in checkpoint.list_checkpoints(r / "ckpt")} for r in (one, other)
+    )
     found, arrays = [], 0
     for step in sorted(mine.keys() & theirs.keys()):
         try:

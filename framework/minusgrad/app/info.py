@@ -38,7 +38,7 @@ def info(path: Path) -> dict[str, Any]:
             found |= _of_checkpoint(newest)
         except CheckpointError as error:
             remarks.append(str(error))
-    found["checkpoints"] = [_step(p) for p in checkpoint.listed(path / "ckpt")]
+    found["checkpoints"] = [_step(p) for p in checkpoint.list_checkpoints(path / "ckpt")]
     found["series"] = _series(path, remarks)
     sizes = [status.st_size for _, status in held_folders.walk(path)]
     found["files"], found["bytes"] = len(sizes), sum(sizes)
@@ -119,7 +119,7 @@ def _of_members(moment: Snapshot) -> dict[str, Any]:
         return {}
     if "member" in facts:
         return {"member": facts["member"], "varied": _varied(scene)}
-    failures, ends = read_marks(moment.under("stepper"))
+    failures, ends = read_marks(moment.arrays_under("stepper"))
     counts = {"failed_members": len(failures), "ended_members": len(ends)}
     return {"members": facts.get("members"), **counts, "varied": _varied(scene)}
 
@@ -148,7 +148,9 @@ def _unit_of_time(units: Mapping[str, Any]) -> str:
 def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:
     """For each series: number of rows, first and last step, shape of a row, dtype and unit."""
     found: dict[str, dict[str, Any]] = {}
-    for heads in trajectory.each(path, lambda file, covered: [*trajectory.heads(file, covered)], remarks):
+    for heads in trajectory.read_each_segment(
+        path, lambda file, covered: [*trajectory.heads(file, covered)], remarks
+    ):
         for name, head in heads:
             facts = {"rows": 0, "first": head.first, "last": head.last, "shape": list(head.shape)}
             facts |= {"dtype": str(head.dtype), "unit": head.unit[0] if head.unit else ""}

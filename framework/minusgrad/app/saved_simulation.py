@@ -48,7 +48,7 @@ def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) ->
 def _snapshot(path: Path, at: int | None) -> Snapshot:
     """The newest undamaged checkpoint, or that of a step."""
     if at is not None:
-        saved = {checkpoint.step_of(p): p for p in checkpoint.listed(path / "ckpt")}
+        saved = {checkpoint.step_of(p): p for p in checkpoint.list_checkpoints(path / "ckpt")}
         if at not in saved:
             there = ", ".join(map(str, saved)) or "none"
             raise CheckpointError(

@@ -37,7 +37,7 @@ def verify(path: Path) -> Iterator[Answer]:
     running = run.is_running()
     vouched_files.forget()
     newest: Snapshot | None = None
-    for file in checkpoint.listed(path / "ckpt"):
+    for file in checkpoint.list_checkpoints(path / "ckpt"):
         what = f"ckpt/{file.name}"
         try:
             found = checkpoint.load(file)
@@ -74,7 +74,7 @@ def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     scene, changed = newest.meta.get("scene"), any(e.get("event") == "changed" for e in run.events())
     table = scene.get("checkpoint") if isinstance(scene, Mapping) and not changed else None
     keep = max(1, table.get("keep", 1)) if isinstance(table, Mapping) else 1
-    listed = checkpoint.listed(run.path / "ckpt")
+    listed = checkpoint.list_checkpoints(run.path / "ckpt")
     known = {s for s in saved if saved[s].get("scheduled")}
     known |= {checkpoint.step_of(p) for p in listed if checkpoint.is_scheduled(p)}  # the journal comes last
     needed = {*sorted(known)[-keep:], *[s for s in saved if s > max(known, default=-1)]}
@@ -96,7 +96,7 @@ def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     files = newest.meta.get("files")
     for name, expected in (files if isinstance(files, Mapping) else {}).items():
         try:
-            data = held_folders.read(run.path / INPUTS / name)
+            data = held_folders.read_file(run.path / INPUTS / name)
         except OSError as error:
             yield Answer(f"inputs/{name}", False, f"cannot be read: {error.strerror}")
             continue
@@ -223,7 +223,7 @@ def _master(run: RunDir, newest: Snapshot, alike: bool, running: bool) -> Iterat
         if there:
             yield Answer(master_file.NAME, False, f"missing; {again}")
         return
-    data = held_folders.read(path)
+    data = held_folders.read_file(path)
     if alike and there and data == master_file.image(segments):
         yield Answer(master_file.NAME, True, f"over {len(there)} segments, all there")
         return

@@ -390,7 +390,7 @@ class BuiltScene:
 
         Raises `CheckpointError` if it does not fit this scene: an array is missing, or one is unexpected.
         """
-        self._restore_parameters(snapshot.under("parameters"))
+        self._restore_parameters(snapshot.arrays_under("parameters"))
         job.restore(self, snapshot, changed)
         try:
             self.stepper.refuse_unfit()

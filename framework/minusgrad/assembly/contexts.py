@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import UserError, printable
 from ..files.held import held_folders
-from ..files.held.json_text import parsed
+from ..files.held.json_text import parse_json
 from ..scene import input_files
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class StateContext:
                 held = self.folder / name
                 if not held_folders.is_file(held) and self._is_of_run_as_written():
                     held = self.folder / INPUTS / name
-                self.files[name] = held_folders.read(held)
+                self.files[name] = held_folders.read_file(held)
                 return self.files[name]
             path = (self.folder / name).resolve()
             if not path.exists() and self._is_of_run_as_written():
@@ -89,7 +89,9 @@ class StateContext:
     def _is_of_run_as_written(self) -> bool:
         """The scene is that of a run without overrides, so that building it repeats the run."""
         try:
-            return self._is_of_run() and parsed(held_folders.read(self.folder / "overrides.json")) == []
+            return (
+                self._is_of_run() and parse_json(held_folders.read_file(self.folder / "overrides.json")) == []
+            )
         except (OSError, ValueError):
             return False
 

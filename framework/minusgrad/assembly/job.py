@@ -141,7 +141,7 @@ def restore(job: Job, snapshot: Snapshot, changed: bool = False) -> None:
 
     Raises `CheckpointError` if the snapshot lacks an array of this job, or has one that the job does not.
     """
-    saved = snapshot.under("fields")
+    saved = snapshot.arrays_under("fields")
     if not changed:
         _refuse_others(job, snapshot)
     for name, field in job.saved_fields.items():
@@ -149,15 +149,15 @@ def restore(job: Job, snapshot: Snapshot, changed: bool = False) -> None:
             raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
         field.set(saved[name])
     dt = job.stepper.dt
-    job.stepper.restore(snapshot.under("stepper"))
+    job.stepper.restore(snapshot.arrays_under("stepper"))
     if changed and job.stepper.dt != dt and _another_clock(job, snapshot):
         job.stepper.dt = dt
     job.refresh()
     for k, observer in enumerate(job.observers):
-        remembered = snapshot.under(f"observers/{k}")
+        remembered = snapshot.arrays_under(f"observers/{k}")
         if remembered.keys() == observer.state().keys():
             observer.restore(remembered)
-    job.recorder.restore(snapshot.under("recorder"))
+    job.recorder.restore(snapshot.arrays_under("recorder"))
 
 
 def _another_clock(job: Job, snapshot: Snapshot) -> bool:

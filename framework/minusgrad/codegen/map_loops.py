@@ -44,7 +44,7 @@ class MapLoops(Emitter):
     """The loops of one map to nodes; `adjoints` are fields like its outputs, by the names of these.
 
     `given`: the outputs, in order. `components`: of all outputs, the number of the output and the component.
-    `forwarded`: the graph of the newest `forward`, until its kernel is verified.
+    `forwarded`: the graph of the newest `forward_loops`, until its kernel is verified.
     """
 
     forwarded: tuple[Trace, list[Scalar]] | None = None
@@ -74,7 +74,7 @@ class MapLoops(Emitter):
         return self._writes_own_node and self.term.elements.rows == len(self.given[0])
 
     def location_loops(self) -> Code:
-        """Loops that `forward` begins with and that derivatives need: none, except with windows."""
+        """Loops that `forward_loops` begins with and that derivatives need: none, except with windows."""
         return Code("")
 
     def forward_loops(
@@ -99,7 +99,7 @@ class MapLoops(Emitter):
         return [f"{'w' if of_tangents else 'f'}_{f.name}" for f in self.given]
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
-        """Verify the output of the code of `forward`, after its launch.
+        """Verify the output of the code of `forward_loops`, after its launch.
 
         Returns False if this state is not suitable for a verification. Raises `MiscompiledError` and
         `RangeError`.

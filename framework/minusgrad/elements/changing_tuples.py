@@ -19,7 +19,7 @@ LARGE = 1 << 14
 
 
 class ChangingTuples(RewrittenTuples):
-    """Tuples (E, k), int32, that `changed` replaces; E may be 0."""
+    """Tuples (E, k), int32, that `with_nodes` replaces; E may be 0."""
 
     def __init__(self, nodes: np.ndarray, room: int = 0):
         super().__init__()

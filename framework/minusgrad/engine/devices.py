@@ -1,8 +1,8 @@
 """The devices of this machine, by the driver's own functions: number, name and memory.
 
-The engines choose a device by environment variables at their start, which `chosen` sets: TI_VISIBLE_DEVICE or
-QD_VISIBLE_DEVICE of Vulkan, CUDA_VISIBLE_DEVICES of CUDA. Vulkan (`libvulkan`) and CUDA (`libcuda`) are asked
-through ctypes, because the engines tell neither names nor memory. An architecture whose driver is not
+The engines choose a device by environment variables at their start, which `on_device` sets: TI_VISIBLE_DEVICE
+or QD_VISIBLE_DEVICE of Vulkan, CUDA_VISIBLE_DEVICES of CUDA. Vulkan (`libvulkan`) and CUDA (`libcuda`) are
+asked through ctypes, because the engines tell neither names nor memory. An architecture whose driver is not
 installed has no devices here.
 
 Decisions 0206.

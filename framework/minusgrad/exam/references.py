@@ -5,7 +5,7 @@
     differences  central differences of the plain value, extrapolated to order 6 (Richardson)
 
 All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them. The last two
-are also had of a map: `given`, `weighted`.
+are also had of a map: `given_values`, `weighted_differences`.
 """
 
 import linecache

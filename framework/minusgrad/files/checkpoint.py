@@ -35,7 +35,7 @@ from . import durable, hdf5_trust
 from .hashes import block_hashes
 from .hdf5_layout import Draft, Hashed, Later, laid_out, raw
 from .held import facts, held_folders
-from .held.json_text import parsed
+from .held.json_text import parse_json
 
 FORMAT = "minusgrad checkpoint"
 VERSION = (3, 0)
@@ -64,7 +64,7 @@ class Snapshot:
     meta: dict[str, Any] = field(default_factory=dict)
     scene: bytes = b""
 
-    def under(self, folder: str) -> dict[str, np.ndarray]:
+    def arrays_under(self, folder: str) -> dict[str, np.ndarray]:
         """The arrays below a name, by the rest of their names: `under("fields")["x"]`."""
         start = folder.rstrip("/") + "/"
         return {name.removeprefix(start): a for name, a in self.arrays.items() if name.startswith(start)}
@@ -85,26 +85,26 @@ def save(folder: Path, snapshot: Snapshot, kind: str = "") -> Path:
         raise ValueError(f"units for missing arrays: {', '.join(foreign)}")
     stem = f"{snapshot.step:012d}" + f".{kind}" * bool(kind)
     with block_hashes.threads() as beside:
-        return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
+        return durable.write_new(folder, stem, laid_out(lambda draft: _fill_draft(draft, snapshot, beside)))
 
 
 def load(path: Path) -> Snapshot:
     """Read a checkpoint, which may be damaged or hostile. Raises CheckpointError."""
-    return decoded(path, durable.verified(path))
+    return decode_checkpoint(path, durable.verified_bytes(path))
 
 
-def decoded(path: Path, data: bytes) -> Snapshot:
+def decode_checkpoint(path: Path, data: bytes) -> Snapshot:
     """The checkpoint in the bytes of a file, of which `path` is the name. Raises CheckpointError."""
     try:
-        with hdf5_trust.opened(data) as file:
-            return _read(file, len(data))
+        with hdf5_trust.open_bytes(data) as file:
+            return _read_snapshot(file, len(data))
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
         raise CheckpointError(f"{path}: not a readable checkpoint: {error}") from error
 
 
-def listed(folder: Path) -> list[Path]:
+def list_checkpoints(folder: Path) -> list[Path]:
     """The checkpoints of a folder in the order of their steps, by name alone; some may be damaged."""
     found = [path for path in held_folders.files(folder, ".h5") if _NAME.fullmatch(durable.stem(path))]
     return sorted(found, key=lambda path: (step_of(path), is_scheduled(path), path.name))
@@ -128,12 +128,12 @@ def is_interim(path: Path) -> bool:
 def newest(folder: Path) -> tuple[Path | None, list[str]]:
     """The newest undamaged checkpoint, and a remark about each newer one that was skipped."""
     remarks: list[str] = []
-    return next(undamaged(folder, remarks), None), remarks
+    return next(undamaged_checkpoints(folder, remarks), None), remarks
 
 
-def undamaged(folder: Path, remarks: list[str]) -> Iterator[Path]:
+def undamaged_checkpoints(folder: Path, remarks: list[str]) -> Iterator[Path]:
     """The undamaged checkpoints, the newest first; `remarks` get one about each that is skipped."""
-    todo = listed(folder)
+    todo = list_checkpoints(folder)
     while todo:
         path = todo.pop()
         try:
@@ -142,7 +142,7 @@ def undamaged(folder: Path, remarks: list[str]) -> Iterator[Path]:
             if held_folders.status(path) is not None:
                 remarks.append(f"skipped: {error}")
             else:  # a running run has replaced it
-                todo = listed(folder)
+                todo = list_checkpoints(folder)
         else:
             yield path
 
@@ -154,7 +154,7 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
     """
     if keep < 1:
         raise ValueError(f"keep: a run must keep at least one checkpoint, got {keep}")
-    older = list(filter(is_scheduled, listed(folder)))[:-keep]
+    older = list(filter(is_scheduled, list_checkpoints(folder)))[:-keep]
     dropped = [path for path in older if not keep_every or step_of(path) % keep_every]
     for path in dropped:
         durable.remove(path)
@@ -164,21 +164,21 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
 def sums(snapshot: Snapshot) -> dict[str, bytes]:
     """SHA-256 of each array's dtype, shape and bytes, by name; under "" that of the rest and these hashes."""
     with block_hashes.threads() as beside:
-        digests = {name: _digests(array, beside) for name, array in snapshot.arrays.items()}
-        return _sums(snapshot, digests)
+        digests = {name: _block_digests(array, beside) for name, array in snapshot.arrays.items()}
+        return _array_sums(snapshot, digests)
 
 
-def _sums(snapshot: Snapshot, digests: "Mapping[str, list[Future[bytes]]]") -> dict[str, bytes]:
+def _array_sums(snapshot: Snapshot, digests: "Mapping[str, list[Future[bytes]]]") -> dict[str, bytes]:
     """digests: of the arrays that are hashed by blocks."""
     arrays = snapshot.arrays
     found = {name: _logical_sha(arrays[name], digests.get(name)) for name in sorted(arrays)}
-    head = [int(snapshot.step), _hex(snapshot.time), _hex(snapshot.dt), sorted(found)]
+    head = [int(snapshot.step), _hex_of_float(snapshot.time), _hex_of_float(snapshot.dt), sorted(found)]
     rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
     rest.update(hashlib.sha256(snapshot.scene).digest() + b"".join(found.values()))
     return found | {"": rest.digest()}
 
 
-def _hex(number: float) -> str:
+def _hex_of_float(number: float) -> str:
     """`float.hex`, from the bits: engines may set the processor to flush subnormal numbers to zero."""
     bits = int(np.float64(number).view(np.uint64))
     exponent, fraction = bits >> 52 & 0x7FF, bits & (1 << 52) - 1
@@ -187,12 +187,12 @@ def _hex(number: float) -> str:
     return f"{'-' * (bits >> 63)}0x0.{fraction:013x}p-1022"
 
 
-def _digests(array: np.ndarray, beside: Executor) -> "list[Future[bytes]]":
+def _block_digests(array: np.ndarray, beside: Executor) -> "list[Future[bytes]]":
     """Of an array that is hashed by blocks; of others none."""
     return block_hashes.digests(raw(array), beside) if array.nbytes >= block_hashes.BLOCK else []
 
 
-def _fill(draft: Draft, snapshot: Snapshot, beside: Executor) -> None:
+def _fill_draft(draft: Draft, snapshot: Snapshot, beside: Executor) -> None:
     file, kept, digests = draft.file, {}, {}
     file.attrs["format"] = np.bytes_(FORMAT)
     file.attrs["version"] = np.array(VERSION, np.int32)
@@ -206,22 +206,22 @@ def _fill(draft: Draft, snapshot: Snapshot, beside: Executor) -> None:
         kept[name] = array = np.asarray(snapshot.arrays[name], order="C")
         if not hdf5_trust.is_plain(array.dtype):
             raise ValueError(f"{name}: a checkpoint holds numbers and booleans, not {array.dtype}")
-        digests[name] = found = _digests(array, beside)
+        digests[name] = found = _block_digests(array, beside)
         part = Hashed(array, found) if found else array
         dataset = draft.array(f"arrays/{name}", [part], array.shape, array.dtype)
         if name in snapshot.units:
             dataset.attrs["unit"] = snapshot.units[name]
     whole, shape = replace(snapshot, arrays=kept), (len(kept) + 1, 32)
-    rows = beside.submit(lambda: b"".join(_sums(whole, digests).values()))
+    rows = beside.submit(lambda: b"".join(_array_sums(whole, digests).values()))
     draft.array("sha256", [Later(rows, 32 * shape[0])], shape, np.dtype(np.uint8))
 
 
-def _read(file: h5py.File, size: int) -> Snapshot:
-    major = _major(file)
+def _read_snapshot(file: h5py.File, size: int) -> Snapshot:
+    major = _major_version(file)
     datasets = hdf5_trust.arrays(file, size, "a checkpoint")
     named = {p.removeprefix("arrays/"): d for p, d in datasets.items() if p.startswith("arrays/")}
     units = {name: str(d.attrs["unit"]) for name, d in named.items() if "unit" in d.attrs}
-    meta = parsed(datasets["meta"][...].tobytes())
+    meta = parse_json(datasets["meta"][...].tobytes())
     if not isinstance(meta, dict):
         raise CheckpointError("its meta is not a JSON object; it was not written by minusgrad")
     if said := facts.wrong(meta, facts.OF_CHECKPOINTS):
@@ -230,7 +230,7 @@ def _read(file: h5py.File, size: int) -> Snapshot:
     arrays = {name: dataset[...] for name, dataset in named.items()}
     found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
     saved = _sums_of_format_1(named) if major == 1 else _saved_sums(datasets["sha256"], named)
-    _compare(_sums(found, {}) if major < 3 else sums(found), saved)
+    _compare_sums(_array_sums(found, {}) if major < 3 else sums(found), saved)
     return found
 
 
@@ -245,14 +245,14 @@ def _sums_of_format_1(named: Mapping[str, h5py.Dataset]) -> dict[str, bytes]:
     return {name: bytes.fromhex(bytes(d.attrs["sha256"]).decode()) for name, d in named.items()}
 
 
-def _compare(found: Mapping[str, bytes], saved: Mapping[str, bytes]) -> None:
+def _compare_sums(found: Mapping[str, bytes], saved: Mapping[str, bytes]) -> None:
     for name, sha in saved.items():
         if found[name] != sha:
             what = f"array '{name}' does" if name else "step, time, names, units, scene or meta do"
             raise CheckpointError(f"{what} not match the SHA-256 saved with it; use another checkpoint")
 
 
-def _major(file: h5py.File) -> int:
+def _major_version(file: h5py.File) -> int:
     """The major version of the format. Raises CheckpointError if this version cannot be read."""
     if file.attrs.get("format") != np.bytes_(FORMAT):
         raise CheckpointError(f"an HDF5 file, but not a {FORMAT}")

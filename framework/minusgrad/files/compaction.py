@@ -33,11 +33,13 @@ def compact(run: Path, sealed: int, until: int, interim: bool = False) -> None:
     sealed: the step of the last scheduled checkpoint. interim: join interim segments, and no others. Raises
     CheckpointError for a damaged segment, RunFailedError if the disk refuses.
     """
-    while group := _enough(
+    while group := _enough_to_join(
         [(s, path) for s, path in trajectory.spans(run, sealed) if s.last <= until and s.interim == interim]
     ):
         first, last = group[0][0], group[-1][0]
-        _join(run, [path for _, path in group], first._replace(last=last.last, level=first.level + 1))
+        _join_segments(
+            run, [path for _, path in group], first._replace(last=last.last, level=first.level + 1)
+        )
 
 
 def columns(paths: Sequence[Path]) -> dict[str, Column]:
@@ -45,24 +47,27 @@ def columns(paths: Sequence[Path]) -> dict[str, Column]:
     groups = []
     for path in paths:
         with trajectory.looked_at(path) as file:
-            groups.append(_columns(file, path, None))
-    return {name: trajectory.joined(parts) for name, parts in upright_frames.together(groups).items()}
+            groups.append(_read_columns(file, path, None))
+    return {
+        name: trajectory.join_columns(parts)
+        for name, parts in upright_frames.columns_together(groups).items()
+    }
 
 
-def cut(run: Path, sealed: int) -> list[str]:
+def cut_segments(run: Path, sealed: int) -> list[str]:
     """Shorten joined segments that extend beyond step `sealed`, where the run resumes; returns remarks."""
     remarks = []
     for s, path in trajectory.spans(run):
         if not s.level or s.interim or s.last <= sealed:
             continue
         if s.first <= sealed:
-            _join(run, [path], s._replace(last=sealed), sealed)
+            _join_segments(run, [path], s._replace(last=sealed), sealed)
         durable.remove(path)
         remarks.append(f"traj/{path.name}: extends beyond step {sealed}; later steps are recomputed")
     return remarks
 
 
-def superseded(run: Path, sealed: int) -> list[Path]:
+def superseded_segments(run: Path, sealed: int) -> list[Path]:
     """Segments up to step `sealed`, or interim, whose rows are contained in another one."""
     valid = {path for _, path in trajectory.spans(run, sealed)}
     files = held_folders.files(run / "traj", ".h5")
@@ -70,7 +75,7 @@ def superseded(run: Path, sealed: int) -> list[Path]:
     return [p for s, p in found if p not in valid and (s.interim or s.last <= sealed)]
 
 
-def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
+def _enough_to_join(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
     """The oldest segments of one level, if there are enough of them."""
     for level in sorted({s.level for s, _ in segments}):
         if len(group := [one for one in segments if one[0].level == level]) >= JOINED:
@@ -78,7 +83,7 @@ def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
     return []
 
 
-def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None) -> Path:
+def _join_segments(run: Path, paths: Sequence[Path], span: Span, until: int | None = None) -> Path:
     """Write one segment of this name with the rows of all, in order, up to step `until`."""
     groups: list[dict[str, Column]] = []
     lists: dict[str, np.ndarray] = {}
@@ -87,14 +92,14 @@ def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None
     periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:
-            groups.append(_columns(file, path, until))
+            groups.append(_read_columns(file, path, until))
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
             grids, periodic = h5md.grids_in(file) | grids, periodic or h5md.periodic_in(file)
             for label in set(h5md.constants_in(file)) - constants.keys():
                 constants[label] = file[FRAMES][label][...]
-    parts = upright_frames.together(groups)
-    joined = {name: trajectory.joined(found) for name, found in sorted(parts.items())}
+    parts = upright_frames.columns_together(groups)
+    joined = {name: trajectory.join_columns(found) for name, found in sorted(parts.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
     lists, grids = dict(sorted(lists.items())), dict(sorted(grids.items()))
     image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic, constants))
@@ -102,12 +107,14 @@ def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None
     return durable.write_new(run / "traj", stem, image)
 
 
-def _columns(file: h5py.File, path: Path, until: int | None) -> dict[str, Column]:
+def _read_columns(file: h5py.File, path: Path, until: int | None) -> dict[str, Column]:
     """All series of one file, up to a step."""
-    return {name: _column(file[name], path, until) for name in [*h5md.series_in(file), *h5md.copies_in(file)]}
+    return {
+        name: _read_column(file[name], path, until) for name in [*h5md.series_in(file), *h5md.copies_in(file)]
+    }
 
 
-def _column(group: h5py.Group, path: Path, until: int | None) -> Column:
+def _read_column(group: h5py.Group, path: Path, until: int | None) -> Column:
     """One series of one file, up to a step; its values are not read."""
     step, time, value = (group[leaf] for leaf in h5md.LEAVES)
     steps = step[...]

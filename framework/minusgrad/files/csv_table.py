@@ -32,7 +32,7 @@ class CsvTable:
         text = data.decode("utf-8-sig", "surrogateescape").splitlines()
         numbered = [(k, line) for k, line in enumerate(text, 1) if line.strip() and line.lstrip()[0] != "#"]
         self.file = file
-        self._rows = [(k, row) for k, line in numbered for row in self._split(k, line)]
+        self._rows = [(k, row) for k, line in numbered for row in self._split_line(k, line)]
         if not self._rows:
             raise UserError(f"{file}: has no rows; add at least one")
         for line, row in self._rows:
@@ -78,7 +78,7 @@ class CsvTable:
         Raises `UserError` as `texts` does, and for a value that is not a finite number.
         """
         pairs = zip(self.places, self.texts(column), strict=True)
-        return np.array([self._number(f"{place}: column '{column}'", text) for place, text in pairs])
+        return np.array([self._parse_number(f"{place}: column '{column}'", text) for place, text in pairs])
 
     def texts(self, column: str) -> list[str]:
         """The values of a column as text.
@@ -101,12 +101,12 @@ class CsvTable:
         """
         return np.array(
             [
-                [self._number(f"{self.file}:{line}: column {k}", text) for k, text in enumerate(row, 1)]
+                [self._parse_number(f"{self.file}:{line}: column {k}", text) for k, text in enumerate(row, 1)]
                 for line, row in self._rows
             ]
         )
 
-    def _split(self, line: int, text: str) -> list[list[str]]:
+    def _split_line(self, line: int, text: str) -> list[list[str]]:
         if (foreign := _NO_UTF8.search(text)) is not None:
             byte = ord(foreign[0]) - 0xDC00
             raise UserError(f"{self.file}:{line}: must be UTF-8, got byte 0x{byte:02x}; save it as UTF-8")
@@ -116,7 +116,7 @@ class CsvTable:
             raise UserError(f"{self.file}:{line}: {error}") from error
 
     @staticmethod
-    def _number(place: str, text: str) -> float:
+    def _parse_number(place: str, text: str) -> float:
         try:  # Python's float also takes 1_0, and the digits of every script
             number = float(text) if text.isascii() and "_" not in text else np.nan
         except ValueError:

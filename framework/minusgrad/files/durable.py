@@ -56,10 +56,10 @@ def write_new(folder: Path, stem: str, data: bytes | FileImage, suffix: str = ".
     RunFailedError if writing fails.
     """
     with named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
-        large = _size(data) >= _LARGE
-        sha = beside.submit(_sha, data) if large else None
-        with _written(folder / f"{stem}{suffix}", data) as temporary:
-            path = folder / f"{stem}.{sha.result() if sha else _sha(data)}{suffix}"
+        large = _byte_count(data) >= _LARGE
+        sha = beside.submit(_short_sum, data) if large else None
+        with _temporary_file(folder / f"{stem}{suffix}", data) as temporary:
+            path = folder / f"{stem}.{sha.result() if sha else _short_sum(data)}{suffix}"
             held_folders.replace(temporary, path)
         _sync_folder(folder)
     return path
@@ -72,7 +72,7 @@ def replace(path: Path, data: bytes) -> None:
     """
     with named_failure(path):
         _sweep_killed(path)
-        with _written(path, data) as temporary:
+        with _temporary_file(path, data) as temporary:
             held_folders.replace(temporary, path)
         _sync_folder(path.parent)
 
@@ -85,8 +85,8 @@ def rewritten(path: Path) -> Iterator[TextIO]:
     """
     with named_failure(path):
         _sweep_killed(path)
-        with _written(path, b"") as temporary:
-            descriptor = held_folders.opened(temporary, os.O_WRONLY)
+        with _temporary_file(path, b"") as temporary:
+            descriptor = held_folders.open_file(temporary, os.O_WRONLY)
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
                 yield file
                 file.flush()
@@ -101,23 +101,23 @@ def append_line(path: Path, text: str) -> None:
     Raises RunFailedError.
     """
     with named_failure(path):
-        descriptor = held_folders.opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        descriptor = held_folders.open_file(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             end = os.lseek(descriptor, 0, os.SEEK_END)
             torn = end > 0 and system_calls.read_at(descriptor, 1, end - 1) != b"\n"
-            _put(descriptor, b"\n" * torn + text.encode() + b"\n")
+            _write_all(descriptor, b"\n" * torn + text.encode() + b"\n")
             system_calls.flush(descriptor)
         finally:
             os.close(descriptor)
 
 
-def verified(path: Path) -> bytes:
+def verified_bytes(path: Path) -> bytes:
     """The bytes of a file written by `write_new`.
 
     Raises CheckpointError if their hash is not the one in the name.
     """
-    expected, data = _vouched(path), _read(path)
-    _compare(path, _sha(data), expected)
+    expected, data = _vouched_sum(path), _read_bytes(path)
+    _compare_sum(path, _short_sum(data), expected)
     return data
 
 
@@ -127,20 +127,20 @@ def check(path: Path) -> None:
         with held_folders.stream(path) as file:
             check_stream(path, file)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_error(path, error) from error
 
 
 def check_stream(path: Path, file: BinaryIO) -> None:
     """`check` for a file that is open."""
-    expected = _vouched(path)
+    expected = _vouched_sum(path)
     try:
         found = block_hashes.of_file(file)
     except OSError as error:
-        raise _unreadable(path, error) from error
-    _compare(path, found[:16], expected)
+        raise _unreadable_error(path, error) from error
+    _compare_sum(path, found[:16], expected)
 
 
-def _vouched(path: Path) -> str:
+def _vouched_sum(path: Path) -> str:
     name = _HASHED.fullmatch(path.name)
     if name is None:
         raise CheckpointError(
@@ -149,18 +149,18 @@ def _vouched(path: Path) -> str:
     return name["sha"]
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
-        return held_folders.read(path)
+        return held_folders.read_file(path)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_error(path, error) from error
 
 
-def _unreadable(path: Path, error: OSError) -> CheckpointError:
+def _unreadable_error(path: Path, error: OSError) -> CheckpointError:
     return CheckpointError(f"{path}: cannot be read: {error.strerror}")
 
 
-def _compare(path: Path, found: str, expected: str) -> None:
+def _compare_sum(path: Path, found: str, expected: str) -> None:
     if found != expected:
         raise CheckpointError(
             f"{path}: damaged: its bytes have SHA-256 {found}..., its name says {expected}; "
@@ -180,10 +180,10 @@ def remove(path: Path) -> None:
         held_folders.unlink(path)
 
 
-def emptied(path: Path) -> None:
+def empty_file(path: Path) -> None:
     """Make a file empty. Raises RunFailedError."""
     with named_failure(path):
-        descriptor = held_folders.opened(path, os.O_WRONLY)
+        descriptor = held_folders.open_file(path, os.O_WRONLY)
         try:
             os.ftruncate(descriptor, 0)
         finally:
@@ -228,14 +228,14 @@ def _sweep_killed(path: Path) -> None:
             if stray := _STRAY.fullmatch(name):
                 _left[folder].setdefault(stray["name"], []).append(name)
     if strays := _left[folder].pop(path.name, None):
-        living = [name for name in strays if not _deleted(path.with_name(name))]
+        living = [name for name in strays if not _delete_stray(path.with_name(name))]
         _left[folder] |= {path.name: living} if living else {}
 
 
-def _deleted(stray: Path) -> bool:
+def _delete_stray(stray: Path) -> bool:
     """Delete a temporary file, unless the process that writes it lives; False if it does."""
     with suppress(FileNotFoundError, RunFolderError):
-        descriptor = held_folders.opened(stray)
+        descriptor = held_folders.open_file(stray)
         try:
             system_calls.lock(descriptor)
             if not system_calls.OPEN_NAMES_STAY:
@@ -249,15 +249,15 @@ def _deleted(stray: Path) -> bool:
     return True
 
 
-def _size(data: bytes | FileImage) -> int:
+def _byte_count(data: bytes | FileImage) -> int:
     return data.size if isinstance(data, FileImage) else len(data)
 
 
-def _chunks(data: bytes | FileImage) -> Iterator[Bytes]:
+def _byte_chunks(data: bytes | FileImage) -> Iterator[Bytes]:
     return iter(data) if isinstance(data, FileImage) else chunks(data)
 
 
-def _sha(data: bytes | FileImage) -> str:
+def _short_sum(data: bytes | FileImage) -> str:
     if not isinstance(data, FileImage):
         return block_hashes.of_bytes(data)[:16]
     sum_of = hashlib.sha256()
@@ -267,18 +267,18 @@ def _sha(data: bytes | FileImage) -> str:
 
 
 @contextmanager
-def _written(path: Path, data: bytes | FileImage) -> Iterator[Path]:
+def _temporary_file(path: Path, data: bytes | FileImage) -> Iterator[Path]:
     """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
     temporary = path.with_name(f"{TEMPORARY}{token_hex(4)}-{path.name}")
     descriptor = None
     try:
-        descriptor = held_folders.opened(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        descriptor = held_folders.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with suppress(OSError):  # a file system without locks
             system_calls.lock(descriptor)
-        _allocate(descriptor, _size(data))
-        for chunk in _chunks(data):
-            _put(descriptor, chunk)
-            _send(descriptor, len(chunk))
+        _allocate_space(descriptor, _byte_count(data))
+        for chunk in _byte_chunks(data):
+            _write_all(descriptor, chunk)
+            _send_to_disk(descriptor, len(chunk))
         system_calls.flush(descriptor)
         if system_calls.OPEN_NAMES_STAY:
             os.close(descriptor)
@@ -293,21 +293,21 @@ def _written(path: Path, data: bytes | FileImage) -> Iterator[Path]:
             os.close(descriptor)
 
 
-def _put(descriptor: int, data: Bytes) -> None:
+def _write_all(descriptor: int, data: Bytes) -> None:
     """Write all bytes, in several calls if necessary."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _send(descriptor: int, length: int) -> None:
+def _send_to_disk(descriptor: int, length: int) -> None:
     """Let the disk begin with the last bytes, if they are many, while others are hashed and copied."""
     if length >= _LARGE and hasattr(os, "posix_fadvise"):
         begin = os.lseek(descriptor, 0, os.SEEK_CUR) - length
         os.posix_fadvise(descriptor, begin, length, os.POSIX_FADV_DONTNEED)
 
 
-def _allocate(descriptor: int, size: int) -> None:
+def _allocate_space(descriptor: int, size: int) -> None:
     """Reserve the space, so that a full disk is detected before the first byte."""
     if not hasattr(os, "posix_fallocate") or not size:
         return
@@ -341,7 +341,7 @@ def named_failure(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if (lost := held_folders.gone(path)) is not None:
+        if (lost := held_folders.deleted_run_folder(path)) is not None:
             raise FolderGoneError(
                 f"{lost}: was deleted while it was written; what was saved in it is lost; start the run again"
             ) from error

@@ -130,7 +130,7 @@ def lists_in(file: h5py.File) -> list[str]:
 
 def grids_in(file: h5py.File) -> dict[str, Raster]:
     """The grids of one file."""
-    return {name: _raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
+    return {name: _read_raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
 
 
 def write_head(file: h5py.File, dimension: int, periodic: Sequence[bool] = ()) -> None:
@@ -175,7 +175,7 @@ def write_raster(file: h5py.File, name: str, raster: Raster) -> None:
     write_unit(group, raster.unit)
 
 
-def _raster(group: h5py.Group) -> Raster:
+def _read_raster(group: h5py.Group) -> Raster:
     """Read a grid written by `write_raster`."""
     return Raster(tuple(group.attrs["shape"].tolist()), float(group.attrs["spacing"]), unit_of(group))
 

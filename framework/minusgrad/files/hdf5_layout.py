@@ -75,7 +75,7 @@ class Draft:
         group = self.file.require_group(folder or "/")
         kind, space = h5py.h5t.py_create(dtype, logical=True), h5py.h5s.create_simple(shape)
         dataset = h5py.Dataset(h5py.h5d.create(group.id, last.encode(), kind, space, plan))
-        held = sum(map(_length, parts))
+        held = sum(map(_part_length, parts))
         assert held == dataset.nbytes, (name, held, dataset.nbytes)
         if dataset.nbytes:
             self._placed.append((dataset, list(parts)))
@@ -101,20 +101,20 @@ class FileImage:
         return self.end + len(self.table)
 
     def __iter__(self) -> Iterator[Bytes]:
-        return self._joined(_chunks)
+        return self._joined_chunks(_chunks)
 
     def hashed(self) -> Iterator[Bytes]:
         """The bytes whose SHA-256 is the hash of the file (`block_hashes`)."""
-        return self._joined(_hashed)
+        return self._joined_chunks(_hashed)
 
-    def _joined(self, chunks_of: Callable[[Part], Iterator[Bytes]]) -> Iterator[Bytes]:
+    def _joined_chunks(self, chunks_of: Callable[[Part], Iterator[Bytes]]) -> Iterator[Bytes]:
         at = 0
         for begin, parts in self.places:
-            yield from _between(self.pages, at, begin)
-            at = begin + sum(map(_length, parts))
+            yield from _bytes_between(self.pages, at, begin)
+            at = begin + sum(map(_part_length, parts))
             for part in parts:
                 yield from chunks_of(part)
-        yield from _between(self.pages, at, self.end)
+        yield from _bytes_between(self.pages, at, self.end)
         yield self.table
 
 
@@ -137,7 +137,7 @@ def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:
     return Stretch(file, start, dataset.nbytes)
 
 
-def _length(part: Part) -> int:
+def _part_length(part: Part) -> int:
     if isinstance(part, Hashed):
         return part.array.nbytes
     return part.nbytes if isinstance(part, np.ndarray) else part.length
@@ -177,7 +177,7 @@ def chunks(data: Bytes) -> Iterator[Bytes]:
         yield whole[begin : begin + CHUNK]
 
 
-def _between(pages: dict[int, bytearray], begin: int, end: int) -> Iterator[Bytes]:
+def _bytes_between(pages: dict[int, bytearray], begin: int, end: int) -> Iterator[Bytes]:
     """The bytes that HDF5 wrote between two offsets; zeros in pages without writes."""
     while begin < end:
         page, within = divmod(begin, _PAGE)
@@ -216,7 +216,7 @@ class _Pages(io.RawIOBase):
     def readinto(self, buffer) -> int:
         target = memoryview(buffer).cast("B")
         at = 0
-        for piece in _between(self.pages, self._at, min(self._at + len(target), self.size)):
+        for piece in _bytes_between(self.pages, self._at, min(self._at + len(target), self.size)):
             target[at : at + len(piece)] = piece
             at += len(piece)
         self._at += at

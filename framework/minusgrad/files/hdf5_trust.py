@@ -1,9 +1,9 @@
 """Validation of HDF5 files that may be damaged or hostile, before any data is read.
 
-`opened` and `opened_file` are the only places that open HDF5 for reading: they refuse texts whose heap HDF5
-would search forever. `arrays` accepts contiguous arrays of numbers in groups that form a tree, and refuses
-links, external and virtual storage, filters, object types, and arrays that overlap or claim more bytes than
-the file has.
+`open_bytes` and `opened_file` are the only places that open HDF5 for reading: they refuse texts whose heap
+HDF5 would search forever. `arrays` accepts contiguous arrays of numbers in groups that form a tree, and
+refuses links, external and virtual storage, filters, object types, and arrays that overlap or claim more
+bytes than the file has.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _HEAP = b"GCOL\1\0\0\0"
 
 
 @contextmanager
-def opened(data: bytes) -> Iterator[h5py.File]:
+def open_bytes(data: bytes) -> Iterator[h5py.File]:
     """The HDF5 file whose bytes are `data`, read-only, from memory.
 
     Raises CheckpointError as `texts` does, and OSError if the bytes are not HDF5.
@@ -35,14 +35,14 @@ def opened(data: bytes) -> Iterator[h5py.File]:
 
 @contextmanager
 def opened_file(path: Path) -> Iterator[h5py.File]:
-    """Like `opened`, for a file that need not fit into memory."""
+    """Like `open_bytes`, for a file that need not fit into memory."""
     with held_folders.stream(path) as stream, opened_stream(stream, False) as file:
         yield file
 
 
 @contextmanager
 def opened_stream(stream: BinaryIO, examined: bool) -> Iterator[h5py.File]:
-    """Like `opened`, for an open file; `examined`: its texts are known to end."""
+    """Like `open_bytes`, for an open file; `examined`: its texts are known to end."""
     if not examined:
         with mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
             texts(data)
@@ -56,7 +56,7 @@ def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[s
     shared: whether an array may have several names. Raises CheckpointError for contents that
     `who` never has.
     """
-    found = dict(_walk(file, "", {}, who, shared))
+    found = dict(_walk_datasets(file, "", {}, who, shared))
     stored = {h5py.h5o.get_info(d.id).addr: d for d in found.values() if d.nbytes}  # by address: each once
     places = sorted((d.id.get_offset(), d.nbytes) for d in stored.values())
     if any(start + length > end for (start, length), (end, _) in pairwise([*places, (size, 0)])):
@@ -64,7 +64,7 @@ def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[s
     return found
 
 
-def _walk(
+def _walk_datasets(
     group: h5py.Group, prefix: str, seen: dict[int, bool], who: str, shared: bool
 ) -> Iterator[tuple[str, h5py.Dataset]]:
     """Every dataset by its path; `seen`: by address, whether it is an array."""
@@ -78,7 +78,7 @@ def _walk(
             raise CheckpointError(f"'{path}' is a second name of another object; do not trust it")
         seen[address] = is_array
         if isinstance(item, h5py.Group):
-            yield from _walk(item, path + "/", seen, who, shared)
+            yield from _walk_datasets(item, path + "/", seen, who, shared)
         else:
             refuse_strange(path, item, f"{who} holds")
             yield path, item

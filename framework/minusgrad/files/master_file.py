@@ -29,7 +29,7 @@ from . import durable, h5md, trajectory, vtkhdf
 from .frames import upright_frames
 from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .held import held_folders
-from .virtual_datasets import Source, in_space, stacked
+from .virtual_datasets import Source, in_space, stack_parts
 
 NAME = "trajectory.h5"
 LAYOUT = 2
@@ -65,14 +65,14 @@ def image(segments: list[Path]) -> bytes:
     for path in segments:
         if (stamp := held_folders.status(path)) is None:
             raise CheckpointError(f"{path}: is missing; copy it again")
-        contents = _contents(path, stamp.st_size, stamp.st_mtime_ns)
+        contents = _segment_contents(path, stamp.st_size, stamp.st_mtime_ns)
         for name, part in contents.series.items():
             series.setdefault(name, []).append(part)
         for name, rows in contents.lists.items():
             lists.setdefault(name, []).append(rows)
         grids, periodic = contents.grids | grids, periodic or contents.periodic
         constants = contents.constants | constants
-    return durable.image(lambda file: _fill(file, series, lists, grids, periodic, constants))
+    return durable.image(lambda file: _fill_master(file, series, lists, grids, periodic, constants))
 
 
 def layout(file: h5py.File) -> int:
@@ -112,17 +112,17 @@ class _Contents(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _contents(path: Path, size: int, modified: int) -> _Contents:
+def _segment_contents(path: Path, size: int, modified: int) -> _Contents:
     """The contents of a segment; cached until the file changes."""
     name = f"{path.parent.name}/{path.name}"
     with trajectory.looked_at(path) as file:
-        series = {series: _series(file[series], name) for series in h5md.series_in(file)}
+        series = {series: _read_series(file[series], name) for series in h5md.series_in(file)}
         for copied, copy in upright_frames.COPIES.items():
             if copy in file:
                 value = Source.of(file[copy]["value"], f"{copy}/value", name)
                 series[copied] = series[copied]._replace(copy=value)
         if upright_frames.ROTATION in file:
-            series[upright_frames.ROTATION] = _series(file[upright_frames.ROTATION], name)
+            series[upright_frames.ROTATION] = _read_series(file[upright_frames.ROTATION], name)
         places = {tuples: f"{CONNECTIVITY}/{tuples}" for tuples in h5md.lists_in(file)}
         lists = {tuples: Source.of(file[place], place, name) for tuples, place in places.items()}
         fixed = {label: f"{FRAMES}/{label}" for label in h5md.constants_in(file)}
@@ -130,14 +130,14 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
         return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file), constants)
 
 
-def _series(group: h5py.Group, file: str) -> _Series:
+def _read_series(group: h5py.Group, file: str) -> _Series:
     leaves = {leaf: Source.of(group[leaf], f"{group.name[1:]}/{leaf}", file) for leaf in LEAVES}
     seen = not group.name.startswith((f"/{OBSERVABLES}/", f"/{h5md.UPRIGHT}/"))
     when = (group["step"][...], group["time"][...]) if seen else None
     return _Series((file, h5py.h5o.get_info(group["step"].id).addr), leaves, when)
 
 
-def _fill(
+def _fill_master(
     file: h5py.File,
     series: dict[str, list[_Series]],
     lists: dict[str, list[Source]],
@@ -152,38 +152,40 @@ def _fill(
     own.attrs["dimension"] = np.int32(position[0].leaves["value"].shape[-1] if position else 3)
     for name, rows in sorted(lists.items()):
         _refuse_change(f"list '{name}'", rows, [part.shape for part in rows])
-        h5md.refer(file, stacked(file, f"{CONNECTIVITY}/{name}", rows[:1]))
+        h5md.refer(file, stack_parts(file, f"{CONNECTIVITY}/{name}", rows[:1]))
     for name, raster in sorted(grids.items()):
         h5md.write_raster(file, name, raster)
     for name, array in sorted(constants.items()):
-        stacked(file, f"{FRAMES}/{name}", [array])
+        stack_parts(file, f"{FRAMES}/{name}", [array])
     clocks: dict[tuple, str] = {}
-    misread = _misread(series)
+    misread = _misread_series(series)
     for name, parts in sorted(series.items()):
         values = [part.leaves["value"] for part in parts]
         _refuse_change(f"series '{name}'", values, [part.shape[1:] for part in values])
         place = f"{OWN}/{name}" if name in misread else name
         copied = [part.copy or part.leaves["value"] for part in parts]
-        _values(file, place, copied if place == name else values)
-        clock = clocks.setdefault(_clock(parts), place)
+        _write_values(file, place, copied if place == name else values)
+        clock = clocks.setdefault(_clock_key(parts), place)
         if clock == place:
             for leaf in ("step", "time"):
-                stacked(file, f"{place}/{leaf}", [part.leaves[leaf] for part in parts])
+                stack_parts(file, f"{place}/{leaf}", [part.leaves[leaf] for part in parts])
         else:
             h5md.share_clock(file, clock, place)
         if place == name and copied != values:
-            stacked(file, f"{OWN}/{name}/value", values)
+            stack_parts(file, f"{OWN}/{name}/value", values)
             h5md.share_clock(file, clock, f"{OWN}/{name}")
 
-    tracks = {name: track for name, parts in sorted(series.items()) if (track := _track(parts)) is not None}
+    tracks = {
+        name: track for name, parts in sorted(series.items()) if (track := _vtk_track(parts)) is not None
+    }
     vtkhdf.write(file, tracks, {name: rows[0] for name, rows in lists.items()}, grids)
 
 
-def _values(file: h5py.File, place: str, values: list[Source]) -> None:
+def _write_values(file: h5py.File, place: str, values: list[Source]) -> None:
     """Write the values of a series; vectors that MDAnalysis reads have three components, and its units."""
     first = values[0]
     if place not in _VECTORS or len(first.shape) != 3:
-        stacked(file, f"{place}/value", values)
+        stack_parts(file, f"{place}/value", values)
         return
     _, nodes, width = first.shape
     if 0 < width < 3:
@@ -193,16 +195,16 @@ def _values(file: h5py.File, place: str, values: list[Source]) -> None:
         )
         dataset = in_space(file, f"{place}/value", values, zeros)
     else:
-        dataset = stacked(file, f"{place}/value", values)
+        dataset = stack_parts(file, f"{place}/value", values)
     h5md.write_notation(dataset, h5md.label(place), first.unit)
 
 
-def _misread(series: dict[str, list[_Series]]) -> set[str]:
+def _misread_series(series: dict[str, list[_Series]]) -> set[str]:
     """The series that MDAnalysis would read at wrong steps, or fail at; none without frames."""
     frames = next((name for name in _VECTORS if name in series), None)
     if frames is None:
         return set()
-    clock, shape = _clock(series[frames]), series[frames][0].leaves["value"].shape[1:]
+    clock, shape = _clock_key(series[frames]), series[frames][0].leaves["value"].shape[1:]
     vectors = set(_VECTORS) & series.keys()
     other = {name for name in vectors if series[name][0].leaves["value"].shape[1:] != shape}
     read = vectors | {name for name in series if name.startswith(f"{OBSERVABLES}/")}
@@ -210,15 +212,15 @@ def _misread(series: dict[str, list[_Series]]) -> set[str]:
     box = {EDGES} & series.keys()
     flat = {name for name in box if series[name][0].leaves["value"].shape[-1] != 3}
     turns = {upright_frames.ROTATION} & series.keys()
-    return other | deep | flat | turns | {name for name in read | box if _clock(series[name]) != clock}
+    return other | deep | flat | turns | {name for name in read | box if _clock_key(series[name]) != clock}
 
 
-def _clock(parts: list[_Series]) -> tuple[tuple[str, int], ...]:
+def _clock_key(parts: list[_Series]) -> tuple[tuple[str, int], ...]:
     """Equal for series that were recorded at the same steps."""
     return tuple(part.clock for part in parts)
 
 
-def _track(parts: list[_Series]) -> vtkhdf.Track | None:
+def _vtk_track(parts: list[_Series]) -> vtkhdf.Track | None:
     """A series in the form that VTK can show; None if it has no steps for VTK."""
     moments = [part.when for part in parts if part.when is not None]
     if not moments:

@@ -55,16 +55,16 @@ class Measurements:
     unit: float | None = None
 
 
-def read(file: str, data: bytes, wanted: Wanted) -> Measurements:
+def read_measurements(file: str, data: bytes, wanted: Wanted) -> Measurements:
     """The measurements of a field in a file. Raises `UserError` if it is unreadable or does not fit."""
     return (_of_trajectory if data.startswith(_SIGNATURE) else _of_table)(file, data, wanted)
 
 
 def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
     table = _of_member(file, data, wanted.member)
-    values = np.stack([table.numbers(c) for c in _columns(table, wanted)], axis=1)
+    values = np.stack([table.numbers(c) for c in _value_columns(table, wanted)], axis=1)
     times, first, moment = np.unique(table.numbers("time"), return_index=True, return_inverse=True)
-    rows = _rows(table, wanted)
+    rows = _node_rows(table, wanted)
     found = np.full((len(times), len(wanted.nodes), values.shape[1]), np.nan)
     for place, m, row, value in zip(table.places, moment, rows, values, strict=True):
         if not np.isnan(found[m, row, 0]):
@@ -73,14 +73,14 @@ def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
     places = [table.places[k] for k in first]
     if (lacking := np.argwhere(np.isnan(found[:, :, 0]))).size:
         m, row = lacking[0]
-        node = _called(wanted, wanted.nodes[row])
+        node = _node_name(wanted, wanted.nodes[row])
         raise UserError(f"{places[m]}: node {node} is missing at time {times[m]:.10g}; add a row")
     return Measurements(times, found.reshape(*found.shape[:2], *wanted.shape), places)
 
 
 def _of_member(file: str, data: bytes, member: int | None) -> CsvTable:
     """The rows of a member, where a table has a column of members; else all."""
-    parts = _parts(file, data)
+    parts = _table_parts(file, data)
     if isinstance(parts, CsvTable):
         return parts
     if member is None:
@@ -93,13 +93,13 @@ def _of_member(file: str, data: bytes, member: int | None) -> CsvTable:
 
 
 @lru_cache(maxsize=4)
-def _parts(file: str, data: bytes) -> CsvTable | dict[int, CsvTable]:
+def _table_parts(file: str, data: bytes) -> CsvTable | dict[int, CsvTable]:
     """A table, or the rows of each member; kept, because every member asks for its own."""
     table = CsvTable(file, data)
     return table.parts("member") if "member" in table.columns else table
 
 
-def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
+def _value_columns(table: CsvTable, wanted: Wanted) -> list[str]:
     """The columns of one value's components."""
     if not wanted.shape:
         return [wanted.field]
@@ -111,7 +111,7 @@ def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
     return own if own[0] in table.columns else plain
 
 
-def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
+def _node_rows(table: CsvTable, wanted: Wanted) -> list[int]:
     """For each row, the position of its node in `wanted.nodes`."""
     if "node" not in table.columns:
         if len(wanted.nodes) > 1:
@@ -127,24 +127,24 @@ def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
         if text not in row_of:
             raise UserError(
                 f"{place}: column 'node': must be a node of the loss, got '{text}'"
-                f" (there are: {_some(wanted)})"
+                f" (there are: {_some_names(wanted)})"
             )
     return [row_of[text] for text in texts]
 
 
-def _some(wanted: Wanted) -> str:
-    names = [_called(wanted, node) for node in wanted.nodes]
+def _some_names(wanted: Wanted) -> str:
+    names = [_node_name(wanted, node) for node in wanted.nodes]
     return ", ".join(names if len(names) < 9 else [*names[:4], "...", names[-1]])
 
 
-def _called(wanted: Wanted, node: int) -> str:
+def _node_name(wanted: Wanted, node: int) -> str:
     return wanted.names[node] if wanted.names else str(node)
 
 
 def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
     try:
-        with hdf5_trust.opened(data) as opened:
-            found = _read(opened, len(data), wanted)
+        with hdf5_trust.open_bytes(data) as opened:
+            found = _measurements_of(opened, len(data), wanted)
     except UserError as error:
         raise UserError(f"'{file}': {error}") from None
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
@@ -152,7 +152,7 @@ def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
     return replace(found, places=[f"'{file}', {place}" for place in found.places])
 
 
-def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
+def _measurements_of(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     name = f"{h5md.FRAMES}/{wanted.label}"
     time, value = (plain_dataset(opened, f"{name}/{leaf}", size, SEGMENTS) for leaf in ("time", "value"))
     shape = (len(time), wanted.count, *wanted.shape) if time.ndim == 1 else None
@@ -166,7 +166,7 @@ def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1) & np.isfinite(times)
     if not finite.all():
         raise UserError(f"{places[int(np.argmin(finite))]}: contains NaN or infinity")
-    return Measurements(times, values, places, _size(time), _size(value))
+    return Measurements(times, values, places, _size_in_si(time), _size_in_si(value))
 
 
 def plain_dataset(opened: h5py.File, path: str, size: int, who: str) -> h5py.Dataset:
@@ -192,6 +192,6 @@ def plain_dataset(opened: h5py.File, path: str, size: int, who: str) -> h5py.Dat
     return item
 
 
-def _size(item: h5py.Dataset) -> float | None:
+def _size_in_si(item: h5py.Dataset) -> float | None:
     unit = h5md.unit_of(item)
     return None if unit is None else unit[1]

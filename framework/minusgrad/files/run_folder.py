@@ -35,7 +35,7 @@ from .checkpoint import Snapshot
 from .held import held_folders, journals
 from .held.given_folder import GivenFolder
 from .held.held_folders import FolderHold
-from .held.json_text import TooDeepError, parsed
+from .held.json_text import TooDeepError, parse_json
 from .held.run_listing import JOURNAL, refuse_no_run
 from .trajectory import Recorder
 
@@ -72,13 +72,13 @@ class RunDir:
         """
         refuse_occupied(path, force)
         durable.make_folder(path)
-        run = cls._locked(path)
+        run = cls._lock_run(path)
         try:
             refuse_occupied(path, force)  # again: with the lock, no other process can fill it
-            run._clear()
+            run._clear_run()
             run.journal("started", pid=os.getpid())
-            durable.make_folder(run._ckpt)
-            durable.make_folder(run._traj)
+            durable.make_folder(run._checkpoint_folder)
+            durable.make_folder(run._segment_folder)
             durable.replace(path / "overrides.json", json.dumps(list(overrides), indent=1).encode() + b"\n")
             durable.replace(path / "scene.toml", scene)
         except BaseException:
@@ -96,7 +96,7 @@ class RunDir:
         held_folders.examine(path)
         if read_only:
             return cls(path, None)
-        run = cls._locked(path)
+        run = cls._lock_run(path)
         try:
             run.journal("resumed", pid=os.getpid())
         except BaseException:
@@ -105,11 +105,11 @@ class RunDir:
         return run
 
     @classmethod
-    def _locked(cls, path: Path) -> Self:
+    def _lock_run(cls, path: Path) -> Self:
         """The run in a folder, held and locked. Raises RunFolderError if another process writes to it."""
-        hold = _held(path)
+        hold = _hold_folder(path)
         try:
-            return cls(path, journals.locked(path / JOURNAL), hold)
+            return cls(path, journals.lock_journal(path / JOURNAL), hold)
         except BaseException:
             hold.close()
             raise
@@ -144,28 +144,28 @@ class RunDir:
     @property
     def scene(self) -> bytes:
         """The text of the scene, as at the start of the run."""
-        return held_folders.read(self.path / "scene.toml")
+        return held_folders.read_file(self.path / "scene.toml")
 
     @property
     def overrides(self) -> list[str]:
         """The overrides of the command line, in their order."""
         try:
-            return parsed(held_folders.read(path := self.path / "overrides.json"))
+            return parse_json(held_folders.read_file(path := self.path / "overrides.json"))
         except TooDeepError as error:
             raise RunFolderError(f"{path}: {error}; restore the original file") from None
 
     def journal(self, event: str, **facts: Any) -> None:
         """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
         self._must_write()
-        journals.append(self._journal, event, **facts)
+        journals.append(self._journal_path, event, **facts)
 
     def is_running(self) -> bool:
         """Whether another process writes to the run."""
-        return journals.is_locked(self._journal)
+        return journals.is_locked(self._journal_path)
 
     def events(self) -> list[dict[str, Any]]:
         """The journal's events; a line torn by a power cut is skipped."""
-        return list(journals.events(self._journal))
+        return list(journals.events(self._journal_path))
 
     def segments(self) -> list[Path]:
         """The trajectory's segments in the order of their steps."""
@@ -189,55 +189,57 @@ class RunDir:
         """
         self._must_write()
         with durable.named_failure(self.path):
-            return self._save(snapshot, recorder, keep, seal, keep_every, kind)
+            return self._save_all(snapshot, recorder, keep, seal, keep_every, kind)
 
-    def _save(
+    def _save_all(
         self, snapshot: Snapshot, recorder: Recorder | None, keep: int, seal: bool, keep_every: int, kind: str
     ) -> list[str]:
-        remarks, segment = self._recorded(snapshot.step, recorder, seal)
-        new = self._committed(snapshot, recorder, "" if seal else kind)
-        others = [path for path in checkpoint.listed(self._ckpt) if path != new]
+        remarks, segment = self._record_rows(snapshot.step, recorder, seal)
+        new = self._commit_checkpoint(snapshot, recorder, "" if seal else kind)
+        others = [path for path in checkpoint.list_checkpoints(self._checkpoint_folder) if path != new]
         facts: dict[str, Any] = {"checkpoint": new.name, "segment": segment.name if segment else None}
         if seal:
-            remarks += self._supersede(
+            remarks += self._supersede_attempt(
                 snapshot.step, [p for p in others if checkpoint.step_of(p) > self._sealed]
             )
             self._sealed, self._interims = snapshot.step, []
             if wall_clock.now() - self._renewed >= RENEWAL:
-                remarks += self._renew(keep, facts)
+                remarks += self._renew_master(keep, facts)
             else:
                 self._due = keep, keep_every
-            self._prune(keep, keep_every)
+            self._prune_checkpoints(keep, keep_every)
         else:
             facts["by"] = "clock" if kind == checkpoint.INTERIM else "interruption"
             earlier = [p for p in others if not checkpoint.is_scheduled(p)]
             kept = [p for p in earlier if checkpoint.step_of(p) <= snapshot.step][-1:]
-            _drop(path for path in earlier if path not in kept)
-            remarks += self._renew(keep, facts)
+            _drop_files(path for path in earlier if path not in kept)
+            remarks += self._renew_master(keep, facts)
         self.journal("saved", step=snapshot.step, scheduled=seal, **facts)
         return remarks
 
-    def _recorded(self, step: int, recorder: Recorder | None, seal: bool) -> tuple[list[str], Path | None]:
+    def _record_rows(self, step: int, recorder: Recorder | None, seal: bool) -> tuple[list[str], Path | None]:
         """Write the rows of a save: of an unscheduled one as an interim segment."""
         if not seal:
-            segment = recorder.seal(self._traj, step, interim=True) if recorder is not None else None
+            segment = (
+                recorder.seal(self._segment_folder, step, interim=True) if recorder is not None else None
+            )
             self._interims += [segment] if segment is not None and segment not in self._interims else []
             return [], segment
         segment = None
         if recorder is not None:
-            segment = recorder.seal(self._traj, step, compaction.columns(self._interims))
+            segment = recorder.seal(self._segment_folder, step, compaction.columns(self._interims))
         stale = [p for p in self._strays if trajectory.last_step(p) <= step]
         self._strays = [p for p in self._strays if p not in stale]
-        return self._supersede(step, [p for p in stale if p != segment]), segment
+        return self._supersede_attempt(step, [p for p in stale if p != segment]), segment
 
-    def _committed(self, snapshot: Snapshot, recorder: Recorder | None, kind: str) -> Path:
+    def _commit_checkpoint(self, snapshot: Snapshot, recorder: Recorder | None, kind: str) -> Path:
         """Write the checkpoint of a save."""
         rows = recorder.state() if recorder is not None else {}
         arrays = snapshot.arrays | {f"{RECORDER}/{name}": array for name, array in rows.items()}
         meta = snapshot.meta | {"sealed": self._sealed if kind else snapshot.step}
         if kind:
             meta["interim"] = [path.name for path in self._interims]
-        return checkpoint.save(self._ckpt, replace(snapshot, arrays=arrays, meta=meta), kind)
+        return checkpoint.save(self._checkpoint_folder, replace(snapshot, arrays=arrays, meta=meta), kind)
 
     def restore(self) -> tuple[Snapshot, list[str]]:
         """Load the newest undamaged checkpoint; also returns a remark about each one that was skipped.
@@ -246,23 +248,23 @@ class RunDir:
         CheckpointError if the newest undamaged one has another format.
         """
         self._must_write()
-        for folder in (self.path, self._ckpt, self._traj):
+        for folder in (self.path, self._checkpoint_folder, self._segment_folder):
             durable.sweep(folder)
-        path, snapshot, remarks = self._newest()
+        path, snapshot, remarks = self._newest_checkpoint()
         self._sealed = snapshot.meta.get("sealed", snapshot.step)
         interims = [(s, p) for s, p in trajectory.spans(self.path, self._sealed) if s.interim]
-        _drop(p for s, p in interims if s.last > snapshot.step)
+        _drop_files(p for s, p in interims if s.last > snapshot.step)
         self._interims = [p for s, p in interims if s.last <= snapshot.step]
-        remarks += compaction.cut(self.path, self._sealed)
-        found = [(trajectory.span(path), path) for path in held_folders.files(self._traj, ".h5")]
+        remarks += compaction.cut_segments(self.path, self._sealed)
+        found = [(trajectory.span(path), path) for path in held_folders.files(self._segment_folder, ".h5")]
         self._strays = [p for s, p in found if s and not s.interim and s.last > self._sealed]
         self.journal("restored", step=snapshot.step, checkpoint=path.name, remarks=remarks)
         return snapshot, remarks
 
-    def _newest(self) -> tuple[Path, Snapshot, list[str]]:
+    def _newest_checkpoint(self) -> tuple[Path, Snapshot, list[str]]:
         """The newest checkpoint that is undamaged and whose interim segments are."""
         remarks: list[str] = []
-        for path in checkpoint.undamaged(self._ckpt, remarks):
+        for path in checkpoint.undamaged_checkpoints(self._checkpoint_folder, remarks):
             snapshot = checkpoint.load(path)
             try:
                 self._check_interims(snapshot)
@@ -277,7 +279,7 @@ class RunDir:
         """Raise CheckpointError if an interim segment that the checkpoint names is missing or damaged."""
         there = trajectory.spans(self.path, snapshot.meta.get("sealed", snapshot.step))
         for name in snapshot.meta.get("interim", []):
-            wanted = trajectory.span(path := self._traj / str(name))
+            wanted = trajectory.span(path := self._segment_folder / str(name))
             if wanted is None or path.name != name:
                 shown = printable(str(name), 60)
                 raise CheckpointError(f"'{shown}' names no segment; it was not written by minusgrad")
@@ -292,28 +294,28 @@ class RunDir:
         """
         self._must_write()
         with durable.named_failure(self.path):
-            remarks = self._renew(keep, {})
-            self._prune(keep, keep_every)
+            remarks = self._renew_master(keep, {})
+            self._prune_checkpoints(keep, keep_every)
         return remarks
 
-    def _renew(self, keep: int, facts: dict[str, Any]) -> list[str]:
+    def _renew_master(self, keep: int, facts: dict[str, Any]) -> list[str]:
         """Join old segments and rewrite the master file; `facts` get its hash."""
         remarks = []
         try:
-            self._compact(keep)
+            self._compact_segments(keep)
             use = trajectory.spans(self.path, self._sealed)
             facts["master"] = master_file.write(self.path, [path for _, path in use])
             self._interims = [path for s, path in use if s.interim]
         except CheckpointError as error:
             remarks.append(f"{master_file.NAME}: not updated: {error}")
         else:
-            _drop(compaction.superseded(self.path, self._sealed))
+            _drop_files(compaction.superseded_segments(self.path, self._sealed))
         self._renewed, self._due = wall_clock.now(), None
         return remarks
 
-    def _compact(self, keep: int) -> None:
+    def _compact_segments(self, keep: int) -> None:
         """Join segments behind the checkpoints that are kept, so that one ends at each of them."""
-        checkpoints = checkpoint.listed(self._ckpt)
+        checkpoints = checkpoint.list_checkpoints(self._checkpoint_folder)
         if kept := list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]:
             compaction.compact(self.path, self._sealed, min(checkpoint.step_of(kept[0]), self._sealed))
         unscheduled = [p for p in checkpoints if not checkpoint.is_scheduled(p)]
@@ -321,26 +323,26 @@ class RunDir:
             oldest = min(map(checkpoint.step_of, unscheduled))
             compaction.compact(self.path, self._sealed, oldest, interim=True)
 
-    def _prune(self, keep: int, keep_every: int) -> None:
+    def _prune_checkpoints(self, keep: int, keep_every: int) -> None:
         """Delete old checkpoints, and unscheduled ones up to the last seal."""
-        _drop(
+        _drop_files(
             path
-            for path in checkpoint.listed(self._ckpt)
+            for path in checkpoint.list_checkpoints(self._checkpoint_folder)
             if not checkpoint.is_scheduled(path) and checkpoint.step_of(path) <= self._sealed
         )
-        checkpoint.prune(self._ckpt, keep, keep_every)
+        checkpoint.prune(self._checkpoint_folder, keep, keep_every)
 
-    def _clear(self) -> None:
+    def _clear_run(self) -> None:
         """Delete an earlier run's files; the journal, which marks the folder as a run, last."""
-        for folder in (self._ckpt, self._traj, self.path / "pictures"):
+        for folder in (self._checkpoint_folder, self._segment_folder, self.path / "pictures"):
             held_folders.remove_tree(folder)
         for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json", "fit.csv"):
             durable.remove(self.path / name)
-        durable.emptied(self._journal)
+        durable.empty_file(self._journal_path)
 
-    def _supersede(self, step: int, stale: list[Path]) -> list[str]:
+    def _supersede_attempt(self, step: int, stale: list[Path]) -> list[str]:
         """Delete the files of a killed attempt; report those that this attempt wrote with other bytes."""
-        _drop(stale)
+        _drop_files(stale)
         for folder in sorted({path.parent for path in stale}):
             durable.settle(folder)  # else they could reappear after a power cut, beside their replacements
         remarks = [
@@ -357,24 +359,24 @@ class RunDir:
             raise RunFolderError(f"{self.path}: is closed, or opened read-only; open it again to write")
 
     @property
-    def _ckpt(self) -> Path:
+    def _checkpoint_folder(self) -> Path:
         return self.path / "ckpt"
 
     @property
-    def _traj(self) -> Path:
+    def _segment_folder(self) -> Path:
         return self.path / "traj"
 
     @property
-    def _journal(self) -> Path:
+    def _journal_path(self) -> Path:
         return self.path / JOURNAL
 
 
-def _drop(paths: Iterable[Path]) -> None:
+def _drop_files(paths: Iterable[Path]) -> None:
     for path in paths:
         durable.remove(path)
 
 
-def _held(path: Path) -> FolderHold:
+def _hold_folder(path: Path) -> FolderHold:
     try:
         return FolderHold(path)
     except OSError as error:
@@ -391,10 +393,10 @@ def refuse_occupied(path: Path, force: bool) -> None:
     except OSError as error:
         raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
     try:
-        if not entries or (entries == [JOURNAL] and not held_folders.read(journal)):
+        if not entries or (entries == [JOURNAL] and not held_folders.read_file(journal)):
             return
         begun = next(journals.events(journal), {}).get("event")
-        is_run = begun == "started" or (JOURNAL in entries and not held_folders.read(journal))
+        is_run = begun == "started" or (JOURNAL in entries and not held_folders.read_file(journal))
     except OSError as error:
         raise RunFolderError(f"{journal}: cannot be written: {error.strerror}; use another --out") from error
     if not is_run:

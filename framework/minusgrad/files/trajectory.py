@@ -114,11 +114,11 @@ class Recorder:
         self.periodic = tuple(map(bool, periodic))
         self._units, self.time_unit = dict(units), time_unit
         self._constants = dict(constants or {})
-        self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
+        self._lists = {name: _tuples_as_written(name, rows) for name, rows in (connectivity or {}).items()}
         self._shown = frozenset(shown)
         for name in shown:
-            self._list(name)
-        self._grids = {name: _raster(name, raster) for name, raster in (grids or {}).items()}
+            self._list_rows(name)
+        self._grids = {name: _raster_as_written(name, raster) for name, raster in (grids or {}).items()}
         self._series: dict[str, _Rows] = {}
 
     def unit(self, label: str, symbol: str, size: float) -> None:
@@ -138,14 +138,14 @@ class Recorder:
         Raises RunFailedError for a changed shape or a repeated step.
         """
         for label, array in arrays.items():
-            self._record(f"{FRAMES}/{label}", step, time, np.asarray(array))
+            self._record_row(f"{FRAMES}/{label}", step, time, np.asarray(array))
 
     def record_cells(self, step: int, time: float, tuples: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays (E, ...) over the tuples of one list at one moment, by label.
 
         Raises RunFailedError like `record_frame`, and for an unknown list or another length than its own.
         """
-        length = len(self._list(tuples))
+        length = len(self._list_rows(tuples))
         for label, array in arrays.items():
             name, value = f"{CELLS}/{tuples}/{label}", np.asarray(array)
             if value.shape[:1] != (length,):
@@ -153,7 +153,7 @@ class Recorder:
                     f"step {step}: series '{name}' has shape {value.shape}; "
                     f"list '{tuples}' has {length} tuples: give one value for each"
                 )
-            self._record(name, step, time, value)
+            self._record_row(name, step, time, value)
 
     def record_grid(
         self,
@@ -168,7 +168,7 @@ class Recorder:
         `of_one`: the shape of the value of one cell, which follows these axes. Raises RunFailedError like
         `record_frame`, for an unknown grid and for any other shape.
         """
-        raster = self._grid(grid)
+        raster = self._grid_raster(grid)
         for label, array in arrays.items():
             name, value = f"{GRIDS}/{grid}/{label}", np.asarray(array)
             if value.shape not in ((raster.cells, *of_one), (*raster.shape, *of_one)):
@@ -177,14 +177,14 @@ class Recorder:
                     f"step {step}: series '{name}' has shape {value.shape}; grid '{grid}' has shape "
                     f"{raster.shape}: give {one} for each of its {raster.cells} cells"
                 )
-            self._record(name, step, time, value.reshape(*raster.shape, *of_one))
+            self._record_row(name, step, time, value.reshape(*raster.shape, *of_one))
 
     def record_box(self, step: int, time: float, edges: np.ndarray) -> None:
         """Copy the edge vectors of the box at one moment, in rows (d, d), beside the frame of that moment.
 
         Raises RunFailedError like `record_frame`.
         """
-        self._record(h5md.EDGES, step, time, np.asarray(edges))
+        self._record_row(h5md.EDGES, step, time, np.asarray(edges))
 
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Copy scalars or small vectors of one moment, as float64.
@@ -192,7 +192,7 @@ class Recorder:
         Raises RunFailedError like `record_frame`.
         """
         for name, value in values.items():
-            self._record(f"{OBSERVABLES}/{name}", step, time, np.asarray(value, np.float64))
+            self._record_row(f"{OBSERVABLES}/{name}", step, time, np.asarray(value, np.float64))
 
     def state(self) -> dict[str, np.ndarray]:
         """The unsealed rows as arrays, for a checkpoint: `<series>/step`, `/time`, `/value`, T >= 0 rows."""
@@ -218,8 +218,8 @@ class Recorder:
             step, time, value = parts
             rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
             self._series[name] = rows
-        self._asked()
-        self._filled(self._series)
+        self._lists_in_order()
+        self._grids_of_series(self._series)
 
     def drop(self, step: int) -> None:
         """Forget the rows of a step, the last one that was recorded."""
@@ -242,10 +242,10 @@ class Recorder:
         """
         for name, value in rows.items():
             if tuples := h5md.list_of(name):
-                self._list(tuples)
+                self._list_rows(tuples)
             if grid := h5md.grid_of(name):
-                self._grid(grid)
-            self._record(name, step, time, value)
+                self._grid_raster(grid)
+            self._record_row(name, step, time, value)
 
     def take_units(self, other: "Recorder") -> None:
         """Know the units that another recorder knows. Raises RunFailedError like `unit`."""
@@ -291,39 +291,39 @@ class Recorder:
             for name, rows in self._series.items()
             if rows.steps
         }
-        parts = upright_frames.together([earlier or {}, own | upright_frames.copies(own)])
-        columns = {name: joined(found) for name, found in sorted(parts.items())}
+        parts = upright_frames.columns_together([earlier or {}, own | upright_frames.copies(own)])
+        columns = {name: join_columns(found) for name, found in sorted(parts.items())}
         if not columns:
             return None
         mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
-        lists, grids = self._asked() if mesh else {}, self._filled(columns)
+        lists, grids = self._lists_in_order() if mesh else {}, self._grids_of_series(columns)
         constants = self._constants if mesh else {}
         image = laid_out(lambda draft: fill(draft, columns, lists, grids, self.periodic, constants))
         path = durable.write_new(folder, f"{step:012d}" + ".interim" * interim, image)
         self.take()
         return path
 
-    def _list(self, name: str) -> np.ndarray:
+    def _list_rows(self, name: str) -> np.ndarray:
         if name not in self._lists:
             raise RunFailedError(unknown("list of tuples", name, self._lists))
         return self._lists[name]
 
-    def _asked(self) -> dict[str, np.ndarray]:
+    def _lists_in_order(self) -> dict[str, np.ndarray]:
         """The lists that segments contain, in the order of their names."""
         names = self._shown | {h5md.list_of(name) for name in self._series if h5md.list_of(name)}
-        return {name: self._list(name) for name in sorted(names)}
+        return {name: self._list_rows(name) for name in sorted(names)}
 
-    def _grid(self, name: str) -> Raster:
+    def _grid_raster(self, name: str) -> Raster:
         if name not in self._grids:
             raise RunFailedError(unknown("grid", name, self._grids))
         return self._grids[name]
 
-    def _filled(self, names: Iterable[str]) -> dict[str, Raster]:
+    def _grids_of_series(self, names: Iterable[str]) -> dict[str, Raster]:
         """The grids that these series are over, in the order of their names."""
         grids = {h5md.grid_of(name) for name in names} - {""}
-        return {name: self._grid(name) for name in sorted(grids)}
+        return {name: self._grid_raster(name) for name in sorted(grids)}
 
-    def _record(self, name: str, step: int, time: float, value: np.ndarray) -> None:
+    def _record_row(self, name: str, step: int, time: float, value: np.ndarray) -> None:
         if not h5md.is_free(name):
             raise RunFailedError(
                 f"'{name}' cannot name a series: empty parts, dots, step, time, value and box are taken"
@@ -344,7 +344,7 @@ class Recorder:
         rows.values.append(value.copy())
 
 
-def joined(columns: Sequence[Column]) -> Column:
+def join_columns(columns: Sequence[Column]) -> Column:
     """The rows of several columns of one series, in this order."""
     first, parts = columns[0], [part for c in columns for part in c.parts]
     step, time = (np.concatenate([c[k] for c in columns]) for k in (0, 1))
@@ -380,7 +380,7 @@ def fill(
             h5md.share_clock(file, clock, name)
 
 
-def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
+def _tuples_as_written(name: str, rows: np.ndarray) -> np.ndarray:
     """A list as written to files: int32 (E, k)."""
     rows = np.asarray(rows)
     if "/" in name or not h5md.is_free(name):
@@ -397,7 +397,7 @@ def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows, np.int32)
 
 
-def _raster(name: str, raster: Raster) -> Raster:
+def _raster_as_written(name: str, raster: Raster) -> Raster:
     """A grid as written to files, in Python numbers."""
     if "/" in name or not h5md.is_free(name):
         raise RunFailedError(f"'{name}' cannot name a grid: slashes, dots, step, time and value are taken")
@@ -448,7 +448,7 @@ def spans(run: Path, sealed: int | None = None) -> list[tuple[Span, Path]]:
     Segments whose rows are contained in another one are left out; they are about to be deleted. sealed: the
     step of the last scheduled checkpoint; sealed segments beyond it are left out, too.
     """
-    held_folders.own(run)
+    held_folders.own_folder(run)
     found = [(s, path) for path in held_folders.files(run / "traj", ".h5") if (s := span(path)) is not None]
     if sealed is not None:
         found = [(s, path) for s, path in found if s.interim or s.last <= sealed]
@@ -464,7 +464,7 @@ def segments(run: Path) -> list[Path]:
     return [path for _, path in spans(run)]
 
 
-def each(
+def read_each_segment(
     run: Path,
     read: Callable[[h5py.File, int], Result],
     damaged: list[str] | None = None,
@@ -502,7 +502,7 @@ def names(run: Path) -> list[str]:
     Raises CheckpointError if damaged.
     """
     found: set[str] = set()
-    for some in each(run, lambda file, _: h5md.series_in(file)):
+    for some in read_each_segment(run, lambda file, _: h5md.series_in(file)):
         found.update(some)
     return sorted(found)
 
@@ -520,13 +520,13 @@ def pieces(run: Path, name: str, after: int = -1) -> Iterator[Series]:
         return Series(*(file[name][leaf][begin:] for leaf in LEAVES))
 
     found = False
-    for piece in each(run, read, after=after):
+    for piece in read_each_segment(run, read, after=after):
         if piece is not None:
             found = True
             if len(piece.step):
                 yield piece
     if not found and after < 0:
-        raise _unknown(run, name)
+        raise _unknown_series(run, name)
 
 
 def steps(run: Path, name: str) -> np.ndarray:
@@ -538,9 +538,9 @@ def steps(run: Path, name: str) -> np.ndarray:
         recorded = file[name]["step"][...]
         return recorded[int(np.searchsorted(recorded, covered, "right")) :]
 
-    found = [some for some in each(run, read) if some is not None]
+    found = [some for some in read_each_segment(run, read) if some is not None]
     if not found:
-        raise _unknown(run, name)
+        raise _unknown_series(run, name)
     return np.concatenate(found)
 
 
@@ -564,7 +564,7 @@ class Head(NamedTuple):
 
 
 def heads(file: h5py.File, covered: int = -1) -> Iterator[tuple[str, Head]]:
-    """Summaries of the series in one open segment (`each`), of the rows after step `covered`."""
+    """Summaries of the series in one open segment (`read_each_segment`), of the rows after step `covered`."""
     for name in h5md.series_in(file):
         value, steps = file[name]["value"], file[name]["step"][...]
         if len(steps := steps[steps > covered]):
@@ -580,7 +580,7 @@ def series(run: Path, name: str) -> Series:
     return Series(*map(np.concatenate, zip(*pieces(run, name), strict=True)))
 
 
-def last(run: Path, name: str) -> Series:
+def last_row(run: Path, name: str) -> Series:
     """The last row of one series, T = 1, from the newest segment that has it; raises like `series`."""
     todo = spans(run)
     while todo:
@@ -593,7 +593,7 @@ def last(run: Path, name: str) -> Series:
             if held_folders.status(path) is not None:
                 raise
             todo = spans(run)
-    raise _unknown(run, name)
+    raise _unknown_series(run, name)
 
 
 def symbols(run: Path, name: str) -> tuple[str, str]:
@@ -605,7 +605,7 @@ def symbols(run: Path, name: str) -> tuple[str, str]:
         value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
         return str(value), str(time)
 
-    return next((found for found in each(run, read) if found is not None), ("", ""))
+    return next((found for found in read_each_segment(run, read) if found is not None), ("", ""))
 
 
 def connectivity(run: Path) -> dict[str, np.ndarray]:
@@ -619,7 +619,7 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
         for name in set(h5md.lists_in(file)) - found.keys():
             found[name] = file[CONNECTIVITY][name][...]
 
-    for _ in each(run, read):
+    for _ in read_each_segment(run, read):
         pass
     return dict(sorted(found.items()))
 
@@ -630,12 +630,12 @@ def grids(run: Path) -> dict[str, Raster]:
     Raises CheckpointError if damaged.
     """
     found: dict[str, Raster] = {}
-    for some in each(run, lambda file, _: h5md.grids_in(file)):
+    for some in read_each_segment(run, lambda file, _: h5md.grids_in(file)):
         found = some | found
     return dict(sorted(found.items()))
 
 
-def _unknown(run: Path, name: str) -> UserError:
+def _unknown_series(run: Path, name: str) -> UserError:
     return UserError(f"{run}: {unknown('series', name, names(run))}")
 
 
@@ -646,13 +646,13 @@ def looked_at(path: Path) -> Iterator[h5py.File]:
     Raises CheckpointError if it is damaged, or was not written by a recorder.
     """
     with (
-        vouched_files.opened(path) as found,
+        vouched_files.open_vouched(path) as found,
         _named_error(path),
         hdf5_trust.opened_stream(found.stream, found.known) as file,
     ):
         if not found.known:
             _refuse_strange(file, found.stamp.size)
-            found.examined()
+            found.note_examined()
         yield file
 
 

@@ -57,7 +57,7 @@ def write(
         of_grid = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
         fields = {n: track for n, track in of_grid.items() if len(track.values[0].shape) == numbers}
         if fields and len(raster.shape) in (2, 3):
-            return _image(_Sheet.of(file, next(iter(fields.values()))), raster, fields)
+            return _write_image(_Sheet.of(file, next(iter(fields.values()))), raster, fields)
     position = able.get(POSITION)
     if position is None or len(position.values[0].shape) != 3:
         return None
@@ -65,7 +65,7 @@ def write(
     able_to = {name: rows for name, rows in sorted(lists.items()) if (dimension, rows.shape[1]) in SHAPES}
     shown = {name: rows for name, rows in able_to.items() if rows.shape[0]}
     sheet = _Sheet.of(file, position)
-    return _cells(sheet, able, shown, dimension) if shown else _particles(sheet, able)
+    return _write_cells(sheet, able, shown, dimension) if shown else _write_particles(sheet, able)
 
 
 class _Sheet(NamedTuple):
@@ -84,7 +84,7 @@ class _Sheet(NamedTuple):
         steps["Values"] = clock.time if moves else clock.step.astype(np.float64)
         return sheet
 
-    def typed(self, name: str) -> None:
+    def set_type(self, name: str) -> None:
         self.group.attrs["Type"] = np.bytes_(name)
 
     def rows(self, track: Track) -> np.ndarray | None:
@@ -114,7 +114,7 @@ class _Sheet(NamedTuple):
             rows = self.rows(track)
             if rows is None or track.values[0].shape[1] != count:
                 continue
-            label = _flat(h5md.label(name))
+            label = _flat_name(h5md.label(name))
             place = "Points" if name == POSITION else f"PointData/{label}"
             blocks = [virtual_datasets.JoinedRows(0, track.values)]
             virtual_datasets.in_rows(self.group.file, f"{ROOT}/{place}", blocks, count, zeros)
@@ -127,9 +127,9 @@ class _Sheet(NamedTuple):
         return count
 
 
-def _image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
+def _write_image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
     """Write a grid as ImageData: its first cell is centred at the origin, x is the last axis."""
-    sheet.typed("ImageData")
+    sheet.set_type("ImageData")
     ends = [end for count in reversed(raster.shape) for end in (0, count)]
     flat = 3 - len(raster.shape)
     sheet.group.attrs["WholeExtent"] = np.array(ends + [0, 0] * flat, np.int64)
@@ -139,40 +139,42 @@ def _image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
     sheet.group.attrs["Direction"] = np.eye(3).ravel()
     for name, track in fields.items():
         if (rows := sheet.rows(track)) is not None:
-            label = _flat(h5md.label(name))
-            virtual_datasets.stacked(sheet.group.file, f"{ROOT}/CellData/{label}", track.values)
+            label = _flat_name(h5md.label(name))
+            virtual_datasets.stack_parts(sheet.group.file, f"{ROOT}/CellData/{label}", track.values)
             sheet.offsets("CellData", label, rows)
 
 
-def _particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
+def _write_particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
     """Write every node as a vertex of PolyData."""
-    sheet.typed("PolyData")
+    sheet.set_type("PolyData")
     count = sheet.points(able)
     for kind in _OF_NODES:
         group, nodes = sheet.group.create_group(kind), np.arange(count if kind == "Vertices" else 0)
-        _packed(group, "Connectivity", nodes)
-        _topology(group, np.ones(len(nodes), np.int64))
+        _write_packed(group, "Connectivity", nodes)
+        _write_topology(group, np.ones(len(nodes), np.int64))
     sheet.nothing_moves("CellOffsets", 4)
     sheet.nothing_moves("ConnectivityIdOffsets", 4)
 
 
-def _cells(sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source], dimension: int) -> None:
+def _write_cells(
+    sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source], dimension: int
+) -> None:
     """Write the tuples of all lists as cells; data of one list is NaN in the cells of others."""
-    sheet.typed("UnstructuredGrid")
+    sheet.set_type("UnstructuredGrid")
     sheet.points(able)
     lists = list(shown.values())
     sizes = np.concatenate([np.full(rows.shape[0], rows.shape[1], np.int64) for rows in lists])
     types = [np.full(rows.shape[0], SHAPES[dimension, rows.shape[1]], np.uint8) for rows in lists]
-    virtual_datasets.flattened(sheet.group.file, f"{ROOT}/Connectivity", lists)
-    _topology(sheet.group, sizes)
-    _packed(sheet.group, "Types", np.concatenate(types))
+    virtual_datasets.flatten_parts(sheet.group.file, f"{ROOT}/Connectivity", lists)
+    _write_topology(sheet.group, sizes)
+    _write_packed(sheet.group, "Types", np.concatenate(types))
     sheet.nothing_moves("CellOffsets")
     sheet.nothing_moves("ConnectivityIdOffsets")
     starts = dict(zip(shown, np.cumsum([0, *(rows.shape[0] for rows in lists)]).tolist(), strict=False))
     labels = {h5md.label(name) for name in able if h5md.list_of(name) in shown}
     for label in sorted(labels):
         named = {name: able.get(f"{h5md.CELLS}/{name}/{label}") for name in shown}
-        _cell_data(sheet, _flat(label), {starts[n]: t for n, t in named.items() if t}, len(sizes))
+        _cell_data(sheet, _flat_name(label), {starts[n]: t for n, t in named.items() if t}, len(sizes))
 
 
 def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -> None:
@@ -186,19 +188,19 @@ def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -
     sheet.offsets("CellData", label, rows * total)
 
 
-def _topology(group: h5py.Group, sizes: np.ndarray) -> None:
+def _write_topology(group: h5py.Group, sizes: np.ndarray) -> None:
     """Write the number of nodes of each cell."""
     group["NumberOfCells"] = np.array([len(sizes)], np.int64)
     group["NumberOfConnectivityIds"] = np.array([int(sizes.sum())], np.int64)
-    _packed(group, "Offsets", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+    _write_packed(group, "Offsets", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
 
-def _packed(group: h5py.Group, name: str, numbers: np.ndarray) -> None:
+def _write_packed(group: h5py.Group, name: str, numbers: np.ndarray) -> None:
     """Write index arrays, which are rewritten at every save, with the one filter that VTK supports."""
     pack = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if numbers.size > 1000 else {}
     group.create_dataset(name, data=numbers, **pack)
 
 
-def _flat(label: str) -> str:
+def _flat_name(label: str) -> str:
     """A name without slashes, as VTK requires."""
     return label.replace("/", ".")

@@ -82,5 +82,5 @@ def _frames(run: Path, name: str, until: int | None) -> list[ShownMoment]:
 
 def advances(run: Path, name: str) -> bool:
     """True unless time stands still, as in a search for a minimum."""
-    first, last = next(readings.pieces(run, name)), readings.last(run, name)
+    first, last = next(readings.pieces(run, name)), readings.last_row(run, name)
     return bool(first.time[0] != last.time[0] or first.step[0] == last.step[0])

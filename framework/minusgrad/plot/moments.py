@@ -44,7 +44,7 @@ def moments(run: Path, name: str, between: int, until: int | None = None) -> lis
 def newest(run: Path, name: str, until: int | None) -> ShownMoment:
     """The newest row of a series up to a step, or its first one; None: the last row."""
     if until is None:
-        return _moment(readings.last(run, name), -1)
+        return _moment(readings.last_row(run, name), -1)
     count = int(np.searchsorted(trajectory.steps(run, name), until, "right"))
     return _rows(run, name, np.array([max(count - 1, 0)]))[0]
 

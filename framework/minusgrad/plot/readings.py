@@ -46,9 +46,9 @@ def series(run: Path, name: str) -> Series:
     return _scaled(trajectory.series(run, name), run, name)
 
 
-def last(run: Path, name: str) -> Series:
+def last_row(run: Path, name: str) -> Series:
     """The last row of a series."""
-    return _scaled(trajectory.last(run, name), run, name)
+    return _scaled(trajectory.last_row(run, name), run, name)
 
 
 def pieces(run: Path, name: str, after: int = -1) -> Iterator[Series]:
@@ -64,7 +64,7 @@ def factor(run: Path, name: str) -> float:
 
 def shown(unit: str) -> ShownUnit:
     """The unit in which numbers of this unit are shown, whatever their size."""
-    return ShownUnit(*units.reduced(unit))
+    return ShownUnit(*units.reduce_unit(unit))
 
 
 def of_energies(unit: str, largest: float) -> ShownUnit:

@@ -464,7 +464,7 @@ class Document:
         whole, problems = self._validate((), self.data, self.model)
         problems += [self.problem(*one) for one in addresses.called_as_sections(self.data, SKELETON_KEYS)]
         if whole is None or problems:
-            return None, [_bracketed(problem) for problem in problems]
+            return None, [_bracketed_problem(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0],
@@ -651,7 +651,7 @@ def _single_brackets(file: str, text: str) -> SceneError | None:
     return SceneError([Problem(file, line, column, header[1], _two_brackets(header[1]))])
 
 
-def _bracketed(problem: Problem) -> Problem:
+def _bracketed_problem(problem: Problem) -> Problem:
     """The same problem; of a table in place of a list of them, or the other way round, with the cure."""
     if problem.key in (*MANY, "hold") and problem.message == "needs a list, not a table":
         return problem._replace(message=_two_brackets(problem.key))

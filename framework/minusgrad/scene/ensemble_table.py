@@ -29,7 +29,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, model_se
 from pydantic_core import CoreSchema, core_schema
 
 from .records import Record
-from .validation_messages import shown
+from .validation_messages import value_in_messages
 
 KINDS = ("uniform", "normal", "lognormal", "sobol", "jitter", "list", "table", "range", "grid")
 """The ways to vary a key, in the order in which messages list them."""
@@ -42,7 +42,7 @@ class Nested:
     """Marks a number or a quantity as text, or lists of them, nested as the values of a field are."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(_nested)
+        return core_schema.no_info_plain_validator_function(_refuse_nested)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -50,13 +50,13 @@ class Nested:
         return {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "array"}]}
 
 
-def _nested(value: Any) -> Any:
+def _refuse_nested(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         if not value:
             raise ValueError("needs a number, a quantity or a list of them, not an empty list")
-        return tuple(_nested(one) for one in value)
+        return tuple(_refuse_nested(one) for one in value)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError(f"needs a number, a quantity or a list of them, not {shown(value)}")
+        raise ValueError(f"needs a number, a quantity or a list of them, not {value_in_messages(value)}")
     return value
 
 
@@ -176,14 +176,14 @@ class EnsembleTable(Record):
     @property
     def summary(self) -> str:
         """The number of members, as far as the scene says it without its files, and what they differ in."""
-        sizes = {key: _size(how) for key, how in self.vary.items()}
+        sizes = {key: _value_count(how) for key, how in self.vary.items()}
         products = [size for key, size in sizes.items() if self.vary[key].kind in ("range", "grid")]
         count = prod(products) if products else self.members or max(sizes.values(), default=0)
         known = f"{count:,} members" if count and 0 not in products else "members"
         return f"{known} that differ in {', '.join(self.vary)}" if self.vary else known
 
     @model_validator(mode="after")
-    def _something(self) -> "EnsembleTable":
+    def _require_something(self) -> "EnsembleTable":
         if not self.vary and self.members is None:
             got = "neither" if self.member is None else f"member = {self.member} alone; leave it out, or"
             cure = "; give one" if self.member is None else " give one"
@@ -193,7 +193,7 @@ class EnsembleTable(Record):
         return self
 
 
-def _size(how: VaryTable) -> int:
+def _value_count(how: VaryTable) -> int:
     """The number of values of a list, a grid or a range; 0 where it is not written."""
     if how.range is not None:
         return how.range.count or 0

@@ -130,7 +130,7 @@ class FitTable(Record):
 
     @field_validator("rate", "clip", "pairs", "first", "move")
     @classmethod
-    def _belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
+    def _key_belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
         owner, method = OWNERS[str(info.field_name)], info.data.get("method")
         if method not in (None, owner):
             raise ValueError(f'belongs to method = "{owner}"; "{method}" does not have it')
@@ -153,7 +153,7 @@ class FitTable(Record):
         return self.save_every or -(-max(self.iterations, 1) // 100)
 
     @property
-    def own(self) -> dict[str, float | int]:
+    def own_keys(self) -> dict[str, float | int]:
         """The keys of the method that were given, by the names of its arguments."""
         names = {"rate": "rate", "clip": "clip", "pairs": "memory", "first": "first", "move": "move"}
         return {a: v for key, a in names.items() if (v := getattr(self, key)) is not None}
@@ -169,7 +169,7 @@ class Looked(Record):
 
     @field_validator("steps")
     @classmethod
-    def _some(cls, steps: object) -> object:
+    def _require_some_steps(cls, steps: object) -> object:
         if steps == ():
             raise ValueError("names no step; leave it out for the last one")
         return steps

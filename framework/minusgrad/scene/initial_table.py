@@ -48,7 +48,7 @@ class InitialTable(Record):
     """Files with the values of fields, by field; they are put after those of a run."""
 
     @model_validator(mode="after")
-    def _something(self) -> "InitialTable":
+    def _require_something(self) -> "InitialTable":
         if self.run is None and not self.fields:
             raise ValueError("needs a `run` or `fields`, got neither; give one of them")
         of_run = [key for key in ("step", "member", "take", "time") if key in self.model_fields_set]

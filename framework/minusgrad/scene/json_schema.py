@@ -36,7 +36,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     models: by section and kind, {"energy": {"gravity": Gravity, ...}, "state": ...}; "loss" are the kinds of
     `[[fit.loss]]`. A section without models accepts any table with a kind.
     """
-    return shared(schema_written_out(models))
+    return share_definitions(schema_written_out(models))
 
 
 def schema_written_out(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
@@ -77,41 +77,41 @@ class Generator(GenerateJsonSchema):
         return re.sub(r"[^\w.\-]", "_", name)
 
 
-def shared(schema: dict[str, Any]) -> dict[str, Any]:
+def share_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema that accepts the same documents, in which what was repeated is a definition."""
     known = {name: _without_title(table) for name, table in schema["$defs"].items()}
     times, seen = Counter[str](), dict[str, tuple[dict[str, Any], str, str]]()
 
     def count(part: dict[str, Any], key: str, owner: str) -> dict[str, Any]:
-        text = _text(part)
+        text = _schema_text(part)
         times[text] += 1
         if times[text] == 1:
             seen[text] = part, key, owner
-            _mapped(part, count, owner)
+            _map_schemas(part, count, owner)
         return part
 
     def share(part: dict[str, Any], key: str, owner: str) -> dict[str, Any]:
-        name = names.get(_text(part))
-        return {"$ref": f"#/$defs/{name}"} if name else _mapped(part, share, owner)
+        name = names.get(_schema_text(part))
+        return {"$ref": f"#/$defs/{name}"} if name else _map_schemas(part, share, owner)
 
     for name, table in {"scene": schema, **known}.items():
-        _mapped(table, count, name)
+        _map_schemas(table, count, name)
     names: dict[str, str] = {}
     for text, often in times.most_common():
         if often > 1 and len(text) >= REPEATED:
-            free = (name for name in _names(*seen[text]) if name not in {*known, *names.values()})
+            free = (name for name in _definition_names(*seen[text]) if name not in {*known, *names.values()})
             if (name := next(free, None)) is not None:
                 names[text] = name
     definitions = {name: seen[text][0] for text, name in names.items()} | known
-    made = {name: _mapped(part, share, name) for name, part in definitions.items()}
-    return _mapped(schema, share, "scene") | {"$defs": made}
+    made = {name: _map_schemas(part, share, name) for name, part in definitions.items()}
+    return _map_schemas(schema, share, "scene") | {"$defs": made}
 
 
 Change = Callable[[dict[str, Any], str, str], dict[str, Any]]
 """Takes a schema, the name of the key that it is of, or "", and where it stands, "energy_gravity.G"."""
 
 
-def _mapped(part: dict[str, Any], change: Change, owner: str) -> dict[str, Any]:
+def _map_schemas(part: dict[str, Any], change: Change, owner: str) -> dict[str, Any]:
     """A schema with a change of each schema inside it."""
 
     def changed(word: str, inner: Any) -> Any:
@@ -129,14 +129,14 @@ def _mapped(part: dict[str, Any], change: Change, owner: str) -> dict[str, Any]:
     return {word: changed(word, inner) for word, inner in part.items()}
 
 
-def _names(part: dict[str, Any], key: str, owner: str) -> Iterator[str]:
+def _definition_names(part: dict[str, Any], key: str, owner: str) -> Iterator[str]:
     """Names for a definition, the best first: of a key, or of values."""
-    units = {*re.findall(rf'"{UNIT}": "([^"]*)"', _text(part))}
+    units = {*re.findall(rf'"{UNIT}": "([^"]*)"', _schema_text(part))}
     unit = f"{unit_in_names(*units)}_" if len(units) == 1 else ""
     if key:
         yield from (key, f"{unit}{key}", owner)
     else:
-        form = _form(part) if len(_form(part)) <= LONGEST else "values"
+        form = _form_words(part) if len(_form_words(part)) <= LONGEST else "values"
         yield from (*[f"{unit}{form}"] * (form != "values"), f"{owner}.{form}")
 
 
@@ -145,11 +145,11 @@ def _without_title(table: dict[str, Any]) -> dict[str, Any]:
     return {word: inner for word, inner in table.items() if word != "title"}
 
 
-def _text(part: dict[str, Any]) -> str:
+def _schema_text(part: dict[str, Any]) -> str:
     return json.dumps(part, sort_keys=True)
 
 
-def _form(part: dict[str, Any]) -> str:
+def _form_words(part: dict[str, Any]) -> str:
     """The form of values in words: "nonnegative_list", "parameter_or_none"."""
     if UNIT in part:
         signs = {"minimum": "nonnegative", "exclusiveMinimum": "positive"}
@@ -158,12 +158,12 @@ def _form(part: dict[str, Any]) -> str:
         name = str(part["$ref"]).rpartition("/")[2]
         return DRAWN if name.endswith(f"_{DRAWN}") else name
     if "anyOf" in part:
-        forms = [_form(one) for one in part["anyOf"]]
+        forms = [_form_words(one) for one in part["anyOf"]]
         if DRAWN in forms:
             forms = [f"{forms[0]}_parameter".removeprefix("quantity_"), *forms[forms.index(DRAWN) + 1 :]]
         return "_or_".join(forms)
     for word, name in (("items", "{}_list"), ("additionalProperties", "{}_by_name")):
         if isinstance(part.get(word), dict):
-            return name.format(_form(part[word]))
+            return name.format(_form_words(part[word]))
     words = part.get("enum") or [part.get("const", part.get("type", "any"))]
     return "_or_".join("none" if one == "null" else str(one) for one in words)

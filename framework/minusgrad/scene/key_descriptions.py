@@ -39,17 +39,17 @@ def _of_class(model: type[BaseModel]) -> dict[str, str]:
 @lru_cache(maxsize=256)
 def _of_source(source: str) -> dict[str, dict[str, str]]:
     """By the qualified name of a class: the texts that stand below its annotated names."""
-    return dict(_classes(ast.parse(source), ""))
+    return dict(_record_classes(ast.parse(source), ""))
 
 
-def _classes(tree: ast.Module | ast.ClassDef, outer: str) -> Iterator[tuple[str, dict[str, str]]]:
+def _record_classes(tree: ast.Module | ast.ClassDef, outer: str) -> Iterator[tuple[str, dict[str, str]]]:
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
-            yield outer + node.name, _texts(node)
-            yield from _classes(node, f"{outer}{node.name}.")
+            yield outer + node.name, _key_texts(node)
+            yield from _record_classes(node, f"{outer}{node.name}.")
 
 
-def _texts(node: ast.ClassDef) -> dict[str, str]:
+def _key_texts(node: ast.ClassDef) -> dict[str, str]:
     return {
         name.target.id: " ".join(text.value.value.split())
         for name, text in pairwise(node.body)

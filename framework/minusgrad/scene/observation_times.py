@@ -30,7 +30,7 @@ def in_steps(document: Document, block: Block, units: UnitSystem) -> tuple[Block
     if block.section != "observe" or not isinstance(every, str):
         return block, []
     try:
-        steps, said = _steps(document, units.convert(every, "s"), units, every), ""
+        steps, said = _step_count(document, units.convert(every, "s"), units, every), ""
     except (UnitError, EnergyError) as error:
         steps, said = 1, str(error)
     problems = [document.problem((*block.path, "every"), said)] if said else []
@@ -51,7 +51,7 @@ def run_in_steps(document: Document, run: RunTable, units: UnitSystem) -> tuple[
             raise EnergyError(
                 "members differ in stepper.dt, so that they need other numbers of steps; give steps"
             )
-        steps = _steps(document, units.convert(run.time, "s"), units, str(run.time))
+        steps = _step_count(document, units.convert(run.time, "s"), units, str(run.time))
     except (UnitError, EnergyError) as error:
         return run, [document.problem(("run", "time"), str(error))]
     kept = {key: value for key, value in document.data["run"].items() if key != "time"}
@@ -59,7 +59,7 @@ def run_in_steps(document: Document, run: RunTable, units: UnitSystem) -> tuple[
     return run.model_copy(update={"steps": steps}), []
 
 
-def _steps(document: Document, interval: float, units: UnitSystem, written: str) -> int:
+def _step_count(document: Document, interval: float, units: UnitSystem, written: str) -> int:
     """The number of steps; 1 where dt itself is wrong. Raises `EnergyError` for none, or a broken one."""
     stepper = document.data["stepper"]
     if "dt" not in stepper:
@@ -72,18 +72,20 @@ def _steps(document: Document, interval: float, units: UnitSystem, written: str)
         return 1
     steps = round(interval / dt)
     if steps < 1 or abs(interval / dt - steps) > ROUNDING * steps:
-        near = " and ".join(_time(n, n * dt / interval, written) for n in _around(interval / dt))
+        near = " and ".join(
+            _time_as_written(n, n * dt / interval, written) for n in _neighbouring_counts(interval / dt)
+        )
         got = f"needs a whole number of steps, dt = {stepper['dt']}, got {interval / dt:.6g}"
         raise EnergyError(f"{got}; the nearest are {near}")
     return steps
 
 
-def _around(steps: float) -> list[int]:
+def _neighbouring_counts(steps: float) -> list[int]:
     """The whole numbers on both sides that are at least 1."""
     return [n for n in (floor(steps), floor(steps) + 1) if n > 0]
 
 
-def _time(steps: int, share: float, written: str) -> str:
+def _time_as_written(steps: int, share: float, written: str) -> str:
     """So many steps as a time in the unit that was written, with digits enough to be whole again."""
     found = _QUANTITY.fullmatch(written.strip())
     if found is None:  # in another notation than a number and a unit

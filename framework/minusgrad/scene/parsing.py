@@ -62,13 +62,13 @@ def read(path: Path) -> bytes:
         raise SceneError([Problem(str(path), 0, 0, "", str(error))]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        meant = _meant(path) if isinstance(error, FileNotFoundError) else ""
+        meant = _similar_scene_hint(path) if isinstance(error, FileNotFoundError) else ""
         raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}{meant}")]) from None
     refuse_long(source, path)
     return source
 
 
-def _meant(path: Path) -> str:
+def _similar_scene_hint(path: Path) -> str:
     """`; did you mean 'magnets.toml'?` where a scene of nearly that name lies in the folder."""
     try:
         beside = [str(one) for one in islice(path.parent.glob("*.toml"), _MOST_FILES)]
@@ -115,7 +115,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
         if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
             message = _WORDS.get(word[0], f'text needs quotes; write "{printable(word[0], 60)}"')
         message = _in_words(message, text.split("\n")[line - 1] if line else "", column)
-        if quantity := _quantity(text.split("\n")[line - 1], column - 1) if line else "":
+        if quantity := _quantity_before(text.split("\n")[line - 1], column - 1) if line else "":
             message = f'{_QUOTES}; write "{quantity}"'
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
@@ -135,7 +135,7 @@ def _in_words(message: str, line: str, column: int) -> str:
     return "the text has no closing quote" if message == "Illegal character '\\n'" else message
 
 
-def _quantity(line: str, at: int) -> str:
+def _quantity_before(line: str, at: int) -> str:
     """A number before this place with the unit behind it, such as `10 ms`; empty if there is none."""
     number = _NUMBER_BEFORE.search(line[max(0, at - _LONGEST) : at])
     unit = _UNIT.match(line[at : at + _LONGEST])
@@ -174,8 +174,8 @@ def override(data: dict[str, Any], overrides: Sequence[str], sections: Collectio
     for text in overrides:
         origin = override_name(text)
         try:
-            keys, value = _split(text)
-            origins[_set(data, path_of(data, keys, sections), value)] = origin
+            keys, value = _split_override(text)
+            origins[_set_key(data, path_of(data, keys, sections), value)] = origin
         except (ValueError, UserError) as error:
             problems.append(Problem(origin, 0, 0, "", str(error)))
     if problems:
@@ -188,7 +188,7 @@ def override_name(text: str) -> str:
     return f"override '{text}'" if text.isprintable() else f"override {text!r}"
 
 
-def _split(text: str) -> tuple[list[str], Any]:
+def _split_override(text: str) -> tuple[list[str], Any]:
     if not text.isprintable():
         raise ValueError("contains a line break or another unprintable character")
     left = _KEYS.match(text)
@@ -213,13 +213,13 @@ def _split(text: str) -> tuple[list[str], Any]:
         raise ValueError(f"the right side is not a TOML value; {cure}") from None
 
 
-def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
+def _set_key(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
     """Returns the path of the outermost key that is new or changed."""
     here: Any = data
     path: KeyPath = ()
     new: KeyPath = ()
     for number, key in enumerate(keys):
-        step: Any = _element(here, key, path) if isinstance(here, list) else key
+        step: Any = _list_element(here, key, path) if isinstance(here, list) else key
         if not isinstance(here, (dict, list)):
             raise ValueError(f"'{'.'.join(map(str, path))}' is not a table or list, so it has no '{key}'")
         path = (*path, step)
@@ -232,7 +232,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
     return new or path
 
 
-def _element(elements: list[Any], key: str, path: KeyPath) -> int:
+def _list_element(elements: list[Any], key: str, path: KeyPath) -> int:
     if isinstance(found := names_in(elements).get(key), int):
         return found
     last = len(elements) - 1

@@ -20,7 +20,7 @@ from pydantic_core import CoreSchema, core_schema
 from ..errors import UnitError
 from .key_descriptions import descriptions
 from .units import UnitSystem, parse_unit
-from .validation_messages import shown
+from .validation_messages import value_in_messages
 
 UNIT = "x-unit"
 """The keyword of the JSON schema with the unit of a quantity."""
@@ -102,17 +102,19 @@ class Quantity:
 
     def _validate(self, value: object, info: ValidationInfo) -> float | str:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-            raise ValueError(f"needs a number or a quantity like '1 {self.unit}', not {shown(value)}")
+            raise ValueError(
+                f"needs a number or a quantity like '1 {self.unit}', not {value_in_messages(value)}"
+            )
         system = (info.context or {}).get("units", UnitSystem.si())
         try:
             number = system.convert(value, self.unit)
         except UnitError as error:
             raise ValueError(str(error)) from None
         if not math.isfinite(number):
-            raise ValueError(f"needs a finite number, not {shown(value)}")
+            raise ValueError(f"needs a finite number, not {value_in_messages(value)}")
         if self.sign != "any" and (number < 0 or (number == 0 and self.sign == "positive")):
             cure = f"; {self.cure}" if self.cure else ""
-            raise ValueError(f"{_SIGNS[self.sign]}, not {shown(value)}{cure}")
+            raise ValueError(f"{_SIGNS[self.sign]}, not {value_in_messages(value)}{cure}")
         return value
 
 
@@ -124,26 +126,26 @@ def quantities(model: BaseModel, system: UnitSystem) -> dict[str, Any]:
     `UnitError` for a text that is not a quantity of the field's dimension, which validation has refused
     before.
     """
-    kinds = _kinds(type(model))
+    kinds = _field_kinds(type(model))
     values = {name: getattr(model, name) for name in kinds}
     return {
-        name: value if value in words else _converted(value, quantity, system)
+        name: value if value in words else _convert_value(value, quantity, system)
         for (name, value), (words, quantity) in zip(values.items(), kinds.values(), strict=True)
     }
 
 
 @lru_cache(maxsize=1024)
-def _kinds(model: type[BaseModel]) -> dict[str, tuple[list[Any], Quantity | None]]:
+def _field_kinds(model: type[BaseModel]) -> dict[str, tuple[list[Any], Quantity | None]]:
     """For each field of a model the words that it takes, and its quantity."""
     parts = {name: (field.annotation, *field.metadata) for name, field in model.model_fields.items()}
-    return {name: (_words(one), _quantity(one)) for name, one in parts.items()}
+    return {name: (_literal_words(one), _quantity_in(one)) for name, one in parts.items()}
 
 
-def _words(parts: tuple[Any, ...]) -> list[Any]:
+def _literal_words(parts: tuple[Any, ...]) -> list[Any]:
     """The words of the literals inside an annotation, however deep."""
     inside = [get_args(part) for part in parts]
     found = [
-        args if get_origin(part) is Literal else _words(args)
+        args if get_origin(part) is Literal else _literal_words(args)
         for part, args in zip(parts, inside, strict=True)
     ]
     return [word for words in found for word in words if isinstance(word, str)]
@@ -151,22 +153,22 @@ def _words(parts: tuple[Any, ...]) -> list[Any]:
 
 def quantity_of(field: FieldInfo) -> Quantity | None:
     """The quantity that a field of a record is, or contains."""
-    return _quantity((field.annotation, *field.metadata))
+    return _quantity_in((field.annotation, *field.metadata))
 
 
-def _quantity(parts: tuple[Any, ...]) -> Quantity | None:
+def _quantity_in(parts: tuple[Any, ...]) -> Quantity | None:
     """The Quantity inside an annotation, however deep."""
     for part in parts:
-        if found := part if isinstance(part, Quantity) else _quantity(get_args(part)):
+        if found := part if isinstance(part, Quantity) else _quantity_in(get_args(part)):
             return found
     return None
 
 
-def _converted(value: Any, quantity: Quantity | None, system: UnitSystem) -> Any:
+def _convert_value(value: Any, quantity: Quantity | None, system: UnitSystem) -> Any:
     if isinstance(value, BaseModel):
         return quantities(value, system)
     if isinstance(value, (list, tuple)):
-        return type(value)(_converted(v, quantity, system) for v in value)
+        return type(value)(_convert_value(v, quantity, system) for v in value)
     if isinstance(value, dict):
-        return {key: _converted(v, quantity, system) for key, v in value.items()}
+        return {key: _convert_value(v, quantity, system) for key, v in value.items()}
     return value if quantity is None or value is None else system.convert(value, quantity.unit)

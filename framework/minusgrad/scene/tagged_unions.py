@@ -45,7 +45,7 @@ class ByKind:
             kind = table.get("kind") if isinstance(table, Mapping) else getattr(table, "kind", None)
             return f"of kind {kind}" if isinstance(kind, str) and kind in models else UNKNOWN
 
-        return _union(members, tag, handler)
+        return _tagged_union(members, tag, handler)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -68,7 +68,7 @@ class ByForm:
     names: tuple[str, ...]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return _union(dict(zip(self.names, get_args(source), strict=True)), self.form, handler)
+        return _tagged_union(dict(zip(self.names, get_args(source), strict=True)), self.form, handler)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -94,7 +94,7 @@ def one_or_table(value: Any) -> str:
     return "table" if isinstance(value, Mapping) else "one"
 
 
-def _union(
+def _tagged_union(
     members: Mapping[str, Any], tag: Callable[[Any], str], handler: GetCoreSchemaHandler
 ) -> CoreSchema:
     choices: dict[Any, CoreSchema] = {name: handler.generate_schema(one) for name, one in members.items()}

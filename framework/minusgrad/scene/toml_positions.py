@@ -63,7 +63,7 @@ class _Walk:
         found = pattern.match(self.text, self.at)
         return found.end() if found else self.at
 
-    def dotted(self, path: KeyPath) -> tuple[KeyPath, int]:
+    def read_dotted_path(self, path: KeyPath) -> tuple[KeyPath, int]:
         """Read `a."b".c`: returns the whole path and the offset of its last part."""
         while True:
             found = _KEY.match(self.text, self.at)
@@ -79,7 +79,7 @@ class _Walk:
         """`[table]` or `[[array of tables]]`."""
         many = self.text.startswith("[[", self.at)
         self.at += 1 + many
-        path, place = self.dotted(())
+        path, place = self.read_dotted_path(())
         self.at += many
         if many:
             self.keys.setdefault(path, place)
@@ -90,7 +90,7 @@ class _Walk:
 
     def pair(self, table: KeyPath) -> None:
         """`key = value`."""
-        path, self.keys[path] = self.dotted(table)
+        path, self.keys[path] = self.read_dotted_path(table)
         self.peek()
         self.values[path] = self.at
         self.value(path)

@@ -25,15 +25,15 @@ def text(data: Mapping[str, Any], order: Sequence[str] = ()) -> str:
     not have.
     """
     plain = {k: v for k, v in data.items() if v is not None}
-    tables = {k: v for k, v in plain.items() if isinstance(v, Mapping) or _many(v)}
+    tables = {k: v for k, v in plain.items() if isinstance(v, Mapping) or _is_list_of_tables(v)}
     lines = [f"{key(k)} = {value(k, v)}" for k, v in plain.items() if k not in tables]
     for name, table in tables.items():
-        for one, header in _parts(name, table, order):
-            lines += ["", header, *_entries(name, one)]
+        for one, header in _table_parts(name, table, order):
+            lines += ["", header, *_table_entries(name, one)]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
-def _many(found: Any) -> bool:
+def _is_list_of_tables(found: Any) -> bool:
     """True for a list of tables, which has an entry of its own for each."""
     return isinstance(found, (list, tuple)) and bool(found) and all(_is_part(one) for one in found)
 
@@ -44,7 +44,7 @@ def _is_part(one: Any) -> bool:
     )
 
 
-def _parts(name: str, table: Any, order: Sequence[str]) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _table_parts(name: str, table: Any, order: Sequence[str]) -> Iterator[tuple[Mapping[str, Any], str]]:
     if isinstance(table, Mapping):
         yield table, f"[{key(name)}]"
         return
@@ -54,7 +54,7 @@ def _parts(name: str, table: Any, order: Sequence[str]) -> Iterator[tuple[Mappin
         yield found, f"[[{key(section)}]]"
 
 
-def _entries(name: str, table: Mapping[str, Any]) -> list[str]:
+def _table_entries(name: str, table: Mapping[str, Any]) -> list[str]:
     return [f"{key(k)} = {value(f'{name}.{k}', v)}" for k, v in table.items() if v is not None]
 
 

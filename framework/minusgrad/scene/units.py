@@ -35,7 +35,7 @@ class Unit:
     @property
     def factor(self) -> float:
         """The unit in SI, rounded once. Raises UnitError where no float can hold it."""
-        return _rounded(self.scale, "a unit")
+        return _round_value(self.scale, "a unit")
 
     def power(self, exponent: Fraction) -> "Unit":
         """This unit to a power: exact for whole powers, to rounding for roots."""
@@ -110,12 +110,12 @@ def parse_unit(text: str) -> Unit:
     Raises UnitError for an unknown unit, an unreadable text, and for "J/kg K", which can be read in two ways.
     """
     unit = ONE
-    for name, exponent in _factors(text):
-        unit = unit.times(_named(name).power(exponent))
+    for name, exponent in _unit_factors(text):
+        unit = unit.times(_unit_named(name).power(exponent))
     return unit
 
 
-def _factors(text: str) -> Iterator[tuple[str, Fraction]]:
+def _unit_factors(text: str) -> Iterator[tuple[str, Fraction]]:
     """The names and powers in the text of a unit."""
     if len(text) > 80:
         raise UnitError(f"a unit of {len(text)} characters (80 are the most)")
@@ -138,14 +138,14 @@ def _factors(text: str) -> Iterator[tuple[str, Fraction]]:
 
 def product(*units: str) -> str:
     """The product of units, in powers: of "kg" and "m/s" it is "kg m s^-1". Raises as `parse_unit` does."""
-    factors = [factor for unit in units for factor in _factors(unit) if factor[0] != "1"]
-    return _symbol(tuple(name for name, _ in factors), tuple(power for _, power in factors))
+    factors = [factor for unit in units for factor in _unit_factors(unit) if factor[0] != "1"]
+    return _unit_symbol(tuple(name for name, _ in factors), tuple(power for _, power in factors))
 
 
 def inverse(unit: str) -> str:
     """1 / unit, in powers: of "m/s" it is "m^-1 s". Raises as `parse_unit` does."""
-    factors = [factor for factor in _factors(unit) if factor[0] != "1"]
-    return _symbol(tuple(name for name, _ in factors), tuple(-power for _, power in factors))
+    factors = [factor for factor in _unit_factors(unit) if factor[0] != "1"]
+    return _unit_symbol(tuple(name for name, _ in factors), tuple(-power for _, power in factors))
 
 
 def quotient(unit: str, divisor: str) -> str:
@@ -190,7 +190,7 @@ UNITS = {
 
 
 @cache
-def _named(name: str) -> Unit:
+def _unit_named(name: str) -> Unit:
     if name == "1":
         return ONE
     if name in _OF_BASE:
@@ -215,17 +215,17 @@ def _dimension_name(dimension: Dimension) -> str:
     return next((n for n, unit in _DIMENSION_NAMES.items() if parse_unit(unit).dimension == dimension), "")
 
 
-def _symbol(names: tuple[str, ...], powers: Dimension) -> str:
+def _unit_symbol(names: tuple[str, ...], powers: Dimension) -> str:
     factors = [f"{n}^{d}" if d != 1 else n for n, d in zip(names, powers, strict=False) if d]
     return " ".join(factors) or "1"
 
 
 def base_units(unit: Unit) -> str:
     """A unit of this dimension, in base units of the SI: "m kg s^-2"."""
-    return _symbol(BASE, unit.dimension)
+    return _unit_symbol(BASE, unit.dimension)
 
 
-def _rounded(value: Fraction, what: str) -> float:
+def _round_value(value: Fraction, what: str) -> float:
     try:
         return float(value)
     except OverflowError:
@@ -268,7 +268,7 @@ class UnitSystem:
     def of(cls, length: str = "m", mass: str = "kg", time: str = "s") -> "UnitSystem":
         """Raises UnitError unless each is one named unit ('AU', 'kpc') of its dimension."""
         for name, base in zip((length, mass, time), BASE, strict=False):
-            _same_dimension(name, _named(name), base)
+            _same_dimension(name, _unit_named(name), base)
         return cls((length, mass, time, *BASE[3:]))
 
     def convert(self, value: float | str, unit: str) -> float:
@@ -278,46 +278,46 @@ class UnitSystem:
         and for a number whose unit has no name (see `named`), unless it is zero.
         """
         if not isinstance(value, str):
-            if value and (name := self._name(unit)):
+            if value and (name := self._known_name(unit)):
                 raise UnitError(
                     f"{value:g} has no unit, which this scene needs here; write '{value:g} {name}'"
                 )
             return float(value)
-        return _converted(self, value, unit)
+        return _convert_cached(self, value, unit)
 
     def symbol(self, unit: str) -> str:
         """The name of this system's coherent unit: "J" -> "AU^2 Msun day^-2"; "1" when dimensionless."""
-        powers = self._powers(unit)
-        if PER_MOLE not in self.names or _symbol(self.names, powers) == PER_MOLE:
-            return _symbol(self.names, powers)
+        powers = self._unit_powers(unit)
+        if PER_MOLE not in self.names or _unit_symbol(self.names, powers) == PER_MOLE:
+            return _unit_symbol(self.names, powers)
         (_, *others), (energy, moles, *rest) = self.names, powers
-        return _symbol(("kJ", *others), (energy, moles - energy, *rest))
+        return _unit_symbol(("kJ", *others), (energy, moles - energy, *rest))
 
     def in_si(self, unit: str) -> float:
         """The size of one coherent unit of that dimension in SI; 1.0 if dimensionless."""
-        return _rounded(self._coherent(unit), f"'{self.symbol(unit)}'")
+        return _round_value(self._coherent_size(unit), f"'{self.symbol(unit)}'")
 
     def reported(self, unit: str) -> tuple[str, float, float]:
         """The unit of figures in reports: its symbol, its size in SI, and one coherent unit in it.
 
         That is the unit in `named` of this dimension, or the coherent unit itself.
         """
-        if not (name := self._name(unit)):
+        if not (name := self._known_name(unit)):
             return self.symbol(unit), self.in_si(unit), 1.0
-        size = _named(name).scale
-        return name, float(size), float(self._coherent(unit) / size)
+        size = _unit_named(name).scale
+        return name, float(size), float(self._coherent_size(unit) / size)
 
-    def _name(self, unit: str) -> str:
+    def _known_name(self, unit: str) -> str:
         """The unit in `named` of this dimension; empty if there is none."""
         dimension = parse_unit(unit).dimension
-        return next((name for name in self.named if _named(name).dimension == dimension), "")
+        return next((name for name in self.named if _unit_named(name).dimension == dimension), "")
 
-    def _powers(self, unit: str) -> Dimension:
+    def _unit_powers(self, unit: str) -> Dimension:
         """The powers of the system's units whose product has the dimension of `unit`."""
-        return _powers(self.names, parse_unit(unit).dimension)
+        return _solve_powers(self.names, parse_unit(unit).dimension)
 
-    def _coherent(self, unit: str) -> Fraction:
-        return _product(self.names, self._powers(unit))
+    def _coherent_size(self, unit: str) -> Fraction:
+        return _product_of_powers(self.names, self._unit_powers(unit))
 
     def _of_text(self, value: str, unit: str) -> float:
         """A quantity in this system; see `convert`."""
@@ -328,11 +328,11 @@ class UnitSystem:
         if not self.names and any(given.dimension):
             cure = 'write a plain number, or set [units] to system = "si" or to a length, mass and time'
             raise UnitError(f"'{value}' has a unit, but this scene is dimensionless; {cure}")
-        return _rounded(Fraction(number) * given.scale / self._coherent(unit), f"'{value}'")
+        return _round_value(Fraction(number) * given.scale / self._coherent_size(unit), f"'{value}'")
 
 
 @lru_cache(maxsize=4096)
-def _converted(system: UnitSystem, value: str, unit: str) -> float:
+def _convert_cached(system: UnitSystem, value: str, unit: str) -> float:
     """A quantity in a system: an ensemble converts those of its scene for every member."""
     return system._of_text(value, unit)
 
@@ -347,11 +347,11 @@ SYSTEMS = {
 
 def _of_system(name: str) -> Unit:
     """A unit of a system: a named one, or that of an energy per mole, of which one particle has its share."""
-    return _of_one(parse_unit(name), "J") if name == PER_MOLE else _named(name)
+    return _of_one(parse_unit(name), "J") if name == PER_MOLE else _unit_named(name)
 
 
 @cache
-def _inverse(names: tuple[str, ...]) -> tuple[Dimension, ...]:
+def _inverse_powers(names: tuple[str, ...]) -> tuple[Dimension, ...]:
     """In row b the powers of the units `names` whose product has the dimension of base unit b.
 
     By Gauss and Jordan's elimination, exactly.
@@ -368,14 +368,14 @@ def _inverse(names: tuple[str, ...]) -> tuple[Dimension, ...]:
 
 
 @lru_cache(maxsize=256)
-def _powers(names: tuple[str, ...], dimension: Dimension) -> Dimension:
+def _solve_powers(names: tuple[str, ...], dimension: Dimension) -> Dimension:
     """The powers of these units whose product has this dimension."""
-    columns = zip(*_inverse(names), strict=True)
+    columns = zip(*_inverse_powers(names), strict=True)
     return tuple(sum((d * c for d, c in zip(dimension, column, strict=True)), ZERO) for column in columns)
 
 
 @lru_cache(maxsize=256)
-def _product(names: tuple[str, ...], powers: Dimension) -> Fraction:
+def _product_of_powers(names: tuple[str, ...], powers: Dimension) -> Fraction:
     """The size in SI of the product of powers of these units."""
     factors = (_of_system(n).power(d).scale for n, d in zip(names, powers, strict=True) if d)
     return math.prod(factors, start=Fraction(1))
@@ -390,12 +390,12 @@ def _of_one(given: Unit, needed: str) -> Unit:
 def _same_angles(text: str, needed: str) -> None:
     """Refuse Hz for rad/s, and rad/s for Hz: both are s^-1, and differ by 2 pi."""
     for here, there, factor in (("Hz", "rad", "multiply by 2 pi"), ("rad", "Hz", "divide by 2 pi")):
-        if _names(text, here) and _names(needed, there) and not _names(text, there):
+        if _has_unit(text, here) and _has_unit(needed, there) and not _has_unit(text, there):
             which = "a frequency" if here == "Hz" else "an angular frequency"
             raise UnitError(f"'{text}' is {which}, but '{needed}' is needed; {factor} and write {there}")
 
 
-def _names(text: str, unit: str) -> bool:
+def _has_unit(text: str, unit: str) -> bool:
     """True if a text has this unit, with any prefix."""
     found = (word for word in re.findall(r"[^\W\d_]+", text) if word.endswith(unit))
     return any(word == unit or word.removesuffix(unit) in PREFIXES for word in found)
@@ -406,8 +406,8 @@ def _same_dimension(text: str, given: Unit, needed: str) -> None:
         return
     name = _dimension_name(given.dimension)
     article = "an" if name[:1] in ("a", "e") else "a"
-    what = f"{article} {name}" if name else f"in {_symbol(BASE, given.dimension)}"
-    wanted = f"'{needed}' ({_dimension_name(dimension) or _symbol(BASE, dimension)})"
+    what = f"{article} {name}" if name else f"in {_unit_symbol(BASE, given.dimension)}"
+    wanted = f"'{needed}' ({_dimension_name(dimension) or _unit_symbol(BASE, dimension)})"
     raise UnitError(f"'{text}' is {what}, but {wanted} is needed")
 
 
@@ -427,23 +427,23 @@ def duration(seconds: float) -> str:
 
 def number_with_unit(number: float, unit: str, digits: int = 6) -> str:
     """`0.25 day`; of `200 m^-1 kg s^-2` `200 Pa`."""
-    factor, name = reduced(unit)
-    return f"{number * factor:.{digits}g} {raised(name)}".rstrip()
+    factor, name = reduce_unit(unit)
+    return f"{number * factor:.{digits}g} {raised_powers(name)}".rstrip()
 
 
 def pretty(unit: str) -> str:
     """AU² day⁻² with raised powers, Pa for m^-1 kg s^-2, `0.01 kJ/mol`; nothing for a plain number."""
-    factor, name = reduced(unit)
-    return raised(name) if factor == 1.0 else f"{factor:g} {raised(name)}"
+    factor, name = reduce_unit(unit)
+    return raised_powers(name) if factor == 1.0 else f"{factor:g} {raised_powers(name)}"
 
 
-def named(unit: str) -> str:
+def familiar_name(unit: str) -> str:
     """`J` for m^2 kg s^-2, where such a name is exactly this unit; else the unit as it stands."""
-    factor, name = reduced(unit)
+    factor, name = reduce_unit(unit)
     return name if factor == 1.0 else unit
 
 
-def raised(unit: str) -> str:
+def raised_powers(unit: str) -> str:
     """A unit with raised powers, the micro sign and Å, as it stands; nothing for a plain number."""
     unit = re.sub(r"\bangstrom\b", "Å", unit)
     powers = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
@@ -459,7 +459,7 @@ _DERIVED = ("N", "J", "W", "Pa", "V", "C", "T", "N/m", "J s", "Pa s", "J/K", "W/
 
 
 @lru_cache(maxsize=1024)
-def reduced(unit: str) -> tuple[float, str]:
+def reduce_unit(unit: str) -> tuple[float, str]:
     """A shorter name of a product of units of length, mass, time ..., and the size of `unit` in it.
 
         m^-1 kg s^-2      1, "Pa"          um^2 kg ms^-3           1, "mW"
@@ -491,7 +491,7 @@ _THOUSANDS = {"": 0} | {p: ten for p, ten in PREFIXES.items() if ten % 3 == 0 an
 def _is_of_base(word: str) -> bool:
     """True for m, um, ms, AU: a unit of one base unit, to a power."""
     name = word.partition("^")[0]
-    return sum(map(bool, _named(name).dimension)) == 1 and name not in ("mol", "cd")
+    return sum(map(bool, _unit_named(name).dimension)) == 1 and name not in ("mol", "cd")
 
 
 def _per_mole(given: Unit, words: list[str]) -> tuple[float, str] | None:
@@ -500,8 +500,8 @@ def _per_mole(given: Unit, words: list[str]) -> tuple[float, str] | None:
     rest = given.dimension[0] - energy.dimension[0]
     if (given.dimension[1:]) != energy.dimension[1:]:
         return None
-    length = next((w.partition("^")[0] for w in words if _named(w.partition("^")[0]).dimension[0]), "m")
-    ten = _power_of_ten(given.scale / energy.scale / _named(length).power(rest).scale)
+    length = next((w.partition("^")[0] for w in words if _unit_named(w.partition("^")[0]).dimension[0]), "m")
+    ten = _power_of_ten(given.scale / energy.scale / _unit_named(length).power(rest).scale)
     if ten is None:
         return None
     return 10.0**ten, PER_MOLE if not rest else f"kJ mol^-1 {length}^{rest}"

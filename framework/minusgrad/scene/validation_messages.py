@@ -44,22 +44,22 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
     """All mistakes that `model` finds in `data` (plain TOML data), one for each place."""
     found: dict[KeyPath, list[Any]] = {}
     for finding in error.errors(include_url=False):
-        if _echoes(finding):
+        if _echoes_other_finding(finding):
             continue
-        found.setdefault(_path(data, finding), []).append(finding)
-    listed = [_mistake(path, findings, model) for path, findings in found.items()]
+        found.setdefault(_key_path(data, finding), []).append(finding)
+    listed = [_mistake_of_findings(path, findings, model) for path, findings in found.items()]
     missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
-    meant = {path: list(_meant(path, model, data)) for path in missing}
+    meant = {path: list(_likely_misspellings(path, model, data)) for path in missing}
     listed = [mistake for mistake in listed if not meant.get(mistake.path)]  # told at the misspelt key alone
     return listed + [m for of in meant.values() for m in of if m.path not in found]
 
 
-def _echoes(finding: Any) -> bool:
+def _echoes_other_finding(finding: Any) -> bool:
     """True if a list counts as too short only because its wrong elements, which have findings, do not."""
     return finding["type"] == "too_short" and len(finding["input"]) >= finding["ctx"]["min_length"]
 
 
-def shown(value: object) -> str:
+def value_in_messages(value: object) -> str:
     """A value for messages: 'abc', 1.5, true, a list, a table."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -68,7 +68,7 @@ def shown(value: object) -> str:
     return printable(f"'{value}'" if isinstance(value, str) else str(value), 60)
 
 
-def _path(data: Any, finding: Any) -> KeyPath:
+def _key_path(data: Any, finding: Any) -> KeyPath:
     """The key path of a finding, without the names of union arms that pydantic adds."""
     path: KeyPath = ()
     for part in finding["loc"]:
@@ -78,7 +78,7 @@ def _path(data: Any, finding: Any) -> KeyPath:
     return (*path, finding["loc"][-1]) if finding["type"] == "missing" else path
 
 
-def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake]:
+def _likely_misspellings(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake]:
     """Keys that may be misspellings of the missing one: a table without its `kind` may have any other key."""
     *above, missing = path
     for part in above:
@@ -88,18 +88,22 @@ def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake
             yield Mistake((*above, key), no_key(key, [str(missing)]), at_key=True)
 
 
-def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mistake:
+def _mistake_of_findings(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mistake:
     fields = keys_at(model, path[:-1])
     if all(f["type"] == "extra_forbidden" for f in findings):
         return Mistake(path, no_key(str(path[-1]), sorted(fields, key=str.lower)), at_key=True)
     field = fields.get(str(path[-1])) if path else None
-    needs = [need for f in findings if (need := _need(f, field))]
-    others = [_text(f) for f in findings if not _need(f, field) and f["type"] != "extra_forbidden"]
+    needs = [need for f in findings if (need := _needed_kind(f, field))]
+    others = [
+        _finding_text(f) for f in findings if not _needed_kind(f, field) and f["type"] != "extra_forbidden"
+    ]
     if not needs:
         return Mistake(path, "; ".join(dict.fromkeys(others)))
     value, needed = findings[0]["input"], " or ".join(dict.fromkeys(needs))
     hint = suggestion(value, re.findall("'(.*?)'", needed)) if isinstance(value, str) else ""
-    return Mistake(path, "; ".join([f"needs {needed}, not {shown(value)}{hint}", *dict.fromkeys(others)]))
+    return Mistake(
+        path, "; ".join([f"needs {needed}, not {value_in_messages(value)}{hint}", *dict.fromkeys(others)])
+    )
 
 
 def no_key(key: str, known: list[str]) -> str:
@@ -107,19 +111,19 @@ def no_key(key: str, known: list[str]) -> str:
     return f"no key '{printable(key)}'{choices(key, known, 'keys')}"
 
 
-def _need(finding: Any, field: FieldInfo | None) -> str:
+def _needed_kind(finding: Any, field: FieldInfo | None) -> str:
     """The required kind of value, as in `needs ...`; empty for findings of another kind."""
     kind, facts = finding["type"], finding.get("ctx", {})
     if kind in ("literal_error", "enum"):
         return str(facts["expected"])
     if kind in ("int_type", "float_type", *_BOUND_TYPES):
         whole = kind == "int_type" or (field is not None and field.annotation is int)
-        bounds = " and ".join(f"{word} {bound:g}" for word, bound in _bounds(field, facts))
+        bounds = " and ".join(f"{word} {bound:g}" for word, bound in _bounds_text(field, facts))
         return " ".join(filter(None, ("a whole number" if whole else "a number", bounds)))
     return _NEEDS.get(kind, "")
 
 
-def _bounds(field: FieldInfo | None, facts: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def _bounds_text(field: FieldInfo | None, facts: dict[str, Any]) -> Iterator[tuple[str, float]]:
     declared = {
         name: getattr(m, name)
         for m in (field.metadata if field else [])
@@ -131,7 +135,7 @@ def _bounds(field: FieldInfo | None, facts: dict[str, Any]) -> Iterator[tuple[st
             yield _BOUNDS[name], bound
 
 
-def _text(finding: Any) -> str:
+def _finding_text(finding: Any) -> str:
     """The message of a finding that is not about the kind of value."""
     kind, facts = finding["type"], finding.get("ctx", {})
     if kind == "missing":
@@ -150,17 +154,20 @@ def keys_at(model: type[BaseModel], path: KeyPath) -> dict[str, FieldInfo]:
     models = [model]
     for part in path:
         inner = [
-            m for one in models if part in (keys := _keys(one)) for m in _models(keys[str(part)].annotation)
+            m
+            for one in models
+            if part in (keys := _keys_by_name(one))
+            for m in _models_within(keys[str(part)].annotation)
         ]
         models = inner or models
-    return {key: field for one in models for key, field in _keys(one).items()}
+    return {key: field for one in models for key, field in _keys_by_name(one).items()}
 
 
-def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+def _keys_by_name(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
+def _models_within(annotation: Any) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
+    return [model for part in get_args(annotation) for model in _models_within(part)]

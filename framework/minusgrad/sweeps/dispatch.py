@@ -53,28 +53,28 @@ class OnWorkers:
 
     def __iter__(self) -> Iterator[Row | None]:
         while (self.todo or self.sent or self._later) and not self.stopped:
-            self._look()
-            self._fill()
+            self._look_after_workers()
+            self._fill_workers()
             try:
                 future = self._back.get(timeout=TICK)
             except Empty:
                 yield None
             else:
-                row = self._row(future)
-                self._fill()  # before the caller takes its time
+                row = self._row_of_future(future)
+                self._fill_workers()  # before the caller takes its time
                 yield row
 
-    def _fill(self) -> None:
+    def _fill_workers(self) -> None:
         """Give each worker a point; one that waits behind another's would make the end late."""
         while self.todo and len(self.sent) < self._workers:
-            self._send(self.todo.popleft())
+            self._send_point(self.todo.popleft())
 
-    def _send(self, point: int) -> None:
+    def _send_point(self, point: int) -> None:
         future = self.client.submit(work, self.orders[point], pure=False, retries=0)
         self.sent[future] = point
         future.add_done_callback(self._back.put)
 
-    def _look(self) -> None:
+    def _look_after_workers(self) -> None:
         """Count the workers, see whether the scheduler is there, and take points up that others had."""
         now = time.monotonic()
         while self._later and self._later[0][0] <= now:
@@ -86,7 +86,7 @@ class OnWorkers:
         if now - self._asked > 2.0 and self.client.status == "running":
             self._asked, self._workers = now, max(1, self.workers.replenish())
 
-    def _row(self, future: Any) -> Row | None:
+    def _row_of_future(self, future: Any) -> Row | None:
         point = self.sent.pop(future)
         if future.status == "finished":
             row = future.result()

@@ -23,7 +23,7 @@ from ..errors import RunFolderError
 from ..files import durable
 from ..files.held import held_folders, journals, system_calls
 from ..files.held.given_folder import GivenFolder
-from ..files.held.json_text import parsed
+from ..files.held.json_text import parse_json
 from .plan import SweepPlan
 from .rows import FAILED, FINISHED, JOURNAL, RUNNING, Row, row_of, state_of
 from .table import PointTable
@@ -40,7 +40,7 @@ class SweepFolder:
 
     def __init__(self, path: Path, plan: SweepPlan):
         self._folder, self.plan = GivenFolder(path), plan
-        held_folders.own(path)
+        held_folders.own_folder(path)
         self._digits = max(4, len(str(len(plan) - 1)))
 
     @property
@@ -91,10 +91,10 @@ class SweepFolder:
         it, and for a folder that holds something else, with the difference.
         """
         writable(self.path)
-        lock = self._locked(force)
+        lock = self._lock_sweep(force)
         try:
-            self._begin(force)
-            self._tidy()
+            self._begin_identity(force)
+            self._tidy_leftovers()
             yield
         finally:
             os.close(lock)
@@ -104,17 +104,17 @@ class SweepFolder:
         writable(self.path)
         if not held_folders.is_file(self.path / IDENTITY):
             with suppress(RunFolderError):  # another one begins it
-                lock = self._locked(False)
+                lock = self._lock_sweep(False)
                 try:
-                    self._begin(False)
+                    self._begin_identity(False)
                 finally:
                     os.close(lock)
-        self._begin(False)
+        self._begin_identity(False)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Be the only one who writes the table."""
-        descriptor = held_folders.opened(self.path / ".table.lock", os.O_RDWR | os.O_CREAT)
+        descriptor = held_folders.open_file(self.path / ".table.lock", os.O_RDWR | os.O_CREAT)
         try:
             system_calls.wait_for_lock(descriptor)
             yield
@@ -135,31 +135,31 @@ class SweepFolder:
             held_folders.remove_tree(run / "traj")
             durable.remove(run / "trajectory.h5")
 
-    def _locked(self, force: bool) -> int:
+    def _lock_sweep(self, force: bool) -> int:
         """Lock the journal, in a folder that holds a sweep or nothing."""
         there = {name for name in held_folders.names(self.path) if not name.startswith(".")}
         begins = {JOURNAL} <= there <= {JOURNAL, POINTS} and not held_folders.names(self.path / POINTS)
         if there and IDENTITY not in there and not begins:  # one killed at its beginning is ours, too
             raise RunFolderError(f"{self.path}: not empty, and not a sweep; use another --out")
-        return journals.locked(self.path / JOURNAL)
+        return journals.lock_journal(self.path / JOURNAL)
 
-    def _begin(self, force: bool) -> None:
+    def _begin_identity(self, force: bool) -> None:
         """Write the identity of a new sweep; compare that of an earlier one."""
-        mine = _identity(self.plan)
+        mine = _sweep_identity(self.plan)
         file = self.path / IDENTITY
-        if held_folders.is_file(file) and (difference := _difference(_read(file), mine)):
+        if held_folders.is_file(file) and (difference := _identity_difference(_read_identity(file), mine)):
             if not force:
                 raise RunFolderError(
                     f"{self.path}: is the folder of another sweep: {difference}; use another --out,"
                     " or --force to delete it"
                 )
-            self._clear()
+            self._clear_sweep()
         if not held_folders.is_file(file):
             durable.make_folder(self.path / POINTS)
             self.journal("started", pid=os.getpid(), points=len(self.plan))
             durable.replace(file, json.dumps(mine).encode() + b"\n")
 
-    def _tidy(self) -> None:
+    def _tidy_leftovers(self) -> None:
         """Delete what killed processes left of tables and rows; only whoever writes these holds the lock."""
         with self.writing():
             durable.sweep(self.path)
@@ -169,7 +169,7 @@ class SweepFolder:
                 if found is not None and time.time() - found.st_mtime > AGE:
                     durable.remove(self.path / POINTS / stray)
 
-    def _clear(self) -> None:
+    def _clear_sweep(self) -> None:
         """Delete an earlier sweep, its identity last."""
         for name in held_folders.names(self.path / POINTS):
             point = self.path / POINTS / name
@@ -178,10 +178,10 @@ class SweepFolder:
         held_folders.remove_tree(self.path / POINTS)
         for name in ("table.h5", "table.csv", "sensitivity.json", IDENTITY):
             durable.remove(self.path / name)
-        durable.emptied(self.path / JOURNAL)
+        durable.empty_file(self.path / JOURNAL)
 
 
-def _identity(plan: SweepPlan) -> dict[str, Any]:
+def _sweep_identity(plan: SweepPlan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "scene": plan.source.decode(),
@@ -191,10 +191,10 @@ def _identity(plan: SweepPlan) -> dict[str, Any]:
     }
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read_identity(file: Path) -> dict[str, Any]:
     """The identity of a sweep. Raises `RunFolderError` for a file that is none."""
     try:
-        found = parsed(held_folders.read(file))
+        found = parse_json(held_folders.read_file(file))
         if found["format"] == FORMAT and isinstance(found["points"], list):
             return found
         reason: object = f"format {found['format']}"
@@ -203,24 +203,25 @@ def _read(file: Path) -> dict[str, Any]:
     raise RunFolderError(f"{file}: is no identity of a sweep ({reason}); use another --out")
 
 
-def _difference(theirs: dict[str, Any], mine: dict[str, Any]) -> str:
+def _identity_difference(theirs: dict[str, Any], mine: dict[str, Any]) -> str:
     """The first difference of two sweeps, the earlier first; empty if scene and points are the same."""
     if theirs["scene"] != mine["scene"]:
-        return _unlike("the scene", theirs["scene"].splitlines(), mine["scene"].splitlines(), "line", 1)
+        return _unlike_lists("the scene", theirs["scene"].splitlines(), mine["scene"].splitlines(), "line", 1)
     if theirs["overrides"] != mine["overrides"]:
-        return f"overrides {_shown(theirs['overrides'])} there, {_shown(mine['overrides'])} here"
+        earlier, present = _overrides_text(theirs["overrides"]), _overrides_text(mine["overrides"])
+        return f"overrides {earlier} there, {present} here"
     if theirs["points"] != mine["points"]:
-        here, there = ([_shown(point) for point in one["points"]] for one in (mine, theirs))
-        return _unlike("the points", there, here, "point", 0)
+        here, there = ([_overrides_text(point) for point in one["points"]] for one in (mine, theirs))
+        return _unlike_lists("the points", there, here, "point", 0)
     return ""
 
 
-def _unlike(what: str, there: Sequence[str], here: Sequence[str], one: str, first: int) -> str:
+def _unlike_lists(what: str, there: Sequence[str], here: Sequence[str], one: str, first: int) -> str:
     for k, (a, b) in enumerate(zip(there, here, strict=False), first):
         if a != b:
             return f"{what}, {one} {k}: '{a}' there, '{b}' here"
     return f"{what}: {len(there)} {one}s there, {len(here)} here"
 
 
-def _shown(overrides: Sequence[str]) -> str:
+def _overrides_text(overrides: Sequence[str]) -> str:
     return " ".join(overrides) or "none"

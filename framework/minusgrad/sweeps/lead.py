@@ -46,7 +46,7 @@ class Lead:
 
     def __init__(self, folder: SweepFolder, again: bool = False, until: float | None = None):
         self.folder, self.again, self.until = folder, again, until
-        self.rows = [self._pruned(self._with_asked(row)) for row in folder.rows()]
+        self.rows = [self._prune_row(self._with_asked(row)) for row in folder.rows()]
         self.waiting = [r.point for r in self.rows if not r.over or (again and r.state == FAILED)]
         self._next = 0.0
         for point in self.waiting:
@@ -68,7 +68,7 @@ class Lead:
         with progress(total - len(self.waiting), total) as tell:
             for row in dispatcher:
                 if row is not None:
-                    self.rows[row.point] = self._pruned(row)
+                    self.rows[row.point] = self._prune_row(row)
                     tell(sum(one.ended for one in self.rows))
                 if time.monotonic() >= self._next:
                     self.write(dispatcher.points)
@@ -126,7 +126,7 @@ class Lead:
         there = observables(self.folder.run(row.point), asked)
         return replace(row, observables=row.observables | there)
 
-    def _pruned(self, row: Row) -> Row:
+    def _prune_row(self, row: Row) -> Row:
         if row.over and not held_folders.is_file(self.folder.row_file(row.point)):
             row.save(self.folder.row_file(row.point))
         self.folder.prune(row)

@@ -59,7 +59,7 @@ class SweepPlan:
         return len(self.points)
 
 
-def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping: Sweeping) -> SweepPlan:
+def plan_points(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping: Sweeping) -> SweepPlan:
     """Draw and judge all points.
 
     Raises `SceneError` with the mistakes of the scene, of the sweep file, or of points, and `UserError` for a
@@ -72,8 +72,8 @@ def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping:
             raise sweeping.wrong(
                 ("sweep", "shard"), "belongs to members of [ensemble], got [vary]; leave one out"
             )
-        columns, points = _varied(validated, sweeping)
-        _judge(validated, plugins, points)
+        columns, points = _vary_keys(validated, sweeping)
+        _judge_points(validated, plugins, points)
     else:
         columns, points = of_members(validated, sweeping)
     found, asked = validated.scene, sweeping.tables.sweep.seed
@@ -84,7 +84,7 @@ def planned(scene: Path | str, overrides: Overrides, plugins: Plugins, sweeping:
     )  # fmt: skip
 
 
-def _varied(
+def _vary_keys(
     validated: ValidatedScene, sweeping: Sweeping
 ) -> tuple[dict[str, tuple[np.ndarray, str]], list[tuple[str, ...]]]:
     """The values of all keys of [vary], and the overrides of each point."""
@@ -94,19 +94,21 @@ def _varied(
     for key, how in tables.vary.items():
         try:
             paths[key] = document.path_of(key)
-            keys[key] = SceneKey(how, sweeping.read)
+            keys[key] = SceneKey(how, sweeping.read_named_file)
         except UserError as error:
             raise sweeping.wrong(("vary", key), str(error)) from None
-    values = _drawn(validated, sweeping, keys)
+    values = _draw_values(validated, sweeping, keys)
     count = len(next(iter(values.values())))
     points = [
-        tuple(as_overrides({paths[key]: one.written(values[key][k]) for key, one in keys.items()}))
+        tuple(as_overrides({paths[key]: one.value_as_written(values[key][k]) for key, one in keys.items()}))
         for k in range(count)
     ]
     return {key: (values[key], one.unit) for key, one in keys.items()}, points
 
 
-def _drawn(validated: ValidatedScene, sweeping: Sweeping, keys: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def _draw_values(
+    validated: ValidatedScene, sweeping: Sweeping, keys: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
     settings = sweeping.tables.sweep
     seed = validated.scene.runtime.seed if settings.seed is None else settings.seed
     try:
@@ -119,7 +121,7 @@ def _drawn(validated: ValidatedScene, sweeping: Sweeping, keys: Mapping[str, Any
     return {key: drawn.values(key) for key in keys}
 
 
-def _judge(validated: ValidatedScene, plugins: Plugins, points: Sequence[tuple[str, ...]]) -> None:
+def _judge_points(validated: ValidatedScene, plugins: Plugins, points: Sequence[tuple[str, ...]]) -> None:
     """Judge the scene at every point. Raises `SceneError` with the first mistakes."""
     scene = validated.scene
     wrong: list[Problem] = []

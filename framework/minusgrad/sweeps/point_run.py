@@ -66,7 +66,7 @@ def run_point(order: Order, progress: Progress = quiet) -> Row:
 
 def _run_point(order: Order, progress: Progress) -> Row:
     path = Path(order.run)
-    held_folders.own(path.parent.parent)  # the folder of the sweep
+    held_folders.own_folder(path.parent.parent)  # the folder of the sweep
     done = Row.load(Path(order.row))
     found = state_of(path)
     if done is not None and done.over and not (order.again and done.state == FAILED):
@@ -79,40 +79,40 @@ def _run_point(order: Order, progress: Progress) -> Row:
         if found in (INTERRUPTED, KILLED) or (order.again and found == FAILED):
             _go_on(order, path, progress)
         elif found not in (FINISHED, FAILED):
-            _begin(order, path, progress)
+            _begin_run(order, path, progress)
     except InterruptedRunError:
         return Row(order.point, INTERRUPTED)
     except RunFolderError as error:
         if state_of(path) == RUNNING:
             return Row(order.point, RUNNING)
-        return _kept(order, _unrun(order, path, error))
+        return _keep_row(order, _unrun_row(order, path, error))
     except MinusgradError as error:
-        return _kept(order, _unrun(order, path, error))
+        return _keep_row(order, _unrun_row(order, path, error))
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         text = f"internal error in minusgrad: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        return _kept(order, Row(order.point, FAILED, error=text))
-    return _kept(order, row_of(order.point, path, order.asked))
+        return _keep_row(order, Row(order.point, FAILED, error=text))
+    return _keep_row(order, row_of(order.point, path, order.asked))
 
 
-def _begin(order: Order, path: Path, progress: Progress) -> None:
+def _begin_run(order: Order, path: Path, progress: Progress) -> None:
     held_folders.remove_tree(path)  # of a process that was killed before its first checkpoint
-    run(order.scene, order.overrides, path, order.plugins, progress=progress, max_hours=_hours(order))
+    run(order.scene, order.overrides, path, order.plugins, progress=progress, max_hours=_hours_left(order))
 
 
 def _go_on(order: Order, path: Path, progress: Progress) -> None:
     if checkpoint.newest(path / "ckpt")[0] is None:
-        _begin(order, path, progress)
+        _begin_run(order, path, progress)
     else:
-        resume(path, order.plugins, progress=progress, max_hours=_hours(order))
+        resume(path, order.plugins, progress=progress, max_hours=_hours_left(order))
 
 
-def _hours(order: Order) -> float | None:
+def _hours_left(order: Order) -> float | None:
     """The time that is left, in hours."""
     return None if order.until is None else max(order.until - time.time(), 1e-3) / 3600.0
 
 
-def _unrun(order: Order, path: Path, error: MinusgradError) -> Row:
+def _unrun_row(order: Order, path: Path, error: MinusgradError) -> Row:
     """The row of a point whose run failed, or was refused."""
     if isinstance(error, UserError) and error.exit_code == UserError.exit_code:
         return Row(order.point, REFUSED, error=str(error))
@@ -122,6 +122,6 @@ def _unrun(order: Order, path: Path, error: MinusgradError) -> Row:
     return replace(there, state=FAILED, outcome="", error=str(error))
 
 
-def _kept(order: Order, row: Row) -> Row:
+def _keep_row(order: Order, row: Row) -> Row:
     row.save(Path(order.row))
     return row

@@ -21,7 +21,7 @@ from ..app.info import state
 from ..errors import UserError, unknown
 from ..files import durable, h5md, trajectory
 from ..files.held import held_folders, journals
-from ..files.held.json_text import parsed
+from ..files.held.json_text import parse_json
 from ..files.run_folder import RunDir
 
 WAITING, RUNNING, INTERRUPTED, KILLED = "waiting", "running", "interrupted", "killed"
@@ -68,7 +68,7 @@ class Row:
     def load(cls, path: Path) -> Self | None:
         """The row of a file; None if there is none that can be read."""
         try:
-            found = parsed(held_folders.read(path))
+            found = parse_json(held_folders.read_file(path))
             observed = {name: Last(*one) for name, one in found.pop("observables").items()}
             return cls(**found, observables=observed)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -99,7 +99,7 @@ def row_of(point: int, run: Path, asked: Sequence[str] = ()) -> Row:
     if members := last.get("failed_members"):
         outcome += f", {members} members failed"
     last_values = observables(run, asked) if found == FINISHED else {}
-    return Row(point, found, outcome, _seconds(events), error, last_values)
+    return Row(point, found, outcome, _attempt_seconds(events), error, last_values)
 
 
 def observables(run: Path, asked: Iterable[str] = ()) -> dict[str, Last]:
@@ -120,7 +120,7 @@ def observables(run: Path, asked: Iterable[str] = ()) -> dict[str, Last]:
     return {name.removeprefix(prefix): there[name] for name in sorted(there)}
 
 
-def resolved(asked: Sequence[str], known: Iterable[str]) -> list[str]:
+def resolve_observables(asked: Sequence[str], known: Iterable[str]) -> list[str]:
     """The observables that are asked for by their names. Raises `UserError` for a name that none has."""
     names, found = list(known), []
     for one in asked:
@@ -131,7 +131,7 @@ def resolved(asked: Sequence[str], known: Iterable[str]) -> list[str]:
     return found
 
 
-def _seconds(events: Sequence[dict[str, Any]]) -> float:
+def _attempt_seconds(events: Sequence[dict[str, Any]]) -> float:
     """The time that the attempts of a run have taken, by the clock of their journal."""
     total, begun, last = 0.0, None, None
     for event in events:

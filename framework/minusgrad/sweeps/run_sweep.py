@@ -17,7 +17,7 @@ from ..app.signals import stop_requests
 from .dispatch import InThisProcess, OnWorkers
 from .folder import SweepFolder
 from .lead import Dispatcher, Lead
-from .plan import planned
+from .plan import plan_points
 from .point_run import order, run_point
 from .rows import Row
 from .sweep_file import read_sweep
@@ -59,19 +59,21 @@ def sweep(
     `MissingPackageError` without Dask or cryptography, and `InterruptedRunError` after a signal or
     `max_hours`; the same call then goes on.
     """
-    folder = opened(scene, points, overrides, out, plugins)
+    folder = open_sweep(scene, points, overrides, out, plugins)
     until = None if max_hours is None else time.time() + 3600.0 * max_hours
     with folder.hold(force), stop_requests() as asked:
         lead = Lead(folder, retry_failed, until)
         if lead.waiting:
             lead.write()
-            with _dispatcher(lead, workers, cluster, dashboard, say) as dispatcher:
+            with _make_dispatcher(lead, workers, cluster, dashboard, say) as dispatcher:
                 lead.follow(dispatcher, asked, chosen(progress, "point"))
         return lead.finish()
 
 
 @contextmanager
-def _dispatcher(lead: Lead, workers: int, cluster: str | None, shown: bool, say: Say) -> Iterator[Dispatcher]:
+def _make_dispatcher(
+    lead: Lead, workers: int, cluster: str | None, shown: bool, say: Say
+) -> Iterator[Dispatcher]:
     """The workers that are asked for, with all points that have yet to be run."""
     if cluster is None and workers == 0:
         yield InThisProcess(lead.orders(0, {}))
@@ -90,7 +92,7 @@ def _dispatcher(lead: Lead, workers: int, cluster: str | None, shown: bool, say:
         yield OnWorkers(found, lead.orders(threads, versions()), retries)
 
 
-def opened(
+def open_sweep(
     scene: Path | str,
     points: Points = None,
     overrides: Overrides = (),
@@ -98,7 +100,7 @@ def opened(
     plugins: Plugins = (),
 ) -> SweepFolder:
     """The folder of a sweep, after all points have been drawn and judged; nothing is written yet."""
-    plan = planned(scene, overrides, plugins, read_sweep(points))
+    plan = plan_points(scene, overrides, plugins, read_sweep(points))
     return SweepFolder(Path(out) if out is not None else Path("sweeps") / plan.scene.stem, plan)
 
 

@@ -32,12 +32,12 @@ class SceneKey(Varied):
             raise UserError(f"{what}: belongs to the initial fields of [ensemble.vary]; give another draw")
         super().__init__(how, read)
 
-    def written(self, value: Any) -> Any:
+    def value_as_written(self, value: Any) -> Any:
         """A value as a scene writes it: with its unit, if it has one."""
         value = value.tolist() if hasattr(value, "tolist") else value
         return f"{value!r} {self.unit}" if self.unit else value
 
-    def _values(self, given: Sequence[Any]) -> np.ndarray:
+    def _listed_values(self, given: Sequence[Any]) -> np.ndarray:
         """The values of a list: numbers in one unit, or anything that a scene may have."""
         if all(isinstance(one, int) for one in given):
             return np.array(given, np.int64)
@@ -45,26 +45,26 @@ class SceneKey(Varied):
             found = np.empty(len(given), object)
             found[:] = given
             return found
-        return np.array(self._numbers(given))
+        return np.array(self._numbers_in_unit(given))
 
-    def _numbers(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
+    def _numbers_in_unit(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
         """Numbers or quantities in the unit of the first ones, which becomes `unit`."""
         if any(isinstance(one, tuple) for one in given):
             raise UserError(
                 f"{self.how.kind}: needs two numbers or quantities, got lists; vary their elements one by one"
             )
-        split = [_split(one) for one in given]
+        split = [_split_unit(one) for one in given]
         self.unit = self.unit if plain else split[0][1]
         return tuple(np.array(_in_unit(*one, "" if plain else self.unit)) for one in split)
 
-    def _range(self, table: RangeTable) -> np.ndarray:
-        first, last = (float(one) for one in self._numbers((table.start, table.to)))
-        step = 0.0 if table.step is None else _in_unit(*_split(table.step), self.unit)
+    def _range_values(self, table: RangeTable) -> np.ndarray:
+        first, last = (float(one) for one in self._numbers_in_unit((table.start, table.to)))
+        step = 0.0 if table.step is None else _in_unit(*_split_unit(table.step), self.unit)
         found = self._equidistant(table, first, last, step)
         whole = not self.unit and (found == np.rint(found)).all()
         return found.astype(np.int64) if whole else found  # which any key takes that takes numbers
 
-    def _column(self, file: str) -> np.ndarray:
+    def _column_values(self, file: str) -> np.ndarray:
         """The values of a column of a file; whole numbers stay so."""
         if not isinstance(name := self.how.column, str):
             raise UserError("column: needs the name of one column; give it")
@@ -77,13 +77,13 @@ class SceneKey(Varied):
 
 def _is_number(value: Any) -> bool:
     try:
-        _split(value)
+        _split_unit(value)
     except UnitError:
         return False
     return True
 
 
-def _split(value: Any) -> tuple[float, str]:
+def _split_unit(value: Any) -> tuple[float, str]:
     """A number and the text of its unit, "" of a plain number. Raises `UnitError` if it is neither."""
     return split_quantity(value) if isinstance(value, str) else (float(value), "")
 

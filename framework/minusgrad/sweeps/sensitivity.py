@@ -32,8 +32,8 @@ def points(keys: Mapping[str, SceneKey], samples: int, count: int | None, seed: 
     for key, one in keys.items():
         if one.listed is not None:
             raise UserError(f"'{key}': sensitivity needs a distribution, got a {one.how.kind}; use uniform")
-    from_salib = _salib("sample.sobol").sample
-    u = from_salib(_problem(list(keys)), samples, calc_second_order=False, scramble=True, seed=seed)
+    from_salib = _import_salib("sample.sobol").sample
+    u = from_salib(_salib_problem(list(keys)), samples, calc_second_order=False, scramble=True, seed=seed)
     u = np.clip(u, 2.0**-53, 1 - 2.0**-53)
     return {key: one.quantile(u[:, k]) for k, (key, one) in enumerate(keys.items())}
 
@@ -43,7 +43,7 @@ def indices(keys: list[str], values: Mapping[str, np.ndarray], seed: int) -> dic
 
     By output and key: S1, ST and their half confidence intervals; outputs that do not vary are left out.
     """
-    analyze = _salib("analyze.sobol").analyze
+    analyze = _import_salib("analyze.sobol").analyze
     found: dict[str, dict[str, Any]] = {}
     for name, y in values.items():
         spread = float(np.ptp(y))
@@ -51,7 +51,7 @@ def indices(keys: list[str], values: Mapping[str, np.ndarray], seed: int) -> dic
             continue
         given = (y - y.mean()) / y.std()
         s = analyze(
-            _problem(keys), given, calc_second_order=False, num_resamples=RESAMPLES, conf_level=LEVEL,
+            _salib_problem(keys), given, calc_second_order=False, num_resamples=RESAMPLES, conf_level=LEVEL,
             seed=seed,
         )  # fmt: skip
         found[name] = {
@@ -61,11 +61,11 @@ def indices(keys: list[str], values: Mapping[str, np.ndarray], seed: int) -> dic
     return found
 
 
-def _problem(keys: list[str]) -> dict[str, Any]:
+def _salib_problem(keys: list[str]) -> dict[str, Any]:
     return {"num_vars": len(keys), "names": keys, "bounds": [[0.0, 1.0]] * len(keys)}
 
 
-def _salib(module: str) -> Any:
+def _import_salib(module: str) -> Any:
     from importlib import import_module
 
     try:

@@ -34,7 +34,7 @@ class ArrayJob:
     def groups(self) -> list[str]:
         """The points of each task, as `--point` takes them."""
         each = ceil(len(self.points) / MOST_TASKS)
-        return [_ranges(self.points[k : k + each]) for k in range(0, len(self.points), each)]
+        return [_slurm_ranges(self.points[k : k + each]) for k in range(0, len(self.points), each)]
 
     @property
     def minutes(self) -> int:
@@ -49,7 +49,7 @@ class ArrayJob:
         """The text for sbatch."""
         groups = self.groups
         one_each = len(groups) == len(self.points)
-        array = _ranges(self.points) if one_each else f"0-{len(groups) - 1}"
+        array = _slurm_ranges(self.points) if one_each else f"0-{len(groups) - 1}"
         lines = [
             "#!/bin/bash",
             f"#SBATCH --job-name={self.folder.name}",
@@ -112,7 +112,7 @@ class ArrayTask:
         return DelayedSubmission(self, command)
 
 
-def _ranges(points: Sequence[int]) -> str:
+def _slurm_ranges(points: Sequence[int]) -> str:
     """`0-3,7`: the numbers in rising order, as SLURM writes them."""
     parts: list[list[int]] = []
     for point in points:

@@ -81,7 +81,7 @@ class Sweeping:
         """Where the files that it names are."""
         return Path() if self.document is None else self.document.path.parent
 
-    def read(self, name: str) -> bytes:
+    def read_named_file(self, name: str) -> bytes:
         """The bytes of a file that it names. Raises `UserError` if it cannot be read."""
         try:
             return input_files.read(self.folder / name, name)
@@ -102,7 +102,7 @@ def read_sweep(given: Path | str | Mapping[str, Any] | None) -> Sweeping:
     if given is None:
         return Sweeping(SweepFile(), None)
     if isinstance(given, Mapping):
-        text = json.dumps(given, default=_plain)
+        text = json.dumps(given, default=_plain_value)
         data = json.loads(text)
         document = Document(Path("sweep"), b"", (), data, {(key,): "sweep" for key in data})
     else:
@@ -114,7 +114,7 @@ def read_sweep(given: Path | str | Mapping[str, Any] | None) -> Sweeping:
     return Sweeping(tables, document, text)
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Numbers and arrays of NumPy, and paths, as JSON has them. Raises `UserError` for anything else."""
     if hasattr(value, "tolist"):
         return value.tolist()

@@ -22,7 +22,7 @@ from ..errors import UserError, unknown
 from ..files import durable
 from .members import MOST
 from .plan import VariedColumn
-from .rows import FINISHED, STATES, Row, resolved
+from .rows import FINISHED, STATES, Row, resolve_observables
 
 TEXT = h5py.string_dtype()
 
@@ -71,7 +71,9 @@ class PointTable:
                 shape, _ = known.get(name, (np.shape(value), unit))  # the last shard may have fewer members
                 known[name] = tuple(map(max, shape, np.shape(value))), unit
         small = [name for name, (shape, _) in known.items() if int(np.prod(shape)) <= MOST]
-        for name in (resolved(self.observe, known) if known else ()) if self.observe else sorted(small):
+        for name in (
+            (resolve_observables(self.observe, known) if known else ()) if self.observe else sorted(small)
+        ):
             shape, unit = known[name]
             values = np.full((len(self), *shape), np.nan)
             for k, row in enumerate(self.rows):
@@ -107,21 +109,21 @@ class PointTable:
 
     def save(self) -> None:
         """Replace table.h5 and table.csv, each as a whole. Raises `RunFailedError`."""
-        durable.replace(self.path / "table.h5", durable.image(self._fill))
+        durable.replace(self.path / "table.h5", durable.image(self._fill_tables))
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(self.lines())
         durable.replace(self.path / "table.csv", text.getvalue().encode())
 
     def lines(self) -> Iterator[list[Any]]:
         """The CSV as lists of cells; the first line names the columns."""
-        flat = [_flat(name, one) for name, one in {**self.columns, **self.observed}.items()]
+        flat = [_flat_columns(name, one) for name, one in {**self.columns, **self.observed}.items()]
         heads = [head for one in flat for head, _ in one]
         yield ["point", "state", "outcome", *heads, "seconds", "error"]
         for k, row in enumerate(self.rows):
-            cells = [_cell(values[k]) for one in flat for _, values in one]
+            cells = [_cell_text(values[k]) for one in flat for _, values in one]
             yield [row.point, row.state, row.outcome, *cells, row.seconds, " ".join(row.error.split())]
 
-    def _fill(self, file: h5py.File) -> None:
+    def _fill_tables(self, file: h5py.File) -> None:
         file["point"] = np.array([row.point for row in self.rows], np.int64)
         file["seconds"] = np.array([row.seconds for row in self.rows])
         for name in ("state", "outcome", "error"):
@@ -136,14 +138,14 @@ class PointTable:
                 data.attrs["unit"] = one.unit
 
 
-def _flat(name: str, one: VariedColumn) -> list[tuple[str, np.ndarray]]:
+def _flat_columns(name: str, one: VariedColumn) -> list[tuple[str, np.ndarray]]:
     """The columns of CSV of one column: their heads, and the values (N,) of each."""
     unit = f" [{one.unit}]" if one.unit else ""
     shape = one.values.shape[1:]
     return [(f"{name}{part(at, shape)}{unit}", one.values[(slice(None), *at)]) for at in np.ndindex(*shape)]
 
 
-def _cell(value: Any) -> Any:
+def _cell_text(value: Any) -> Any:
     """A number with all its digits; nothing for NaN."""
     value = value.item() if isinstance(value, np.generic) else value
     return "" if isinstance(value, float) and np.isnan(value) else value

@@ -32,7 +32,7 @@ def sweep_options(parser: argparse.ArgumentParser) -> None:
     out_option(parser, "folder of the sweep (default: sweeps/NAME)")
     where = parser.add_mutually_exclusive_group()
     text = "processes on this machine (default 2; 0: run the points in this one)"
-    where.add_argument("--workers", type=_count, metavar="N", help=text)
+    where.add_argument("--workers", type=_parse_count, metavar="N", help=text)
     where.add_argument("--cluster", metavar="tcp://HOST:PORT", help="use the workers of a scheduler of Dask")
     where.add_argument("--slurm", action="store_true", help="print an array job of SLURM for the points")
     text = "run these points alone, in this process, e.g. 17 or 0-9,17"
@@ -49,7 +49,7 @@ def sweep_options(parser: argparse.ArgumentParser) -> None:
     common_options(parser)
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 6):
         raise argparse.ArgumentTypeError(f"needs a number of processes of at least 0, got '{text}'")
     return int(text)
@@ -69,7 +69,7 @@ def sweep(a: argparse.Namespace) -> int:
     from ..app.progress import progress
     from ..app.verbs.shipped.places import sweep_file
     from ..errors import UserError
-    from .run_sweep import opened, sweep
+    from .run_sweep import open_sweep, sweep
 
     with_scene_file(a)
     if a.submit and not a.slurm:
@@ -80,14 +80,14 @@ def sweep(a: argparse.Namespace) -> int:
     points = sweep_file(files[0]) if files else None
     overrides = [word for word in a.overrides if "=" in word]
     if a.slurm or a.point is not None:
-        folder = opened(a.scene, points, overrides, a.out, a.plugin)
+        folder = open_sweep(a.scene, points, overrides, a.out, a.plugin)
         return _print_job(a, folder, points, overrides) if a.slurm else _run_points(a, folder)
     table = sweep(
         a.scene, points, overrides, a.out, a.plugin, a.force, partial(progress, counted="point"),
         a.max_hours, complain, workers=2 if a.workers is None else a.workers, cluster=a.cluster,
         retry_failed=a.retry_failed, dashboard=a.dashboard,
     )  # fmt: skip
-    return _report(table, a.json)
+    return _report_table(table, a.json)
 
 
 def _print_job(a: argparse.Namespace, folder: SweepFolder, points: str | None, overrides: list[str]) -> int:
@@ -132,7 +132,7 @@ def _run_points(a: argparse.Namespace, folder: SweepFolder) -> int:
     return worst
 
 
-def _report(table: PointTable, as_json: bool) -> int:
+def _report_table(table: PointTable, as_json: bool) -> int:
     """Print how many points are in which state, errors and indices. Returns the exit code."""
     from .rows import FINISHED
 

@@ -45,7 +45,7 @@ class WorkerProcesses:
                     raise RunFailedError(f"workers: die while they start: {_last_line(said)}")
                 said.close()
         while len(self._running) < self.count:
-            self._running.append(self._started())
+            self._running.append(self._start_worker())
 
     def close(self) -> None:
         """End all; their runs are safe in their folders."""
@@ -55,7 +55,7 @@ class WorkerProcesses:
             one.wait()
             said.close()
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
+    def _start_worker(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:
         """A new worker, and the file of what it says."""
         paths = [os.path.abspath(path) for path in sys.path]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "DASK_LOGGING__DISTRIBUTED": "error"}

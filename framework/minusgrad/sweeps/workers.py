@@ -69,7 +69,7 @@ def work(order: Order) -> Row:
     return run_point(order)
 
 
-def distributed() -> Any:
+def import_distributed() -> Any:
     """The module of Dask. Raises `MissingPackageError` without it."""
     try:
         import distributed as found
@@ -98,7 +98,7 @@ class Workers:
 
 def temporary_security() -> Any:
     """A key of Dask that nobody else has. Raises `MissingPackageError` without cryptography."""
-    security = distributed().Security
+    security = import_distributed().Security
     if not find_spec("cryptography"):
         text = f"cryptography is not installed; {pip_line('sweep')}, or give --workers 0"
         raise MissingPackageError(text)
@@ -111,12 +111,12 @@ def local_workers(count: int, retries: int, engine: str | None, dashboard: bool 
 
     dashboard: serve that of Dask on this machine, to all of its users. Raises `MissingPackageError`.
     """
-    dask, security = distributed(), temporary_security()
+    dask, security = import_distributed(), temporary_security()
     if dashboard and not find_spec("bokeh"):
         raise MissingPackageError("--dashboard: needs bokeh; pip install bokeh", name="bokeh")
     import dask.config as config
 
-    _silence()
+    _silence_dask()
 
     settings: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": retries,
@@ -135,7 +135,7 @@ def local_workers(count: int, retries: int, engine: str | None, dashboard: bool 
     ):  # fmt: skip
         if not dashboard:
             client.sync(_close_http, cluster.scheduler)
-        client.register_plugin(_warm(engine, scratch))
+        client.register_plugin(_warm_plugin(engine, scratch))
         processes.replenish(0)
         yield Workers(client, processes)
 
@@ -155,7 +155,7 @@ def private_folder() -> Iterator[str]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _silence() -> None:
+def _silence_dask() -> None:
     """Drop the messages of Dask, in this process and from now on.
 
     Its connections close after the cluster does, where `silence_logs` has ended: they would log tracebacks.
@@ -172,7 +172,7 @@ def cluster_workers(
 
     Raises `UserError` if no scheduler answers there, and for workers of other versions.
     """
-    dask = distributed()
+    dask = import_distributed()
     try:
         client = dask.Client(address, timeout=patience, set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError, ImportError):
@@ -182,8 +182,8 @@ def cluster_workers(
         ) from None
     with client:
         _refuse_cluster(client, address)
-        client.run_on_scheduler(_allowing(retries))
-        client.register_plugin(_warm(engine))
+        client.run_on_scheduler(_retry_allowance(retries))
+        client.register_plugin(_warm_plugin(engine))
         yield Workers(client)
 
 
@@ -192,7 +192,7 @@ def dashboard_of(client: Any) -> str:
     return client.dashboard_link if find_spec("bokeh") else ""
 
 
-def _allowing(retries: int) -> Any:
+def _retry_allowance(retries: int) -> Any:
     """A function for the scheduler's process, sent as its code: minusgrad need not be there."""
 
     def allow(dask_scheduler: Any) -> None:
@@ -207,7 +207,7 @@ def _refuse_cluster(client: Any, address: str) -> None:
     for where, one in client.get_versions()["workers"].items():
         there = str(one["host"]["python"]).split(".final")[0]
         refuse_others(where, mine | {"python": there}, mine)
-    for where, theirs in client.run(_asking()).items():
+    for where, theirs in client.run(_version_question()).items():
         if theirs is None:
             raise UserError(
                 f"worker {where}: has no minusgrad, or one that is older; install {mine['minusgrad']}"
@@ -215,7 +215,7 @@ def _refuse_cluster(client: Any, address: str) -> None:
         refuse_others(where, theirs, mine)
 
 
-def _asking() -> Any:
+def _version_question() -> Any:
     """A function for workers, sent as its code: their minusgrad may be another, or none."""
 
     def ask() -> Any:
@@ -228,13 +228,13 @@ def _asking() -> Any:
     return ask
 
 
-def _warm(engine: str | None, scratch: str = "") -> Any:
+def _warm_plugin(engine: str | None, scratch: str = "") -> Any:
     """A plugin of Dask for workers: imports the engine before the first point.
 
     scratch: the folder of workers of this machine, which end with the process that leads.
     """
 
-    class Warm(distributed().WorkerPlugin):  # type: ignore[misc]
+    class Warm(import_distributed().WorkerPlugin):  # type: ignore[misc]
         name = "minusgrad"
 
         def setup(self, worker: Any) -> None:

@@ -4,7 +4,7 @@
 
 `differentiation` leaves a node `side(a, b)` (true where a > b) wherever a derivative depends on which side of
 a tie it is taken. Sides that compare the same quantity, up to a factor, are one switch: max(y, 0), |y| and
-min(-2 y, 0) are switched together. `settled` replaces every derivative D by
+min(-2 y, 0) are switched together. `settle_ties` replaces every derivative D by
 
     select(a > b, D+, select(b > a, D-, (D+ + D-) / 2))
 

@@ -33,7 +33,7 @@ from ..potential.far_pairs.tree_kernels import refuse_kept_trees
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from . import tensors as guests
-from .members import TensorMembers, called
+from .members import TensorMembers, checked_call
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
@@ -77,7 +77,7 @@ class Energy(guests.Lasting):
         for term in self._potential.parts.values():
             for argument in term.energy.differentiable:
                 name = f"{term.name}.{argument}"
-                if argument not in term.fields and argument in Input.held(term):
+                if argument not in term.fields and argument in Input.names_held(term):
                     self._inputs[name] = Input(self._potential, name)
                     self.guests[name] = Guest(name, self._inputs[name].start.shape, precision)
         self._time = self._potential.now
@@ -92,8 +92,8 @@ class Energy(guests.Lasting):
     def __call__(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> torch.Tensor:
-        given, members = called(self.guests, tensors, more, batch)
-        return applied(_Value, self, given, (members, torch.is_grad_enabled()))
+        given, members = checked_call(self.guests, tensors, more, batch)
+        return apply_function(_Value, self, given, (members, torch.is_grad_enabled()))
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of the default value of input `name`."""
@@ -119,11 +119,11 @@ class Energy(guests.Lasting):
         if members.count is None and wanted:
             return self._of_one(given, wanted, asked, sweep)
         values = list[float]()
-        found = self._rows(members, wanted)
+        found = self._derivative_rows(members, wanted)
         into = {n: found[n] for n in asked.gradient}
         with ENGINE, self._blamed():
             for k in members:
-                with self._member(k, members, given, into, {}) as t:
+                with self._place_member(k, members, given, into, {}) as t:
                     if not wanted:
                         values.append(self._potential.value(t))
                         continue
@@ -144,11 +144,11 @@ class Energy(guests.Lasting):
         sweep: Callable[[float], Derivatives],
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """`evaluate` without a batch, with some derivatives."""
-        with ENGINE, self._blamed(), (visit := self._at(given, {}, {})) as t:
+        with ENGINE, self._blamed(), (visit := self._place_inputs(given, {}, {})) as t:
             found = {n: visit.new(slot, self._precision) for n, slot in asked.gradient.items()}
             swept = sweep(t)
         for n in asked.slopes:
-            found[n] = guests.empty(self.guests[n].shape, self.guests[n].dtype)
+            found[n] = guests.empty_tensor(self.guests[n].shape, self.guests[n].dtype)
             found[n][...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
         return guests.number(swept.value, self._precision), [found[n] for n in wanted]
 
@@ -162,7 +162,7 @@ class Energy(guests.Lasting):
         """The derivatives of each member's dU/d(name) along its tangents, for each name in `wanted`."""
         fields = {n: self._into[n] for n in wanted if n in self._seats}
         others = tuple(n for n in wanted if n not in self._seats)
-        found = self._rows(members, wanted)
+        found = self._derivative_rows(members, wanted)
         into = {n: found[n] for n in fields}
         along = {n: v for n, v in tangents.items() if n in self._seats}
         with ENGINE, self._blamed():
@@ -170,17 +170,19 @@ class Energy(guests.Lasting):
                 moved: dict[str, Any] = {n: self._along[n] for n in along}
                 moved |= {n: guests.numbers(members.row(v, k)) for n, v in tangents.items() if n not in along}
                 asked = DerivativeRequest(product=fields, changes=others, tangents=moved)
-                with self._member(k, members, given, into, along) as t:
+                with self._place_member(k, members, given, into, along) as t:
                     swept = self._potential.sweep(asked, t)
                 for n in others:
                     members.row(found[n], k)[...] = guests.tensor(swept.changes[n], self.guests[n].dtype)
         return [*found.values()]
 
-    def _rows(self, members: TensorMembers, names: Sequence[str]) -> dict[str, torch.Tensor]:
+    def _derivative_rows(self, members: TensorMembers, names: Sequence[str]) -> dict[str, torch.Tensor]:
         """Uninitialised tensors for a derivative by each of these inputs, one row for each member."""
-        return {n: guests.empty(members.shape(self.guests[n].shape), self.guests[n].dtype) for n in names}
+        return {
+            n: guests.empty_tensor(members.shape(self.guests[n].shape), self.guests[n].dtype) for n in names
+        }
 
-    def _member(
+    def _place_member(
         self,
         k: int,
         members: TensorMembers,
@@ -191,11 +193,11 @@ class Energy(guests.Lasting):
     ) -> AbstractContextManager[float]:
         """Put member k's inputs in place, its rows of `into` and `along`, and others; yields its time."""
         if members.count is None:
-            return self._at(given, into, along, others)
-        return self._named(k, members, given, into, along, others)
+            return self._place_inputs(given, into, along, others)
+        return self._place_named_member(k, members, given, into, along, others)
 
     @contextmanager
-    def _named(
+    def _place_named_member(
         self,
         k: int,
         members: TensorMembers,
@@ -206,10 +208,13 @@ class Energy(guests.Lasting):
     ) -> Iterator[float]:
         """The same for a member of a batch, whose errors name it."""
         mine, moved = ({n: members.row(v, k) for n, v in some.items()} for some in (into, along))
-        with members.named(k), self._at(members.of_member(given, k), mine, moved, others) as t:
+        with (
+            members.naming_member(k),
+            self._place_inputs(members.of_member(given, k), mine, moved, others) as t,
+        ):
             yield t
 
-    def _at(
+    def _place_inputs(
         self,
         given: Mapping[str, torch.Tensor],
         into: Mapping[str, torch.Tensor],
@@ -249,20 +254,20 @@ class Visit:
                 guests.seat(place, tensor)
             guests.wait_for_torch()
         except BaseException:
-            self._leave()
+            self._leave_seats()
             raise
         return self._t
 
     def __exit__(self, *_: object) -> None:
         guests.wait_for_engine()
-        self._leave()
+        self._leave_seats()
 
-    def _leave(self) -> None:
+    def _leave_seats(self) -> None:
         for place, _tensor in self._seats:
             place.leave()
 
 
-def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tensor], *more: Any) -> Any:
+def apply_function(function: type[Function], body: Any, given: Mapping[str, torch.Tensor], *more: Any) -> Any:
     """Apply an autograd function to these tensors. Raises `TensorError` within `vmap` and the like."""
     try:
         return function.apply(body, tuple(given), *more, *given.values())
@@ -321,7 +326,7 @@ class _Gradient(Function):
         wanted = [n for n, yes in needed if yes and tangents]
         given = dict(zip(ctx.names, tensors, strict=True))
         changes = ctx.energy.product(members, given, wanted, tangents) if wanted else []
-        changes = [members.summed(n, one) for n, one in zip(wanted, changes, strict=True)]
+        changes = [members.sum_over_members(n, one) for n, one in zip(wanted, changes, strict=True)]
         if torch.is_grad_enabled() and wanted:
             changes = LastDerivative.apply(NO_THIRD, changes, *tangents.values(), *tensors)
         found = dict(zip(wanted, changes, strict=True))

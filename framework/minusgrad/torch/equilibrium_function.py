@@ -24,9 +24,9 @@ from ..scene.document import SceneSource
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
-from .energy_function import ENGINE, LastDerivative, applied
+from .energy_function import ENGINE, LastDerivative, apply_function
 from .hold_input import HoldInput
-from .members import Collected, TensorMembers, called
+from .members import Collected, TensorMembers, checked_call
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
@@ -79,7 +79,7 @@ class EquilibriumFunction(guests.Lasting):
     def __call__(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> dict[str, torch.Tensor]:
-        found = applied(_Found, self, *called(self.guests, tensors, more, batch))
+        found = apply_function(_Found, self, *checked_call(self.guests, tensors, more, batch))
         return dict(zip(self._sought, found, strict=True))
 
     def start(self, name: str) -> torch.Tensor:
@@ -91,14 +91,16 @@ class EquilibriumFunction(guests.Lasting):
 
     # Called by autograd
 
-    def found(self, members: TensorMembers, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    def found_fields(
+        self, members: TensorMembers, given: Mapping[str, torch.Tensor]
+    ) -> tuple[torch.Tensor, ...]:
         """The fields that are sought, at the equilibrium of each member."""
         fields = self._one.potential.fields
         kept = {n: np.empty(members.shape(fields[n].shape), fields.dtype) for n in self._sought}
         with ENGINE, self._blamed():
             for k in members:
-                with members.named(k):
-                    self._begin(members.of_member(given, k))
+                with members.naming_member(k):
+                    self._set_start(members.of_member(given, k))
                     if not self._one.find():
                         raise NonFiniteError(f"the equilibrium: {self._one.trouble}")
                 for n, every in kept.items():
@@ -121,7 +123,7 @@ class EquilibriumFunction(guests.Lasting):
                     {n: guests.numbers(members.row(one, k)) for n, one in some.items()}
                     for some in (found, slopes)
                 )
-                self._begin(members.of_member(given, k))
+                self._set_start(members.of_member(given, k))
                 self._one.return_to(at)
                 pulled = self._one.pulled_back(
                     {n: np.asarray(s, np.float64) for n, s in right.items()}, wanted
@@ -130,7 +132,7 @@ class EquilibriumFunction(guests.Lasting):
                     collected.add(n, pulled[n])
         return [collected.tensor(n, self._precision) for n in wanted]
 
-    def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
+    def _set_start(self, given: Mapping[str, torch.Tensor]) -> None:
         """Set every field and parameter to its given value, or to its default."""
         for name, start in self._fields.items():
             values = guests.numbers(given[name]) if name in given else start
@@ -185,7 +187,7 @@ class _Found(Function):
         members: TensorMembers,
         *tensors: torch.Tensor,
     ) -> tuple[torch.Tensor, ...]:
-        found = one.found(members, dict(zip(names, tensors, strict=True)))
+        found = one.found_fields(members, dict(zip(names, tensors, strict=True)))
         ctx.one, ctx.names, ctx.members = one, names, members
         ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[3:], strict=True) if needed]
         ctx.save_for_backward(*tensors, *found)

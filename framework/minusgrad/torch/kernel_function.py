@@ -23,7 +23,7 @@ from ..errors import TensorError
 from ..potential.staged.staged_binding import bind_staged
 from ..potential.staged.staged_term import StagedTerm
 from . import tensors as guests
-from .energy_function import ENGINE, LastDerivative, applied
+from .energy_function import ENGINE, LastDerivative, apply_function
 from .tensors import PRECISIONS
 
 T = TypeVar("T")
@@ -45,25 +45,25 @@ class Stages(guests.Lasting):
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
-        given = guests.named(tensors, more)
+        given = guests.named_arguments(tensors, more)
         roles = self.energy.roles
         for name in given:
             if name not in roles:
                 raise guests.strange(name, roles)
         if missing := [name for name in roles if name not in given]:
             raise TensorError(f"{self.energy.name}: '{missing[0]}' is missing (it takes {', '.join(roles)})")
-        return self.of(_checked({name: given[name] for name in roles}))
+        return self.of(_check_tensors({name: given[name] for name in roles}))
 
     def of(self, given: Mapping[str, torch.Tensor]) -> Any:
         """The outputs for checked and complete inputs, in their order."""
-        found = applied(_KernelOutputs, self, given)
+        found = apply_function(_KernelOutputs, self, given)
         return found if len(self.energy.outputs) > 1 else found[0]
 
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The arrays that the last stages write."""
         with ENGINE:
-            found = self._at(given).output_values(self._time(given))
-        precision = _precision(given)
+            found = self._stages_at(given).output_values(self._given_time(given))
+        precision = _common_precision(given)
         return tuple(guests.tensor(found[name], precision) for name in self.energy.outputs)
 
     def gradients(
@@ -72,28 +72,28 @@ class Stages(guests.Lasting):
         """dL/d(name) for each name in `wanted`, from dL/d(output)."""
         with ENGINE:
             seeds = {name: guests.numbers(slope) for name, slope in slopes.items()}
-            found = self._at(given).gradients(wanted, self._time(given), seeds)
+            found = self._stages_at(given).gradients(wanted, self._given_time(given), seeds)
         return [guests.tensor(found[name], given[name].dtype) for name in wanted]
 
-    def _at(self, given: Mapping[str, torch.Tensor]) -> StagedTerm:
+    def _stages_at(self, given: Mapping[str, torch.Tensor]) -> StagedTerm:
         """The kernels bound to arrays of these shapes, with these values."""
         key = tuple((t.shape, t.dtype) for t in given.values())
         values = {name: guests.numbers(t) for name, t in given.items()}
-        term = _kept(self._bound, key, lambda: self._new(values, _precision(given)))
+        term = _keep_recent(self._bound, key, lambda: self._bind_stages(values, _common_precision(given)))
         for name, field in term.fields.items():
             field.set(values[name])
         for name in term.inputs:
             term.set_input(name, values[name])
         return term
 
-    def _new(self, values: Mapping[str, np.ndarray], precision: torch.dtype) -> StagedTerm:
+    def _bind_stages(self, values: Mapping[str, np.ndarray], precision: torch.dtype) -> StagedTerm:
         fields, data, parameters = (
             {a: values[a] for a in self.energy.of_role(role)} for role in (Node, Datum, Parameter)
         )
         of = Fields(fields, precision=PRECISIONS[precision])
         return bind_staged(self.energy, of, data=data, parameters=parameters, sizes=self.sizes)
 
-    def _time(self, given: Mapping[str, torch.Tensor]) -> float:
+    def _given_time(self, given: Mapping[str, torch.Tensor]) -> float:
         return sum(given[name].item() for name in self.energy.of_role(Time))
 
 
@@ -145,8 +145,8 @@ class Kernel(guests.Lasting):
             self._check_kind(name, value)
         numbers = {n: v for n, v in bound.items() if isinstance(v, int | float)}
         tensors = {n: v for n, v in bound.items() if n not in numbers}
-        checked = _checked(tensors)
-        return self._stages(numbers, checked).of(checked)
+        checked = _check_tensors(tensors)
+        return self._kernel_stages(numbers, checked).of(checked)
 
     def _check_kind(self, name: str, value: Any) -> None:
         """Raises `TensorError` for a tensor instead of a constant, or a type other than the annotated one."""
@@ -167,18 +167,18 @@ class Kernel(guests.Lasting):
             if kind in casts and kind != PRECISIONS[value.dtype]:
                 raise TensorError(f"'{name}': needs {kind}, got {value.dtype}; use {casts[kind]}")
 
-    def _stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
+    def _kernel_stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
         """The kernel with these constants, for tensors of these shapes."""
         key = (repr(numbers), *((n, t.shape, t.dtype) for n, t in tensors.items()))
-        return _kept(self._made, key, lambda: self._new(numbers, tensors))
+        return _keep_recent(self._made, key, lambda: self._make_stages(numbers, tensors))
 
-    def _new(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
+    def _make_stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
         shapes = {
             output: tuple(tensors[like].shape) if isinstance(like, str) else tuple(like)
             for output, like in self.shapes.items()
         }
         roles: dict[str, Any] = {
-            n: Datum("1", tuple(t.shape), differentiable=_real(t), integer=not _real(t))
+            n: Datum("1", tuple(t.shape), differentiable=_is_real(t), integer=not _is_real(t))
             for n, t in tensors.items()
         }
         energy = staged_energy(
@@ -207,7 +207,7 @@ def staged(energy: Staged, **sizes: int) -> Stages:
     return Stages(energy, sizes)
 
 
-def _kept(made: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
+def _keep_recent(made: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
     """The cached object for this key, made if necessary; only the most recently used are kept."""
     found = made.pop(key) if key in made else make()
     made[key] = found
@@ -216,15 +216,15 @@ def _kept(made: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
     return found
 
 
-def _real(tensor: torch.Tensor) -> bool:
+def _is_real(tensor: torch.Tensor) -> bool:
     return tensor.dtype.is_floating_point
 
 
-def _precision(given: Mapping[str, torch.Tensor]) -> torch.dtype:
-    return next((t.dtype for t in given.values() if _real(t)), torch.float64)
+def _common_precision(given: Mapping[str, torch.Tensor]) -> torch.dtype:
+    return next((t.dtype for t in given.values() if _is_real(t)), torch.float64)
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+def _check_tensors(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Check the tensors: type, device, finite values, one precision. Raises `TensorError`."""
     for name, one in given.items():
         guests.refuse_others(name, one)
@@ -234,11 +234,11 @@ def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         guests.refuse_transformed(one)
         if not one.numel():
             raise TensorError(f"'{name}': is empty; give at least one value")
-        if not (torch.isfinite(one).all() if _real(one) else (one.abs() <= 2**31 - 1).all()):
-            what = "finite" if _real(one) else "whole and below 2^31"
+        if not (torch.isfinite(one).all() if _is_real(one) else (one.abs() <= 2**31 - 1).all()):
+            what = "finite" if _is_real(one) else "whole and below 2^31"
             raise TensorError(f"'{name}': all its values must be {what}")
-    if len(kinds := {one.dtype for one in given.values() if _real(one)}) > 1:
-        shown = ", ".join(f"{n} {t.dtype}" for n, t in given.items() if _real(t))
+    if len(kinds := {one.dtype for one in given.values() if _is_real(one)}) > 1:
+        shown = ", ".join(f"{n} {t.dtype}" for n, t in given.items() if _is_real(t))
         raise TensorError(f"inputs: need one precision, got {shown}; use {guests.CASTS[max(kinds, key=str)]}")
     return dict(given)
 

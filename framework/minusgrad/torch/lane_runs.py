@@ -51,7 +51,7 @@ class LaneRuns:
             while len(self._made) >= KEPT:
                 del self._made[next(iter(self._made))]
             try:
-                own = [self._array(name) for name in sorted(members.own)]
+                own = [self._kernel_array(name) for name in sorted(members.own)]
                 self._made[key] = RunLanes(
                     self._one, self._start, members.count, own, self._steps, self._memory
                 )
@@ -80,9 +80,9 @@ class LaneRuns:
                     self._refuse_massless(name, rows, members)
                 run.arrays.write_members(fields[name].array, rows)
                 continue
-            array = self._array(name)
+            array = self._kernel_array(name)
             for k in range(run.count):
-                with members.named(k):
+                with members.naming_member(k):
                     self._inputs[name].put(given[name][k])
                 run.arrays.put_row(array, k, storage.host(array))
 
@@ -108,7 +108,7 @@ class LaneRuns:
         """Raise `NonFiniteError` for a member with a mass that is not above 0, as a run of it alone does."""
         moved = next(m.position for m in self._one.motions if m.inertia == name)
         for k in members:
-            with members.named(k):
+            with members.naming_member(k):
                 try:
                     refuse_massless(f"'{moved}'", rows[k])
                 except EnergyError as error:
@@ -123,7 +123,7 @@ class LaneRuns:
                 f"member {k}: the run: step {self._steps}: '{found[0].name}' is not finite at node {found[1]}"
             )
 
-    def _array(self, name: str) -> Any:
+    def _kernel_array(self, name: str) -> Any:
         """The array that kernels read a field or parameter from. Raises `NotWideError` for other inputs."""
         if name in self._one.potential.fields:
             return self._one.potential.fields[name].array

@@ -11,7 +11,7 @@ from ..assembly.built_scene import BuiltScene
 from ..errors import TensorError
 from . import tensors as guests
 from .energy_function import energy
-from .members import counted
+from .members import member_count
 from .run_function import rollout
 
 
@@ -55,7 +55,7 @@ class Layer(torch.nn.Module):
         for what, names in (("learn", learn), ("each", each)):
             if isinstance(names, str):
                 raise TensorError(f'{what}: needs a list of names, got {names!r}; give ["{names}"]')
-        self.batch = counted(batch)
+        self.batch = member_count(batch)
         if each and batch is None:
             raise TensorError(
                 f"each: needs the number of members, got no batch; give batch=..., or learn={each}"
@@ -72,28 +72,28 @@ class Layer(torch.nn.Module):
             start = self._function.start(name)
             if name in each:
                 start = torch.stack([start] * (self.batch or 1))
-            self._register(name, torch.nn.Parameter(start))
+            self._register_parameter(name, torch.nn.Parameter(start))
 
     def forward(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> Any:
         """U, or the states by field, from these tensors and the learnt parameters."""
-        given = guests.named(tensors, more)
+        given = guests.named_arguments(tensors, more)
         for name in self.learnt:
             if name in given:
                 raise TensorError(f"'{name}': is learnt by the layer; leave it out, here or of `learn`")
-        learnt = {name: self._learnt(name) for name in self.learnt}
+        learnt = {name: self._learnt_tensor(name) for name in self.learnt}
         return self._function({**given, **learnt}, batch=self.batch if batch is None else batch)
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name} {list(self._learnt(name).shape)}" for name in self.learnt)
+        return ", ".join(f"{name} {list(self._learnt_tensor(name).shape)}" for name in self.learnt)
 
-    def _learnt(self, name: str) -> torch.Tensor:
+    def _learnt_tensor(self, name: str) -> torch.Tensor:
         """The tensor now registered under this name; PyTorch may have replaced it."""
         term, _, argument = name.rpartition(".")
         return getattr(self.get_submodule(term), argument)
 
-    def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
+    def _register_parameter(self, name: str, parameter: torch.nn.Parameter) -> None:
         """Register it under its own name; a parameter of a term, in a module with the term's name."""
         term, dot, argument = name.rpartition(".")
         try:

@@ -64,9 +64,9 @@ class TensorMembers:
         if self.count is None:
             return weights * every
         weights = weights.reshape(weights.shape + (1,) * (every.dim() - weights.dim()))
-        return self.summed(name, weights * every)
+        return self.sum_over_members(name, weights * every)
 
-    def summed(self, name: str, every: torch.Tensor) -> torch.Tensor:
+    def sum_over_members(self, name: str, every: torch.Tensor) -> torch.Tensor:
         """The derivative by an input, from those of the members: their sum, if they share the input."""
         if self.count is None or name in self.own:
             return every
@@ -74,7 +74,7 @@ class TensorMembers:
         return found
 
     @contextmanager
-    def named(self, k: int) -> Iterator[None]:
+    def naming_member(self, k: int) -> Iterator[None]:
         """Errors inside name the member."""
         try:
             yield
@@ -125,7 +125,7 @@ class InOrder(Function):
         return slopes[0].expand(ctx.count, *slopes[0].shape)
 
 
-def counted(batch: Any) -> int | None:
+def member_count(batch: Any) -> int | None:
     """The number of members. Raises `TensorError` unless it is a whole number of at least 1, or None."""
     if batch is None:
         return None
@@ -139,10 +139,10 @@ def counted(batch: Any) -> int | None:
     return int(batch)
 
 
-def called(
+def checked_call(
     known: Mapping[str, Guest], tensors: Mapping[str, Any] | None, more: Mapping[str, Any], batch: Any
 ) -> tuple[dict[str, torch.Tensor], TensorMembers]:
     """The checked arguments of a call by name, and its members. Raises `TensorError`."""
-    count = counted(batch)
-    given = guests.taken(known, guests.named(tensors, more), count)
+    count = member_count(batch)
+    given = guests.checked_tensors(known, guests.named_arguments(tensors, more), count)
     return given, ALONE if count is None else TensorMembers.of(known, given, count)

@@ -24,8 +24,8 @@ from ..errors import PluginFailedError, TensorError, choices
 from ..potential.potential import Potential
 from ..scene.document import SceneSource
 from . import tensors as guests
-from .energy_function import ENGINE, Blame, Energy, LastDerivative, applied
-from .members import TensorMembers, called
+from .energy_function import ENGINE, Blame, Energy, LastDerivative, apply_function
+from .members import TensorMembers, checked_call
 
 NO_SECOND = "outputs of maps have first derivatives here, and no second ones"
 
@@ -63,17 +63,17 @@ class Outputs(Energy):
     def __call__(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> Any:
-        found = applied(_Outputs, self, *called(self.guests, tensors, more, batch))
+        found = apply_function(_Outputs, self, *checked_call(self.guests, tensors, more, batch))
         return dict(zip(self.names, found, strict=True))
 
     # Called by autograd
 
     def results(self, members: TensorMembers, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The outputs at the tensors of each member."""
-        found = [guests.empty(members.shape(a.shape), self._precision) for a in self._results.values()]
+        found = [guests.empty_tensor(members.shape(a.shape), self._precision) for a in self._results.values()]
         with ENGINE, self._blamed():
             for k in members:
-                with self._member(k, members, given, {}, {}) as t:
+                with self._place_member(k, members, given, {}, {}) as t:
                     self._potential.refresh(t)
                 for every, array in zip(found, self._results.values(), strict=True):
                     members.row(every, k)[...] = guests.tensor(storage.host(array), self._precision)
@@ -87,19 +87,19 @@ class Outputs(Energy):
         slopes: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
         """dL/d(name) for each name in `wanted`, from dL/dy of some outputs, of all members."""
-        asked = self._request(tuple(wanted), tuple(slopes))
-        found = self._rows(members, wanted)
+        asked = self._kept_request(tuple(wanted), tuple(slopes))
+        found = self._derivative_rows(members, wanted)
         into = {n: found[n] for n in asked.gradient}
         with ENGINE, self._blamed():
             for k in members:
                 seeds = [(self._slopes[n], members.row(slope, k)) for n, slope in slopes.items()]
-                with self._member(k, members, given, into, {}, seeds) as t:
+                with self._place_member(k, members, given, into, {}, seeds) as t:
                     swept = self._potential.sweep(asked, t)
                 for n in asked.slopes:
                     members.row(found[n], k)[...] = guests.tensor(swept.slopes[n], self.guests[n].dtype)
-        return [members.summed(n, one) for n, one in found.items()]
+        return [members.sum_over_members(n, one) for n, one in found.items()]
 
-    def _request(self, wanted: tuple[str, ...], sloped: tuple[str, ...]) -> DerivativeRequest:
+    def _kept_request(self, wanted: tuple[str, ...], sloped: tuple[str, ...]) -> DerivativeRequest:
         """One object for each set of names: kernels are kept by their request."""
         if (wanted, sloped) not in self._requests:
             self._requests[wanted, sloped] = DerivativeRequest(

@@ -27,10 +27,10 @@ from ..potential.watches.followed_images import other_images
 from ..scene.document import SceneSource
 from ..steppers.integrator import Integrator
 from . import tensors as guests
-from .energy_function import ENGINE, LastDerivative, applied
+from .energy_function import ENGINE, LastDerivative, apply_function
 from .hold_input import HoldInput
 from .lane_runs import LaneRuns
-from .members import Collected, TensorMembers, called
+from .members import Collected, TensorMembers, checked_call
 from .tensors import DTYPES, Guest
 from .term_input import Input
 
@@ -94,8 +94,8 @@ class RunFunction(guests.Lasting):
     def __call__(
         self, tensors: Mapping[str, Any] | None = None, /, *, batch: int | None = None, **more: Any
     ) -> dict[str, torch.Tensor]:
-        given, members = called(self.guests, tensors, more, batch)
-        states = applied(_States, self, given, members)
+        given, members = checked_call(self.guests, tensors, more, batch)
+        states = apply_function(_States, self, given, members)
         if self._last:
             states = [state[0] if batch is None else state[:, 0] for state in states]
         return dict(zip(self._moving, states, strict=True))
@@ -113,7 +113,7 @@ class RunFunction(guests.Lasting):
         """Each member's moving fields at the observed steps, (steps, n, ...) each."""
         if self._lanes and (run := self._lanes.of(members)):
             with ENGINE, blaming(self._registry, PluginFailedError):
-                self._lanes.begin(run, members, given, self._begin)
+                self._lanes.begin(run, members, given, self._set_start)
                 found = self._lanes.states(run)
             return tuple(torch.from_numpy(found[n]).to(guests.device()) for n in self._moving)
         count = len(self._seen.steps)
@@ -123,8 +123,8 @@ class RunFunction(guests.Lasting):
         }
         with ENGINE, blaming(self._registry, PluginFailedError):
             for k in members:
-                with members.named(k):
-                    self._begin(members.of_member(given, k))
+                with members.naming_member(k):
+                    self._set_start(members.of_member(given, k))
                     self._seen.kept = {n: members.row(every, k) for n, every in kept.items()}
                     try:
                         self._rollout.value()
@@ -144,7 +144,7 @@ class RunFunction(guests.Lasting):
         collected = Collected(members)
         if self._lanes and (run := self._lanes.of(members)):
             with ENGINE, blaming(self._registry, PluginFailedError):
-                self._lanes.begin(run, members, given, self._begin)
+                self._lanes.begin(run, members, given, self._set_start)
                 rows = self._lanes.gradients(run, wanted, slopes)
             for k in members:
                 for n in wanted:
@@ -152,8 +152,8 @@ class RunFunction(guests.Lasting):
             return [collected.tensor(n, self._precision) for n in wanted]
         with ENGINE, blaming(self._registry, PluginFailedError):
             for k in members:
-                with members.named(k):
-                    self._begin(members.of_member(given, k))
+                with members.naming_member(k):
+                    self._set_start(members.of_member(given, k))
                     self._seen.slopes = {n: guests.numbers(members.row(one, k)) for n, one in slopes.items()}
                     try:
                         _, found = self._rollout.evaluate(wanted)
@@ -164,7 +164,7 @@ class RunFunction(guests.Lasting):
                     collected.add(n, found[n])
         return [collected.tensor(n, self._precision) for n in wanted]
 
-    def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
+    def _set_start(self, given: Mapping[str, torch.Tensor]) -> None:
         """Set the clock, and every field and parameter to its given value, or to its default."""
         self._one.clock = self._clock
         for name, start in self._fields.items():

@@ -53,10 +53,10 @@ class Guest:
     shape: tuple[int, ...]
     dtype: torch.dtype
 
-    def taken(self, given: Any, batch: int | None = None) -> torch.Tensor:
+    def checked_tensor(self, given: Any, batch: int | None = None) -> torch.Tensor:
         """The checked tensor, of one member or a batch; a plain number becomes one. Raises `TensorError`."""
         if isinstance(given, torch.Tensor):
-            if given.dtype is self.dtype and given.shape == self.shape and self._suits(given):
+            if given.dtype is self.dtype and given.shape == self.shape and self._suits_kernels(given):
                 return given
         elif isinstance(given, int | float) and not self.shape:
             return torch.tensor(given, dtype=self.dtype, device=device())
@@ -69,7 +69,7 @@ class Guest:
         if given.layout is not torch.strided:
             raise TensorError(f"'{self.name}': needs a dense tensor, got {given.layout}; use .to_dense()")
         if given.shape != self.shape and (batch is None or given.shape != (batch, *self.shape)):
-            raise TensorError(f"'{self.name}': needs shape {self._needed(given.shape, batch)}")
+            raise TensorError(f"'{self.name}': needs shape {self._needed_shapes(given.shape, batch)}")
         refuse_elsewhere(self.name, given, ", or set [runtime] arch")
         refuse_transformed(given)
         if not given.is_contiguous():
@@ -79,14 +79,14 @@ class Guest:
             )
         return given
 
-    def _suits(self, given: torch.Tensor) -> bool:
+    def _suits_kernels(self, given: torch.Tensor) -> bool:
         """True if kernels can take its memory. Raises `TensorError` for a tensor of torch.func."""
-        if given.layout is not torch.strided or given.device != _device(device()):
+        if given.layout is not torch.strided or given.device != _torch_device(device()):
             return False
         refuse_transformed(given)
         return given.is_contiguous()
 
-    def _needed(self, got: Sequence[int], batch: int | None) -> str:
+    def _needed_shapes(self, got: Sequence[int], batch: int | None) -> str:
         """The shapes that it may have, and the one that it has; says how a batch is given."""
         if batch is not None:
             own = f"{[batch, *self.shape]}, one for each of {batch} members"
@@ -105,7 +105,7 @@ def refuse_others(name: str, given: Any) -> None:
 
 def refuse_elsewhere(name: str, given: torch.Tensor, or_else: str = "") -> None:
     """Raises `TensorError` for a tensor on another device than the engine's."""
-    if given.device != _device(device()):
+    if given.device != _torch_device(device()):
         raise TensorError(
             f"'{name}': needs device {device()}, the engine's, got {given.device};"
             f' use .to("{device()}"){or_else}'
@@ -132,11 +132,11 @@ def device() -> str:
 
 
 @cache
-def _device(name: str) -> torch.device:
+def _torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+def named_arguments(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments by name, from a mapping and keywords together.
 
     Raises `TensorError` for a name that appears in both.
@@ -149,14 +149,14 @@ def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[st
     return {**tensors, **more} if tensors else dict(more)
 
 
-def taken(
+def checked_tensors(
     known: Mapping[str, Guest], given: Mapping[str, Any], batch: int | None = None
 ) -> dict[str, torch.Tensor]:
     """The given tensors, each checked. Raises `TensorError` for an unknown name or an unsuitable tensor."""
     for name in given:
         if name not in known:
             raise strange(name, known)
-    return {name: known[name].taken(value, batch) for name, value in given.items()}
+    return {name: known[name].checked_tensor(value, batch) for name, value in given.items()}
 
 
 def strange(name: str, known: Iterable[str]) -> TensorError:
@@ -164,7 +164,7 @@ def strange(name: str, known: Iterable[str]) -> TensorError:
     return TensorError(f"no input named '{name}'{choices(name, known)}")
 
 
-def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+def empty_tensor(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     """An uninitialised tensor for the output of kernels."""
     return torch.empty(shape, dtype=dtype, device=device())
 
@@ -183,7 +183,7 @@ def new_in(place: ArraySlot, dtype: torch.dtype) -> torch.Tensor:
         made = torch.from_numpy(array)
         place.lend(array, made.data_ptr())
     else:
-        made = empty(place.shape, dtype)
+        made = empty_tensor(place.shape, dtype)
         place.lend(made)
     return made
 

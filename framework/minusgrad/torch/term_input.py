@@ -19,12 +19,12 @@ class Input:
         term, _, self.argument = name.partition(".")
         self.name, self.potential, self.term = name, potential, potential.parts[term]
         self.role = self.term.energy.roles[self.argument]
-        values = self._values()
+        values = self._term_values()
         self.start = np.array(values)
         self._default = True
 
     @staticmethod
-    def held(term: Any) -> set[str]:
+    def names_held(term: Any) -> set[str]:
         """The names of the parameters and differentiable data of a term."""
         return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
 
@@ -32,19 +32,19 @@ class Input:
         """Set the term's values, or its initial ones; `overwrite`: even if they seem unchanged."""
         self._default &= not overwrite
         if given is not None:
-            self._set(guests.numbers(given))
+            self._set_term_values(guests.numbers(given))
         elif not self._default:
-            self._set(self.start)
+            self._set_term_values(self.start)
         self._default = given is None
 
-    def _values(self) -> np.ndarray:
+    def _term_values(self) -> np.ndarray:
         if hasattr(self.term, "inputs"):
             return self.term.inputs[self.argument]
         if self.argument in self.term.parameters:
             return self.potential.parameter(self.name)
         return storage.host(self.term.data[self.argument])
 
-    def _set(self, values: np.ndarray) -> None:
+    def _set_term_values(self, values: np.ndarray) -> None:
         """Raises `TensorError` for NaN, infinity, and a parameter outside its bounds."""
         admits = getattr(self.role, "admits", None)
         if not np.isfinite(values).all():

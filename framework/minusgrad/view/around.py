@@ -54,17 +54,21 @@ class Around:
         if what.planes or what.spheres or what.cuboids:
             self.parts["obstacles"] = scene.add_frame("/obstacles", show_axes=False)
         for number, (_, plane) in enumerate(what.planes):
-            corners, faces = _sheet(space, np.asarray(plane.point, float), np.asarray(plane.normal, float))
+            corners, faces = _obstacle_sheet(
+                space, np.asarray(plane.point, float), np.asarray(plane.normal, float)
+            )
             scene.add_mesh_simple(f"/obstacles/plane {number}", corners, faces, **pens)
         for number, (_, ball) in enumerate(what.spheres):
             place, radius = space(np.asarray(ball.centre, float)), float(ball.radius) * space.scale
             scale = (radius, radius, 0.02 if space.is_flat else radius)
-            scene.add_icosphere(f"/obstacles/ball {number}", 1.0, position=place, scale=scale, **_solid(pens))
+            scene.add_icosphere(
+                f"/obstacles/ball {number}", 1.0, position=place, scale=scale, **_solid_pens(pens)
+            )
         for number, (_, block) in enumerate(what.cuboids):
             low, high = space(np.array([block.low, block.high], float))
             size = tuple(np.maximum(high - low, 0.02))
             scene.add_box(
-                f"/obstacles/block {number}", dimensions=size, position=(low + high) / 2, **_solid(pens)
+                f"/obstacles/block {number}", dimensions=size, position=(low + high) / 2, **_solid_pens(pens)
             )
         if what.box is not None:
             cube = obstacle_artists.cube(len(what.box.edges[0]))
@@ -108,10 +112,10 @@ class Around:
         if len(self._held):
             self.parts["supports"].points = x[self._held]
         for load, arrow in zip(self._loads, self._arrows, strict=True):
-            arrow.points = _arrows(load, x)
+            arrow.points = _load_arrows(load, x)
 
 
-def _arrows(load: Any, x: np.ndarray) -> np.ndarray:
+def _load_arrows(load: Any, x: np.ndarray) -> np.ndarray:
     """Arrows (n, 2, 3) that end at the elements of a load; one at the centre for a load of all nodes."""
     vectors = np.atleast_2d(np.asarray(load.shape.vector, float))
     elements = load.elements
@@ -126,7 +130,7 @@ def _arrows(load: Any, x: np.ndarray) -> np.ndarray:
     return np.stack([places[kept] - along, places[kept]], axis=1).astype(np.float32)
 
 
-def _sheet(space: Space, point: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _obstacle_sheet(space: Space, point: np.ndarray, normal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A square (4, 3) of a plane, or an upright strip of a line in the plane, with its faces (2, 3)."""
     normal = normal / np.linalg.norm(normal)
     centre = space.centre - ((space.centre - point) @ normal) * normal
@@ -143,5 +147,5 @@ def _sheet(space: Space, point: np.ndarray, normal: np.ndarray) -> tuple[np.ndar
     return (space(centre) + rim).astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
 
 
-def _solid(pens: dict[str, Any]) -> dict[str, Any]:
+def _solid_pens(pens: dict[str, Any]) -> dict[str, Any]:
     return {name: pen for name, pen in pens.items() if name != "side"}

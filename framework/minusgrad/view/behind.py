@@ -39,7 +39,7 @@ class Behind:
         return host.lower() in (self.netloc, f"{self.netloc}:{self.port}")
 
 
-def parsed(address: str, port: int) -> Behind:
+def parse_proxy(address: str, port: int) -> Behind:
     """The proxy at an address, for a page at a port. Raises `UserError` for what is no address of a proxy."""
     text = address.replace("{port}", str(port))
     try:

@@ -56,20 +56,20 @@ class Cells:
     def show(self, x: np.ndarray, values: np.ndarray | None, scale: Colours | None) -> None:
         """Nodes x (N, 3) of the page; values (E,) of the cells."""
         if values is None or scale is None:
-            self._fill(0, x, self._faces)
-            self._paint([mesh_artists.PLAIN] * LEVELS)
+            self._fill_meshes(0, x, self._faces)
+            self._paint_meshes([mesh_artists.PLAIN] * LEVELS)
             for level in range(1, LEVELS):
-                self._fill(level, x, self._faces[:0])
+                self._fill_meshes(level, x, self._faces[:0])
         else:
             share = np.nan_to_num(np.ma.filled(scale.norm(values), 0.0))[self._owner]
             of_face = np.clip(LEVELS * share, 0, LEVELS - 1).astype(int)
-            self._paint(scale.cmap((np.arange(LEVELS) + 0.5) / LEVELS)[:, :3])
+            self._paint_meshes(scale.cmap((np.arange(LEVELS) + 0.5) / LEVELS)[:, :3])
             for level in range(LEVELS):
-                self._fill(level, x, self._faces[of_face == level])
+                self._fill_meshes(level, x, self._faces[of_face == level])
         if len(self._edges):
             self._lines.points = x[self._edges]
 
-    def _fill(self, level: int, x: np.ndarray, faces: np.ndarray) -> None:
+    def _fill_meshes(self, level: int, x: np.ndarray, faces: np.ndarray) -> None:
         mesh, empty = self._meshes[level], not len(faces)
         if empty and self._empty[level]:
             return
@@ -78,7 +78,7 @@ class Cells:
         mesh.vertices = np.repeat(x[used], 3, axis=0) if empty else x[used]
         mesh.faces = corners.reshape(-1, 3).astype(np.uint32)
 
-    def _paint(self, pens: Iterable[object]) -> None:
+    def _paint_meshes(self, pens: Iterable[object]) -> None:
         for mesh, pen in zip(self._meshes, pens, strict=True):
             if (colour := rgb8(pen)) != mesh.color:
                 mesh.color = colour

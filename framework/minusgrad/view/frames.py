@@ -49,10 +49,10 @@ class RunFrames:
         new = len(self.steps) - known
         rows = self._rows[self.clock]
         while len(rows) > 2 and len(rows) * rows[0].nbytes > MOST:
-            self._halve()
+            self._halve_frames()
         return new
 
-    def _halve(self) -> None:
+    def _halve_frames(self) -> None:
         self.every *= 2
         columns: list[list[Any]] = [self.steps, self.times, *self._rows.values()]
         for column in columns:

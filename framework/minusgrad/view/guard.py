@@ -57,7 +57,7 @@ class Guard:
         """What to open in a browser."""
         if self.behind is not None:
             return f"{self.behind.origin}{self.behind.path}/{self.token}/"
-        host = _outward() if self.host in _EVERYBODY else self.host
+        host = _outward_address() if self.host in _EVERYBODY else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/{self.token}/"
 
     def refusal(self, path: str, host: str, origin: str | None) -> str:
@@ -84,47 +84,49 @@ class Guard:
             return True
         if not self.is_open:
             return False
-        return _is_number(name) or name in {self.host.lower(), *_names()}
+        return _is_number(name) or name in {self.host.lower(), *_machine_names()}
 
     def serve(self, handler: Any, host: str, port: int, **settings: Any) -> Any:
         """As `websockets.asyncio.server.serve`, behind this guard."""
         from websockets.asyncio.server import serve
 
-        settings |= {"process_request": self._judging(settings["process_request"]), "logger": QUIET}
+        settings |= {"process_request": self._judge_requests(settings["process_request"]), "logger": QUIET}
         self.serves = True
         return serve(handler, host, port, **settings)
 
-    def _judging(self, answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def _judge_requests(self, answer: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         """Answers to the requests that are not refused; `answer` is viser's."""
 
         def judge(connection: Any, request: Any) -> Any:
             path, headers = request.path, request.headers
             hosts, origins = headers.get_all("Host"), headers.get_all("Origin")
             if len(hosts) != 1 or len(origins) > 1:
-                return self._text(http.HTTPStatus.BAD_REQUEST, "one Host and at most one Origin are needed")
+                return self._text_response(
+                    http.HTTPStatus.BAD_REQUEST, "one Host and at most one Origin are needed"
+                )
             if why := self.refusal(path, hosts[0], origins[0] if origins else None):
-                return self._text(http.HTTPStatus.FORBIDDEN, why)
+                return self._text_response(http.HTTPStatus.FORBIDDEN, why)
             if headers.get("Upgrade", "").lower() == "websocket":
                 return None
             rest = path.split("?")[0][len(self.token) + 1 :]
             if rest in ("/", "/index.html"):
-                return self._page("gzip" in headers.get("Accept-Encoding", ""))
+                return self._page_response("gzip" in headers.get("Accept-Encoding", ""))
             if not rest:
-                return self._response(http.HTTPStatus.FOUND, b"", Location=f"{self.token}/")
+                return self._make_response(http.HTTPStatus.FOUND, b"", Location=f"{self.token}/")
             request.path = rest
             return answer(connection, request)
 
         return judge
 
-    def _page(self, zipped: bool) -> Any:
-        body = self._html_zipped if zipped else self._html
+    def _page_response(self, zipped: bool) -> Any:
+        body = self._html_zipped if zipped else self._page_html
         more = {"Content-Encoding": "gzip"} if zipped else {}
-        return self._response(
+        return self._make_response(
             http.HTTPStatus.OK, body, **{"Content-Type": "text/html; charset=utf-8"}, **more
         )
 
     @cached_property
-    def _html(self) -> bytes:
+    def _page_html(self) -> bytes:
         import viser
 
         client = Path(viser.__file__).parent / "client" / "build" / "index.html"
@@ -132,14 +134,14 @@ class Guard:
 
     @cached_property
     def _html_zipped(self) -> bytes:
-        return gzip.compress(self._html)
+        return gzip.compress(self._page_html)
 
-    def _text(self, status: http.HTTPStatus, text: str) -> Any:
-        return self._response(
+    def _text_response(self, status: http.HTTPStatus, text: str) -> Any:
+        return self._make_response(
             status, f"minusgrad view: {text}\n".encode(), **{"Content-Type": "text/plain; charset=utf-8"}
         )
 
-    def _response(self, status: http.HTTPStatus, body: bytes, **more: str) -> Any:
+    def _make_response(self, status: http.HTTPStatus, body: bytes, **more: str) -> Any:
         from websockets.datastructures import Headers
         from websockets.http11 import Response
 
@@ -212,13 +214,13 @@ def _is_loopback(host: str) -> bool:
 
 
 @cache
-def _names() -> frozenset[str]:
+def _machine_names() -> frozenset[str]:
     """The names of this machine. A name server may take seconds."""
     name = socket.gethostname().lower()
     return frozenset((name, name.split(".")[0], socket.getfqdn().lower()))
 
 
-def _outward() -> str:
+def _outward_address() -> str:
     """The number of this machine towards others; its name where it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

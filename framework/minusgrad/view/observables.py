@@ -39,11 +39,11 @@ def charts(run: Path) -> list[Chart]:
         and name not in energies
         and next(readings.pieces(run, name)).value.ndim == 1
     ]
-    found = [_chart(run, "energy", energies)] if energies else []
-    return found + [_chart(run, _words(name), [name]) for name in others]
+    found = [_make_chart(run, "energy", energies)] if energies else []
+    return found + [_make_chart(run, _series_words(name), [name]) for name in others]
 
 
-def _chart(run: Path, title: str, names: list[str]) -> Chart:
+def _make_chart(run: Path, title: str, names: list[str]) -> Chart:
     seen = {name: readings.series(run, name) for name in names}
     unit, clock = readings.symbols(run, names[0])
     stands = all(len(rows.time) > 1 and not np.ptp(rows.time) for rows in seen.values())
@@ -52,15 +52,17 @@ def _chart(run: Path, title: str, names: list[str]) -> Chart:
     x = np.union1d(x[:: 1 + len(x) // ROWS], x[-1:])
     curves = {}
     for name, rows in seen.items():
-        curves[_words(name)] = np.interp(x, axes[name], rows.value)
-    pens = [style.INK if name.endswith("/total") else pen for name, pen in zip(names, _pens(), strict=False)]
+        curves[_series_words(name)] = np.interp(x, axes[name], rows.value)
+    pens = [
+        style.INK if name.endswith("/total") else pen for name, pen in zip(names, _curve_pens(), strict=False)
+    ]
     along = "iteration" if stands else units.with_unit("time", clock)
     return Chart(units.with_unit(title, unit), along, stands, x, curves, pens)
 
 
-def _pens() -> list[str]:
+def _curve_pens() -> list[str]:
     return style.COLOURS * 9
 
 
-def _words(name: str) -> str:
+def _series_words(name: str) -> str:
     return h5md.label(name).removeprefix("potential/").replace("_", " ")

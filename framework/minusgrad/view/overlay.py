@@ -40,7 +40,7 @@ setInterval(tick,40);tick();})();
 """
 
 
-def injected(
+def inject_overlay(
     page: str,
     title: str,
     when: list[str],
@@ -57,7 +57,7 @@ def injected(
         for n, chart in enumerate(charts)
     )
     now = [
-        [round(float(across(chart, place)), 1) for place in row]
+        [round(float(across_pixels(chart, place)), 1) for place in row]
         for chart, row in zip(charts, at, strict=True)
     ]
     data = json.dumps({"when": when, "fps": fps, "now": now}).replace("</", "<\\/")
@@ -72,7 +72,7 @@ def injected(
     return page[:end] + body + page[end:]
 
 
-def across(chart: "Chart", place: Any) -> Any:
+def across_pixels(chart: "Chart", place: Any) -> Any:
     """The horizontal place of a number of the axis, in pixels."""
     low, high = chart.x[0], chart.x[-1]
     return LEFT + (WIDTH - LEFT - 8) * np.clip((place - low) / (high - low or 1.0), 0.0, 1.0)
@@ -97,12 +97,14 @@ def svg(chart: "Chart") -> str:
         parts.append(f'<text x="{LEFT - 4}" y="{up(level) + 3:.1f}" text-anchor="end">{text}</text>')
         parts.append(f'<path d="M{LEFT - 3} {up(level):.1f}h3" {faint}/>')
     for x, text in ticks(float(chart.x[0]), float(chart.x[-1]), 5):
-        parts.append(f'<text x="{across(chart, x):.1f}" y="{bottom + 12}" text-anchor="middle">{text}</text>')
+        parts.append(
+            f'<text x="{across_pixels(chart, x):.1f}" y="{bottom + 12}" text-anchor="middle">{text}</text>'
+        )
     parts.append(f'<text x="{WIDTH - 8}" y="{HEIGHT - 4}" text-anchor="end">{escape(chart.along)}</text>')
     right: float = LEFT + 2
     for (name, y), pen in zip(chart.curves.items(), chart.pens, strict=True):
         pen = "currentColor" if pen == style.INK else pen
-        places = zip(across(chart, chart.x), up(y), strict=True)
+        places = zip(across_pixels(chart, chart.x), up(y), strict=True)
         line = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
         parts.append(f'<polyline points="{line}" fill="none" stroke="{pen}" stroke-width="1.2"/>')
         if len(chart.curves) > 1 and right < WIDTH - 40:

@@ -17,7 +17,7 @@ from ..files.run_folder import RunDir
 from ..plot import style
 from ..plot.movies.reel import rate
 from . import server
-from .behind import parsed
+from .behind import parse_proxy
 from .guard import Guard
 from .notebook_frame import frame
 from .observables import Chart, charts
@@ -50,15 +50,15 @@ class Page:
         behind: str = "",
     ):
         port = server.free(host, port)
-        guard, self._shown = Guard(host, parsed(behind, port) if behind else None), shown
-        self._server, self._scenery = server.started(guard, port), scenery
+        guard, self._shown = Guard(host, parse_proxy(behind, port) if behind else None), shown
+        self._server, self._scenery = server.start_server(guard, port), scenery
         self.address = guard.address(self._server.get_port())
         self.remarks = [OPEN.format(host=host)] if guard.is_open else []
         self.failure: MinusgradError | None = None
         self._closed = threading.Event()
         server.prepare(self._server, scenery)
         self._controls = _Controls(self._server, scenery)
-        self._thread = threading.Thread(target=self._work, name="minusgrad view", daemon=True)
+        self._thread = threading.Thread(target=self._work_loop, name="minusgrad view", daemon=True)
         self._thread.start()
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class Page:
             self._thread.join()
             server.stop(self._server)
 
-    def _work(self) -> None:
+    def _work_loop(self) -> None:
         looked = time.monotonic()
         while not self._closed.wait(TICK):
             try:
@@ -117,7 +117,7 @@ class _Controls:
         self._frame = gui.add_slider("frame", 0, max(count - 1, 1), 1, 0, disabled=count < 2)
         self._fps = gui.add_slider("frames a second", 1, 30, 1, round(rate(count)), disabled=count < 2)
         self._play = gui.add_button("Play", disabled=count < 2)
-        self._play.on_click(lambda _: self._toggle())
+        self._play.on_click(lambda _: self._toggle_playing())
         self._last = gui.add_checkbox("follow", False, hint="show the newest frame of a run that is going on")
         self._field = self._map = self._high = None
         if scenery.colourings:
@@ -135,7 +135,9 @@ class _Controls:
         self._shown: list[Chart] = charts(scenery.run)[:CHARTS]
         for number, chart in enumerate(self._shown):
             with gui.add_folder(chart.title, expand_by_default=number == 0):
-                self._charts[chart.title] = gui.add_uplot(_curves(chart, chart.x[0]), **_looks(chart, dark))
+                self._charts[chart.title] = gui.add_uplot(
+                    _curve_data(chart, chart.x[0]), **_chart_looks(chart, dark)
+                )
         self._playing, self._moved = False, time.monotonic()
         self._state: tuple[object, ...] = ()
 
@@ -157,10 +159,12 @@ class _Controls:
         scenery.field, scenery.map, scenery.high = chosen[0] or OWN, chosen[1] or "", bool(chosen[2])
         with self._page.atomic():
             scenery.show(number)
-            self._when.content = f'<div style="padding:0.2em 0.6em">{escape(scenery.when(number))}</div>'
+            self._when.content = (
+                f'<div style="padding:0.2em 0.6em">{escape(scenery.time_label(number))}</div>'
+            )
             if coloured:
                 self._legend.content = scenery.legend()
-        self._mark(number)
+        self._mark_frame(number)
 
     def grow(self) -> None:
         """Take in new frames and rows."""
@@ -170,15 +174,15 @@ class _Controls:
             control.disabled = count < 2
         self._shown = charts(self._scenery.run)[:CHARTS]
 
-    def _mark(self, number: int) -> None:
+    def _mark_frame(self, number: int) -> None:
         """Mark the frame in all curves."""
         frames = self._scenery.frames
         for chart in self._shown:
             if chart.title in self._charts:
                 at = float((frames.steps if chart.counts_steps else frames.times)[number])
-                self._charts[chart.title].data = _curves(chart, at)
+                self._charts[chart.title].data = _curve_data(chart, at)
 
-    def _toggle(self) -> None:
+    def _toggle_playing(self) -> None:
         self._playing = not self._playing
         self._play.label = "Pause" if self._playing else "Play"
         self._last.value = False
@@ -223,7 +227,7 @@ def show(
     return Page(Scenery(run, field, bodies, every), host, port, (run, field, bodies, every), behind)
 
 
-def _curves(chart: Chart, at: float) -> tuple[np.ndarray, ...]:
+def _curve_data(chart: Chart, at: float) -> tuple[np.ndarray, ...]:
     """The data of a chart; last a spike from 0 to 1 at the present frame, which looks like a line across."""
     reach = float(chart.x[-1] - chart.x[0]) or 1.0
     here = np.clip(at, chart.x[0], chart.x[-1])
@@ -232,7 +236,7 @@ def _curves(chart: Chart, at: float) -> tuple[np.ndarray, ...]:
     return (x, *(np.interp(x, chart.x, y) for y in chart.curves.values()), spike)
 
 
-def _looks(chart: Chart, dark: bool) -> dict[str, Any]:
+def _chart_looks(chart: Chart, dark: bool) -> dict[str, Any]:
     """The pens, axes and scales of a chart."""
     ink = "#c7ccd3" if dark else style.INK
     lines = [

@@ -41,8 +41,8 @@ class _Thinned(NamedTuple):
     def remarks(self, count: int) -> list[str]:
         """Sentences about what is left out, for so many frames."""
         left = -(-count // self.frames)
-        said = [f"every {_th(self.frames)} frame ({left} of {count})"] * (self.frames > 1)
-        return said + [f"every {_th(self.points)} point"] * (self.points > 1)
+        said = [f"every {_ordinal_word(self.frames)} frame ({left} of {count})"] * (self.frames > 1)
+        return said + [f"every {_ordinal_word(self.points)} point"] * (self.points > 1)
 
 
 def save(
@@ -89,19 +89,21 @@ def document(scenery: Scenery, max_mb: float, name: str, progress: Progress = qu
     Raises `UserError` if it cannot be so small.
     """
     count, most = len(scenery.frames), int(max_mb * 1e6)
-    thinned = _fitting(scenery, most)
-    while len((page := _page(scenery, thinned, progress)).encode()) > most:
-        thinned = _next(thinned, count, scenery, name, max_mb)
+    thinned = _thin_to_fit(scenery, most)
+    while len((page := _page_bytes(scenery, thinned, progress)).encode()) > most:
+        thinned = _thin_further(thinned, count, scenery, name, max_mb)
     return page, thinned.remarks(count)
 
 
-def _fitting(scenery: Scenery, most: int) -> _Thinned:
+def _thin_to_fit(scenery: Scenery, most: int) -> _Thinned:
     """What probably fits into so many bytes, by the sizes of two small pages."""
     count = len(scenery.frames)
     if count < 5:
         return _Thinned()
-    one, few = (len(_page(scenery, _Thinned(step), quiet)) for step in (count, max(1, count // 3)))
-    each = max(1.0, (few - one) / (len(_numbers(count, max(1, count // 3))) - len(_numbers(count, count))))
+    one, few = (len(_page_bytes(scenery, _Thinned(step), quiet)) for step in (count, max(1, count // 3)))
+    each = max(
+        1.0, (few - one) / (len(_every_nth(count, max(1, count // 3))) - len(_every_nth(count, count)))
+    )
     fit = max(1.0, (most - one) / each)
     if fit >= count:
         return _Thinned()
@@ -111,7 +113,7 @@ def _fitting(scenery: Scenery, most: int) -> _Thinned:
     return _Thinned(frames, max(1, int(np.ceil(count / frames * each / max(each, most - one)))))
 
 
-def _next(thinned: _Thinned, count: int, scenery: Scenery, name: str, max_mb: float) -> _Thinned:
+def _thin_further(thinned: _Thinned, count: int, scenery: Scenery, name: str, max_mb: float) -> _Thinned:
     frames, points = thinned
     if scenery.has_points and count / frames <= FEWEST:
         return _Thinned(frames, points + max(1, points // 4))
@@ -120,9 +122,9 @@ def _next(thinned: _Thinned, count: int, scenery: Scenery, name: str, max_mb: fl
     return _Thinned(frames + max(1, frames // 4), points)
 
 
-def _page(scenery: Scenery, thinned: _Thinned, progress: Progress) -> str:
+def _page_bytes(scenery: Scenery, thinned: _Thinned, progress: Progress) -> str:
     """The whole page."""
-    numbers = _numbers(len(scenery.frames), thinned.frames)
+    numbers = _every_nth(len(scenery.frames), thinned.frames)
     fps = rate(len(numbers))
     scenery.every_point = thinned.points
     with server.running() as page, progress(0, len(numbers)) as tell:
@@ -137,10 +139,10 @@ def _page(scenery: Scenery, thinned: _Thinned, progress: Progress) -> str:
     shown = charts(scenery.run)
     frames = scenery.frames
     at = [[(frames.steps if one.counts_steps else frames.times)[k] for k in numbers] for one in shown]
-    return overlay.injected(
+    return overlay.inject_overlay(
         html,
         title=scenery.title,
-        when=[scenery.when(number) for number in numbers],
+        when=[scenery.time_label(number) for number in numbers],
         fps=fps,
         legend=scenery.legend(),
         charts=shown,
@@ -150,10 +152,10 @@ def _page(scenery: Scenery, thinned: _Thinned, progress: Progress) -> str:
     )
 
 
-def _numbers(count: int, step: int) -> list[int]:
+def _every_nth(count: int, step: int) -> list[int]:
     """Every so many of the frames."""
     return list(range(0, count, step))
 
 
-def _th(number: int) -> str:
+def _ordinal_word(number: int) -> str:
     return {2: "second", 3: "third"}.get(number, f"{number}th")

@@ -51,7 +51,7 @@ class Scenery:
         self.maps: dict[str, str] = {}
         for name in over_grids:
             self.maps.setdefault(h5md.label(name), name)
-        self.moves = _moves(run, names)
+        self.moves = _has_motion(run, names)
         self._lists = meshes.drawable(run) if self.moves and not bodies else {}
         self.colourings = subjects.colourings(run, names, self._lists) if self.moves else {}
         if not self.moves and not self.maps:
@@ -64,7 +64,11 @@ class Scenery:
             raise UserError(f"{run}: {unknown('field to show', field, [OWN, *self.colourings, *self.maps])}")
         self._bodies = clouds.chosen(run, self.meta.get("bodies") or {}, bodies)
         self._only = bool(bodies)
-        self.maps = {name: series for name, series in self.maps.items() if self._fits(self._raster(series))}
+        self.maps = {
+            name: series
+            for name, series in self.maps.items()
+            if self._fits_dimension(self._series_raster(series))
+        }
         self.frames = RunFrames(run, h5md.POSITION if self.moves else next(iter(self.maps.values())), every)
         if self.moves:
             self._nodes = self.frames.values(h5md.POSITION)[0].shape[0]
@@ -75,7 +79,7 @@ class Scenery:
         self.map = field if field in self.maps else next(iter(self.maps), "")
         self.high, self.every_point = False, 1
         self._around = Around(run)
-        self.space = Space(*self._box())
+        self.space = Space(*self._scene_box())
         self._drawn: dict[str, Any] = {}
         self._scales: dict[str, mesh_artists.Colours] = {}
         self.longest = max(map(abs, self.frames.times))
@@ -93,7 +97,7 @@ class Scenery:
     @property
     def has_surface(self) -> bool:
         """True if a field over a plane grid is recorded."""
-        return any(len(self._raster(series).shape) == 2 for series in self.maps.values())
+        return any(len(self._series_raster(series).shape) == 2 for series in self.maps.values())
 
     @property
     def is_crowd(self) -> bool:
@@ -105,7 +109,7 @@ class Scenery:
         """The usual view (3, 3)."""
         if self.moves:
             return self.space.view(self.frames.values(h5md.POSITION)[0].astype(float))
-        low, high = corners(self._raster(self.frames.clock))
+        low, high = corners(self._series_raster(self.frames.clock))
         return self.space.view(np.stack([low, high]))
 
     @property
@@ -128,7 +132,7 @@ class Scenery:
         self._images: dict[str, Images | Profile] = {}
         self._surfaces: dict[str, Surface] = {}
         for series in self.maps.values():
-            name, raster = h5md.grid_of(series), self._raster(series)
+            name, raster = h5md.grid_of(series), self._series_raster(series)
             if name not in self._images:
                 kind = Profile if len(raster.shape) == 1 else Images
                 self._images[name] = kind(scene, f"/grids/{name or 'nodes'}", raster, self.space)
@@ -144,7 +148,7 @@ class Scenery:
             scale = self.scale(self.field) if series else None
             for name, drawing in self._drawn.items():
                 if isinstance(drawing, Lines):
-                    drawing.whole = self._whole(name, number)
+                    drawing.whole = self._lines_within_box(name, number)
                 values = self._of_drawing(name, series, number)
                 drawing.show(x, values, scale)
         shown = self.maps.get(self.map, "")
@@ -170,8 +174,8 @@ class Scenery:
                 series = self.colourings[field]
                 for number in range(len(self.frames)):
                     for tuples, name in series.items():
-                        sample.add(self._values(name, tuples, number))
-                self._scales[field] = sample.scale(self._kind(series))
+                        sample.add(self._tuple_values(name, tuples, number))
+                self._scales[field] = sample.scale(self._drawing_kind(series))
         return self._scales[field]
 
     def legend(self) -> str:
@@ -189,7 +193,7 @@ class Scenery:
             text += legend.legend(self.scale(self.map), clouds.series_label(self.run, self.maps[self.map]))
         return text
 
-    def when(self, number: int) -> str:
+    def time_label(self, number: int) -> str:
         """The label of a frame's time."""
         times = self.frames.times
         clock = trajectory.symbols(self.run, self.frames.clock)[1]
@@ -244,7 +248,7 @@ class Scenery:
             if len(nodes):
                 self._drawn[name] = Dots(scene, f"/points/{name}", nodes, rgb[nodes], size)
 
-    def _values(self, name: str, tuples: str, number: int) -> np.ndarray:
+    def _tuple_values(self, name: str, tuples: str, number: int) -> np.ndarray:
         """The numbers (E,) of the tuples of a list in a frame, or (N,) of all nodes."""
         values = numbers(self.frames.values(name)[number])
         return meshes.of_tuples(name, values, self._lists[tuples]) if tuples in self._lists else values
@@ -252,31 +256,31 @@ class Scenery:
     def _of_drawing(self, name: str, series: Mapping[str, str], number: int) -> np.ndarray | None:
         """The values that colour a drawing in a frame: of the tuples of its list, or of all nodes."""
         if name in self._lists:
-            return self._values(series[name], name, number) if name in series else None
+            return self._tuple_values(series[name], name, number) if name in series else None
         own = next((one for one in series.values() if not h5md.list_of(one)), None)
-        return None if own is None else self._values(own, "", number)
+        return None if own is None else self._tuple_values(own, "", number)
 
-    def _whole(self, name: str, number: int) -> np.ndarray:
+    def _lines_within_box(self, name: str, number: int) -> np.ndarray:
         """Mask (E,) of lines that do not go through the box from one face to the other."""
         x, pairs = self.frames.values(h5md.POSITION)[number], self._lists[name]
         return Surrounded(self._around.what, self.view).shortened(
             x.astype(float), pairs, self.frames.steps[number]
         )
 
-    def _kind(self, series: Mapping[str, str]) -> mesh_artists.Kind:
+    def _drawing_kind(self, series: Mapping[str, str]) -> mesh_artists.Kind:
         if any(self._lists[name].shape[1] > 2 for name in series if name in self._lists):
             return "cells"
         return "lights" if self.is_crowd else "lines"
 
     def _over_grid(self, name: str, row: np.ndarray) -> np.ndarray:
         """The numbers (*shape) of a row of a series over a grid or a line."""
-        raster = self._raster(name)
+        raster = self._series_raster(name)
         return grids.scalar(row, raster) if len(raster.shape) > 1 else profiles.values(name, row[None])[0]
 
-    def _raster(self, name: str) -> h5md.Raster:
+    def _series_raster(self, name: str) -> h5md.Raster:
         return profiles.raster(self.run, name)
 
-    def _box(self) -> tuple[np.ndarray, np.ndarray]:
+    def _scene_box(self) -> tuple[np.ndarray, np.ndarray]:
         """The corners of all that is shown in any frame."""
         extent = Extent()
         if self.moves:
@@ -287,19 +291,19 @@ class Scenery:
                 )
         if self.moves:
             extent.add(self._around.corners(extent.low, extent.high))
-        for raster in dict.fromkeys(map(self._raster, self.maps.values())):
+        for raster in dict.fromkeys(map(self._series_raster, self.maps.values())):
             extent.add(np.stack(corners(raster)))
         return extent.low, extent.high
 
-    def _fits(self, raster: h5md.Raster) -> bool:
+    def _fits_dimension(self, raster: h5md.Raster) -> bool:
         """True for a grid of the dimension of the positions, or where nothing moves, of the first grid."""
         if self.moves:
             axes = dimension(self.run, [h5md.POSITION])
         else:
-            axes = len(self._raster(next(iter(self.maps.values()))).shape)
+            axes = len(self._series_raster(next(iter(self.maps.values()))).shape)
         return len(raster.shape) == axes
 
 
-def _moves(run: Path, names: Sequence[str]) -> bool:
+def _has_motion(run: Path, names: Sequence[str]) -> bool:
     """True if positions in a plane or in space are recorded."""
     return dimension(run, names) in (2, 3)

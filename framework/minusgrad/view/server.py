@@ -37,12 +37,12 @@ def viser() -> Any:
     return viser
 
 
-def started(guard: Guard, port: int) -> "ViserServer":
+def start_server(guard: Guard, port: int) -> "ViserServer":
     """A server behind a guard on a port that is free. Raises `MissingPackageError` without viser."""
-    return _made(guard, guard.host, port)
+    return _make_server(guard, guard.host, port)
 
 
-def _made(by: Guard | NoPort, host: str, port: int) -> "ViserServer":
+def _make_server(by: Guard | NoPort, host: str, port: int) -> "ViserServer":
     package = viser()
     with redirect_stdout(io.StringIO()), serving(by):  # a table of addresses; ours is one line
         return package.ViserServer(host=host, port=port, verbose=False)
@@ -57,7 +57,7 @@ def stop(server: "ViserServer") -> None:
 @contextmanager
 def running() -> "Iterator[ViserServer]":
     """A server without a port, whose messages are recorded."""
-    server = _made(NoPort(), HOST, PORT)
+    server = _make_server(NoPort(), HOST, PORT)
     try:
         yield server
     finally:
@@ -66,13 +66,13 @@ def running() -> "Iterator[ViserServer]":
 
 def prepare(server: "ViserServer", scenery: Scenery) -> None:
     """Put a scenery on a page, with its camera; the first frame is shown."""
-    _light(server, scenery.view)
+    _place_lights(server, scenery.view)
     scenery.put(server.scene)
     scenery.space.aim(server, scenery.view)
     scenery.show(0)
 
 
-def _light(server: "ViserServer", view: np.ndarray) -> None:
+def _place_lights(server: "ViserServer", view: np.ndarray) -> None:
     """Light from the upper left of the usual view as in pictures, some from behind, and some everywhere."""
     scene, place = server.scene, SIDE * (mesh_artists.LIGHT @ view)
     scene.configure_default_lights(enabled=False)

@@ -25,7 +25,7 @@ def gauss(n: int, d: int) -> Rule:
     return points, np.prod(list(product(w, repeat=d)), axis=1)
 
 
-def _simplex(*orbits: tuple[float, Sequence[float]]) -> Rule:
+def _simplex_points(*orbits: tuple[float, Sequence[float]]) -> Rule:
     """Points with weights (shares of the volume) at all orders of barycentric coordinates."""
     points, weights = [], []
     for weight, lambdas in orbits:
@@ -35,7 +35,7 @@ def _simplex(*orbits: tuple[float, Sequence[float]]) -> Rule:
     return np.array(points), np.array(weights)
 
 
-def collapsed(n: int, d: int) -> Rule:
+def collapsed_points(n: int, d: int) -> Rule:
     """n^d points in a triangle or tetrahedron, by Duffy's map of the cube; for masses."""
     x, w = gauss(n, d)
     x, w = 0.5 * (x + 1.0), w * 0.5**d
@@ -51,14 +51,14 @@ _FIFTHS = ((5.0 - sqrt(5.0)) / 20.0, (5.0 + 3.0 * sqrt(5.0)) / 20.0)
 _ROOT = sqrt(38.0 - 44.0 * sqrt(0.4))
 _A, _B = ((8.0 - sqrt(10.0) + sign * _ROOT) / 18.0 for sign in (1.0, -1.0))
 _W = sqrt(213125.0 - 53320.0 * sqrt(10.0))
-CENTRE_2 = _simplex((1.0, (1 / 3, 1 / 3, 1 / 3)))
-CENTRE_3 = _simplex((1.0, (0.25, 0.25, 0.25, 0.25)))
+CENTRE_2 = _simplex_points((1.0, (1 / 3, 1 / 3, 1 / 3)))
+CENTRE_3 = _simplex_points((1.0, (0.25, 0.25, 0.25, 0.25)))
 DEGREE_2 = {
-    2: _simplex((1 / 3, (2 / 3, 1 / 6, 1 / 6))),
-    3: _simplex((0.25, (_FIFTHS[1], _FIFTHS[0], _FIFTHS[0], _FIFTHS[0]))),
+    2: _simplex_points((1 / 3, (2 / 3, 1 / 6, 1 / 6))),
+    3: _simplex_points((0.25, (_FIFTHS[1], _FIFTHS[0], _FIFTHS[0], _FIFTHS[0]))),
 }
-DEGREE_3 = _simplex((1 / 40, (1.0, 0.0, 0.0, 0.0)), (9 / 40, (0.0, 1 / 3, 1 / 3, 1 / 3)))
-DEGREE_4 = _simplex(
+DEGREE_3 = _simplex_points((1 / 40, (1.0, 0.0, 0.0, 0.0)), (9 / 40, (0.0, 1 / 3, 1 / 3, 1 / 3)))
+DEGREE_4 = _simplex_points(
     ((620.0 + _W) / 3720.0, (1.0 - 2.0 * _A, _A, _A)), ((620.0 - _W) / 3720.0, (1.0 - 2.0 * _B, _B, _B))
 )
 

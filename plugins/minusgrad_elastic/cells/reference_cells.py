@@ -23,7 +23,17 @@ from itertools import product
 
 import numpy as np
 
-from .quadrature import CENTRE_2, CENTRE_3, DEGREE_2, DEGREE_3, DEGREE_4, Rule, collapsed, gauss, of_wedge
+from .quadrature import (
+    CENTRE_2,
+    CENTRE_3,
+    DEGREE_2,
+    DEGREE_3,
+    DEGREE_4,
+    Rule,
+    collapsed_points,
+    gauss,
+    of_wedge,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +80,7 @@ class ReferenceCell:
     @cached_property
     def coefficients(self) -> np.ndarray:
         """c (k, k), exact: the coefficients of all functions used are multiples of 1/64."""
-        values = self._monomials(self.nodes)
+        values = self._monomials_at(self.nodes)
         found = np.round(64.0 * np.linalg.inv(values)) / 64.0
         if not self.merged:
             return found
@@ -81,7 +91,7 @@ class ReferenceCell:
 
     def values(self, at: np.ndarray) -> np.ndarray:
         """N_a at places (q, d), shape (q, k)."""
-        return self._monomials(at) @ self.coefficients
+        return self._monomials_at(at) @ self.coefficients
 
     def slopes(self, at: np.ndarray) -> np.ndarray:
         """dN_a / dxi at places (q, d), shape (q, k, d)."""
@@ -97,14 +107,14 @@ class ReferenceCell:
     def fine(self) -> Rule:
         """Points enough for squares of the shape functions, which masses are made of."""
         if self.parts in (2, 6):
-            return collapsed(4, self.dimension)
+            return collapsed_points(4, self.dimension)
         return of_wedge() if self.name == "wedges" else gauss(4, self.dimension)
 
-    def _monomials(self, at: np.ndarray) -> np.ndarray:
+    def _monomials_at(self, at: np.ndarray) -> np.ndarray:
         return np.prod(at[:, None, :] ** self.powers, axis=2)
 
 
-def _powers(most: int, d: int, admitted: Callable[[tuple[int, ...]], bool]) -> np.ndarray:
+def _admitted_powers(most: int, d: int, admitted: Callable[[tuple[int, ...]], bool]) -> np.ndarray:
     return np.array([p for p in product(range(most + 1), repeat=d) if admitted(p)])
 
 
@@ -151,15 +161,15 @@ _SIDES_OF_PYRAMID = ((0, 3, 2, 1), (0, 1, 4), (1, 2, 4), (2, 3, 4), (3, 0, 4))
 
 
 def _total(most: int, d: int) -> np.ndarray:
-    return _powers(most, d, lambda p: sum(p) <= most)
+    return _admitted_powers(most, d, lambda p: sum(p) <= most)
 
 
 def _each(most: int, d: int) -> np.ndarray:
-    return _powers(most, d, lambda p: True)
+    return _admitted_powers(most, d, lambda p: True)
 
 
-def _serendipity(d: int) -> np.ndarray:
-    return _powers(2, d, lambda p: p.count(2) <= 1)
+def _serendipity_powers(d: int) -> np.ndarray:
+    return _admitted_powers(2, d, lambda p: p.count(2) <= 1)
 
 
 @cache
@@ -185,7 +195,7 @@ def cells() -> dict[tuple[int, int], ReferenceCell]:
             "quadrilaterals", _SQUARE, _each(1, 2), _OF_SQUARE, _OF_SQUARE, gauss(2, 2), 1, (0, 3, 2, 1)
         ),
         ReferenceCell(
-            "8-node quadrilaterals", square8, _serendipity(2), *quad8, gauss(3, 2), 1,
+            "8-node quadrilaterals", square8, _serendipity_powers(2), *quad8, gauss(3, 2), 1,
             (0, 3, 2, 1, 7, 6, 5, 4),
         ),
         ReferenceCell(
@@ -213,7 +223,7 @@ def cells() -> dict[tuple[int, int], ReferenceCell]:
             (0, 3, 2, 1, 4, 7, 6, 5),
         ),
         ReferenceCell(
-            "20-node hexahedra", cube20, _serendipity(3), *hex20, gauss(3, 3), 1,
+            "20-node hexahedra", cube20, _serendipity_powers(3), *hex20, gauss(3, 3), 1,
             (0, 3, 2, 1, 4, 7, 6, 5, 11, 10, 9, 8, 15, 14, 13, 12, 16, 19, 18, 17),
         ),
         ReferenceCell(
@@ -231,7 +241,8 @@ def facets() -> dict[tuple[int, int], ReferenceCell]:
     """The kinds of facets by the dimension of the space around them and number of nodes."""
     made = [
         ReferenceCell("edges", _LINE, _each(1, 1), (), (), gauss(1, 1), 1, (1, 0)),
-        ReferenceCell("3-node edges", np.array([[-1.0], [1.0], [0.0]]), _each(2, 1), (), (), gauss(2, 1), 1,
+        ReferenceCell("3-node edges", np.array([[-1.0], [1.0], [0.0]]), _each(2, 1), (), (), gauss(2,
+        1), 1,
                       (1, 0, 2)),
         cells()[2, 3],
         ReferenceCell("6-node triangles", cells()[2, 6].nodes, _total(2, 2), (), (), DEGREE_4, 2, ()),

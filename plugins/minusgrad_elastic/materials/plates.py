@@ -32,7 +32,7 @@ RUBBER_PLATE: dict[str, Any] = RUBBER_SHEET | {"bulk_modulus": RUBBER["bulk_modu
 
 
 @ti.func
-def contracted(F, mu, lam):
+def contracted_stretch(F, mu, lam):
     """The stretch across of Hencky's solid."""
     return ti.exp(-lam / (lam + 2.0 * mu) * ti.log(F.determinant()))
 
@@ -41,14 +41,14 @@ def contracted(F, mu, lam):
 def neo_hookean_plane_stress(F, volume, youngs_modulus, poissons_ratio):
     """Compressible neo-Hookean plate in plane stress: the logarithmic solid, free across."""
     mu, lam = lame(youngs_modulus, poissons_ratio)
-    return volume * least_value(logarithmic, contracted(F, mu, lam), F, mu, lam)
+    return volume * least_value(logarithmic, contracted_stretch(F, mu, lam), F, mu, lam)
 
 
 @local_energy("stable_neo_hookean_plane_stress", over="tuples", **PLANE_STRESS)
 def stable_neo_hookean_plane_stress(F, volume, youngs_modulus, poissons_ratio):
     """Stable neo-Hookean plate in plane stress: as the solid in space, for cells that are not inverted."""
     mu, lam = lame(youngs_modulus, poissons_ratio)
-    return volume * least_value(stable, contracted(F, mu, lam), F, mu, lam)
+    return volume * least_value(stable, contracted_stretch(F, mu, lam), F, mu, lam)
 
 
 @local_energy("st_venant_kirchhoff_plane_stress", over="tuples", **PLANE_STRESS)
@@ -64,7 +64,7 @@ def st_venant_kirchhoff_plane_stress(F, volume, youngs_modulus, poissons_ratio):
 def compressible_mooney_rivlin_plane_stress(F, volume, c10, c01, bulk_modulus):
     """Compressible Mooney-Rivlin plate in plane stress: the solid in space with its bulk modulus."""
     mu = 2.0 * (c10 + c01)
-    start = contracted(F, mu, bulk_modulus - 2.0 / 3.0 * mu)
+    start = contracted_stretch(F, mu, bulk_modulus - 2.0 / 3.0 * mu)
     return volume * least_value(mooney, start, F, c10, c01, bulk_modulus)
 
 
@@ -72,5 +72,5 @@ def compressible_mooney_rivlin_plane_stress(F, volume, c10, c01, bulk_modulus):
 def compressible_ogden_plane_stress(F, volume, shear_modulus, exponent, bulk_modulus):
     """Compressible Ogden plate of one term in plane stress, with its bulk modulus."""
     mu = 0.5 * shear_modulus * exponent
-    start = contracted(F, mu, bulk_modulus - 2.0 / 3.0 * mu)
+    start = contracted_stretch(F, mu, bulk_modulus - 2.0 / 3.0 * mu)
     return volume * least_value(powers, start, F, shear_modulus, exponent, bulk_modulus)

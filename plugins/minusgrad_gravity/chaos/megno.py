@@ -65,7 +65,7 @@ class Megno(Observer):
         now = self.sums
         if (time := self.stepper.time) != now["last"]:
             kept = self.trigger.due(self.stepper.step)
-            now = grown(now, time, self.variation.stop() if kept else self.variation.growth())
+            now = grow_sums(now, time, self.variation.stop() if kept else self.variation.growth())
             self.sums = now if kept else self.sums
         found = indicators({n: np.array([value]) for n, value in now.items()}, time)
         recorded = {n: value[0] for n, value in found.items()}
@@ -97,7 +97,7 @@ class MegnoBlock(Record):
         return Megno(context.stepper, context.recorder, self.every)
 
 
-def grown(sums: Mapping[str, Any], time: float, growth: Any) -> dict[str, Any]:
+def grow_sums(sums: Mapping[str, Any], time: float, growth: Any) -> dict[str, Any]:
     """The sums at a time, by the growth of the tangent since the last look: of one run, or of many (M,)."""
     t = time - sums["start"]
     weighted = sums["weighted"] + t * growth

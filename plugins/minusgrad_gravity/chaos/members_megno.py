@@ -6,7 +6,7 @@ import numpy as np
 
 from minusgrad.plugin import MemberLanes, MemberVariation, Observer, StackedRows
 
-from .megno import SUMS, Megno, grown, indicators
+from .megno import SUMS, Megno, grow_sums, indicators
 
 
 class MembersMegno(Observer):
@@ -28,7 +28,7 @@ class MembersMegno(Observer):
         if (time := members.time) != now["last"][0]:
             members.to_present()
             kept = self.trigger.due(members.step)
-            now = grown(now, time, self.variation.stop() if kept else self.variation.growth())
+            now = grow_sums(now, time, self.variation.stop() if kept else self.variation.growth())
             self.sums = now if kept else self.sums
         found = indicators(now, time)
         lost = [members.row[number] for number in members.failures]

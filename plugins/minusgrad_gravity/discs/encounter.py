@@ -35,7 +35,7 @@ def encounter(
     return r * np.array([cos, sin, 0.0]), speed * np.array([-sin, e + cos, 0.0])
 
 
-def tilted(inclination: float, node: float) -> np.ndarray:
+def tilt_rotation(inclination: float, node: float) -> np.ndarray:
     """The rotation (3, 3) of a disc by its inclination about a line in the plane of x and y."""
     ci, si, cn, sn = np.cos(inclination), np.sin(inclination), np.cos(node), np.sin(node)
     return np.array([[cn, -sn * ci, sn * si], [sn, cn * ci, -cn * si], [0.0, si, ci]])

@@ -14,7 +14,7 @@ from ..spheres.eddington import Potential
 from ..spheres.profiles import INNER, CuspedSphere, log_grid
 from ..spheres.states import HernquistPart, NfwPart, in_equilibrium, tail
 from ..states import Count, GravitationalConstant, Length, Mass, point_masses
-from .encounter import encounter, tilted
+from .encounter import encounter, tilt_rotation
 from .exponential import ExponentialDisc
 
 Angle = Annotated[float | str, Quantity("rad")]
@@ -125,7 +125,7 @@ class InclinedGalaxy(Parts):
     def turned(self, context: StateContext, stream: str, G: float) -> "Drawn":
         """Its stars about the origin, with the disc inclined."""
         given = gravity_quantities(self, context.units)
-        axes = tilted(given["inclination"], given["node"])
+        axes = tilt_rotation(given["inclination"], given["node"])
         drawn = self.drawn(context, stream, G)
         return Drawn(drawn.x @ axes.T, drawn.v @ axes.T, drawn.m, drawn.parts)
 

@@ -54,7 +54,11 @@ def about(
     if energy is not None and energy not in potential.terms:
         raise EnergyError(f"{KIND}: no energy is named '{energy}'{choices(energy, [*potential.terms])}")
     named = [energy] if energy is not None else [*potential.terms]
-    found = [(name, p) for name in named if (p := _parameter(potential.terms[name], motion, len(m), central))]
+    found = [
+        (name, p)
+        for name in named
+        if (p := _gravity_parameter(potential.terms[name], motion, len(m), central))
+    ]
     if len(found) == 1:
         return COORDINATES[coordinates](potential, motion, central % len(m), *found[0])
     x, other = potential.fields[motion.position].values, (central + 1) % len(m)
@@ -73,7 +77,7 @@ def about(
     )
 
 
-def _parameter(term: Any, motion: Motion, n: int, central: int) -> str | None:
+def _gravity_parameter(term: Any, motion: Motion, n: int, central: int) -> str | None:
     """The parameter G of a term that is -G m_i m_j / r between all nodes; None of another term."""
     found = strength_of(term, motion, n, central)
     return found[0] if found else None

@@ -36,7 +36,7 @@ def coefficients(order: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     # with b_i = c_i / (a_1 (2i)): the sum over i of c_i (i^2)^(k-1) = B_2k / (2k a_1^(2k-2))
     squares = [Fraction(i * i) for i in range(1, n + 1)]
     wanted = [bernoulli(2 * k) / (2 * k) / SPACING ** (k - 1) for k in range(1, n + 1)]
-    found = _solved([[s**k for s in squares] for k in range(n)], wanted)
+    found = _solve_exactly([[s**k for s in squares] for k in range(n)], wanted)
     a = tuple(i * sqrt(SPACING) for i in range(1, n + 1))
     return a, tuple(float(c) / (2.0 * one) for c, one in zip(found, a, strict=True))
 
@@ -61,7 +61,7 @@ def bernoulli(n: int) -> Fraction:
     return found[n]
 
 
-def _solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+def _solve_exactly(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
     """The solution of a linear system, exactly."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     for k in range(len(rows)):

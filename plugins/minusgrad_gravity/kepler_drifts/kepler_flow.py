@@ -20,7 +20,7 @@ from minusgrad.plugin import Code, Consumer, Motion, PartFlow, Potential, lanes,
 from .compensated_sums import added
 from .jacobi_coordinates import dot, inward, loop, outward, vector
 from .universal_anomaly import SOLUTION
-from .universal_lanes import WIDE, columns, drifted
+from .universal_lanes import WIDE, columns, drift_lanes
 
 
 class KeplerFlow(PartFlow):
@@ -64,19 +64,19 @@ class KeplerFlow(PartFlow):
 
     def drift(self) -> Code:
         """(x, v) after a time `h` of kinetic energy and U_Kepler."""
-        body = inward(self._state, self._mass, self.d) + self._drifted()
+        body = inward(self._state_arrays, self._mass, self.d) + self._drift_text()
         body += vector("kR{c} = h * kV{c}\nkV{c} = ti.f64(0.0)", self.d)
-        return self._code(body + outward(self._state, self._mass, self.d, self._added))
+        return self._code(body + outward(self._state_arrays, self._mass, self.d, self._added_text))
 
     def rest(self, gradient: Any) -> Code:
         """(dU/dx - dU_Kepler/dx) / m at the present x, for kicks; gradient: the array of dU/dx."""
         line = f"kepler_a[{{c}} * kw + kj] = (ti.f64(g_{self.x}[ki, {{c}}]) - kt{{c}}) * kper"
         use = f"kper = 1.0 / {self._mass64}\n" + vector(line, self.d)
-        return self._code(self._gradient() + self._outpulled("s", use), {f"g_{self.x}": gradient})
+        return self._code(self._gradient_text() + self._outpull_text("s", use), {f"g_{self.x}": gradient})
 
     def kick(self) -> Code:
         """v <- v - h (dU/dx - dU_Kepler/dx) / m, as `rest` computed it."""
-        added = self._added(f"f_{self.v}", "kper * kepler_a[{c} * kw + kj]")
+        added = self._added_text(f"f_{self.v}", "kper * kepler_a[{c} * kw + kj]")
         return self._code(
             "kper = -h\n" + loop("kj", "0, kepler_order.shape[0]", "ki = kepler_order[kj]\n" + added)
         )
@@ -84,11 +84,11 @@ class KeplerFlow(PartFlow):
     # Pieces
 
     @property
-    def _state(self) -> list[tuple[str, str, str]]:
+    def _state_arrays(self) -> list[tuple[str, str, str]]:
         return [("R", f"f_{self.x}", "q"), ("V", f"f_{self.v}", "u")]
 
     @property
-    def _places(self) -> list[tuple[str, str, str]]:
+    def _place_arrays(self) -> list[tuple[str, str, str]]:
         return [("R", f"f_{self.x}", "q")]
 
     @property
@@ -102,29 +102,31 @@ class KeplerFlow(PartFlow):
     def _each(self, body: str) -> str:
         return loop("kj", "1, kepler_order.shape[0]", body)
 
-    def _solved(self) -> str:
+    def _solve_text(self) -> str:
         q, u = "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
         numbers = f"k_qq = {dot(q, q, self.d)}\nk_qu = {dot(q, u, self.d)}\nk_uu = {dot(u, u, self.d)}\n"
         return f"kmu = {self.G} * kepler_M[kj]\n{numbers}{SOLUTION}"
 
-    def _put(self, array: str, value: str) -> str:
+    def _put_text(self, array: str, value: str) -> str:
         """A value stored in row ki of an array."""
         return vector(f"{array}[ki, {{c}}] = {self.kind}({value})", self.d)
 
-    def _added(self, array: str, change: str) -> str:
+    def _added_text(self, array: str, change: str) -> str:
         """A change added to row ki of a field (f_x, f_v), in a compensated sum."""
         return vector(
             added(array, f"rest_{array[2:]}", "ki, {c}", "{c} * kw + kj", change, self.kind), self.d
         )
 
-    def _drifted(self) -> str:
+    def _drift_text(self) -> str:
         """In place of q and u their changes in a Kepler drift: of all bodies at once, if there are lanes."""
         text = vector("kt{c} = kepler_q[{c} * kw + kj]\nks{c} = kepler_u[{c} * kw + kj]", self.d)
         text += vector("kepler_q[{c} * kw + kj] = kF * kt{c} + kg * ks{c}", self.d)
-        one = self._solved() + text + vector("kepler_u[{c} * kw + kj] = kFd * kt{c} + kGd * ks{c}", self.d)
-        return drifted(self.G, self.d, one) if lanes(np.float64) == WIDE else self._each(one)
+        one = (
+            self._solve_text() + text + vector("kepler_u[{c} * kw + kj] = kFd * kt{c} + kGd * ks{c}", self.d)
+        )
+        return drift_lanes(self.G, self.d, one) if lanes(np.float64) == WIDE else self._each(one)
 
-    def _gradient(self) -> str:
+    def _gradient_text(self) -> str:
         """k q / r^3 in Jacobi coordinates, into `kepler_s`."""
         q = "kepler_q[{c} * kw + kj]"
         each = f"""\
@@ -133,9 +135,9 @@ kr = ti.sqrt({dot(q, q, self.d)})
 kk = {self.G} * {self._mass64} * (kepler_M[kj] - {self._mass64}) / (kr * kr * kr)
 """
         each += vector("kepler_s[{c} * kw + kj] = kk * kepler_q[{c} * kw + kj]", self.d)
-        return inward(self._places, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
+        return inward(self._place_arrays, self._mass, self.d) + loop("kj", "1, kepler_order.shape[0]", each)
 
-    def _outpulled(self, s: str, use: str, dm: str = "") -> str:
+    def _outpull_text(self, s: str, use: str, dm: str = "") -> str:
         """From a gradient in Jacobi coordinates to that in x: the locals kt (and kdt) for `use`."""
         d = self.d
         text = vector("klR{c} = ti.f64(0.0)" + ("\nkldR{c} = ti.f64(0.0)" if dm else ""), d)

@@ -48,12 +48,12 @@ class KeplerSplitting(KeplerFlow):
 
     def drift_tangent(self, tangents: Mapping[str, Any]) -> Code:
         """`drift`, with the tangents w of x and v, of the masses, and of G in `kepler_dG`."""
-        pairs, dm = self._state, self._dm(tangents)
+        pairs, dm = self._state_arrays, self._dm(tangents)
         body = inward(pairs, self._mass, self.d, dm) + self._each(
-            self._solved() + self._moved_tangent() + self._moved()
+            self._solve_text() + self._moved_tangent() + self._moved()
         )
         body += vector("kdR{c} = kdR{c} + h * kdV{c}\nkR{c} = kR{c} + h * kV{c}", self.d)
-        body += outward(pairs, self._mass, self.d, self._put, dm)
+        body += outward(pairs, self._mass, self.d, self._put_text, dm)
         return self._code(body, self._along(tangents))
 
     def kick_tangent(self, tangents: Mapping[str, Any]) -> Code:
@@ -74,13 +74,13 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         each += vector(
             "kepler_ds[{c} * kw + kj] = kk * kepler_dq[{c} * kw + kj] + kdk * kepler_q[{c} * kw + kj]", d
         )
-        body = inward(self._places, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
+        body = inward(self._place_arrays, self._mass, d, dm) + loop("kj", "1, kepler_order.shape[0]", each)
         add = (
             f"kchange = (kdt{{c}} - kt{{c}} * ti.f64({dm}) / {self._mass64}) / {self._mass64}\n"
             f"w_{self.v}[ki, {{c}}] = w_{self.v}[ki, {{c}}] + {self.kind}(h * kchange)\n"
             f"f_{self.v}[ki, {{c}}] = f_{self.v}[ki, {{c}}] + {self.kind}(h * kt{{c}} / {self._mass64})"
         )
-        body += self._outpulled("s", vector(add, d), dm)
+        body += self._outpull_text("s", vector(add, d), dm)
         return self._code(body, self._along(tangents))
 
     # Adjoints
@@ -91,19 +91,19 @@ kdk = (kepler_dG[0] * {self._mass64} * kbefore + {self.G} * kdmm) / (kr * kr * k
         Those of the masses are added to, and that of G, if it is given.
         """
         strength = parameters.get(self.strength)
-        d, pairs, masses = self.d, self._state, self.mass_field in adjoints
+        d, pairs, masses = self.d, self._state_arrays, self.mass_field in adjoints
         body = self._clear() + inward(pairs, self._mass, d)
         # the state after the drift, which the way outward reads
-        each = self._solved() + vector("kepler_dq[{c} * kw + kj] = kepler_q[{c} * kw + kj]", d)
+        each = self._solve_text() + vector("kepler_dq[{c} * kw + kj] = kepler_q[{c} * kw + kj]", d)
         each += vector("kepler_du[{c} * kw + kj] = kepler_u[{c} * kw + kj]", d) + self._moved()
         body += self._each(each) + outward_adjoint(pairs, self._mass, d, masses)
         body += vector("klV{c} = klV{c} + h * klR{c}", d)
         back = (
             vector("kepler_q[{c} * kw + kj] = kepler_dq[{c} * kw + kj]", d)
             + vector("kepler_u[{c} * kw + kj] = kepler_du[{c} * kw + kj]", d)
-            + self._solved()
+            + self._solve_text()
         )
-        body += self._each(back + self._pulled(masses or strength is not None))
+        body += self._each(back + self._pulled_text(masses or strength is not None))
         to = [("R", f"l_{self.x}[ki, {{c}}]", "lq", "q"), ("V", f"l_{self.v}[ki, {{c}}]", "lu", "u")]
         body += inward_adjoint(to, self._mass, d, masses, self.kind)
         body += self._to_parameters(masses, strength, f"l_{self.mass_field}")
@@ -188,7 +188,7 @@ kpull = kpull + {self._mass64} * kbefore * kqy * kcube
         text += vector(f"{dq} = kt{{c}} + kF * kt{{c}} + t_F * {q} + kg * ks{{c}} + t_g * {u}", d)
         return text + vector(f"{du} = ks{{c}} + kFd * kt{{c}} + t_Fd * {q} + kGd * ks{{c}} + t_Gd * {u}", d)
 
-    def _pulled(self, parameters: bool) -> str:
+    def _pulled_text(self, parameters: bool) -> str:
         """l_q and l_u before a Kepler drift: the tangents along the four numbers, transposed."""
         d, q, u = self.d, "kepler_q[{c} * kw + kj]", "kepler_u[{c} * kw + kj]"
         lq, lu = "kepler_lq[{c} * kw + kj]", "kepler_lu[{c} * kw + kj]"

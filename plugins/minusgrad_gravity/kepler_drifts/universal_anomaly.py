@@ -29,7 +29,7 @@ TRIALS = 60
 """The most values of X that are tried; four or five are needed, more on nearly radial orbits."""
 
 
-def _series(n: int, terms: int) -> str:
+def _series_text(n: int, terms: int) -> str:
     """c_n(kz) by Horner's rule."""
     text = "1.0"
     for k in range(terms, 0, -1):
@@ -42,11 +42,11 @@ kz = kb * kX * kX
 kc5 = ti.f64(0.0)
 kc4 = ti.f64(0.0)
 if ti.abs(kz) < {NEAR!r}:
-    kc5 = {_series(5, FEW)}
-    kc4 = {_series(4, FEW)}
+    kc5 = {_series_text(5, FEW)}
+    kc4 = {_series_text(4, FEW)}
 else:
-    kc5 = {_series(5, TERMS)}
-    kc4 = {_series(4, TERMS)}
+    kc5 = {_series_text(5, TERMS)}
+    kc4 = {_series_text(4, TERMS)}
 kc3 = {1.0 / 6.0!r} - kz * kc5
 kc2 = 0.5 - kz * kc4
 G5 = kX * kX * kX * kX * kX * kc5

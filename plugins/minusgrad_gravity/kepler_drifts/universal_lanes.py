@@ -35,39 +35,42 @@ def columns(n: int) -> int:
     return 1 + WIDE * -(-(n - 1) // WIDE)
 
 
-def drifted(strength: str, d: int, one_by_one: str) -> str:
+def drift_lanes(strength: str, d: int, one_by_one: str) -> str:
     """Put into `kepler_q` and `kepler_u` their changes in a time `h`.
 
     strength: the text of G. one_by_one: text that does so for body `kj`.
     """
     text = vector(f"kat{{c}} = (kbegin + {{c}} * kw) & {SMALL}", d)
-    text += f"kvG = {_all(strength)}\nkvM = {_loaded('kepler_M', 0)}\nkvmu = kvG * kvM\nkvh = {_all('h')}\n"
+    text += (
+        f"kvG = {_all_lanes(strength)}\nkvM = {_load_lanes('kepler_M', 0)}\nkvmu = kvG * kvM\nkvh = "
+        f"{_all_lanes('h')}\n"
+    )
     for c in range(d):
-        text += f"kvq{c} = {_loaded('kepler_q', c)}\nkvu{c} = {_loaded('kepler_u', c)}\n"
+        text += f"kvq{c} = {_load_lanes('kepler_q', c)}\nkvu{c} = {_load_lanes('kepler_u', c)}\n"
     for name, pair in (("qq", "qq"), ("qu", "qu"), ("uu", "uu")):
         text += f"kv{name} = {dot(f'kv{pair[0]}{{c}}', f'kv{pair[1]}{{c}}', d)}\n"
     text += f"kvqq = ti.select(kvM > {_number(0.0)}, kvqq, {ONE})\n"
-    text += SOLUTION + "if kvdone == 1:\n" + indent(_moved(d), "    ")
+    text += SOLUTION + "if kvdone == 1:\n" + indent(_moved_text(d), "    ")
     text += "else:\n    for kj in range(kbegin, ti.min(kbegin + 8, kepler_order.shape[0])):\n"
     body = f"kbegin = {WIDE} * kblock + 1\n" + text + indent(one_by_one, " " * 8)
     return f"for kblock in range(kepler_M.shape[0] // {WIDE}):\n" + indent(body, "    ")
 
 
-def _all(text: str) -> str:
+def _all_lanes(text: str) -> str:
     """One number in every lane."""
     return f"ti.Vector([{text}] * {WIDE})"
 
 
 def _number(value: float) -> str:
-    return _all(f"ti.f64({value!r})")
+    return _all_lanes(f"ti.f64({value!r})")
 
 
-def _loaded(array: str, c: int) -> str:
+def _load_lanes(array: str, c: int) -> str:
     """A vector of a component of an array."""
     return f"ti.Vector([{', '.join(f'{array}[kat{c} + {lane}]' for lane in range(WIDE))}])"
 
 
-def _moved(d: int) -> str:
+def _moved_text(d: int) -> str:
     """The changes of places and velocities."""
     minus = _number(-1.0)
     text = f"kvF = {minus} * kvmu * G2v * kvinverse\nkvg = kvr0 * G1v + kvqu * G2v\n"
@@ -82,14 +85,14 @@ def _moved(d: int) -> str:
 HALF, ONE, TWO, FIVE, SIXTH = map(_number, (0.5, 1.0, 2.0, 5.0, 1.0 / 6.0))
 
 
-def _series(n: int) -> str:
+def _series_text(n: int) -> str:
     """c_n(kvz): even and odd powers apart, each by Horner's rule in z^2, for the processor to overlap."""
     signed = [(-1) ** k / factorial(n + 2 * k) for k in range(TERMS)]
-    even, odd = (_horner(signed[part::2]) for part in (0, 1))
+    even, odd = (_horner_text(signed[part::2]) for part in (0, 1))
     return f"{even} + kvz * {odd}"
 
 
-def _horner(numbers: Sequence[float]) -> str:
+def _horner_text(numbers: Sequence[float]) -> str:
     text = _number(numbers[-1])
     for number in reversed(numbers[:-1]):
         text = f"({_number(number)} + kvw * {text})"
@@ -100,8 +103,8 @@ FUNCTIONS = f"""\
 kvX2 = kvX * kvX
 kvz = kvb * kvX2
 kvw = kvz * kvz
-kvc3 = {_series(3)}
-kvc2 = {_series(2)}
+kvc3 = {_series_text(3)}
+kvc2 = {_series_text(2)}
 G3v = kvX2 * kvX * kvc3
 G2v = kvX2 * kvc2
 G1v = kvX * ({ONE} - kvz * kvc3)

@@ -54,7 +54,7 @@ class SolarSystem(Record):
 
     def make(self, context: StateContext) -> State:
         """The fields x, v, m. Raises `UserError` for bodies that are missing or taken twice."""
-        _refuse(self.bodies)
+        _refuse_names(self.bodies)
         G, units = gravity_quantities(self, context.units)["G"], context.units
         length, time = units.convert("1 AU", "m"), units.convert("1 day", "s")
         GM, x, v = (np.array(part) for part in zip(*(table()[name] for name in self.bodies), strict=True))
@@ -92,7 +92,7 @@ def barycentre(*bodies: Body) -> Body:
     return float(GM.sum()), x, v
 
 
-def _refuse(names: list[Name]) -> None:
+def _refuse_names(names: list[Name]) -> None:
     """Raise `UserError` for no body, a body taken twice, or one of Earth and Moon without the other."""
     if not names:
         raise UserError("solar_system: needs bodies, got none; name some, or leave `bodies` out")

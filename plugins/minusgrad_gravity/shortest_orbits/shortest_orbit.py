@@ -76,10 +76,10 @@ def shortest_orbit(potential: Potential, motions: Sequence[Motion], longest: flo
     )
     if len(x) < 2 or x.ndim != 2 or not np.isfinite(x).all():
         return None
-    law = _law(potential, motion, len(x))
+    law = _gravity_law(potential, motion, len(x))
     if law is None:
         return None
-    i, j = _pairs(x, m)
+    i, j = _looked_at_pairs(x, m)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         r, w, mu = x[i] - x[j], v[i] - v[j], law.G * (m[i] + m[j])
         r2, w2 = (r**2).sum(axis=1), (w**2).sum(axis=1)
@@ -98,7 +98,7 @@ def shortest_orbit(potential: Potential, motions: Sequence[Motion], longest: flo
     return None if pair < 0 else Orbit((int(i[pair]), int(j[pair])), best)
 
 
-def _law(potential: Potential, motion: Motion, n: int) -> Gravity | None:
+def _gravity_law(potential: Potential, motion: Motion, n: int) -> Gravity | None:
     """All gravity of the bodies as one law."""
     terms = potential.terms.values()
     found = [Gravity(s[1], 0.0) for term in terms if (s := strength_of(term, motion, n, 0))]
@@ -108,7 +108,7 @@ def _law(potential: Potential, motion: Motion, n: int) -> Gravity | None:
     return Gravity(sum(law.G for law in found), found[0].softening)
 
 
-def _pairs(x: Numbers, m: Numbers) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _looked_at_pairs(x: Numbers, m: Numbers) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The pairs of nodes that are looked at."""
     n = len(x)
     if n <= MOST:

@@ -42,10 +42,10 @@ def gravity_of(term: Any, motion: Motion, n: int) -> Gravity | None:
         return -float(value(given | {x: [0.0 * direction, r * direction], m: [1.0, mass]}))
 
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _fitted(depth)
+        return _fitted_law(depth)
 
 
-def _fitted(depth: Any) -> Gravity | None:
+def _fitted_law(depth: Any) -> Gravity | None:
     """The law whose depths these are."""
     centre = depth(0.0)
     if not 0.0 < centre < np.inf:

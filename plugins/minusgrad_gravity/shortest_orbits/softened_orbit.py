@@ -49,7 +49,7 @@ def period(energy: Numbers, momentum: Numbers, mu: Numbers, softening: float) ->
     root = 2.0 * eps**2 / (near * far)
     places, last = PLACES[0], np.zeros_like(a)
     while True:
-        now = _turn(near, far, root, eps, np.sqrt(lam), places)
+        now = _turn_ratio(near, far, root, eps, np.sqrt(lam), places)
         if places >= PLACES[1] or (abs(now - last) <= ERROR * now).all():
             return now * a / np.sqrt(-2.0 * energy)
         places, last = 2 * places, now
@@ -64,7 +64,7 @@ def _turning_points(eps: Numbers, lam: Numbers) -> tuple[Numbers, Numbers]:
     return np.maximum(roots[:, 1], eps), np.maximum(roots[:, 2], eps)
 
 
-def _turn(
+def _turn_ratio(
     near: Numbers, far: Numbers, root: Numbers, eps: Numbers, momentum: Numbers, places: int
 ) -> Numbers:
     """2 pi T / D in units with a = 2 |e| = 1, by that many places."""

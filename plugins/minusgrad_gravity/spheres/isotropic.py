@@ -34,14 +34,14 @@ class IsotropicSphere:
         """Positions and velocities (n, 3); the fraction `outermost` of the mass is left out."""
         inner = np.log(np.maximum(self.enclosed, 1e-300))
         log_r = np.interp(np.log((1.0 - outermost) * draws.uniform(RADIUS)), inner, np.log(self.r))
-        speed = self._speeds(log_r, draws)
+        speed = self._draw_speeds(log_r, draws)
         x = np.exp(log_r)[:, None] * draws.direction(PLACE)
         return x, speed[:, None] * draws.direction(DIRECTION)
 
-    def _speeds(self, log_r: np.ndarray, draws: Draws) -> np.ndarray:
+    def _draw_speeds(self, log_r: np.ndarray, draws: Draws) -> np.ndarray:
         """Speeds (n,) at radii exp(log_r)."""
         psi = np.interp(log_r, np.log(self.r), self.psi)
-        most = np.interp(log_r, np.log(self.r), self._largest())
+        most = np.interp(log_r, np.log(self.r), self._largest_densities())
         q, waiting, number = np.zeros(len(psi)), np.arange(len(psi)), TRIALS
         while len(waiting):
             q[waiting] = trial = draws.uniform(number, waiting)
@@ -50,7 +50,7 @@ class IsotropicSphere:
             number += 2
         return q * np.sqrt(2.0 * psi)
 
-    def _largest(self) -> np.ndarray:
+    def _largest_densities(self) -> np.ndarray:
         """A bound (K,) of q^2 f(psi (1 - q^2)) over q, at each radius of the table."""
         density = SPEEDS**2 * self.f(self.psi[:, None] * (1.0 - SPEEDS**2))
         return MARGIN * density.max(axis=1)

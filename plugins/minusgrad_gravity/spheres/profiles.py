@@ -35,7 +35,7 @@ class CuspedSphere:
 
     def density(self, r: np.ndarray) -> np.ndarray:
         """rho (K,) at radii r (K,)."""
-        return self._scale * self._shape(r)
+        return self._density_scale * self._density_shape(r)
 
     def slope(self, r: np.ndarray) -> np.ndarray:
         """g = d ln rho / d ln r (K,)."""
@@ -45,7 +45,7 @@ class CuspedSphere:
     def curvature(self, r: np.ndarray) -> np.ndarray:
         """dg / d ln r (K,)."""
         x, y = r / self.radius, r / self.truncation
-        return -(self.outer - 1.0) * x / (1.0 + x) ** 2 - y * np.tanh(y) - (y * _sech(y)) ** 2
+        return -(self.outer - 1.0) * x / (1.0 + x) ** 2 - y * np.tanh(y) - (y * _sech_of(y)) ** 2
 
     def shell(self, r: np.ndarray) -> np.ndarray:
         """dM / d ln r = 4 pi r^3 rho (K,)."""
@@ -53,31 +53,31 @@ class CuspedSphere:
 
     def enclosed(self, r: np.ndarray) -> np.ndarray:
         """M(r) (K,), the mass within."""
-        inside = np.clip(np.log(r), *self._integral.x[[0, -1]])
-        cusp = np.minimum(r / np.exp(self._integral.x[0]), 1.0) ** 2
-        return self._scale * (self._integral(inside) + self._innermost) * cusp
+        inside = np.clip(np.log(r), *self._mass_integral.x[[0, -1]])
+        cusp = np.minimum(r / np.exp(self._mass_integral.x[0]), 1.0) ** 2
+        return self._density_scale * (self._mass_integral(inside) + self._innermost_mass) * cusp
 
-    def _shape(self, r: np.ndarray) -> np.ndarray:
+    def _density_shape(self, r: np.ndarray) -> np.ndarray:
         x = r / self.radius
-        return (1.0 + x) ** (1.0 - self.outer) * _sech(r / self.truncation) / x
+        return (1.0 + x) ** (1.0 - self.outer) * _sech_of(r / self.truncation) / x
 
     @cached_property
-    def _integral(self):
+    def _mass_integral(self):
         """The integral of 4 pi r^3 times the shape over ln r, from the inner end of the grid on."""
         from scipy.interpolate import CubicSpline
 
         r = log_grid(INNER * self.radius, self.reach)
-        return CubicSpline(np.log(r), 4.0 * np.pi * r**3 * self._shape(r)).antiderivative()
+        return CubicSpline(np.log(r), 4.0 * np.pi * r**3 * self._density_shape(r)).antiderivative()
 
     @cached_property
-    def _innermost(self) -> float:
+    def _innermost_mass(self) -> float:
         """That within the grid, where the density is that of the cusp."""
-        r = np.exp(self._integral.x[:1])
-        return float((2.0 * np.pi * r**3 * self._shape(r))[0])
+        r = np.exp(self._mass_integral.x[:1])
+        return float((2.0 * np.pi * r**3 * self._density_shape(r))[0])
 
     @cached_property
-    def _scale(self) -> float:
-        return self.mass / float(self._integral(self._integral.x[-1]) + self._innermost)
+    def _density_scale(self) -> float:
+        return self.mass / float(self._mass_integral(self._mass_integral.x[-1]) + self._innermost_mass)
 
 
 def log_grid(low: float, high: float) -> np.ndarray:
@@ -85,7 +85,7 @@ def log_grid(low: float, high: float) -> np.ndarray:
     return np.geomspace(low, high, int(np.ceil(np.log(high / low) / STEP)) + 1)
 
 
-def _sech(y: np.ndarray) -> np.ndarray:
+def _sech_of(y: np.ndarray) -> np.ndarray:
     """1 / cosh y for y >= 0, without overflow."""
     e = np.exp(-y)
     return 2.0 * e / (1.0 + e * e)

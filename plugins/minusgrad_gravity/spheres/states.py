@@ -71,7 +71,7 @@ class HernquistPart(Record):
     out)."""
 
     def profile(self, values: dict[str, Any]) -> CuspedSphere:
-        return cusped(values, outer=4.0)
+        return cusped_sphere(values, outer=4.0)
 
 
 class NfwPart(Record):
@@ -88,7 +88,7 @@ class NfwPart(Record):
     """Length r_t at which the density is truncated, by sech(r / r_t)."""
 
     def profile(self, values: dict[str, Any]) -> CuspedSphere:
-        return cusped(values, outer=3.0)
+        return cusped_sphere(values, outer=3.0)
 
 
 class HernquistSphere(Record):
@@ -107,7 +107,7 @@ class HernquistSphere(Record):
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        return alone(self, context, "hernquist_sphere", outer=4.0)
+        return sphere_alone(self, context, "hernquist_sphere", outer=4.0)
 
 
 class NfwSphere(Record):
@@ -125,18 +125,18 @@ class NfwSphere(Record):
     """Newton's constant."""
 
     def make(self, context: StateContext) -> State:
-        return alone(self, context, "nfw_sphere", outer=3.0)
+        return sphere_alone(self, context, "nfw_sphere", outer=3.0)
 
 
-def alone(record: Any, context: StateContext, kind: str, outer: float) -> State:
+def sphere_alone(record: Any, context: StateContext, kind: str, outer: float) -> State:
     """The state of a sphere in its own potential."""
     values = gravity_quantities(record, context.units)
-    sphere = cusped(values, outer)
-    tables = isolated(sphere, values["G"])
+    sphere = cusped_sphere(values, outer)
+    tables = isolated_tables(sphere, values["G"])
     return at_rest(*tables.draw(Draws(context.seed, kind, record.n), tail(sphere)), values["mass"])
 
 
-def cusped(values: dict[str, Any], outer: float) -> CuspedSphere:
+def cusped_sphere(values: dict[str, Any], outer: float) -> CuspedSphere:
     """The sphere of a record's numbers. Raises `UserError` for a truncation inside the scale radius."""
     radius, truncation = values["radius"], values["truncation"]
     if truncation is not None and truncation < radius:
@@ -146,7 +146,7 @@ def cusped(values: dict[str, Any], outer: float) -> CuspedSphere:
     return CuspedSphere(values["mass"], radius, outer, np.inf if truncation is None else truncation)
 
 
-def isolated(sphere: CuspedSphere, G: float) -> IsotropicSphere:
+def isolated_tables(sphere: CuspedSphere, G: float) -> IsotropicSphere:
     """Tables of a sphere in equilibrium in its own potential."""
     r = log_grid(INNER * sphere.radius, sphere.reach)
     return in_equilibrium(sphere, Potential.of([sphere], r), G)

@@ -19,7 +19,7 @@ import numpy as np
 from minusgrad.plugin import Node, Output, Parameter, Stage, staged_map
 
 
-def _moves(x, y, speed, lit, minimum):
+def _lit_moves(x, y, speed, lit, minimum):
     """dx, dy, length, duration of all moves but the first, in f64, and whether the minimum counts."""
     x, y, v, on = (a.to_numpy().astype(np.float64) for a in (x, y, speed, lit))
     dx, dy = np.diff(x), np.diff(y)
@@ -31,7 +31,7 @@ def _moves(x, y, speed, lit, minimum):
 
 def move(x, y, speed, lit, minimum, duration, feed):
     """Duration and feed of each move."""
-    _, _, length, v, time, held = _moves(x, y, speed, lit, minimum)
+    _, _, length, v, time, held = _lit_moves(x, y, speed, lit, minimum)
     slow = held & (length > 0.0)
     duration.from_numpy(np.append(0.0, time).astype(duration.to_numpy().dtype))
     fed = speed.to_numpy().copy()
@@ -41,7 +41,7 @@ def move(x, y, speed, lit, minimum, duration, feed):
 
 def move_back(x, y, speed, lit, minimum, d_duration, d_feed, d_x, d_y, d_speed, d_minimum):
     """By length: 1 / v of a duration, 1 / t_min of a feed; by speed, where the minimum does not count."""
-    dx, dy, length, v, time, held = _moves(x, y, speed, lit, minimum)
+    dx, dy, length, v, time, held = _lit_moves(x, y, speed, lit, minimum)
     of_time, of_feed = (a.to_numpy().astype(np.float64) for a in (d_duration, d_feed))
     slow = held & (length > 0.0)
     by_length = np.where(held, 0.0, of_time[1:] / v)
@@ -50,18 +50,18 @@ def move_back(x, y, speed, lit, minimum, d_duration, d_feed, d_x, d_y, d_speed, 
     safe = np.where(length > 0.0, length, 1.0)
     for d_axis, along in ((d_x, dx), (d_y, dy)):
         pull = by_length * along / safe
-        _add(d_axis, np.append(0.0, pull) - np.append(pull, 0.0))
-    _add(d_speed, np.append(of_feed[0], by_speed))
+        _add_values(d_axis, np.append(0.0, pull) - np.append(pull, 0.0))
+    _add_values(d_speed, np.append(of_feed[0], by_speed))
     slower = np.where(slow, -of_feed[1:] * length / np.where(slow, time, 1.0) ** 2, 0.0)
     d_minimum[None] += float((np.where(held, of_time[1:], 0.0) + slower).sum())
 
 
-def _add(array, values):
+def _add_values(array, values):
     old = array.to_numpy()
     array.from_numpy((old + values).astype(old.dtype))
 
 
-def _path(rng: np.random.Generator) -> dict:
+def _example_path(rng: np.random.Generator) -> dict:
     """Lengths near 1, speeds near 1: about half of the moves take less than 1.3."""
     drawn = {"x": rng.normal(size=7), "y": rng.normal(size=7), "speed": rng.uniform(0.5, 1.5, 7)}
     return drawn | {"lit": np.array([0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0]), "minimum": 1.3}
@@ -72,7 +72,7 @@ dwell = staged_map(
     gives={"duration": Output("s"), "feed": Output("m s^-1")},
     stages=[Stage(move, writes=("duration", "feed"), backward=move_back)],
     claim="Time of each move, which is at least a minimum where the laser is on; and the mean speed.",
-    example=_path,
+    example=_example_path,
     x=Node("m"),
     y=Node("m"),
     speed=Node("m s^-1", bounds=(0.0, inf), open=True, reason="a move takes length / speed"),
@@ -90,7 +90,7 @@ def add_up(duration, arrival):
 def add_up_back(duration, d_arrival, d_duration):
     """Each duration delays all later arrivals."""
     later = np.cumsum(d_arrival.to_numpy().astype(np.float64)[::-1])[::-1]
-    _add(d_duration, later)
+    _add_values(d_duration, later)
 
 
 clock = staged_map(

@@ -36,7 +36,7 @@ def line_window(x, y, pixel):
 
 
 @ti.func
-def within(u, du, side):
+def times_within(u, du, side):
     """The times between which 0 <= side (u + du t) < 1; the first is later than the second for none."""
     moves = ti.abs(du) > PARALLEL
     safe = ti.select(moves, du, 1.0)
@@ -71,8 +71,8 @@ def drawn_line(x, y, power, speed, at, pixel, exponent, reference):
     part = 0.0
     for side in ti.static((-1.0, 1.0)):
         for other in ti.static((-1.0, 1.0)):
-            first, last = within(u, du, side)
-            begin, end = within(v, dv, other)
+            first, last = times_within(u, du, side)
+            begin, end = times_within(v, dv, other)
             a, b = ti.max(0.0, ti.max(first, begin)), ti.min(1.0, ti.min(last, end))
             c, g = 0.5 * (a + b), GAUSS * (b - a)
             early = (1.0 - side * (u + (c - g) * du)) * (1.0 - other * (v + (c - g) * dv))
@@ -82,7 +82,7 @@ def drawn_line(x, y, power, speed, at, pixel, exponent, reference):
     return power[1] * stronger * length(x, y) / speed[1] * part
 
 
-def _convolved(values: np.ndarray, samples: np.ndarray, middle: tuple[int, int]) -> np.ndarray:
+def _convolve_samples(values: np.ndarray, samples: np.ndarray, middle: tuple[int, int]) -> np.ndarray:
     """sum over k of S_k values_(p - k + middle), of the size of the values."""
     whole = oaconvolve(values, samples.astype(values.dtype), mode="full")
     rows, columns = values.shape
@@ -93,8 +93,8 @@ def convolve(ink, stencil, canvas_cells, peak, full, exponent, dose):
     """D of a flat canvas."""
     given, samples = ink.to_numpy().reshape(canvas_cells.to_numpy()), stencil.to_numpy()
     middle = (samples.shape[0] // 2, samples.shape[1] // 2)
-    spot = _power(samples, exponent) * (float(peak[None]) / float(full[None]))
-    dose.from_numpy(np.ascontiguousarray(_convolved(given, spot, middle)).reshape(-1))
+    spot = _signed_power(samples, exponent) * (float(peak[None]) / float(full[None]))
+    dose.from_numpy(np.ascontiguousarray(_convolve_samples(given, spot, middle)).reshape(-1))
 
 
 def convolve_back(
@@ -105,24 +105,26 @@ def convolve_back(
     given, adjoint = ink.to_numpy().reshape(shape), d_dose.to_numpy().reshape(shape)
     rows, columns = samples.shape
     middle, scale = (rows // 2, columns // 2), float(peak[None]) / float(full[None])
-    spot = _power(samples, exponent)
+    spot = _signed_power(samples, exponent)
     turned = (rows - 1 - middle[0], columns - 1 - middle[1])
-    back = _convolved(adjoint, scale * spot[::-1, ::-1], turned)
+    back = _convolve_samples(adjoint, scale * spot[::-1, ::-1], turned)
     d_ink.from_numpy(d_ink.to_numpy() + back.reshape(-1))
-    plain = float((adjoint.astype(np.float64) * _convolved(given, spot, middle)).sum())
+    plain = float((adjoint.astype(np.float64) * _convolve_samples(given, spot, middle)).sum())
     d_peak[None] += plain / float(full[None])
     d_full[None] -= plain * scale / float(full[None])
     logs = np.log(np.maximum(np.abs(samples.astype(np.float64)), DARK)) * spot
-    d_exponent[None] += scale * float((adjoint.astype(np.float64) * _convolved(given, logs, middle)).sum())
+    d_exponent[None] += scale * float(
+        (adjoint.astype(np.float64) * _convolve_samples(given, logs, middle)).sum()
+    )
 
 
-def _power(samples: np.ndarray, exponent) -> np.ndarray:
+def _signed_power(samples: np.ndarray, exponent) -> np.ndarray:
     """S^n; samples below zero, as measured ones may have, keep their sign."""
     n = float(exponent[None])
     return np.sign(samples) * np.abs(samples.astype(np.float64)) ** n
 
 
-def _example(rng: np.random.Generator) -> dict:
+def _example_arguments(rng: np.random.Generator) -> dict:
     named = {"canvas_cells": (5, 7), "stencil": rng.uniform(0.1, 1.0, (4, 3)), "exponent": 2.0}
     return named | {"ink": rng.uniform(0.5, 1.5, 35), "peak": 0.7, "full": 1.3}
 
@@ -132,7 +134,7 @@ stencil_convolution = staged_map(
     gives="dose",
     stages=[Stage(convolve, writes=("dose",), backward=convolve_back)],
     claim="A line of ink as wide as a spot of samples: the dose of the spot drawn along the path.",
-    example=_example,
+    example=_example_arguments,
     linear=True,
     ink=Node("J"),
     stencil=Datum(shape=("rows", "columns"), about="Samples of the spot, a cell each, the largest 1."),

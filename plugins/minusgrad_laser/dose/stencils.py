@@ -43,7 +43,7 @@ class AiryFunction(Record):
 
     def samples(self, pixel: float, context: StateContext) -> np.ndarray:
         offset = (np.arange(self.size) - self.size / 2.0) * pixel / quantities(self, context.units)["width"]
-        return peaked(airy(offset[:, None] ** 2 + offset**2), "stencil")
+        return normalise_peak(airy(offset[:, None] ** 2 + offset**2), "stencil")
 
 
 class FromFile(Record):
@@ -60,15 +60,15 @@ class FromFile(Record):
         data, ending = context.read(self.file), Path(self.file).suffix.lower()
         if ending in PICTURES:
             light, opaque = images.read(self.file, data)
-            return peaked(light * opaque, f"'{self.file}'")
-        values = _array(self.file, data) if ending == ".npy" else CsvTable(self.file, data).matrix()
-        return peaked(values, f"'{self.file}'")
+            return normalise_peak(light * opaque, f"'{self.file}'")
+        values = _stencil_array(self.file, data) if ending == ".npy" else CsvTable(self.file, data).matrix()
+        return normalise_peak(values, f"'{self.file}'")
 
 
 AnyStencil = Annotated[AiryFunction | FromFile, ByKind()]
 
 
-def peaked(values: np.ndarray, source: str) -> np.ndarray:
+def normalise_peak(values: np.ndarray, source: str) -> np.ndarray:
     """The samples over their largest. Raises `UserError` for NaN, infinity, and where none is above 0."""
     bad = np.argwhere(~np.isfinite(values))
     if len(bad):
@@ -93,7 +93,7 @@ def airy(z: np.ndarray) -> np.ndarray:
     return np.exp(c**3 / 3.0 - z * c) * h * total / (np.pi * np.sqrt(c))
 
 
-def _array(file: str, data: bytes) -> np.ndarray:
+def _stencil_array(file: str, data: bytes) -> np.ndarray:
     try:
         values = numpy_files.array(data)
     except ValueError as error:

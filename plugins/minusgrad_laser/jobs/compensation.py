@@ -32,7 +32,7 @@ ROUNDS = 4
 """Plans of the motion whose lines are changed by what is read from it."""
 
 
-def compensated(moves: Moves, profile: Profile) -> Moves:
+def compensate_moves(moves: Moves, profile: Profile) -> Moves:
     """The moves to command, so that `moves` are done; the same where neither axes nor power are late."""
     if not any(profile.backlash) and profile.latency == 0.0:
         return moves
@@ -46,9 +46,9 @@ def compensated(moves: Moves, profile: Profile) -> Moves:
     everyone = np.arange(len(taken))
     split = _Split(taken, everyone, np.zeros(len(taken)), everyone)
     for _ in range(ROUNDS if profile.latency else 0):
-        split = _split(taken, *_knots(split, profile), profile)
+        split = _split_at_knots(taken, *_power_knots(split, profile), profile)
     length = np.hypot(*np.diff(taken.places, axis=0).T) * UM
-    return _powered(split, np.append(0.0, np.cumsum(density * length)), density, profile)
+    return _powered_parts(split, np.append(0.0, np.cumsum(density * length)), density, profile)
 
 
 def without_backlash(moves: Moves, profile: Profile) -> tuple[Moves, np.ndarray]:
@@ -85,15 +85,15 @@ class _Split:
     last: np.ndarray
 
 
-def _knots(split: _Split, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
+def _power_knots(split: _Split, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """Where the head is by the latency before the end of each move: move (n,), and distance along it [m]."""
-    motions = _motion(split.moves, profile)
+    motions = _commanded_motion(split.moves, profile)
     ends = motions.plan.start + motions.plan.durations.sum(axis=1)
-    part, along = _where(motions, ends[split.last] - profile.latency)
+    part, along = _places_at_times(motions, ends[split.last] - profile.latency)
     return split.whole[part], split.begin[part] + along
 
 
-def _split(moves: Moves, knots: np.ndarray, along: np.ndarray, profile: Profile) -> _Split:
+def _split_at_knots(moves: Moves, knots: np.ndarray, along: np.ndarray, profile: Profile) -> _Split:
     """The moves cut at knots (n,): the power of move k is commanded up to knot k."""
     steps = np.diff(moves.places, axis=0)
     length = np.hypot(*steps.T) * UM
@@ -116,27 +116,27 @@ def _split(moves: Moves, knots: np.ndarray, along: np.ndarray, profile: Profile)
     return _Split(parts, whole[keep], begin[keep], last)
 
 
-def _powered(split: _Split, energy: np.ndarray, density: np.ndarray, profile: Profile) -> Moves:
+def _powered_parts(split: _Split, energy: np.ndarray, density: np.ndarray, profile: Profile) -> Moves:
     """The parts with powers that leave the wanted energy where they act: `energy` up to each whole move, and
     `density` along it.
     """
-    motions = _motion(split.moves, profile)
+    motions = _commanded_motion(split.moves, profile)
     start, seconds = motions.plan.start, motions.plan.durations.sum(axis=1)
     acts = []
     for moment in (np.append(0.0, start[1:] + profile.latency), start + seconds + profile.latency):
-        part, along = _where(motions, moment)
+        part, along = _places_at_times(motions, moment)
         whole = split.whole[part]
         acts.append(energy[whole] + density[whole] * (split.begin[part] + along))
     rate = split.moves.feed / motions.plan.length if follows(profile) else 1.0 / seconds
     return replace(split.moves, wanted=np.where(split.moves.wanted > 0.0, (acts[1] - acts[0]) * rate, 0.0))
 
 
-def _motion(moves: Moves, profile: Profile) -> Motion:
+def _commanded_motion(moves: Moves, profile: Profile) -> Motion:
     program = planned_program(moves, profile)
     return motion(program, plan(program, profile), replace(profile, latency=0.0))
 
 
-def _where(motions: Motion, when: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _places_at_times(motions: Motion, when: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Block, and distance along it [m], at given times [s]."""
     piece = np.maximum(np.searchsorted(motions.t, when, side="right") - 1, 0)
     inside = np.clip(when - motions.t[piece], 0.0, motions.duration[piece])

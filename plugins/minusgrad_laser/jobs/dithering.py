@@ -20,7 +20,7 @@ TRIED = np.linspace(-1.5, 1.5, 13)
 """Levels around the first guess that are tried."""
 
 
-def dithered(
+def dither_moves(
     moves: Moves, feeds: np.ndarray, planned: Plan, chosen: np.ndarray, step: float, profile: Profile
 ) -> np.ndarray:
     """c of the chosen moves (m,), in levels; 0 for others, and where no power is nearest. `step`: of c, of S.
@@ -28,7 +28,7 @@ def dithered(
     What is left over is carried on from move to move, up to one that is longer than the spot's waist.
     """
     seconds = planned.durations.sum(axis=1)
-    part = np.minimum(_speeds(planned, chosen) / feeds[chosen, None], 1.0)
+    part = np.minimum(_chosen_speeds(planned, chosen) / feeds[chosen, None], 1.0)
     wanted = (moves.wanted / moves.feed * planned.length)[chosen]
     most, least = most_levels(profile) - 1, least_level(profile)
     low = step if least == 1 else least - 0.5
@@ -47,7 +47,7 @@ def dithered(
     return found
 
 
-def _speeds(planned: Plan, chosen: np.ndarray) -> np.ndarray:
+def _chosen_speeds(planned: Plan, chosen: np.ndarray) -> np.ndarray:
     """Speeds (k, times) within the chosen moves [m/s]."""
     up, steady, down = planned.durations[chosen].T[:, :, None]
     entry, peak, a = (z[chosen, None] for z in (planned.entry, planned.peak, planned.acceleration))

@@ -21,10 +21,10 @@ from ..machine.profile import Profile
 from ..virtual_machine.limits import violations
 from ..virtual_machine.planner import Plan, plan
 from ..virtual_machine.program import Program, full_scale, parse
-from .compensation import compensated, planned_program
-from .dithering import dithered
-from .limits import broken
-from .moves import Moves, digital, follows, most_levels, of_toolpath, reached
+from .compensation import compensate_moves, planned_program
+from .dithering import dither_moves
+from .limits import broken_limits
+from .moves import Moves, digital, follows, most_levels, of_toolpath, reachable_speed
 from .toolpath import Toolpath
 
 HALF = 0.5
@@ -41,12 +41,12 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
     Raises `UserError` with the list of limits that the toolpath, or the file, breaks, and for a toolpath that
     has no move once places are rounded to 1 um.
     """
-    return written(toolpath, profile)[0]
+    return job_text(toolpath, profile)[0]
 
 
-def written(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
+def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
     """The text of a job file, and the motion that is planned of that text; raises as `write`."""
-    _refuse(broken(toolpath, profile))
+    _refuse_problems(broken_limits(toolpath, profile))
     moves = of_toolpath(toolpath, profile)
     if not len(moves):
         longest = 1e6 * max(np.abs(np.diff(z)).max() for z in (toolpath.x, toolpath.y))
@@ -54,12 +54,12 @@ def written(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
             f"toolpath: no move is longer than 1 um, got {longest:.3g} um along an axis at most; files have"
             " places of 1 um, so merge moves, or scale the drawing up"
         )
-    moves = compensated(moves, profile)
-    body = _marlin if profile.dialect == "marlin" else _grbl
-    text = "\n".join([*_header(toolpath, profile), *body(moves, profile)]) + "\n"
+    moves = compensate_moves(moves, profile)
+    body = _marlin_lines if profile.dialect == "marlin" else _grbl_lines
+    text = "\n".join([*_header_lines(toolpath, profile), *body(moves, profile)]) + "\n"
     program = parse(text, profile)
     planned = plan(program, profile)
-    _refuse(list(violations(program, planned, profile)))
+    _refuse_problems(list(violations(program, planned, profile)))
     return text, planned
 
 
@@ -72,13 +72,13 @@ def toolpath_of(program: Program) -> Toolpath:
     return Toolpath(program.x, program.y, power, speed, lit.astype(bool))
 
 
-def _refuse(problems: list[str]) -> None:
+def _refuse_problems(problems: list[str]) -> None:
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise UserError(f"toolpath: limits of the machine are broken, so no job is written:{listed}")
 
 
-def _header(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
+def _header_lines(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
     moves, lit = len(toolpath) - 1, int(toolpath.lit[1:].sum())
     yield f"; Toolpath of minusgrad for {comment(profile.name)}: {moves} moves, {lit} lit"
     speed, rate = ([f"{1e3 * value:g}" for value in axes] for axes in (profile.speed, profile.acceleration))
@@ -105,7 +105,7 @@ def comment(text: str) -> str:
     return re.sub(r"[^ -~]|[!?~%;()$]", "", plain)[:LONGEST]
 
 
-def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
+def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     most, full = most_levels(profile), full_scale(profile)
     digits = max(0, ceil(log10(3.0 * most / full)))
     levels, feeds = digital(moves, profile)
@@ -113,10 +113,10 @@ def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
     if follows(profile):
         planned = plan(planned_program(moves, profile), profile)
         slow = planned.peak < CRUISE * planned.nominal
-        feeds = np.where(slow, np.minimum(moves.feed, reached(moves.places, profile)), feeds)
+        feeds = np.where(slow, np.minimum(moves.feed, reachable_speed(moves.places, profile)), feeds)
         chosen = (moves.wanted > 0.0) & (slow | (planned.length < profile.waist))
         step = 0.1**digits / full * max(most - 1, 1)
-        s = np.where(chosen, dithered(moves, feeds, planned, chosen, step, profile) / max(most - 1, 1), s)
+        s = np.where(chosen, dither_moves(moves, feeds, planned, chosen, step, profile) / max(most - 1, 1), s)
     s = np.where(levels > 0, s, 0.0) * full
     words = _Words("")
     yield "G21G90G94M5"
@@ -126,14 +126,14 @@ def _grbl(moves: Moves, profile: Profile) -> Iterator[str]:
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), s.tolist(), moves.lit.tolist(), strict=True)
     for place, feed, power, lit in rows:
         if lit:
-            yield words.move(place, _feed(feed), _decimal(power, digits))
+            yield words.move(place, _feed_text(feed), _decimal_text(power, digits))
         else:
             yield words.move(place, power="0", rapid=True)  # dark without laser mode ($32), too
     yield "S0"
     yield "M5"
 
 
-def _marlin(moves: Moves, profile: Profile) -> Iterator[str]:
+def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     levels, feeds = digital(moves, profile)
     most, full, fan = most_levels(profile), 255.0 if profile.fan_pin else full_scale(profile), profile.fan_pin
     digits = 0 if most <= full else 3
@@ -143,14 +143,14 @@ def _marlin(moves: Moves, profile: Profile) -> Iterator[str]:
     if not fan:
         yield "M3 I S0"
     words, holds = _Words(" "), "0"
-    yield words.move(moves.places[0], _feed(min(profile.speed)), None if fan else "0", rapid=True)
+    yield words.move(moves.places[0], _feed_text(min(profile.speed)), None if fan else "0", rapid=True)
     rows = zip(moves.places[1:].tolist(), feeds.tolist(), levels.tolist(), moves.lit.tolist(), strict=True)
     for place, feed, level, lit in rows:
-        power = _decimal(level * full / most, digits) if lit else "0"
+        power = _decimal_text(level * full / most, digits) if lit else "0"
         if fan and power != holds:
             yield "M107" if power == "0" else f"M106 S{power}"
             holds = power
-        yield words.move(place, _feed(feed), None if fan else power, rapid=not lit)
+        yield words.move(place, _feed_text(feed), None if fan else power, rapid=not lit)
     yield "M107" if fan else "M5 I"
     yield "M5"
 
@@ -165,21 +165,21 @@ class _Words:
         self, place: list[int], feed: str | None = None, power: str | None = None, rapid: bool = False
     ) -> str:
         """A line; without feed and power it has none of these words."""
-        x, y = (_decimal(z * 1e-3, 3) for z in place)
+        x, y = (_decimal_text(z * 1e-3, 3) for z in place)
         asked = {"G": "0" if rapid else "1", "X": x, "Y": y, "F": feed, "S": power}
         fresh = {letter: value for letter, value in asked.items() if value not in (None, self.held[letter])}
         self.held.update(fresh)
         return self.between.join(letter + value for letter, value in fresh.items())
 
 
-def _feed(speed: float) -> str:
+def _feed_text(speed: float) -> str:
     """mm/min to four digits, rounded down, so that no limit is passed."""
     feed = speed * 6e4 * (1.0 + 1e-9)
     digits = max(0, 3 - floor(log10(feed))) if 0.0 < feed < inf else 0
-    return _decimal(floor(feed * 10**digits) / 10**digits, digits)
+    return _decimal_text(floor(feed * 10**digits) / 10**digits, digits)
 
 
-def _decimal(value: float, digits: int) -> str:
+def _decimal_text(value: float, digits: int) -> str:
     text = f"{value:.{digits}f}"
     if "." in text:
         text = text.rstrip("0").rstrip(".")

@@ -10,7 +10,7 @@ SLACK = 1e-6
 """Of a limit, for rounding."""
 
 
-def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
+def broken_limits(toolpath: Toolpath, profile: Profile) -> list[str]:
     """A sentence for each kind of limit that is broken, with the first point at fault; empty if none is."""
     if len(toolpath) < 2:
         return [f"a toolpath has two points at least, got {len(toolpath)}"]
@@ -29,7 +29,7 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
     found: list[str] = []
     for axis, places, room in zip("xy", (toolpath.x, toolpath.y), profile.field, strict=True):
         if np.isfinite(room):
-            _note(
+            _note_broken(
                 found,
                 (places < -5e-7) | (places > room + 5e-7),
                 0,
@@ -37,9 +37,9 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
                 f"{axis} lies within the field of {1e3 * room:g} mm",
                 "mm",
             )
-    _note(found, lit & (power > most * (1.0 + SLACK)), 1, power, f"power is at most {most:g} W", "W")
-    _note(found, lit & (power < 0.0), 1, power, "power is at least 0 W", "W")
-    _note(
+    _note_broken(found, lit & (power > most * (1.0 + SLACK)), 1, power, f"power is at most {most:g} W", "W")
+    _note_broken(found, lit & (power < 0.0), 1, power, "power is at least 0 W", "W")
+    _note_broken(
         found,
         lit & (power > 0.0) & (power < least * (1.0 - SLACK)),
         1,
@@ -47,8 +47,8 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
         f"power is 0, or at least {least:g} W",
         "W",
     )
-    _note(found, lit & (speed <= 0.0), 1, speed * 1e3, "speed is above 0 mm/s", "mm/s")
-    _note(
+    _note_broken(found, lit & (speed <= 0.0), 1, speed * 1e3, "speed is above 0 mm/s", "mm/s")
+    _note_broken(
         found,
         lit & (speed > reach * (1.0 + SLACK)),
         1,
@@ -59,9 +59,11 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
     with np.errstate(divide="ignore", invalid="ignore"):
         dwell = size / speed
     short = lit & (power > 0.0) & (size > 0.0) & (dwell < profile.minimum_dwell * (1.0 - SLACK))
-    _note(found, short, 1, dwell * 1e3, f"a lit move takes {1e3 * profile.minimum_dwell:g} ms at least", "ms")
+    _note_broken(
+        found, short, 1, dwell * 1e3, f"a lit move takes {1e3 * profile.minimum_dwell:g} ms at least", "ms"
+    )
     if not profile.blanking:
-        _note(
+        _note_broken(
             found,
             ~lit & (size > 0.0) & (np.arange(len(lit)) > 0),
             1,
@@ -72,7 +74,9 @@ def broken(toolpath: Toolpath, profile: Profile) -> list[str]:
     return found
 
 
-def _note(found: list[str], bad: np.ndarray, first: int, values: np.ndarray, rule: str, unit: str) -> None:
+def _note_broken(
+    found: list[str], bad: np.ndarray, first: int, values: np.ndarray, rule: str, unit: str
+) -> None:
     if bad.any():
         k = int(np.flatnonzero(bad)[0])
         more = f" (and {int(bad.sum()) - 1} more)" if bad.sum() > 1 else ""

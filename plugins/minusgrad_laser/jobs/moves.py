@@ -54,7 +54,7 @@ def of_toolpath(toolpath: Toolpath, profile: Profile) -> Moves:
     power, speed, lit = (values[1:][keep[1:]] for values in (toolpath.power, toolpath.speed, toolpath.lit))
     lit = lit.astype(bool)
     wanted = np.where(lit, power / profile.power[1] * most_levels(profile), 0.0)
-    feed = np.where(lit, speed, reached(places[keep], profile))
+    feed = np.where(lit, speed, reachable_speed(places[keep], profile))
     if follows(profile):
         travelled = np.append(0.0, np.cumsum(np.hypot(*np.diff(exact, axis=0).T)))
         true, rounded = np.diff(travelled[keep]), np.hypot(*np.diff(places[keep], axis=0).T)
@@ -73,7 +73,7 @@ def digital(moves: Moves, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
 
     If the nearest level would need more feed than the axes reach, the one below is taken.
     """
-    wanted, reach, low = moves.wanted, reached(moves.places, profile), float(least_level(profile))
+    wanted, reach, low = moves.wanted, reachable_speed(moves.places, profile), float(least_level(profile))
     levels = np.where(wanted > 0.0, np.clip(np.rint(wanted), low, most_levels(profile)), 0.0)
     if not follows(profile):
         return levels.astype(int), np.minimum(moves.feed, reach)
@@ -84,7 +84,7 @@ def digital(moves: Moves, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     return levels.astype(int), np.minimum(feeds, reach)
 
 
-def reached(places: np.ndarray, profile: Profile) -> np.ndarray:
+def reachable_speed(places: np.ndarray, profile: Profile) -> np.ndarray:
     """The largest speed (m,) [m/s] between places (m + 1, 2), no two alike, that both axes reach."""
     steps = np.diff(places, axis=0)
     return limit(profile.speed, steps / np.hypot(*steps.T)[:, None])

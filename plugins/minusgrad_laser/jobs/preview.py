@@ -26,7 +26,7 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
     level = np.minimum(np.asarray(toolpath.power) / profile.power[1] * LEVELS, LEVELS - 1).astype(int)
     level = np.where(lit & (np.asarray(toolpath.power) > 0.0), level, -1)
     level[0] = -2  # where the job begins
-    paths = _paths(x - low[0] + margin, high[1] - y + margin, level)
+    paths = _paths_by_level(x - low[0] + margin, high[1] - y + margin, level)
     thin = 0.15 * spot
     dashes = f"{4.0 * thin:.4g} {3.0 * thin:.4g}"
     body = [
@@ -36,8 +36,8 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
         f'<g fill="none" stroke-width="{0.5 * spot:.4g}" stroke-linecap="round" stroke-linejoin="round">',
         *(f'<path stroke="{shade((k + 0.5) / LEVELS)}" d="{"".join(d)}"/>' for k, d in sorted(paths.items())),
         "</g>",
-        *_scale(margin, height + 0.6 * text, width - 2.0 * margin, text),
-        *_legend(width - margin, height + 0.6 * text, text, profile.power[1]),
+        *_scale_bar(margin, height + 0.6 * text, width - 2.0 * margin, text),
+        *_power_legend(width - margin, height + 0.6 * text, text, profile.power[1]),
     ]
     total = height + foot
     return "\n".join(
@@ -59,7 +59,7 @@ def shade(part: float) -> str:
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
 
-def _paths(x: np.ndarray, y: np.ndarray, level: np.ndarray) -> dict[int, list[str]]:
+def _paths_by_level(x: np.ndarray, y: np.ndarray, level: np.ndarray) -> dict[int, list[str]]:
     """Of each level of power the runs of moves that have it, as data of SVG paths; -1 are travels."""
     starts = np.flatnonzero(np.diff(level, prepend=-3))
     paths: dict[int, list[str]] = {}
@@ -71,7 +71,7 @@ def _paths(x: np.ndarray, y: np.ndarray, level: np.ndarray) -> dict[int, list[st
     return paths
 
 
-def _scale(left: float, top: float, room: float, text: float) -> list[str]:
+def _scale_bar(left: float, top: float, room: float, text: float) -> list[str]:
     power = 10.0 ** floor(log10(0.3 * room)) if room > 0.0 else text
     length = max((m * power for m in (1.0, 2.0, 5.0) if m * power <= 0.3 * room), default=power)
     bar = 0.15 * text
@@ -81,7 +81,7 @@ def _scale(left: float, top: float, room: float, text: float) -> list[str]:
     ]
 
 
-def _legend(right: float, top: float, text: float, full: float) -> list[str]:
+def _power_legend(right: float, top: float, text: float, full: float) -> list[str]:
     size, high = 0.4 * text, 0.4 * text
     left = right - LEVELS * size
     boxes = (

@@ -14,7 +14,7 @@ A = ti.types.ndarray
 
 
 @ti.func
-def after(move: ti.template(), i):
+def next_move(move: ti.template(), i):
     """The next move that has a length; the number of points, if there is none."""
     k = i + 1
     while k < move.shape[0] and move[ti.min(k, move.shape[0] - 1), LENGTH] == 0.0:
@@ -30,7 +30,7 @@ def grbl_corners(
     for i in range(corner.shape[0]):
         corner[i] = UNLIMITED
         if move[i, LENGTH] > 0.0:
-            k = after(move, i)
+            k = next_move(move, i)
             if k < corner.shape[0]:
                 corner[i] = grbl_square(
                     move[i, UX], move[i, UY], move[k, UX], move[k, UY],
@@ -52,7 +52,7 @@ def grbl_corners_back(
     ti.loop_config(serialize=True)
     for i in range(d_corner.shape[0]):
         if d_corner[i] != 0.0:
-            k = after(move, i)
+            k = next_move(move, i)
             by = d_corner[i] * grbl_slopes(
                 move[i, UX], move[i, UY], move[k, UX], move[k, UY],
                 axis_acceleration[0], axis_acceleration[1], junction_deviation[None],
@@ -72,7 +72,7 @@ def marlin_corners(move: A(ndim=2), axis_jerk: A(ndim=1), corner: A(ndim=1)):
     for i in range(corner.shape[0]):
         corner[i] = UNLIMITED
         if move[i, LENGTH] > 0.0:
-            k = after(move, i)
+            k = next_move(move, i)
             if k < corner.shape[0]:
                 corner[i] = marlin_square(
                     move[i, UX], move[i, UY], move[k, UX], move[k, UY], axis_jerk[0], axis_jerk[1]
@@ -91,7 +91,7 @@ def marlin_corners_back(
     ti.loop_config(serialize=True)
     for i in range(d_corner.shape[0]):
         if d_corner[i] != 0.0:
-            k = after(move, i)
+            k = next_move(move, i)
             by = d_corner[i] * marlin_slopes(
                 move[i, UX], move[i, UY], move[k, UX], move[k, UY], axis_jerk[0], axis_jerk[1]
             )

@@ -58,7 +58,7 @@ def violations(
     slack: relative; 1e-4 for numbers of single precision.
     """
     found: list[Violation] = []
-    for kind, points, got, bound, unit, below in _limits(path, profile, duration):
+    for kind, points, got, bound, unit, below in _checked_limits(path, profile, duration):
         room = slack * np.maximum(np.abs(bound), 1e-12)
         bad = ~(got >= bound - room) if below else ~(got <= bound + room)  # NaN is bad
         for k in np.flatnonzero(bad):
@@ -68,7 +68,7 @@ def violations(
     return found
 
 
-def _limits(path: Toolpath, profile: Profile, duration: np.ndarray | None) -> Iterator[tuple]:
+def _checked_limits(path: Toolpath, profile: Profile, duration: np.ndarray | None) -> Iterator[tuple]:
     """Of each kind: its name, points, values, limits, unit, and whether the limit is a lower one."""
     everywhere = np.arange(len(path))
     for places, size in ((path.x, profile.field[0]), (path.y, profile.field[1])):

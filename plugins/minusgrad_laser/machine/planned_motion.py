@@ -30,7 +30,7 @@ import numpy as np
 
 from minusgrad.plugin import Between, Datum, Node, Output, Parameter, Stage, staged_map, ti
 
-from .corners import after, grbl_corners, grbl_corners_back, marlin_corners, marlin_corners_back
+from .corners import grbl_corners, grbl_corners_back, marlin_corners, marlin_corners_back, next_move
 from .junctions import UNLIMITED
 from .moves import LENGTH, RATE, TOP, moves, moves_back
 
@@ -67,7 +67,7 @@ def caps(move: A(ndim=2), corner: A(ndim=1), planner_blocks: A(ndim=0), cap: A(n
         if i > 0 and i < n - 1:
             found += UNLIMITED
             if move[i, LENGTH] > 0.0:
-                k = after(move, i)
+                k = next_move(move, i)
                 found = ti.min(corner[i], move[i, TOP] * move[i, TOP])
                 if k < n:
                     found = ti.min(found, move[k, TOP] * move[k, TOP])
@@ -89,7 +89,7 @@ def caps_back(
     ti.loop_config(serialize=True)
     for i in range(n):
         if d_cap[i] != 0.0 and i > 0 and i < n - 1 and move[i, LENGTH] > 0.0:
-            k = after(move, i)
+            k = next_move(move, i)
             before, then = move[i, TOP], UNLIMITED + 0.0 * corner[i]
             if k < n:
                 then = move[k, TOP]
@@ -217,7 +217,7 @@ def trapezoids_back(
         d_move[i, TOP] = d_move[i, TOP] + d_top
 
 
-def _limit(unit: str, shape: tuple[int, ...], about: str, **more: Any) -> Parameter:
+def _limit_parameter(unit: str, shape: tuple[int, ...], about: str, **more: Any) -> Parameter:
     return Parameter(unit, shape, bounds=(0.0, inf), about=about, **more)
 
 
@@ -228,17 +228,19 @@ PATH: dict[str, Any] = {
     "lit": Node(bounds=(0.0, 1.0)),
 }
 LIMITS: dict[str, Any] = {
-    "axis_speed": _limit("m s^-1", (2,), "Largest speed of each axis.", open=True),
-    "axis_acceleration": _limit("m s^-2", (2,), "Largest acceleration of each axis.", open=True),
-    "line_time": _limit("s", (), "Least time of a move: 1 / lines a second.", default=0.0),
-    "lit_time": _limit("s", (), "Least time of a lit move: the laser's minimum dwell.", default=0.0),
+    "axis_speed": _limit_parameter("m s^-1", (2,), "Largest speed of each axis.", open=True),
+    "axis_acceleration": _limit_parameter("m s^-2", (2,), "Largest acceleration of each axis.", open=True),
+    "line_time": _limit_parameter("s", (), "Least time of a move: 1 / lines a second.", default=0.0),
+    "lit_time": _limit_parameter(
+        "s", (), "Least time of a lit move: the laser's minimum dwell.", default=0.0
+    ),
     "planner_blocks": Datum(
         integer=True, about="Number of moves that the planner holds, the present one included."
     ),
 }
 
 
-def _example(rng: np.random.Generator, **rule: Any) -> dict:
+def _example_motion(rng: np.random.Generator, **rule: Any) -> dict:
     n = 9
     path = {"x": rng.normal(size=n), "y": rng.normal(size=n), "speed": rng.uniform(0.5, 1.5, n)}
     limits = {"axis_speed": rng.uniform(1.0, 1.5, 2), "axis_acceleration": rng.uniform(0.2, 0.6, 2)}
@@ -247,14 +249,14 @@ def _example(rng: np.random.Generator, **rule: Any) -> dict:
 
 
 def _grbl_example(rng: np.random.Generator) -> dict:
-    return _example(rng, junction_deviation=0.3)
+    return _example_motion(rng, junction_deviation=0.3)
 
 
 def _marlin_example(rng: np.random.Generator) -> dict:
-    return _example(rng, axis_jerk=rng.uniform(0.3, 0.6, 2))
+    return _example_motion(rng, axis_jerk=rng.uniform(0.3, 0.6, 2))
 
 
-def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> Any:
+def _motion_map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> Any:
     """A map of planned motion with one rule for junctions."""
     roles: dict[str, Any] = {**PATH, **LIMITS, **rule}
     return staged_map(
@@ -280,18 +282,18 @@ def _map(name: str, claim: str, corners: Stage, example: Any, **rule: Any) -> An
     )
 
 
-planned_motion = _map(
+planned_motion = _motion_map(
     "planned_motion",
     "Mean speed and duration of each move, as GRBL plans them: junction deviation.",
     Stage(grbl_corners, writes=("corner",), backward=grbl_corners_back),
     _grbl_example,
-    junction_deviation=_limit("m", (), "GRBL's junction deviation."),
+    junction_deviation=_limit_parameter("m", (), "GRBL's junction deviation."),
 )
 
-planned_motion_by_jerk = _map(
+planned_motion_by_jerk = _motion_map(
     "planned_motion_by_jerk",
     "Mean speed and duration of each move, as Marlin plans them: classic jerk.",
     Stage(marlin_corners, writes=("corner",), backward=marlin_corners_back),
     _marlin_example,
-    axis_jerk=_limit("m s^-1", (2,), "Largest change of each axis' speed at once.", open=True),
+    axis_jerk=_limit_parameter("m s^-1", (2,), "Largest change of each axis' speed at once.", open=True),
 )

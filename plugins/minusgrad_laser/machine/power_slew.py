@@ -61,7 +61,7 @@ def changes_back(
 
 
 @ti.kernel
-def limited(power: A(ndim=1), change: A(ndim=1), reach: A(ndim=1), drive: A(ndim=1)):
+def limited_drive(power: A(ndim=1), change: A(ndim=1), reach: A(ndim=1), drive: A(ndim=1)):
     """r from the last move back, then the drive from the first one on."""
     n = power.shape[0]
     for _ in range(1):
@@ -88,7 +88,7 @@ def limited_back(
     d_power: A(ndim=1),
     d_change: A(ndim=1),
 ):
-    """The transpose of `limited`: each minimum passes the derivative to the limit that it took."""
+    """The transpose of `limited_drive`: each minimum passes the derivative to the limit that it took."""
     n = power.shape[0]
     for _ in range(1):
         carried = 0.0 * power[0]
@@ -112,7 +112,7 @@ def limited_back(
                 d_power[i] = d_power[i] + slope
 
 
-def _example(rng: np.random.Generator) -> dict:
+def _example_slew(rng: np.random.Generator) -> dict:
     n = 9
     path = {"power": rng.uniform(0.5, 2.0, n), "duration": rng.uniform(0.2, 1.0, n)}
     return path | {"lit": rng.uniform(0.5, 1.0, n), "slew": 0.6}
@@ -126,9 +126,9 @@ power_slew = staged_map(
     between={"change": Between(("n",)), "reach": Between(("n",))},
     stages=[
         Stage(changes, writes=("change",), backward=changes_back),
-        Stage(limited, writes=("reach", "drive"), backward=limited_back),
+        Stage(limited_drive, writes=("reach", "drive"), backward=limited_back),
     ],
-    example=_example,
+    example=_example_slew,
     power=Node("W", bounds=(0.0, inf)),
     duration=Node("s", bounds=(0.0, inf)),
     lit=Node(bounds=(0.0, 1.0)),

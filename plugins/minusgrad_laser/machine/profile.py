@@ -92,7 +92,7 @@ class Profile:
                 f" {', '.join(known)}, or give the path of a TOML file"
             )
         table = read_toml(path, ProfileTable)
-        return cls(**_complete(quantities(table, UnitSystem.si())))
+        return cls(**_complete_keys(quantities(table, UnitSystem.si())))
 
 
 def shipped() -> list[str]:
@@ -100,7 +100,7 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.toml"))
 
 
-def _complete(found: dict[str, Any]) -> dict[str, Any]:
+def _complete_keys(found: dict[str, Any]) -> dict[str, Any]:
     """The keys of a profile: two values for two axes, infinity where there is no limit."""
     for key in ("speed", "acceleration", "jerk", "backlash"):
         if isinstance(found[key], float):

@@ -30,7 +30,7 @@ FAR, MORE = 8.0, 16
 """Rim of the larger canvas: so many standard deviations, and cells, around the open one."""
 
 
-def diffused(dose: np.ndarray, t: float, closed: bool, rate: bool = False) -> np.ndarray:
+def diffuse_dose(dose: np.ndarray, t: float, closed: bool, rate: bool = False) -> np.ndarray:
     """exp(t L) of a canvas (rows, columns); `rate`: its derivative by t."""
     added = 0 if closed else int(np.ceil(FAR * np.sqrt(2.0 * t))) + MORE
     rows, columns = dose.shape
@@ -45,33 +45,33 @@ def diffused(dose: np.ndarray, t: float, closed: bool, rate: bool = False) -> np
     return spread[added : added + rows, added : added + columns]
 
 
-def spread(dose, width, canvas_cells, pixel, closed, blurred):
+def spread_dose(dose, width, canvas_cells, pixel, closed, blurred):
     """B of a flat canvas."""
     t = 0.5 * (float(width[None]) / float(pixel[None])) ** 2
     given = dose.to_numpy().reshape(canvas_cells.to_numpy())
-    blurred.from_numpy(diffused(given, t, closed).reshape(-1))
+    blurred.from_numpy(diffuse_dose(given, t, closed).reshape(-1))
 
 
 def spread_back(dose, width, canvas_cells, pixel, closed, d_blurred, d_dose, d_width):
     """dU/dD += K dU/dB;  dU/dwidth += dU/dB . dB/dt width / pixel^2."""
     shape, h, s = canvas_cells.to_numpy(), float(pixel[None]), float(width[None])
     t, adjoint = 0.5 * (s / h) ** 2, d_blurred.to_numpy().reshape(shape)
-    d_dose.from_numpy(d_dose.to_numpy() + diffused(adjoint, t, closed).reshape(-1))
-    slope = diffused(dose.to_numpy().reshape(shape), t, closed, rate=True)
+    d_dose.from_numpy(d_dose.to_numpy() + diffuse_dose(adjoint, t, closed).reshape(-1))
+    slope = diffuse_dose(dose.to_numpy().reshape(shape), t, closed, rate=True)
     d_width[None] += float((adjoint.astype(np.float64) * slope).sum()) * s / (h * h)
 
 
-def _example(rng: np.random.Generator) -> dict:
+def _example_dose(rng: np.random.Generator) -> dict:
     return {"canvas_cells": (5, 7), "pixel": 0.8, "width": 1.1, "dose": rng.normal(size=35)}
 
 
-def _blur(name: str, closed: bool, claim: str) -> Any:
+def _blur_map(name: str, closed: bool, claim: str) -> Any:
     return staged_map(
         name,
         gives="blurred",
-        stages=[Stage(spread, writes=("blurred",), numbers={"closed": closed}, backward=spread_back)],
+        stages=[Stage(spread_dose, writes=("blurred",), numbers={"closed": closed}, backward=spread_back)],
         claim=claim,
-        example=_example,
+        example=_example_dose,
         linear=True,
         dose=Node(),
         width=Parameter("m", bounds=(0.0, inf), about="Standard deviation of the Gaussian."),
@@ -80,5 +80,5 @@ def _blur(name: str, closed: bool, claim: str) -> Any:
     )
 
 
-blur = _blur("blur", True, "Blur by a Gaussian: diffusion in a resist, or a target that begins coarse.")
-open_blur = _blur("open_blur", False, "Blur by a Gaussian of a canvas amid a resist without a dose.")
+blur = _blur_map("blur", True, "Blur by a Gaussian: diffusion in a resist, or a target that begins coarse.")
+open_blur = _blur_map("open_blur", False, "Blur by a Gaussian of a canvas amid a resist without a dose.")

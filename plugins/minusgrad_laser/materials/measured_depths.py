@@ -33,8 +33,10 @@ class DepthTable(Record):
         dose, depth = rows.numbers("dose"), rows.numbers("depth")
         if len(dose) < 2:
             raise UserError(f"{self.file}: needs two rows or more, got {len(dose)}; add rows")
-        _refuse(np.diff(dose) <= 0.0, "dose", "must grow", "sort the rows, each with a dose of its own", rows)
-        _refuse(np.diff(depth) < 0.0, "depth", "must not fall", "correct it", rows)
+        _refuse_row(
+            np.diff(dose) <= 0.0, "dose", "must grow", "sort the rows, each with a dose of its own", rows
+        )
+        _refuse_row(np.diff(depth) < 0.0, "depth", "must not fall", "correct it", rows)
         if depth[-1] <= 0.0 or depth[-1] == depth[0]:
             raise UserError(
                 f"{self.file}: column 'depth': must grow to more than 0, got {depth[0]:g} to {depth[-1]:g};"
@@ -43,7 +45,7 @@ class DepthTable(Record):
         return table(dose, depth / (self.full or depth[-1]))
 
 
-def _refuse(wrong: np.ndarray, column: str, rule: str, cure: str, rows: CsvTable) -> None:
+def _refuse_row(wrong: np.ndarray, column: str, rule: str, cure: str, rows: CsvTable) -> None:
     """Raise `UserError` with the first row that is wrong after the one before it."""
     if wrong.any():
         k, values = int(np.flatnonzero(wrong)[0]) + 1, rows.numbers(column)

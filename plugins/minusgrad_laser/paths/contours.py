@@ -11,10 +11,10 @@ from scipy import ndimage
 from minusgrad.plugin import Record, StateContext, quantities
 
 from ..canvas import Canvas, Length
-from .curve import Curve, Order, joined
+from .curve import Curve, Order, join_strokes
 from .medial import medial_lines
 from .offsets import distance, rings
-from .stroke import Stroke, resampled
+from .stroke import Stroke, resample_line
 
 NARROW = 0.25
 """A ring goes only where its sides are twice this part of the pitch apart: else one line is enough."""
@@ -43,9 +43,10 @@ class Contours(Record):
         around = rings(target, pitch / 2.0, pitch, NARROW * pitch)
         lines = around + medial_lines(_left_out(target, around, pitch), pitch / 2.0)
         strokes = [
-            Stroke.drawn(resampled(np.clip(line * canvas.pixel, 0.0, canvas.size), spacing)) for line in lines
+            Stroke.gapless_stroke(resample_line(np.clip(line * canvas.pixel, 0.0, canvas.size), spacing))
+            for line in lines
         ]
-        return joined(strokes, self.order, "path")
+        return join_strokes(strokes, self.order, "path")
 
 
 def _left_out(target: np.ndarray, around: list[np.ndarray], pitch: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from scipy.ndimage import map_coordinates
 from minusgrad.plugin import Quantity, UserError, memory
 
 from ..canvas import Canvas
-from .order import arranged
+from .order import arrange_strokes
 from .stroke import Stroke
 
 POINT_BYTES = 2000
@@ -48,11 +48,11 @@ def drawn_within(points: np.ndarray, target: np.ndarray, pixel: float) -> Curve:
     inside = map_coordinates(target, middle.T[::-1], order=1, mode="constant") > 0.5
     runs = np.flatnonzero(np.diff(np.pad(inside, 1).astype(int))).reshape(-1, 2)
     points = np.clip(points, 0.0, np.array(target.shape[::-1]) * pixel - pixel)
-    strokes = [Stroke.drawn(points[begin : end + 1]) for begin, end in runs]
-    return joined(strokes, "nearest", "path")
+    strokes = [Stroke.gapless_stroke(points[begin : end + 1]) for begin, end in runs]
+    return join_strokes(strokes, "nearest", "path")
 
 
-def joined(strokes: Sequence[Stroke], order: Order, source: str) -> Curve:
+def join_strokes(strokes: Sequence[Stroke], order: Order, source: str) -> Curve:
     """The path through all strokes, with a travel (lit = 0) before each; order: "nearest" or "given".
 
     A stroke that begins where the one before ends is joined to it without a travel. Raises `UserError`
@@ -63,7 +63,7 @@ def joined(strokes: Sequence[Stroke], order: Order, source: str) -> Curve:
         raise UserError(f"{source}: no cell of the target is above 1/2, so there is nothing to draw")
     memory.require(POINT_BYTES * count, f"{source}: {count} points", COARSER)
     if order == "nearest":
-        strokes = arranged(strokes)
+        strokes = arrange_strokes(strokes)
     points, lit = [strokes[0].points], [np.zeros(1), strokes[0].lit]
     for stroke in strokes[1:]:
         meets = bool((points[-1][-1] == stroke.points[0]).all())

@@ -25,14 +25,17 @@ def medial_lines(region: np.ndarray, least: float = 0.0) -> list[np.ndarray]:
     least: branches shorter than so many cells are left out. A part that is thinned to one cell becomes a line
     one cell long.
     """
-    thin = np.argwhere(_thinned(region))
-    return [_line(cells) for cells in _pruned({(int(row), int(column)) for row, column in thin}, least)]
+    thin = np.argwhere(_thin_region(region))
+    return [
+        _smooth_line(cells)
+        for cells in _prune_branches({(int(row), int(column)) for row, column in thin}, least)
+    ]
 
 
-def _pruned(cells: set[Cell], least: float) -> list[list[Cell]]:
+def _prune_branches(cells: set[Cell], least: float) -> list[list[Cell]]:
     """The lines of cells, without short branches: of those that meet at a cell, the shortest goes first."""
     while True:
-        lines = _traced(_without_steps(cells))
+        lines = _trace_lines(_without_steps(cells))
         ends = Counter(end for line in lines for end in (line[0], line[-1]))
         gone = set[Cell]()
         for line in sorted(lines, key=len):
@@ -46,7 +49,7 @@ def _pruned(cells: set[Cell], least: float) -> list[list[Cell]]:
         cells = {cell for line in lines for cell in line} - (gone - forks)
 
 
-def _thinned(region: np.ndarray) -> np.ndarray:
+def _thin_region(region: np.ndarray) -> np.ndarray:
     """Zhang and Suen's two alternate passes, until nothing changes."""
     left = np.pad(region, 1)
     changed = True
@@ -71,18 +74,18 @@ def _without_steps(lines: set[Cell]) -> set[Cell]:
     """The cells of the lines less the corners of their steps: cells whose neighbours meet without them."""
     cells = set(lines)
     for cell in sorted(cells):
-        near = _neighbours(cell, cells)
-        if len(near) > 1 and _meet(near):
+        near = _neighbouring_cells(cell, cells)
+        if len(near) > 1 and _are_connected(near):
             cells.remove(cell)
     return cells
 
 
-def _neighbours(cell: Cell, cells: set[Cell]) -> list[Cell]:
+def _neighbouring_cells(cell: Cell, cells: set[Cell]) -> list[Cell]:
     around = ((cell[0] + row, cell[1] + column) for row, column in AROUND)
     return [one for one in around if one in cells]
 
 
-def _meet(cells: list[Cell]) -> bool:
+def _are_connected(cells: list[Cell]) -> bool:
     """True if cells are connected among themselves."""
     reached, left = [cells[0]], set(cells[1:])
     for cell in reached:
@@ -92,9 +95,9 @@ def _meet(cells: list[Cell]) -> bool:
     return not left
 
 
-def _traced(cells: set[Cell]) -> list[list[Cell]]:
+def _trace_lines(cells: set[Cell]) -> list[list[Cell]]:
     """The lines of cells from end to end, from branch to branch, and around."""
-    near = {cell: _neighbours(cell, cells) for cell in sorted(cells)}
+    near = {cell: _neighbouring_cells(cell, cells) for cell in sorted(cells)}
     used: set[tuple[Cell, Cell]] = set()
     found = [[cell] for cell, others in near.items() if not others]
     ends = [cell for cell, others in near.items() if len(others) not in (0, 2)]
@@ -114,7 +117,7 @@ def _traced(cells: set[Cell]) -> list[list[Cell]]:
     return found
 
 
-def _line(cells: list[Cell]) -> np.ndarray:
+def _smooth_line(cells: list[Cell]) -> np.ndarray:
     """A smooth polyline through the centres of cells; its ends are kept."""
     line = np.array(cells, float)[:, ::-1]
     if len(line) == 1:

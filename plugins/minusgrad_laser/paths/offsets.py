@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from minusgrad.plugin import UserError, pip_line
 
-from .stroke import resampled
+from .stroke import resample_line
 
 FINE = 0.25
 """Distance of the points that stand for a polyline where distances to it are measured."""
@@ -38,7 +38,9 @@ def distance(points: np.ndarray, lines: list[np.ndarray]) -> np.ndarray:
     """Distance (n,) of points (n, 2) to the nearest of some polylines; without a polyline infinite."""
     if not lines or not len(points):
         return np.full(len(points), np.inf)
-    return cKDTree(np.concatenate([resampled(line, FINE) for line in lines])).query(points.astype(float))[0]
+    return cKDTree(np.concatenate([resample_line(line, FINE) for line in lines])).query(points.astype(float))[
+        0
+    ]
 
 
 def rings(target: np.ndarray, first: float, step: float, least: float) -> list[np.ndarray]:
@@ -47,21 +49,21 @@ def rings(target: np.ndarray, first: float, step: float, least: float) -> list[n
     least: half the least width of the region inside of a ring, the radius o of the opening.
     """
     inside = target > 0.5
-    depth = _signed(inside, outlines(target, 0.5, beyond=0.0), _grown(inside))
+    depth = _signed_distance(inside, outlines(target, 0.5, beyond=0.0), _grow_cells(inside))
     found: list[np.ndarray] = []
     level, corner = first, np.zeros(2)
     while depth.max() > level + least:
-        low, part = _box(depth > level - least - 2.0)
+        low, part = _least_box(depth > level - least - 2.0)
         depth, corner = depth[part], corner + low
         core = depth > level + least
         band = (depth > level - least - 2.0) & (depth < level + least + 2.0)
-        around = outlines(_signed(core, outlines(depth, level + least), band), -least)
+        around = outlines(_signed_distance(core, outlines(depth, level + least), band), -least)
         found += [line + corner for line in around]
         level += step
     return found
 
 
-def _signed(inside: np.ndarray, lines: list[np.ndarray], band: np.ndarray) -> np.ndarray:
+def _signed_distance(inside: np.ndarray, lines: list[np.ndarray], band: np.ndarray) -> np.ndarray:
     """Distance to some polylines in the cells of a band, positive inside; elsewhere it is only far."""
     found = np.where(inside, FAR, -FAR)
     rows, columns = np.nonzero(band)
@@ -69,14 +71,14 @@ def _signed(inside: np.ndarray, lines: list[np.ndarray], band: np.ndarray) -> np
     return found
 
 
-def _box(inside: np.ndarray) -> tuple[np.ndarray, tuple[slice, slice]]:
+def _least_box(inside: np.ndarray) -> tuple[np.ndarray, tuple[slice, slice]]:
     """The least column and row of some cells, and their box."""
     rows, columns = (np.flatnonzero(inside.any(axis=axis)) for axis in (1, 0))
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     return np.array([columns[0], rows[0]], float), box
 
 
-def _grown(inside: np.ndarray) -> np.ndarray:
+def _grow_cells(inside: np.ndarray) -> np.ndarray:
     """Cells and those beside them."""
     wide = np.pad(inside, 1)
     across = wide[1:-1] | wide[:-2] | wide[2:]

@@ -22,49 +22,49 @@ TOURS = 60
 """So many strokes in all tours that are tried: a few strokes are begun from several of them."""
 
 
-def arranged(strokes: Sequence[Stroke]) -> list[Stroke]:
+def arrange_strokes(strokes: Sequence[Stroke]) -> list[Stroke]:
     """The strokes in an order, and each in a direction, of short travel: never longer than as given.
 
     A closed stroke is entered at the point that is best between its neighbours.
     """
     found = list(strokes)
-    for _ in range(2 if any(stroke.closed for stroke in found) else 1):
-        order, turned = improved(np.stack([stroke.points[[0, -1]] for stroke in found]))
+    for _ in range(2 if any(stroke.is_closed for stroke in found) else 1):
+        order, turned = improve_order(np.stack([stroke.points[[0, -1]] for stroke in found]))
         found = [found[k].reversed if flip else found[k] for k, flip in zip(order, turned, strict=True)]
         for k, stroke in enumerate(found):
-            if stroke.closed and len(found) > 1:
-                found[k] = stroke.entered(_entry(stroke, found[k - 1 : k], found[k + 1 : k + 2]))
+            if stroke.is_closed and len(found) > 1:
+                found[k] = stroke.entered_at(_entry_point(stroke, found[k - 1 : k], found[k + 1 : k + 2]))
     return found
 
 
-def improved(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def improve_order(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Order (n,) of strokes, and whether each is reversed (n,).
 
     ends (n, 2, 2): begin and end of each stroke.
     """
-    n, z = len(ends), _complex(ends)
+    n, z = len(ends), _complex_ends(ends)
     begins = np.linspace(0, 2 * n - 1, min(2 * n, max(1, TOURS // n))).astype(int)
     tours = [np.arange(n) * 2, *(_by_neighbours(z, begin) for begin in begins)]
     if len(begins) == 1:
-        tours = [min(tours, key=lambda tour: _length(z, tour))]
-    best = min((_shortened(z, tour) for tour in tours), key=lambda tour: _length(z, tour))
+        tours = [min(tours, key=lambda tour: _tour_length(z, tour))]
+    best = min((_shorten_tour(z, tour) for tour in tours), key=lambda tour: _tour_length(z, tour))
     return best // 2, best % 2 == 1
 
 
 def travel(ends: np.ndarray, order: np.ndarray, turned: np.ndarray) -> float:
     """Length of all travels between strokes (n, 2, 2) in an order (n,), some of them reversed (n,)."""
-    return _length(_complex(ends), 2 * order + turned)
+    return _tour_length(_complex_ends(ends), 2 * order + turned)
 
 
 # Below, z (2 n,) are the ends as complex numbers, begin and end of each stroke in turn. A tour (n,) is a list
 # of the ends at which strokes are entered: 2 k, or 2 k + 1 if stroke k is reversed. The other is tour ^ 1.
 
 
-def _complex(ends: np.ndarray) -> np.ndarray:
+def _complex_ends(ends: np.ndarray) -> np.ndarray:
     return np.ravel(ends[..., 0] + 1j * ends[..., 1])
 
 
-def _length(z: np.ndarray, tour: np.ndarray) -> float:
+def _tour_length(z: np.ndarray, tour: np.ndarray) -> float:
     return float(abs(z[tour[1:]] - z[tour[:-1] ^ 1]).sum())
 
 
@@ -77,13 +77,13 @@ def _by_neighbours(z: np.ndarray, begin: int) -> np.ndarray:
     return tour
 
 
-def _shortened(z: np.ndarray, tour: np.ndarray) -> np.ndarray:
+def _shorten_tour(z: np.ndarray, tour: np.ndarray) -> np.ndarray:
     """By 2-opt and Or-opt, until neither shortens it.
 
     Tried are the travels that are longer than the way from one of their ends to another stroke; one that
     failed is tried again only after all the others have failed, too.
     """
-    n, near, least = len(tour), _nearest(z), 1e-12 * float(abs(z - z[0]).max())
+    n, near, least = len(tour), _nearest_ends(z), 1e-12 * float(abs(z - z[0]).max())
     looks, begun = PAIRS // (8 * n), None
     while tour is not begun and looks > 0:
         begun, before, tried = tour, None, set[tuple[int, int]]()
@@ -94,21 +94,21 @@ def _shortened(z: np.ndarray, tour: np.ndarray) -> np.ndarray:
                 if looks > 0 and (a, b) not in tried:
                     tried |= {(a, b), (b, a)}
                     if abs(z[a] - z[b]) > min(near[a], near[b]) + least:
-                        tour, looks = _changed(z, tour, k, least), looks - 1
+                        tour, looks = _changed_tour(z, tour, k, least), looks - 1
     return tour
 
 
-def _nearest(z: np.ndarray) -> np.ndarray:
+def _nearest_ends(z: np.ndarray) -> np.ndarray:
     """The distance (2 n,) from each end to the nearest end of another stroke."""
     places, own = np.stack([z.real, z.imag], axis=1), np.arange(len(z)) // 2
     apart, found = cKDTree(places).query(places, min(3, len(z)))
     return np.where(found // 2 == own[:, None], np.inf, apart).min(axis=1)
 
 
-def _changed(z: np.ndarray, tour: np.ndarray, k: int, least: float) -> np.ndarray:
+def _changed_tour(z: np.ndarray, tour: np.ndarray, k: int, least: float) -> np.ndarray:
     """A shorter tour without the travel to place k; the same array if there is none."""
     views = [(tour, k), (tour[::-1] ^ 1, len(tour) - k)]
-    changes: list[Callable[..., np.ndarray]] = [_reversal, *MOVES]
+    changes: list[Callable[..., np.ndarray]] = [_reversed_part, *MOVES]
     for change in changes:
         for view, i in views:
             changed = change(z, view, i, least)
@@ -117,7 +117,7 @@ def _changed(z: np.ndarray, tour: np.ndarray, k: int, least: float) -> np.ndarra
     return tour
 
 
-def _reversal(z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
+def _reversed_part(z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
     """With the part i..j reversed that gains most, i > 0; the same array if none gains."""
     begins, finishes, last = z[tour[i:]], z[tour[i:] ^ 1], z[tour[i - 1] ^ 1]
     gain = abs(begins[0] - last) - abs(finishes - last)
@@ -128,7 +128,7 @@ def _reversal(z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarr
     return np.concatenate([tour[:i], tour[i : i + j + 1][::-1] ^ 1, tour[i + j + 1 :]])
 
 
-def _move(count: int, z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
+def _moved_strokes(count: int, z: np.ndarray, tour: np.ndarray, i: int, least: float) -> np.ndarray:
     """With the strokes i..i + count - 1 at the place, and in the direction, that gain most."""
     part, rest = tour[i : i + count], np.concatenate([tour[:i], tour[i + count :]])
     if len(part) < count or not len(rest):
@@ -148,10 +148,10 @@ def _move(count: int, z: np.ndarray, tour: np.ndarray, i: int, least: float) -> 
     return best
 
 
-MOVES = [partial(_move, count) for count in (1, 2, 3)]
+MOVES = [partial(_moved_strokes, count) for count in (1, 2, 3)]
 
 
-def _entry(stroke: Stroke, before: Sequence[Stroke], after: Sequence[Stroke]) -> int:
+def _entry_point(stroke: Stroke, before: Sequence[Stroke], after: Sequence[Stroke]) -> int:
     """The point of a closed stroke with the shortest way from the stroke before and to the one after."""
     ring, way = stroke.points[:-1], np.zeros(len(stroke.points) - 1)
     for other in before:

@@ -7,7 +7,7 @@ import numpy as np
 from minusgrad.plugin import Record, StateContext, quantities
 
 from ..canvas import Canvas, Length
-from .curve import Curve, Margin, Order, joined
+from .curve import Curve, Margin, Order, join_strokes
 from .stroke import Stroke
 
 
@@ -39,17 +39,17 @@ class Raster(Record):
         turned = target.T if self.angle == 90 else target
         field = canvas.size[::-1] if self.angle == 90 else canvas.size
         strokes = []
-        for k, (y, runs) in enumerate(_lines(turned, canvas.pixel, own["pitch"])):
+        for k, (y, runs) in enumerate(_raster_lines(turned, canvas.pixel, own["pitch"])):
             runs = np.clip(runs, 0.0, field[0])
             pieces = [runs] if self.whole else [run[None] for run in runs]
-            line = [_stroke(piece, y, spacing, overscan, field[0]) for piece in pieces]
+            line = [_raster_stroke(piece, y, spacing, overscan, field[0]) for piece in pieces]
             strokes += [stroke.reversed for stroke in line[::-1]] if k % 2 else line
         if self.angle == 90:
             strokes = [Stroke(stroke.points[:, ::-1], stroke.lit) for stroke in strokes]
-        return joined(strokes, self.order, "path")
+        return join_strokes(strokes, self.order, "path")
 
 
-def _lines(target: np.ndarray, pixel: float, pitch: float) -> list[tuple[float, np.ndarray]]:
+def _raster_lines(target: np.ndarray, pixel: float, pitch: float) -> list[tuple[float, np.ndarray]]:
     """The y of each line that meets the target, and its runs (r, 2): begin and end along x."""
     rows = np.flatnonzero((target > 0.5).any(axis=1))
     if not len(rows):
@@ -58,11 +58,11 @@ def _lines(target: np.ndarray, pixel: float, pitch: float) -> list[tuple[float, 
     count = max(1, int((high - low) / pitch + 1e-9))
     y = (low + high) / 2.0 + (np.arange(count) - (count - 1) / 2.0) * pitch
     y = np.clip(y, 0.0, (len(target) - 1) * pixel)
-    found = [(place, _runs(target, place / pixel) * pixel) for place in y]
+    found = [(place, _runs_above_half(target, place / pixel) * pixel) for place in y]
     return [(place, runs) for place, runs in found if len(runs)]
 
 
-def _runs(target: np.ndarray, row: float) -> np.ndarray:
+def _runs_above_half(target: np.ndarray, row: float) -> np.ndarray:
     """Where the target along a row (a real number) is above 1/2: (runs, 2) as begin and end in columns."""
     below = min(int(row), len(target) - 1)
     above, weight = min(below + 1, len(target) - 1), row - below
@@ -72,7 +72,7 @@ def _runs(target: np.ndarray, row: float) -> np.ndarray:
     return places.reshape(-1, 2)
 
 
-def _stroke(runs: np.ndarray, y: float, spacing: float, overscan: float, width: float) -> Stroke:
+def _raster_stroke(runs: np.ndarray, y: float, spacing: float, overscan: float, width: float) -> Stroke:
     """A line along x through some runs, dark between them and in the overscan."""
     x, lit = [], []
     for begin, end in runs:

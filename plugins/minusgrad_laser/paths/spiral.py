@@ -36,22 +36,22 @@ class Spiral(Record):
         spacing = own["spacing"] or own["pitch"]
         reach = np.hypot if self.gaps else min  # of the field's sides: to its corners, or to the nearest side
         radius, a = own["radius"] or reach(*room(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
-        count = int(_length(radius / a) * a / spacing + 1e-9) + 1
+        count = int(_spiral_length(radius / a) * a / spacing + 1e-9) + 1
         memory.require(POINT_BYTES * count, f"path: {count} points", COARSER)
-        phi = _angle(np.arange(count) * spacing / a)
+        phi = _spiral_angle(np.arange(count) * spacing / a)
         middle = canvas.size / 2.0
         points = middle + a * phi[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1)
         return drawn_within(points, target, canvas.pixel) if self.gaps else Curve(points)
 
 
-def _length(phi: np.ndarray) -> np.ndarray:
+def _spiral_length(phi: np.ndarray) -> np.ndarray:
     """Of the spiral r = phi, from 0 to phi."""
     return 0.5 * (phi * np.sqrt(1.0 + phi * phi) + np.arcsinh(phi))
 
 
-def _angle(length: np.ndarray) -> np.ndarray:
+def _spiral_angle(length: np.ndarray) -> np.ndarray:
     """Where the spiral r = phi has come so far: by Newton's method from above, where it cannot overshoot."""
     phi = np.sqrt(2.0 * length)
     for _ in range(20):
-        phi = phi - (_length(phi) - length) / np.sqrt(1.0 + phi * phi)
+        phi = phi - (_spiral_length(phi) - length) / np.sqrt(1.0 + phi * phi)
     return phi

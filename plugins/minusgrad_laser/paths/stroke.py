@@ -13,7 +13,7 @@ class Stroke:
     lit: np.ndarray
 
     @classmethod
-    def drawn(cls, points: np.ndarray) -> "Stroke":
+    def gapless_stroke(cls, points: np.ndarray) -> "Stroke":
         """A stroke without gaps."""
         return cls(points, np.ones(len(points) - 1))
 
@@ -22,18 +22,18 @@ class Stroke:
         return Stroke(self.points[::-1], self.lit[::-1])
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         """It ends where it begins, and may be entered at any of its points."""
         return len(self.points) > 3 and bool((self.points[0] == self.points[-1]).all())
 
-    def entered(self, at: int) -> "Stroke":
+    def entered_at(self, at: int) -> "Stroke":
         """A closed stroke that begins and ends at point `at`."""
         ring, lit = self.points[:-1], np.roll(self.lit, -at)
         ring = np.roll(ring, -at, axis=0)
         return Stroke(np.concatenate([ring, ring[:1]]), lit)
 
 
-def resampled(line: np.ndarray, spacing: float) -> np.ndarray:
+def resample_line(line: np.ndarray, spacing: float) -> np.ndarray:
     """Points (m, 2) at equal distances of at most `spacing` along a polyline (k, 2); both ends are kept."""
     along = np.append(0.0, np.cumsum(np.hypot(*np.diff(line, axis=0).T)))
     least = 3 if (line[0] == line[-1]).all() else 1

@@ -91,11 +91,11 @@ def baseline(
         for pitch in pitches
         for inset in insets
         for offset in OFFSETS
-        for one in _scored(wanted, profile, exposure, h, most, across, pitch, inset, offset)
+        for one in _score_raster(wanted, profile, exposure, h, most, across, pitch, inset, offset)
     ]
     least = max(one.score for one in rasters) - WITHIN
     table = tuple(
-        replace(one, seconds=_seconds(toolpath(wanted, one, h), profile)) if one.score >= least else one
+        replace(one, seconds=_job_seconds(toolpath(wanted, one, h), profile)) if one.score >= least else one
         for one in rasters
     )
     chosen = min((one for one in table if one.score >= least), key=lambda one: (one.seconds, -one.score))
@@ -104,7 +104,7 @@ def baseline(
 
 def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
     """The moves of a raster of a target (rows, columns)."""
-    lines = _lines(target.T if raster.across else target, raster.pitch / pixel, raster.offset / pixel)
+    lines = _offset_lines(target.T if raster.across else target, raster.pitch / pixel, raster.offset / pixel)
     along: list[float] = []
     beside: list[float] = []
     lit: list[bool] = []
@@ -122,7 +122,7 @@ def toolpath(target: np.ndarray, raster: Raster, pixel: float) -> Toolpath:
     return Toolpath(x, y, raster.exposure * raster.speed * on, np.full(len(on), raster.speed), on)
 
 
-def _scored(
+def _score_raster(
     wanted: np.ndarray,
     profile: Profile,
     exposure: Exposure,
@@ -136,11 +136,11 @@ def _scored(
     """A raster at its best exposure, and at its best exposures that higher speeds allow."""
     target, spot, fastest = wanted.T if across else wanted, profile.spot, min(profile.speed)
     apart, short = pitch * spot, inset * spot
-    lines = _lines(target, apart / pixel, offset * apart / pixel)
-    unit = _dose(lines, target.shape, short / pixel, pixel, profile.waist) / exposure.full
+    lines = _offset_lines(target, apart / pixel, offset * apart / pixel)
+    unit = _line_dose(lines, target.shape, short / pixel, pixel, profile.waist) / exposure.full
     solid = exposure.threshold * apart * exposure.full
     tried = np.geomspace(0.2 * solid, 20.0 * solid, EXPOSURES)
-    scores = _scores(unit, exposure.threshold / tried, target)
+    scores = _level_scores(unit, exposure.threshold / tried, target)
     found = []
     for part in (1.0, 0.7, 0.5, 0.35, 0.25, 0.0):  # at least this part of the largest speed
         able = tried <= most / (part * fastest) if part else np.full(len(tried), True)
@@ -153,7 +153,9 @@ def _scored(
     return list(dict.fromkeys(found))
 
 
-def _lines(target: np.ndarray, pitch: float, offset: float) -> list[tuple[float, list[tuple[float, float]]]]:
+def _offset_lines(
+    target: np.ndarray, pitch: float, offset: float
+) -> list[tuple[float, list[tuple[float, float]]]]:
     """Of each line that meets the target, y and the runs along x, in cells from the centre of the first."""
     rows = np.flatnonzero(target.any(axis=1))
     found = []
@@ -164,7 +166,7 @@ def _lines(target: np.ndarray, pitch: float, offset: float) -> list[tuple[float,
     return found
 
 
-def _dose(lines: list, shape: tuple[int, int], inset: float, pixel: float, waist: float) -> np.ndarray:
+def _line_dose(lines: list, shape: tuple[int, int], inset: float, pixel: float, waist: float) -> np.ndarray:
     """Fluence (rows, columns) [1/m] of the lines at the exposure 1."""
     w, column = waist / pixel, np.arange(shape[1])
     y = np.array([line[0] for line in lines])
@@ -178,7 +180,7 @@ def _dose(lines: list, shape: tuple[int, int], inset: float, pixel: float, waist
     return across @ along / (waist * sqrt(2.0 * pi))
 
 
-def _scores(dose: np.ndarray, levels: np.ndarray, target: np.ndarray) -> np.ndarray:
+def _level_scores(dose: np.ndarray, levels: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Intersection over union of dose > level and the target, for levels (n,) that fall."""
     place = np.searchsorted(-levels, -dose.ravel(), side="right")  # developed at this level and at all after
     inside, outside = (
@@ -188,6 +190,6 @@ def _scores(dose: np.ndarray, levels: np.ndarray, target: np.ndarray) -> np.ndar
     return inside / (np.count_nonzero(target) + outside)
 
 
-def _seconds(path: Toolpath, profile: Profile) -> float:
+def _job_seconds(path: Toolpath, profile: Profile) -> float:
     """Of the job file, by the virtual machine's planner."""
-    return gcode.written(path, profile)[1].seconds
+    return gcode.job_text(path, profile)[1].seconds

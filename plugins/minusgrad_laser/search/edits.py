@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..paths.order import improved
+from ..paths.order import improve_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Points:
         return Points(self.point[rows], self.move[rows], self.lit[rows])
 
 
-def tidied(path: Points) -> Points:
+def tidy_travels(path: Points) -> Points:
     """Without points between two travels, and without travels at the begin and at the end."""
     on = np.flatnonzero(path.lit)
     if not len(on):
@@ -48,12 +48,12 @@ def tidied(path: Points) -> Points:
     return replace(path, lit=lit).at(np.flatnonzero(keep))
 
 
-def darkened(path: Points, least: float) -> Points:
+def darken_weak_moves(path: Points, least: float) -> Points:
     """Moves with less power than `least` are travels: this splits strokes, and shortens them."""
-    return tidied(replace(path, lit=path.lit & (path.move[:, 0] >= least)))
+    return tidy_travels(replace(path, lit=path.lit & (path.move[:, 0] >= least)))
 
 
-def joined(path: Points, gap: float) -> Points:
+def join_short_travels(path: Points, gap: float) -> Points:
     """Without travels that are shorter than `gap`: the two points become one, in the middle."""
     short = ~path.lit & (path.lengths < gap)
     short[0] = False
@@ -64,7 +64,7 @@ def joined(path: Points, gap: float) -> Points:
     return replace(path, point=point).at(np.flatnonzero(~short))
 
 
-def merged(path: Points, shortest: float, straight: float) -> Points:
+def merge_points(path: Points, shortest: float, straight: float) -> Points:
     """Without points inside strokes that end a move shorter than `shortest`, or that hardly bend it.
 
     straight: a point hardly bends a stroke if it is nearer than this to the line between its neighbours, and
@@ -78,7 +78,7 @@ def merged(path: Points, shortest: float, straight: float) -> Points:
             continue
         a, p, b = path.point[i - 1 : i + 2, :2]
         low, high = sorted((exposure[i], exposure[i + 1]))
-        useless = _off(a, p, b) < straight and high - low <= 0.05 * high
+        useless = _segment_distance(a, p, b) < straight and high - low <= 0.05 * high
         gone[i] = useless or min(length[i], length[i + 1]) < shortest
     move = path.move.copy()
     for i in np.flatnonzero(gone).tolist():
@@ -90,7 +90,7 @@ def merged(path: Points, shortest: float, straight: float) -> Points:
     return replace(path, move=move).at(np.flatnonzero(~gone))
 
 
-def inserted(path: Points, longest: float, shortest: float, spare: int, blame: np.ndarray) -> Points:
+def insert_points(path: Points, longest: float, shortest: float, spare: int, blame: np.ndarray) -> Points:
     """With points in the middle of lit moves, at most `spare`, those with most blame first.
 
     Moves longer than `longest` come first, by length; then those with blame (n,) > 0 whose halves are not
@@ -109,27 +109,27 @@ def inserted(path: Points, longest: float, shortest: float, spare: int, blame: n
     return path
 
 
-def ordered(path: Points) -> Points:
+def order_strokes(path: Points) -> Points:
     """The strokes in an order, and each in a direction, of shorter travel."""
     begins = np.flatnonzero(~path.lit)
     ends = np.append(begins[1:], len(path)) - 1
     places = path.point[np.stack([begins, ends], axis=1), :2]
-    order, turned = improved(places)
+    order, turned = improve_order(places)
     parts = [path.at(np.arange(begins[k], ends[k] + 1)) for k in order]
-    parts = [_reversed(part) if flip else part for part, flip in zip(parts, turned, strict=True)]
+    parts = [_reverse_stroke(part) if flip else part for part, flip in zip(parts, turned, strict=True)]
     whole = [
         np.concatenate(values) for values in zip(*((p.point, p.move, p.lit) for p in parts), strict=True)
     ]
     return Points(*whole)
 
 
-def _reversed(stroke: Points) -> Points:
+def _reverse_stroke(stroke: Points) -> Points:
     """A stroke the other way round; its first row, of the travel to it, stays."""
     turned = np.append(0, np.arange(len(stroke) - 1, 0, -1))
     return Points(stroke.point[::-1], stroke.move[turned], stroke.lit)
 
 
-def _off(a: np.ndarray, p: np.ndarray, b: np.ndarray) -> float:
+def _segment_distance(a: np.ndarray, p: np.ndarray, b: np.ndarray) -> float:
     """Distance of p from the segment between a and b."""
     along = b - a
     square = along @ along

@@ -3,7 +3,7 @@
 Step k is one of Adam, at the parameters of step k. If it is a multiple of `every`, edits follow, each of
 which stays if it raises the energy by no more than `slack`:
 
-    dark moves become travels, travels of no length join strokes      (`edits.darkened`, `joined`)
+    dark moves become travels, travels of no length join strokes      (`edits.darken_weak_moves`, `joined`)
     points that are close or useless are merged                       (`merged`)
     strokes get an order of shorter travel                            (`ordered`)
     long moves, and those along which dose and target differ, are cut in two, as far as spare points reach
@@ -58,13 +58,13 @@ class Editor:
     def edits(self, blame: Callable[[Points], np.ndarray]) -> list[Callable[[Points, int], Points]]:
         """The edits in their order: each a function of a path and of the number of spare points."""
         found: list[Callable[[Points, int], Points]] = [
-            lambda path, spare: edits.joined(edits.darkened(path, self.dark), self.gap),
-            lambda path, spare: edits.merged(path, self.shortest, self.straight),
+            lambda path, spare: edits.join_short_travels(edits.darken_weak_moves(path, self.dark), self.gap),
+            lambda path, spare: edits.merge_points(path, self.shortest, self.straight),
         ]
         if self.order:
-            found.append(lambda path, spare: edits.ordered(path))
+            found.append(lambda path, spare: edits.order_strokes(path))
         found.append(
-            lambda path, spare: edits.inserted(path, self.longest, self.shortest, spare, blame(path))
+            lambda path, spare: edits.insert_points(path, self.longest, self.shortest, spare, blame(path))
         )
         return found
 
@@ -87,39 +87,39 @@ class PathSearch(Adam):
         **options: Any,
     ):
         self.courses, self.editor, self.used = courses, editor, 0
-        self._follow(objective.potential, 0)
+        self._follow_schedules(objective.potential, 0)
         super().__init__(objective, unknowns, *arguments, **options)
-        self._follow(objective.potential, 0)  # the rate
+        self._follow_schedules(objective.potential, 0)  # the rate
         self.mark()
         if editor is not None:
-            self._refuse()
-            self.used = _used(*(objective.fields[name].values for name in ("x", "y", "lit")))
+            self._refuse_unknowns()
+            self.used = _used_points(*(objective.fields[name].values for name in ("x", "y", "lit")))
 
     def begin(self) -> None:
-        self._follow(self.objective, 0)
+        self._follow_schedules(self.objective, 0)
         if self.editor is not None:
-            self.used = _used(*(self.objective.fields[name].values for name in ("x", "y", "lit")))
+            self.used = _used_points(*(self.objective.fields[name].values for name in ("x", "y", "lit")))
         super().begin()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         super().restore(state)
-        self._follow(self.objective, self.step)
+        self._follow_schedules(self.objective, self.step)
         self.mark()
 
     def evaluate_at(self, z: np.ndarray) -> Any:
         """Spare points follow the last one of the path."""
-        return super().evaluate_at(z if self.editor is None else self._tied(z))
+        return super().evaluate_at(z if self.editor is None else self._tie_components(z))
 
-    def _next(self, here: Any) -> Any:
-        self._follow(self.objective, self.step + 1)
-        there = super()._next(here)
+    def _next_point(self, here: Any) -> Any:
+        self._follow_schedules(self.objective, self.step + 1)
+        there = super()._next_point(here)
         if self.editor is None or not self.editor.due(self.step + 1):
             return there
-        for edit in self.editor.edits(self._blame):
-            there = self._tried(there, edit, self.editor.slack)
+        for edit in self.editor.edits(self._blame_of_moves):
+            there = self._try_edit(there, edit, self.editor.slack)
         return there
 
-    def _follow(self, objective: Any, step: int) -> None:
+    def _follow_schedules(self, objective: Any, step: int) -> None:
         """Set what has a schedule to its value at a step."""
         for course in self.courses:
             if course.parameter == RATE:
@@ -129,14 +129,14 @@ class PathSearch(Adam):
 
     # Edits
 
-    def _tried(self, there: Any, edit: Callable[[Points, int], Points], slack: float) -> Any:
+    def _try_edit(self, there: Any, edit: Callable[[Points, int], Points], slack: float) -> Any:
         """The point after an edit, or `there` if it raises the energy by more than the slack."""
-        before = self._points(), self.mean, self.square, self.used
+        before = self._points_with_means(), self.mean, self.square, self.used
         lit = self.objective.fields["lit"].values.copy()
         after = edit(before[0], len(lit) - self.used)
         if not after.lit.any():
             return there
-        self._take(after)
+        self._take_path(after)
         found = self._evaluated()
         if found.finite and found.energy <= there.energy + slack:
             return found
@@ -145,7 +145,7 @@ class PathSearch(Adam):
         self.return_to(there)
         return there
 
-    def _points(self) -> Points:
+    def _points_with_means(self) -> Points:
         """The path, with Adam's means of its unknowns as further columns."""
         fields, means = self.objective.fields, self.coordinates.spread(self.mean)
         squares = self.coordinates.spread(self.square)
@@ -160,7 +160,7 @@ class PathSearch(Adam):
             point.astype(np.float64), move.astype(np.float64), fields["lit"].values[: self.used] > 0.5
         )
 
-    def _take(self, path: Points) -> None:
+    def _take_path(self, path: Points) -> None:
         """Set fields and means to an edited path, with the spare points on its last."""
         n, self.used = len(self.objective.fields["lit"].values), len(path)
         rows = np.minimum(np.arange(n), len(path) - 1)
@@ -187,20 +187,20 @@ class PathSearch(Adam):
         fields["power"].set(power.astype(fields.dtype))
         self.coordinates.confine()
 
-    def _tied(self, z: np.ndarray) -> np.ndarray:
+    def _tie_components(self, z: np.ndarray) -> np.ndarray:
         parts = self.coordinates.spread(z)
         for name in PATH:
             parts[name][self.used :] = parts[name][self.used - 1]
         return self.coordinates.components(parts)
 
-    def _blame(self, path: Points) -> np.ndarray:
+    def _blame_of_moves(self, path: Points) -> np.ndarray:
         errors = None if self.editor is None else self.editor.errors
         if errors is None:
             return np.zeros(len(path))
         developed, target = (self.objective.fields[n].values for n in (errors.developed, "target"))
         return errors.of(path, np.abs(developed - target))
 
-    def _refuse(self) -> None:
+    def _refuse_unknowns(self) -> None:
         sought = [field.name for field in self.moving]
         if sorted(sought) != sorted(PATH) or len(self.coordinates) != 4 * len(self.moving[0].values):
             raise UserError(
@@ -209,7 +209,7 @@ class PathSearch(Adam):
             )
 
 
-def _used(x: np.ndarray, y: np.ndarray, lit: np.ndarray) -> int:
+def _used_points(x: np.ndarray, y: np.ndarray, lit: np.ndarray) -> int:
     """The number of points up to the last lit move; the rest are spare."""
     on = np.flatnonzero(lit > 0.5)
     return int(on[-1]) + 1 if len(on) else len(lit)

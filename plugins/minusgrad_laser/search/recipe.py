@@ -94,7 +94,7 @@ def text(
     speeds = "nominal" if profile.dynamic_power else "feed"
     slews, jerk = profile.power_slew < inf, profile.corner_jerk
     corner = (
-        f"axis_jerk = {_each(jerk, 1e3, 'mm/s')}"
+        f"axis_jerk = {_quantity_by_axis(jerk, 1e3, 'mm/s')}"
         if jerk is not None
         else f'junction_deviation = "{1e6 * (profile.junction_deviation or 0.0):.9g} um"'
     )
@@ -114,21 +114,21 @@ seed = {seed}
 kind = "laser_path"
 canvas = {{ size = [{columns}, {rows}], pixel = "{1e6 * h:.9g} um" }}
 target = {picture.table}
-path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_spacing(start, profile.spot)} }}
+path = {{ kind = "{start}", pitch = "{1e6 * apart:.9g} um", {_point_spacing(start, profile.spot)} }}
 power = "{begun * speed:.6g} W"
 speed = "{1e3 * speed:.6g} mm/s"
 spare = {points}
 
 [[map]]
 kind = "planned_motion{"_by_jerk" if jerk is not None else ""}"
-axis_speed = {_each(profile.speed, 1e3, "mm/s")}
-axis_acceleration = {_each(profile.acceleration, 1e3, "mm/s^2")}
+axis_speed = {_quantity_by_axis(profile.speed, 1e3, "mm/s")}
+axis_acceleration = {_quantity_by_axis(profile.acceleration, 1e3, "mm/s^2")}
 {corner}
 line_time = "{1e3 * profile.line_time:.9g} ms"
 lit_time = "{1e3 * profile.minimum_dwell:.9g} ms"
 planner_blocks = {profile.planner_blocks}
 
-{_slew(profile.power_slew) if slews else ""}[[map]] # the laser is off on travels
+{_slew_map(profile.power_slew) if slews else ""}[[map]] # the laser is off on travels
 kind = "blanking"
 {'fields = { power = "drive" }' + chr(10) if slews else ""}
 [[map]]
@@ -209,18 +209,18 @@ every = {max(steps // 4, 1)}
 """
 
 
-def _spacing(start: Start, spot: float) -> str:
+def _point_spacing(start: Start, spot: float) -> str:
     """Points along strokes; the lines of a raster come one after another, contours by short travels."""
     order = "given" if start == "raster" else "nearest"
     return f'spacing = "{4e6 * spot:.9g} um", order = "{order}"'
 
 
-def _slew(rate: float) -> str:
+def _slew_map(rate: float) -> str:
     """The map of the power that the laser can follow; rate [W/s]."""
     return f'[[map]]\nkind = "power_slew"\nslew = "{rate:.9g} W/s"\n\n'
 
 
-def _each(axes: tuple[float, float] | None, factor: float, unit: str) -> str:
+def _quantity_by_axis(axes: tuple[float, float] | None, factor: float, unit: str) -> str:
     """A quantity of both axes."""
     assert axes is not None
     return "[" + ", ".join(f'"{factor * value:.9g} {unit}"' for value in axes) + "]"

@@ -40,7 +40,7 @@ class Schedule(Record):
     def course(self, potential: Potential, units: UnitSystem) -> "Course":
         """In the run's units. Raises `UserError` for a value that the parameter cannot have."""
         if self.parameter == RATE:
-            return self._checked(np.array([float(value) for value in self.values]), True)
+            return self._check_values(np.array([float(value) for value in self.values]), True)
         potential.parameter(self.parameter)
         role = potential.roles_of(self.parameter)[0][1]
         unit = UnitSystem.si().symbol(role.unit)
@@ -50,9 +50,9 @@ class Schedule(Record):
                 raise UserError(
                     f"schedule of '{self.parameter}': must be {role.limits()}, got {given}; change the value"
                 )
-        return self._checked(values, self.geometric)
+        return self._check_values(values, self.geometric)
 
-    def _checked(self, values: np.ndarray, positive: bool) -> "Course":
+    def _check_values(self, values: np.ndarray, positive: bool) -> "Course":
         if positive and not (values > 0.0).all():
             why = "the rate is positive" if self.parameter == RATE else "a geometric schedule has no zero"
             raise UserError(f"schedule of '{self.parameter}': {why}, got {list(self.values)}; change it")

@@ -32,15 +32,15 @@ class Painted:
         return np.concatenate(closed) if closed else np.zeros((0, 4))
 
 
-def painted(
+def paint_shapes(
     shapes: Sequence[Painted], page: tuple[float, float], scale: float, place: Placement
 ) -> np.ndarray:
     """Darkness (rows, columns), bottom row first, of a page [px] at a scale [cells/px] in its place."""
     corner = np.array([place.left, place.rows - place.below - place.height])
     edges = [(shape.edges() + np.tile(corner, 2)) * FINE for shape in shapes]
     on_page = (
-        _between(place.rows, corner[1], page[1] * scale),
-        _between(place.columns, corner[0], page[0] * scale),
+        _samples_between(place.rows, corner[1], page[1] * scale),
+        _samples_between(place.columns, corner[0], page[0] * scale),
     )
     found = np.zeros((place.rows, place.columns))
     step = max(1, BAND // (FINE * FINE * place.columns))
@@ -48,19 +48,19 @@ def painted(
         rows = slice(row * FINE, min(row + step, place.rows) * FINE)
         band = np.zeros((rows.stop - rows.start, place.columns * FINE), np.float32)
         for shape, its in zip(shapes, edges, strict=True):
-            _paint(band, rows.start, its, shape)
+            _paint_shape(band, rows.start, its, shape)
         band *= on_page[0][rows, None] * on_page[1]
         found[row : row + step] = band.reshape(-1, FINE, place.columns, FINE).mean(axis=(1, 3))
     return found[::-1].astype(float)
 
 
-def _between(cells: int, low: float, extent: float) -> np.ndarray:
+def _samples_between(cells: int, low: float, extent: float) -> np.ndarray:
     """1 for samples of some cells at low .. low + extent [cells], else 0."""
     at = (np.arange(cells * FINE) + 0.5) / FINE
     return ((at > low) & (at < low + extent)).astype(np.float32)
 
 
-def _paint(band: np.ndarray, first: int, edges: np.ndarray, shape: Painted) -> None:
+def _paint_shape(band: np.ndarray, first: int, edges: np.ndarray, shape: Painted) -> None:
     """Paint a shape, by its edges in samples, onto rows `first`, ... of samples."""
     height, width = band.shape
     x0, y0, x1, y1 = edges.T

@@ -8,7 +8,7 @@ from pydantic import Field
 from minusgrad.plugin import StateContext, UserError, images, quantities
 
 from ..canvas import CanvasTable, Length
-from .placement import averaged, placed
+from .placement import average_pixels, place_drawing
 from .target import FEWEST_DPI, MOST_DPI, Margin, Target
 
 
@@ -44,12 +44,12 @@ class FromImage(Target):
         data = context.read(self.file)
         light, opaque = images.read(self.file, data)
         dark = opaque * (light if self.invert else 1.0 - light)
-        side = self._pixel(light.shape, data, context)
+        side = self._pixel_size(light.shape, data, context)
         if side is not None:
             size = light.shape[1] * side[0], light.shape[0] * side[1]
             margin, unit = quantities(self, context.units)["margin"], context.units.symbol("m")
             pixel = context.units.convert(canvas.pixel, "m")
-            return averaged(dark, placed(size, margin, canvas, pixel, self.source, unit))
+            return average_pixels(dark, place_drawing(size, margin, canvas, pixel, self.source, unit))
         rows, columns = light.shape
         if canvas.size not in (None, (columns, rows)):
             theirs = " x ".join(map(str, canvas.size or ()))
@@ -59,7 +59,7 @@ class FromImage(Target):
             )
         return dark
 
-    def _pixel(
+    def _pixel_size(
         self, shape: tuple[int, ...], data: bytes, context: StateContext
     ) -> tuple[float, float] | None:
         """Width and height of a pixel [length]; None if each is a cell."""

@@ -31,7 +31,7 @@ class Placement:
     height: float
 
 
-def placed(
+def place_drawing(
     size: tuple[float, float], margin: float, canvas: CanvasTable, pixel: float, source: str, unit: str
 ) -> Placement:
     """Where a drawing of some size [length] lies on a canvas with cells of side `pixel`.
@@ -60,16 +60,16 @@ def placed(
     return Placement(rows, columns, left, below, width, height)
 
 
-def averaged(values: np.ndarray, place: Placement) -> np.ndarray:
+def average_pixels(values: np.ndarray, place: Placement) -> np.ndarray:
     """A picture's pixels (r, c), row 0 at the bottom, averaged over the area of each cell: (rows, columns).
 
     Beyond the picture it is 0.
     """
-    along_y = _averaged(values, place.rows, place.below, place.height)
-    return np.clip(_averaged(along_y.T, place.columns, place.left, place.width).T, 0.0, 1.0)
+    along_y = _average_along(values, place.rows, place.below, place.height)
+    return np.clip(_average_along(along_y.T, place.columns, place.left, place.width).T, 0.0, 1.0)
 
 
-def _averaged(values: np.ndarray, cells: int, before: int, extent: float) -> np.ndarray:
+def _average_along(values: np.ndarray, cells: int, before: int, extent: float) -> np.ndarray:
     """Along the first axis: n pixels over `extent` cells, `before` cells from the start."""
     n = len(values)
     if abs(extent - n) < 10 * ROUNDING:  # pixel for pixel

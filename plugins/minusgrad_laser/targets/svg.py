@@ -11,10 +11,10 @@ from pydantic import Field
 from minusgrad.plugin import StateContext, UserError, quantities
 
 from ..canvas import CanvasTable, Length
-from .coverage import painted
+from .coverage import paint_shapes
 from .image import metres
-from .placement import placed
-from .svg_document import examined
+from .placement import place_drawing
+from .svg_document import examine_svg
 from .svg_shapes import drawing, polygons
 from .target import FEWEST_DPI, MOST_DPI, Margin, Target
 
@@ -45,7 +45,7 @@ class FromSvg(Target):
     def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         own, unit = quantities(self, context.units), context.units.symbol("m")
         data = context.read(self.file)
-        page = examined(self.file, data)
+        page = examine_svg(self.file, data)
         found = drawing(self.file, data, page.shapes)
         if own["width"] is not None:
             px = own["width"] / found.size[0]
@@ -54,8 +54,8 @@ class FromSvg(Target):
         else:
             raise UserError(f"{self.source}: its width and height have no unit of length; give width")
         if self.crop:
-            found = found.cropped()
+            found = found.crop_page()
         pixel, size = context.units.convert(canvas.pixel, "m"), (found.size[0] * px, found.size[1] * px)
-        place = placed(size, own["margin"], canvas, pixel, self.source, unit)
+        place = place_drawing(size, own["margin"], canvas, pixel, self.source, unit)
         scale = px / pixel
-        return painted(polygons(self.file, found.shapes, scale), found.size, scale, place)
+        return paint_shapes(polygons(self.file, found.shapes, scale), found.size, scale, place)

@@ -57,7 +57,7 @@ class Examined:
     shapes: int
 
 
-def examined(file: str, data: bytes) -> Examined:
+def examine_svg(file: str, data: bytes) -> Examined:
     """What an SVG file is, before it is drawn.
 
     Raises `UserError` for what cannot be drawn, with the line and the element.
@@ -75,11 +75,11 @@ class _Reader:
         self.drawn = False
         self.uses, self.selectors = Uses(), set[str]()
         self.parser = expat.ParserCreate(namespace_separator=" ")
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._text
-        self.parser.EntityDeclHandler = self._entity
-        self.parser.ProcessingInstructionHandler = self._instruction
+        self.parser.StartElementHandler = self._start_element
+        self.parser.EndElementHandler = self._end_element
+        self.parser.CharacterDataHandler = self._check_text
+        self.parser.EntityDeclHandler = self._refuse_entity
+        self.parser.ProcessingInstructionHandler = self._check_instruction
 
     def examine(self, data: bytes) -> Examined:
         try:
@@ -87,9 +87,9 @@ class _Reader:
         except expat.ExpatError as error:
             why = expat.errors.messages[error.code]
             raise UserError(f"'{self.file}':{error.lineno}: is no XML that can be read: {why}") from None
-        return Examined(self.sized, self._count())
+        return Examined(self.sized, self._drawn_count())
 
-    def _count(self) -> int:
+    def _drawn_count(self) -> int:
         """The shapes that are drawn."""
         if (missing := self.uses.missing()) is not None:
             name, line = missing
@@ -116,7 +116,7 @@ class _Reader:
     def refuse(self, what: str) -> NoReturn:
         raise UserError(f"'{self.file}':{self.parser.CurrentLineNumber}: {printable(what, 500)}")
 
-    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+    def _start_element(self, name: str, attributes: Mapping[str, str]) -> None:
         space, tag = name.split(" ") if " " in name else ("", name)
         if not self.open:
             if tag != "svg":
@@ -138,17 +138,17 @@ class _Reader:
         self.open.append(tag)
         if len(self.open) > MOST_DEEP:
             self.refuse(f"element <{tag}>: elements nest more than {MOST_DEEP} deep; ungroup them")
-        self._note(tag, {key.split(" ")[-1]: value for key, value in attributes.items()})
+        self._note_element(tag, {key.split(" ")[-1]: value for key, value in attributes.items()})
         for key, value in attributes.items():
-            self._attribute(tag, key.split(" ")[-1], value)
+            self._check_attribute(tag, key.split(" ")[-1], value)
 
-    def _note(self, tag: str, attributes: Mapping[str, str]) -> None:
+    def _note_element(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Count the element, and what it draws once more."""
         used = attributes.get("href", "")[1:] if tag == "use" and "href" in attributes else None
         is_shape = tag in SHAPES and tag != "use"
         self.uses.begin(is_shape, attributes.get("id"), used, self.parser.CurrentLineNumber)
 
-    def _attribute(self, tag: str, key: str, value: str) -> None:
+    def _check_attribute(self, tag: str, key: str, value: str) -> None:
         if key == "href" and tag != "a" and not value.startswith("#"):
             self.refuse(f"element <{tag}>: refers to '{value[:60]}'; only what is in the file is drawn")
         if key == "class":
@@ -167,15 +167,15 @@ class _Reader:
                         f"element <path>: command {then} follows {first}, which programs read in two ways;"
                         " write its control points"
                     )
-        if fault := self._fault(tag, key, value):
+        if fault := self._number_fault(tag, key, value):
             self.refuse(f"element <{tag}>: {fault}; correct it")
         if key == "style":
             for one in value.split(";"):
-                self._property(tag, *(part.strip() for part in (one + ":").split(":")[:2]))
+                self._check_property(tag, *(part.strip() for part in (one + ":").split(":")[:2]))
         else:
-            self._property(tag, key, value.strip())
+            self._check_property(tag, key, value.strip())
 
-    def _fault(self, tag: str, key: str, value: str) -> str | None:
+    def _number_fault(self, tag: str, key: str, value: str) -> str | None:
         """What is wrong with the numbers of an attribute."""
         if tag == "path" and key == "d":
             return fault_of_path(value)
@@ -186,7 +186,7 @@ class _Reader:
             return fault_of_points(value)
         return fault_of_numbers(value) if key == "transform" else None
 
-    def _property(self, tag: str, key: str, value: str) -> None:
+    def _check_property(self, tag: str, key: str, value: str) -> None:
         if any(one in self.open for one in HIDDEN) or tag.startswith("fe"):
             return
         if key in ("fill", "stroke") and "url(" in value:
@@ -196,11 +196,11 @@ class _Reader:
             if not is_opaque:
                 self.refuse(f"element <{tag}>: {key} '{value}' is not drawn; remove it, or expand the object")
 
-    def _text(self, text: str) -> None:
+    def _check_text(self, text: str) -> None:
         if self.open and self.open[-1] == "style":
             self.style.append(text)
 
-    def _end(self, name: str) -> None:
+    def _end_element(self, name: str) -> None:
         self.uses.end()
         if self.open.pop() == "style":
             style, self.style = self._without_comments("".join(self.style)), []
@@ -217,7 +217,7 @@ class _Reader:
                             " use types and classes"
                         )
                 for part in body.split(";"):
-                    self._property("style", *(word.strip() for word in (part + ":").split(":")[:2]))
+                    self._check_property("style", *(word.strip() for word in (part + ":").split(":")[:2]))
 
     def _without_comments(self, style: str) -> str:
         parts, at = [], 0
@@ -228,10 +228,10 @@ class _Reader:
                 self.refuse("element <style>: a comment '/*' has no end '*/'; close it")
         return "".join(parts) + style[at:]
 
-    def _entity(self, name: str, *_: object) -> None:
+    def _refuse_entity(self, name: str, *_: object) -> None:
         self.refuse(f"entity '{name}': entities are not expanded; write their text in its place")
 
-    def _instruction(self, target: str, data: str) -> None:
+    def _check_instruction(self, target: str, data: str) -> None:
         if target == "xml-stylesheet":
             self.refuse("an external style sheet; only what is in the file is drawn")
 

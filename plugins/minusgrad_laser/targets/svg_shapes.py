@@ -85,7 +85,7 @@ class Shape:
         stretch = float(np.linalg.norm(matrix[:, :2], 2))
         if stretch == 0.0:
             return Painted([], self.dark, self.opacity, self.rule)
-        lines = list(_lines(self.path, TOLERANCE / stretch))
+        lines = list(_path_polylines(self.path, TOLERANCE / stretch))
         if self.stroke is not None:
             lines = outline(lines, *self.stroke, TOLERANCE / stretch)
         return Painted(
@@ -100,7 +100,7 @@ class Drawing:
     size: tuple[float, float]
     shapes: list[Shape]
 
-    def cropped(self) -> "Drawing":
+    def crop_page(self) -> "Drawing":
         """The box around the shapes as the page."""
         places = [line for shape in self.shapes for line in shape.polygons(10.0).lines]
         points = np.concatenate(places) / 10.0
@@ -139,10 +139,10 @@ def drawing(file: str, data: bytes, count: int = 1) -> Drawing:
         raise UserError(f"'{file}': needs svgelements: {pip_line('svg')}")
     found = bounded_read(values, file, data, ("svgelements",), SECONDS * count, SPACE * count)
     width, height = found["size"]
-    return Drawing((width, height), [_shape(**one) for one in found["shapes"]])
+    return Drawing((width, height), [_make_shape(**one) for one in found["shapes"]])
 
 
-def _shape(kinds: Any, points: Any, stroke: Any, **rest: Any) -> Shape:
+def _make_shape(kinds: Any, points: Any, stroke: Any, **rest: Any) -> Shape:
     return Shape(Path(kinds, points), stroke=None if stroke is None else tuple(stroke), **rest)
 
 
@@ -156,7 +156,7 @@ def values(file: str, data: bytes) -> dict[str, Any]:
             shape
             for element in page.elements()
             if isinstance(element, svgelements.Shape) and element.values.get("visibility") != "hidden"
-            for shape in _painted(element, svgelements)
+            for shape in _painted_shapes(element, svgelements)
         ]
     except (ValueError, ArithmeticError, AttributeError, TypeError, IndexError, KeyError) as error:
         why = " ".join(str(error).split()) or "its data are incomplete"
@@ -166,15 +166,18 @@ def values(file: str, data: bytes) -> dict[str, Any]:
     return {"size": [float(page.width), float(page.height)], "shapes": shapes}
 
 
-def _painted(element: Any, svgelements: Any) -> Iterator[dict[str, Any]]:
+def _painted_shapes(element: Any, svgelements: Any) -> Iterator[dict[str, Any]]:
     """The inside of an element, then its stroke, where they have a colour."""
     path, values = svgelements.Path(element, transform=""), element.values
     m = element.transform
     matrix = np.array([[m.a, m.c, m.e], [m.b, m.d, m.f]], float)
-    inside, edge = _paint(element.fill), _paint(element.stroke) if element.stroke_width else None
+    inside, edge = (
+        _paint_darkness(element.fill),
+        _paint_darkness(element.stroke) if element.stroke_width else None,
+    )
     if inside is None and edge is None:
         return
-    kinds, points = _segments(path)
+    kinds, points = _path_segments(path)
     if not np.isfinite(points).all() or not np.isfinite(matrix).all():
         raise ValueError("a coordinate is not finite")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -194,7 +197,7 @@ def _painted(element: Any, svgelements: Any) -> Iterator[dict[str, Any]]:
         yield usual | {"dark": edge[0], "opacity": edge[1], "stroke": stroke}
 
 
-def _paint(colour: Any) -> tuple[float, float] | None:
+def _paint_darkness(colour: Any) -> tuple[float, float] | None:
     """Darkness and opacity of a colour: 1 - (0.299 R + 0.587 G + 0.114 B); None if nothing is painted."""
     if colour is None or colour.value is None or colour.opacity == 0.0:
         return None
@@ -202,7 +205,7 @@ def _paint(colour: Any) -> tuple[float, float] | None:
     return 1.0 - light, colour.opacity
 
 
-def _segments(path: Any) -> tuple[np.ndarray, np.ndarray]:
+def _path_segments(path: Any) -> tuple[np.ndarray, np.ndarray]:
     """Kinds and points of the segments of a path of svgelements; arcs as cubic curves."""
     kinds: list[int] = []
     points: list[tuple[float, float]] = []
@@ -221,7 +224,7 @@ def _segments(path: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.array(kinds, np.int8), np.array(points, float).reshape(-1, 2)
 
 
-def _lines(path: Path, tolerance: float) -> Iterator[np.ndarray]:
+def _path_polylines(path: Path, tolerance: float) -> Iterator[np.ndarray]:
     """The subpaths as polylines (k, 2); a closed one ends where it begins."""
     line: list[np.ndarray] = []
     begin = np.zeros((1, 2))
@@ -237,12 +240,12 @@ def _lines(path: Path, tolerance: float) -> Iterator[np.ndarray]:
                 yield np.concatenate(line)
                 line = [begin]
         else:
-            line.append(_curve(points, tolerance))
+            line.append(_bezier_points(points, tolerance))
     if len(line) > 1 or (line and len(line[0]) > 1):
         yield np.concatenate(line)
 
 
-def _curve(p: np.ndarray, tolerance: float) -> np.ndarray:
+def _bezier_points(p: np.ndarray, tolerance: float) -> np.ndarray:
     """Points of a Bezier curve after its first: n chords deviate by max |second derivative| / (8 n^2)."""
     degree = len(p) - 1
     bend = degree * (degree - 1) * float(np.hypot(*np.diff(p, 2, axis=0).T).max())

@@ -55,15 +55,15 @@ class Uses:
 
     def count(self) -> int:
         """The shapes that are drawn. Raises `RecursiveUseError`."""
-        return self._counts()[self.page]
+        return self._count_parts()[self.page]
 
     def line_beyond(self, most: int) -> int:
         """The line of the first use that draws more than so many shapes; 0 for none."""
-        counts = self._counts()
+        counts = self._count_parts()
         uses = (use for part in counts for use in part.uses)
         return min((line for name, line in uses if counts[self._named[name]] > most), default=0)
 
-    def _counts(self) -> dict[Part, int]:
+    def _count_parts(self) -> dict[Part, int]:
         """Of every part."""
         counts: dict[Part, int] = {}
         within: dict[Part, tuple[str, int]] = {}  # parts that are being counted, by the use that led there

@@ -23,13 +23,13 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="replay this job file in place of making one; exit code 1 on findings",
     )
-    _scale(parser)
-    _material(parser)
-    _search(parser)
-    _output(parser)
+    _add_scale_options(parser)
+    _add_material_options(parser)
+    _add_search_options(parser)
+    _add_output_options(parser)
 
 
-def _scale(parser: argparse.ArgumentParser) -> None:
+def _add_scale_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("scale")
     group.add_argument(
         "--width", metavar="L", help='width of the image, like "30 mm" (default: by its resolution)'
@@ -39,7 +39,7 @@ def _scale(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--invert", action="store_true", help="mark what is light")
 
 
-def _material(parser: argparse.ArgumentParser) -> None:
+def _add_material_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("material")
     group.add_argument("--full", metavar="H", help='fluence that exposes fully (default: "25 J/cm^2")')
     group.add_argument(
@@ -51,7 +51,7 @@ def _material(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--power", metavar="P", help="largest power to use (default: that of the profile)")
 
 
-def _search(parser: argparse.ArgumentParser) -> None:
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     text = "path to start from (default: contours)"
     group.add_argument("--start", choices=("contours", "raster"), help=text)
@@ -67,7 +67,7 @@ def _search(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--scene-only", action="store_true", help="write the scene, and run nothing")
 
 
-def _output(parser: argparse.ArgumentParser) -> None:
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("output")
     for name, text in (
         ("csv", "a table of the moves: t, x, y, v, P"),

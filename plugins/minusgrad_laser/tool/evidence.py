@@ -82,7 +82,7 @@ class Evidence:
     def burns(self) -> list[Burn]:
         """Places with more than `OVERBURN` of the dose that is meant, the hottest first."""
         if self.survey is not None:
-            return [self._burn(*one) for one in self.survey.hot]
+            return [self._burn_region(*one) for one in self.survey.hot]
         part = np.nan_to_num(self.overburn)
         regions, count = ndimage.label(part > OVERBURN)
         found = []
@@ -94,7 +94,7 @@ class Evidence:
             found.append(Burn(float(inside.max()), float(x), float(y), area))
         return sorted(found, key=lambda burn: -burn.times)
 
-    def _burn(self, times: float, row: int, column: int, cells: int) -> Burn:
+    def _burn_region(self, times: float, row: int, column: int, cells: int) -> Burn:
         assert self.survey is not None
         pixel, (x, y) = self.survey.pixel, self.survey.origin
         return Burn(times, x + column * pixel, y + row * pixel, cells * pixel**2)
@@ -116,7 +116,7 @@ class Evidence:
     @cached_property
     def rows(self) -> list[tuple[str, str]]:
         """The table of scores: a name and a text with its unit."""
-        found = [] if self.target is None else self._compared(self.target)
+        found = [] if self.target is None else self._compared_scores(self.target)
         if self.survey is None:
             peak, worst = float(self.dose.max()), float(np.nanmax(self.overburn))
         else:
@@ -130,7 +130,7 @@ class Evidence:
             *self.facts,
         ]
 
-    def _compared(self, target: np.ndarray) -> list[tuple[str, str]]:
+    def _compared_scores(self, target: np.ndarray) -> list[tuple[str, str]]:
         edges = self.edges
         assert edges is not None
         over, under = misplaced_areas(self.developed, target, self.pixel)
@@ -138,7 +138,7 @@ class Evidence:
             ("intersection over union", f"{intersection_over_union(self.developed, target):.4f}"),
             ("edge placement, mean", micrometres(edges.mean)),
             ("edge placement, 95 %", micrometres(edges.quantile(0.95))),
-            ("edge placement, largest", micrometres(edges.most)),
+            ("edge placement, largest", micrometres(edges.largest_error)),
             ("over-exposed area", f"{over * 1e6:.4g} mm²"),
             ("under-exposed area", f"{under * 1e6:.4g} mm²"),
         ]

@@ -14,8 +14,8 @@ from ..jobs.files import save
 from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
-from .picture import Picture, read
-from .printed import printed
+from .picture import Picture, read_picture
+from .printed import print_scores
 from .reach import refuse_out_of_reach
 from .request import Request
 from .runs import Scene
@@ -24,58 +24,62 @@ from .runs import Scene
 def make(a: argparse.Namespace) -> int:
     """Make the job of a command line. Returns the exit code: 1 if the replayed file breaks limits."""
     wanted = request.of(a, machine(a.machine))
-    picture = read(wanted)
+    picture = read_picture(wanted)
     refuse_out_of_reach(wanted)
     its_scene = Scene(scene.text(wanted, picture), picture.name, picture.data)
     if a.scene_only:
         return _write_scene(wanted, its_scene, a.force)
     pictures.require()
-    outputs = _outputs(wanted, a)
+    outputs = _output_files(wanted, a)
     files.refuse([*outputs.values(), *([] if a.resume else [wanted.run])], a.force, wanted.image)
     if a.resume:
-        run = runs.resumed(wanted, its_scene, a.max_hours)
+        run = runs.resume_search(wanted, its_scene, a.max_hours)
     else:
-        run = runs.begun(wanted, its_scene, a.max_hours, a.force)
+        run = runs.begin_search(wanted, its_scene, a.max_hours, a.force)
     try:
-        return _finish(wanted, picture, run, outputs, a)
+        return _finish_job(wanted, picture, run, outputs, a)
     except KeyboardInterrupt:
-        _say(f"stopped, the search is saved; continue with: {wanted.again}")
+        _say_aside(f"stopped, the search is saved; continue with: {wanted.again}")
         return runs.INTERRUPTED
 
 
-def _finish(
+def _finish_job(
     wanted: Request, picture: Picture, run: Any, outputs: dict[str, Path], a: argparse.Namespace
 ) -> int:
     """Replay, judge and write the job of a finished run. Returns the exit code."""
-    _say("replaying the job file ...")
+    _say_aside("replaying the job file ...")
     done = outcome.of(wanted, picture, run)
     beside = None
     if a.baseline:
-        _say("seeking the baseline among rasters ...")
+        _say_aside("seeking the baseline among rasters ...")
         beside = outcome.raster(wanted, picture)
-    _say("drawing the report ...")
+    _say_aside("drawing the report ...")
     if done.evidence.violations:
         outputs.pop("job")
-    _write(done, beside, outputs)
-    _summary(wanted, done, beside, list(outputs.values()), a.json)
+    _write_outputs(done, beside, outputs)
+    _print_summary(wanted, done, beside, list(outputs.values()), a.json)
     return int(bool(done.evidence.violations))
 
 
-def _outputs(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
+def _output_files(wanted: Request, a: argparse.Namespace) -> dict[str, Path]:
     """The files to write, by what they are."""
-    found = {"job": wanted.out, "html": wanted.beside(".report.html"), "png": wanted.beside(".report.png")}
+    found = {
+        "job": wanted.out,
+        "html": wanted.path_beside(".report.html"),
+        "png": wanted.path_beside(".report.png"),
+    }
     if a.csv:
-        found["csv"] = wanted.beside(".csv")
+        found["csv"] = wanted.path_beside(".csv")
     if a.svg:
-        found["svg"] = wanted.beside(".svg")
+        found["svg"] = wanted.path_beside(".svg")
     if a.tiff:
-        found |= {name: wanted.beside(f".{name}.tiff") for name in ("dose", "developed")}
+        found |= {name: wanted.path_beside(f".{name}.tiff") for name in ("dose", "developed")}
     if a.hdf5:
-        found["hdf5"] = wanted.beside(".h5")
+        found["hdf5"] = wanted.path_beside(".h5")
     return found
 
 
-def _write(done: Outcome, other: Outcome | None, outputs: dict[str, Path]) -> None:
+def _write_outputs(done: Outcome, other: Outcome | None, outputs: dict[str, Path]) -> None:
     """Write all files, when the contents of all are made."""
     e, beside = done.evidence, None if other is None else other.evidence
     makers: dict[str, Callable[[], bytes | str]] = {
@@ -107,7 +111,9 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
     return 0
 
 
-def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[Path], as_json: bool) -> None:
+def _print_summary(
+    wanted: Request, done: Outcome, other: Outcome | None, made: list[Path], as_json: bool
+) -> None:
     rows = done.evidence.rows
     beside = {} if other is None else dict(other.evidence.rows)
     if as_json:
@@ -115,12 +121,12 @@ def _summary(wanted: Request, done: Outcome, other: Outcome | None, made: list[P
         facts |= {"baseline": beside} if beside else {}
         print(json.dumps(facts | {"violations": list(done.evidence.violations)}, indent=1))
         return
-    printed(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
+    print_scores(f"{wanted.out}: {len(done.path)} points", rows, made, beside)
     for text in (*done.evidence.violations, *done.evidence.remarks):
-        _say(text)
+        _say_aside(text)
     if done.evidence.violations:
         print(f"minusgrad: {wanted.out}: not written, because limits are broken", file=sys.stderr)
 
 
-def _say(text: str) -> None:
+def _say_aside(text: str) -> None:
     print(f"minusgrad: {text}", file=sys.stderr, flush=True)

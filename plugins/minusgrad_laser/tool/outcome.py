@@ -37,10 +37,10 @@ def of(request: Request, picture: Picture, run: Any) -> Outcome:
     """The outcome of a finished run. Raises `UserError` if the path breaks limits of the machine."""
     path = runs.toolpath(run)
     searched = run.simulation.fields["dose"].values.reshape(picture.target.shape)
-    return exported(request, picture, path, searched, runs.history(run))
+    return export_job(request, picture, path, searched, runs.history(run))
 
 
-def exported(
+def export_job(
     request: Request,
     picture: Picture,
     path: Toolpath,
@@ -67,7 +67,7 @@ def exported(
         machine=m,
         pixel=picture.pixel,
         dose=done.dose,
-        developed=developed(done.dose, request.material),
+        developed=developed_map(done.dose, request.material),
         path=path,
         motion=motion(done.motion),
         overburn=relative_overburn(done, path),
@@ -85,10 +85,10 @@ def raster(request: Request, picture: Picture) -> Outcome:
     """The baseline of a request: the fastest raster whose score is within 0.01 of the best raster's."""
     m, material = request.machine, request.material
     found = baseline(picture.target, m, material, picture.pixel, request.power)
-    return exported(request, picture, found.path)
+    return export_job(request, picture, found.path)
 
 
-def developed(dose: np.ndarray, material: Exposure) -> np.ndarray:
+def developed_map(dose: np.ndarray, material: Exposure) -> np.ndarray:
     """The developed map of a dose, by the sigmoid threshold."""
     return 1.0 / (1.0 + np.exp(-material.steepness * (dose - material.threshold)))
 

@@ -38,7 +38,7 @@ def of(evidence: Evidence) -> list[Panel]:
     """The panels that this evidence has data for, in reading order."""
     shown = [
         Panel("dose", "Dose", "Of the replayed file, in parts of the dose that exposes fully.", dose),
-        Panel("developed", "Developed", "What the material shows.", developed),
+        Panel("developed", "Developed", "What the material shows.", draw_developed),
         Panel("power", "Path, by power", "Grey: travels with the laser off.", power),
         Panel("speed", "Path, by speed", "The speed that the file asks for.", speed),
         Panel(
@@ -57,7 +57,10 @@ def of(evidence: Evidence) -> list[Panel]:
     ]
     if evidence.target is not None:
         shown[1] = Panel(
-            "developed", "Developed", "What the material shows; the line is the target's edge.", developed
+            "developed",
+            "Developed",
+            "What the material shows; the line is the target's edge.",
+            draw_developed,
         )
         shown.insert(0, Panel("target", "Target", "What shall be marked.", target))
         shown[3:3] = [
@@ -76,7 +79,7 @@ def of(evidence: Evidence) -> list[Panel]:
 
 def target(axes: Any, e: Evidence) -> None:
     assert e.target is not None
-    _image(axes, e, e.target, "Greys", 0.0, 1.0, "wanted")
+    _draw_image(axes, e, e.target, "Greys", 0.0, 1.0, "wanted")
 
 
 def dose(axes: Any, e: Evidence) -> None:
@@ -84,25 +87,25 @@ def dose(axes: Any, e: Evidence) -> None:
     usual = float(np.median(exposed)) if len(exposed) else 1.0
     most = float(min(e.dose.max(), 4.0 * usual))  # a few hot cells would leave the rest dark
     label = "dose / full (cut off)" if most < e.dose.max() else "dose / full"
-    _image(axes, e, e.dose, AMOUNT, 0.0, max(1.0, most), label)
+    _draw_image(axes, e, e.dose, AMOUNT, 0.0, max(1.0, most), label)
 
 
-def developed(axes: Any, e: Evidence) -> None:
-    _image(axes, e, e.developed, "Greys", 0.0, 1.0, "developed")
+def draw_developed(axes: Any, e: Evidence) -> None:
+    _draw_image(axes, e, e.developed, "Greys", 0.0, 1.0, "developed")
     if e.target is not None:
-        x, y = _axis(e, 1), _axis(e, 0)
+        x, y = _axis_centres(e, 1), _axis_centres(e, 0)
         axes.contour(x, y, e.target, levels=[0.5], colors=[ORANGE], linewidths=0.6)
 
 
 def error(axes: Any, e: Evidence) -> None:
     assert e.target is not None
-    _image(axes, e, e.developed - e.target, signed(still=STILL), -1.0, 1.0, "developed - target")
+    _draw_image(axes, e, e.developed - e.target, signed(still=STILL), -1.0, 1.0, "developed - target")
 
 
 def edges(axes: Any, e: Evidence) -> None:
     found = e.edges
     assert found is not None
-    _frame(axes, e)
+    _frame_axes(axes, e)
     x, y = (found.points + e.origin).T * 1e3
     most = max(found.quantile(0.95) * 1e6, 1e-3) if len(x) else 1.0
     box = axes.get_window_extent()
@@ -118,12 +121,12 @@ def edges(axes: Any, e: Evidence) -> None:
         lw=0,
         rasterized=True,
     )
-    _bar(axes, dots, "edge placement [µm]")
+    _colour_bar(axes, dots, "edge placement [µm]")
 
 
 def over(axes: Any, e: Evidence) -> None:
     """Dose over the dose that is meant: 1 on a line, more where the head slows down."""
-    _image(axes, e, np.nan_to_num(e.overburn), AMOUNT, 0.0, OVERBURN, "dose / dose meant")
+    _draw_image(axes, e, np.nan_to_num(e.overburn), AMOUNT, 0.0, OVERBURN, "dose / dose meant")
     (left, far), (foot, top) = axes.get_xlim(), axes.get_ylim()
     for burn in e.burns[:8]:
         x, y = 1e3 * burn.x, 1e3 * burn.y
@@ -142,12 +145,12 @@ def over(axes: Any, e: Evidence) -> None:
 
 
 def power(axes: Any, e: Evidence) -> None:
-    _path(axes, e, e.path.power, (0.0, e.machine.power[1]), "power [W]", 1.0)
+    _draw_path(axes, e, e.path.power, (0.0, e.machine.power[1]), "power [W]", 1.0)
 
 
 def speed(axes: Any, e: Evidence) -> None:
     drawn = e.path.speed[1:][e.path.lit[1:].astype(bool)]  # along a diagonal above that of an axis
-    _path(axes, e, e.path.speed, (0.0, max(*e.machine.speed, *drawn)), "speed [mm/s]", 1e3)
+    _draw_path(axes, e, e.path.speed, (0.0, max(*e.machine.speed, *drawn)), "speed [mm/s]", 1e3)
 
 
 def motion(axes: Any, e: Evidence) -> None:
@@ -193,14 +196,14 @@ def signed(middle: str = "#f4f4f4", still: float = 0.0) -> Any:
     return LinearSegmentedColormap.from_list("signed", [(0.5 + 0.5 * at, colour) for at, colour in stops])
 
 
-def _axis(e: Evidence, axis: int) -> np.ndarray:
+def _axis_centres(e: Evidence, axis: int) -> np.ndarray:
     """Centres of the cells along an axis of the maps [mm]."""
     return (e.origin[1 - axis] + np.arange(e.dose.shape[axis]) * e.pixel) * 1e3
 
 
-def _frame(axes: Any, e: Evidence) -> None:
+def _frame_axes(axes: Any, e: Evidence) -> None:
     """The field [mm], at one scale."""
-    x, y, half = _axis(e, 1), _axis(e, 0), 0.5e3 * e.pixel
+    x, y, half = _axis_centres(e, 1), _axis_centres(e, 0), 0.5e3 * e.pixel
     axes.set_xlim(x[0] - half, x[-1] + half)
     axes.set_ylim(y[0] - half, y[-1] + half)
     axes.set_aspect("equal")
@@ -209,29 +212,29 @@ def _frame(axes: Any, e: Evidence) -> None:
     _scale_bar(axes, e)
 
 
-def _image(
+def _draw_image(
     axes: Any, e: Evidence, values: np.ndarray, colours: Any, low: float, high: float, label: str
 ) -> None:
-    _frame(axes, e)
+    _frame_axes(axes, e)
     extent = (*axes.get_xlim(), *axes.get_ylim())
     shown = axes.imshow(
         values, origin="lower", extent=extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest"
     )
-    _bar(axes, shown, label)
+    _colour_bar(axes, shown, label)
 
 
-def _bar(axes: Any, shown: Any, label: str) -> None:
+def _colour_bar(axes: Any, shown: Any, label: str) -> None:
     """A colour bar as high as the map."""
     inset = axes.inset_axes((1.03, 0.0, 0.035, 1.0))
     bar = axes.figure.colorbar(shown, cax=inset, label=label)
-    bar.outline.set_edgecolor(_ink())
+    bar.outline.set_edgecolor(_text_colour())
     bar.outline.set_linewidth(0.5)
 
 
-def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str, unit: float) -> None:
+def _draw_path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str, unit: float) -> None:
     from matplotlib.collections import LineCollection
 
-    _frame(axes, e)
+    _frame_axes(axes, e)
     points = (np.stack([e.path.x, e.path.y], axis=1) + e.origin) * 1e3
     moves: Any = np.stack([points[:-1], points[1:]], axis=1)
     lit = e.path.lit[1:].astype(bool) & (e.path.power[1:] > 0.0)
@@ -240,10 +243,10 @@ def _path(axes: Any, e: Evidence, values: np.ndarray, limits: tuple, label: str,
     drawn.set_array(values[1:][lit] * unit)
     drawn.set_clim(limits[0] * unit, limits[1] * unit)
     axes.add_collection(drawn)
-    _bar(axes, drawn, label)
+    _colour_bar(axes, drawn, label)
 
 
-def _ink() -> str:
+def _text_colour() -> str:
     """The colour of text."""
     import matplotlib
 
@@ -258,7 +261,7 @@ def _scale_bar(axes: Any, e: Evidence) -> None:
     length = round_length(0.22 * (right - low))
     below = ScaledTranslation(0.0, -0.32, axes.figure.dpi_scale_trans)
     place = blended_transform_factory(axes.transData, axes.transAxes) + below
-    bar = {"transform": place, "clip_on": False, "color": _ink()}
+    bar = {"transform": place, "clip_on": False, "color": _text_colour()}
     axes.plot([right - length, right], [0.0, 0.0], lw=2.5, solid_capstyle="butt", **bar)
     text = f"{length:g} mm " if length >= 1.0 else f"{length * 1e3:g} µm "
     axes.text(right - length, 0.0, text, ha="right", va="center", size=7, **bar)

@@ -32,7 +32,7 @@ class Picture:
     pixel: float
 
 
-def read(request: Request) -> Picture:
+def read_picture(request: Request) -> Picture:
     """The picture of a request. Raises `UserError` with what is wrong about it."""
     name = request.image.name
     try:
@@ -45,20 +45,20 @@ def read(request: Request) -> Picture:
         light, opaque = images.read(name, data)
         _refuse_constant(name, opaque * (light if request.invert else 1.0 - light))
     kind: type[FromImage] | type[FromSvg] = FromSvg if name.lower().endswith(".svg") else FromImage
-    keys = _keys(request, name, data, kind)
+    keys = _target_keys(request, name, data, kind)
     context = StateContext(UnitSystem.of(**UNITS), request.seed, Path(), attached={name: data})
     target = kind(**keys).draw(CanvasTable(pixel=micrometres(request.pixel)), context)
     _refuse_blank(name, target)
     for axis, count in enumerate(target.shape[::-1]):
         _refuse_larger(request, name, axis, count * request.pixel)
-    return Picture(name, data, _toml(keys), target, request.pixel)
+    return Picture(name, data, _inline_table(keys), target, request.pixel)
 
 
 def micrometres(length: float) -> str:
     return f"{length * 1e6:.9g} um"
 
 
-def _keys(request: Request, name: str, data: bytes, kind: Any) -> dict[str, Any]:
+def _target_keys(request: Request, name: str, data: bytes, kind: Any) -> dict[str, Any]:
     """Of the scene's table `target`. A margin lets the spot of a dark rim be within the canvas."""
     keys: dict[str, Any] = {"kind": "image", "file": name, "margin": micrometres(0.5 * request.machine.spot)}
     if request.width is not None:
@@ -99,7 +99,7 @@ def _refuse_larger(request: Request, name: str, axis: int, length: float) -> Non
         raise UserError(f"{name}: {text}; give a smaller --width")
 
 
-def _toml(keys: dict[str, Any]) -> str:
+def _inline_table(keys: dict[str, Any]) -> str:
     """An inline table."""
     texts = {True: "true"}
     rows = (

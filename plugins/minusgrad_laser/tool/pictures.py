@@ -42,7 +42,7 @@ def require() -> None:
 
 
 @contextmanager
-def _style(ink: str, name: str = "report") -> Iterator[None]:
+def _picture_style(ink: str, name: str = "report") -> Iterator[None]:
     import matplotlib
 
     matplotlib.use("agg")
@@ -87,7 +87,7 @@ def svg(panel: Panel, evidence: Evidence) -> str:
     """A panel as an `<svg>` whose text and axes have the colour of the page's text."""
     from matplotlib.figure import Figure
 
-    with _style(INK, panel.name):
+    with _picture_style(INK, panel.name):
         figure = Figure(figsize=size(panel, evidence))
         place(figure, panel, evidence, 0.0, 0.0).patch.set_alpha(0.0)
         text = figure_bytes(figure, "svg", transparent=True, metadata={"Date": None}).decode()
@@ -99,11 +99,11 @@ def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
     """All panels and the table in one picture, on white."""
     from matplotlib.figure import Figure
 
-    rows = _rows(evidence)
+    rows = _panel_rows(evidence)
     heights = [max(size(panel, evidence)[1] for panel in row) + HEAD for row in rows]
     table = 0.26 * (len(evidence.rows) + 2)
     whole = COLUMNS * WIDTH, sum(heights) + table + 0.5
-    with _style("#202020"):
+    with _picture_style("#202020"):
         figure = Figure(figsize=whole)
         figure.text(LEFT / whole[0], 1.0 - 0.32 / whole[1], evidence.title, weight="bold", size=13)
         top = whole[1] - 0.5
@@ -113,11 +113,11 @@ def png(evidence: Evidence, baseline: Evidence | None = None) -> bytes:
                 place(figure, panel, evidence, k * WIDTH, y).set_title(panel.title)
             top -= height
         axes = figure.add_axes((LEFT / whole[0], 0.0, 0.62, table / whole[1]))
-        _table(axes, evidence, baseline)
+        _draw_table(axes, evidence, baseline)
         return figure_bytes(figure, "png", dpi=DPI, metadata={"Software": None})
 
 
-def _rows(evidence: Evidence) -> list[list[Panel]]:
+def _panel_rows(evidence: Evidence) -> list[list[Panel]]:
     """The panels, three in a row, or one that is wide."""
     rows: list[list[Panel]] = []
     for panel in of(evidence):
@@ -127,7 +127,7 @@ def _rows(evidence: Evidence) -> list[list[Panel]]:
     return rows
 
 
-def _table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:
+def _draw_table(axes: Any, evidence: Evidence, baseline: Evidence | None) -> None:
     axes.set_axis_off()
     beside = dict(baseline.rows) if baseline else {}
     rows = [[name, text, *([beside.get(name, "")] if baseline else [])] for name, text in evidence.rows]

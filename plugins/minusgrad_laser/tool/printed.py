@@ -6,7 +6,7 @@ from pathlib import Path
 NONE: Mapping[str, str] = {}
 
 
-def printed(
+def print_scores(
     heading: str, rows: Sequence[tuple[str, str]], files: Sequence[Path], raster: Mapping[str, str] = NONE
 ) -> None:
     """Print names and texts of scores in two columns; raster: the texts of the baseline, by name."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from minusgrad.plugin import UserError, input_files
 
 from ..jobs.files import save
-from ..virtual_machine.limits import outside
+from ..virtual_machine.limits import leaving_field
 from ..virtual_machine.program import parse
 from ..virtual_machine.survey import Survey, survey
 from . import files, outcome, pictures, report, request
 from .evidence import OVERBURN, Evidence
 from .machines import machine
-from .printed import printed
+from .printed import print_scores
 
 SHOWN = 20
 """Findings that are printed one by one."""
@@ -38,16 +38,16 @@ def replay(a: argparse.Namespace) -> int:
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     program = parse(text, m, str(file))
-    if left := outside(program, m, str(file)):
+    if left := leaving_field(program, m, str(file)):
         print(f"minusgrad: {left}; the replay goes on beside it", file=sys.stderr, flush=True)
-    develop = partial(outcome.developed, material=material)
+    develop = partial(outcome.developed_map, material=material)
     done = survey(program, m, pixel, m.waist, material.full, develop, OVERBURN, str(file))
     evidence = of(done, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)
     save(outputs[0], page)
     save(outputs[1], picture)
-    _summary(file, evidence, findings, outputs, a.json)
+    _print_summary(file, evidence, findings, outputs, a.json)
     return int(bool(findings))
 
 
@@ -72,20 +72,22 @@ def of(done: Survey, title: str) -> Evidence:
     )
 
 
-def _summary(file: Path, evidence: Evidence, findings: list[str], outputs: list[Path], as_json: bool) -> None:
-    rows = [*evidence.rows, *_computed(evidence)]
+def _print_summary(
+    file: Path, evidence: Evidence, findings: list[str], outputs: list[Path], as_json: bool
+) -> None:
+    rows = [*evidence.rows, *_computing_text(evidence)]
     if as_json:
         facts = {"file": str(file), "scores": dict(rows), "findings": findings}
         print(json.dumps(facts | {"files": [str(one) for one in outputs]}, indent=1))
         return
-    printed(f"{file}: {len(evidence.path) - 1} moves", rows, outputs)
+    print_scores(f"{file}: {len(evidence.path) - 1} moves", rows, outputs)
     for text in findings[:SHOWN]:
         print(f"minusgrad: {text}", file=sys.stderr)
     if len(findings) > SHOWN:
         print(f"minusgrad: and {len(findings) - SHOWN} more findings", file=sys.stderr)
 
 
-def _computed(evidence: Evidence) -> list[tuple[str, str]]:
+def _computing_text(evidence: Evidence) -> list[tuple[str, str]]:
     """How many cells were computed, and how fast: no part of the report, which is the same each time."""
     if (done := evidence.survey) is None:
         return []

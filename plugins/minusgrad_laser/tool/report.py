@@ -52,41 +52,41 @@ def page(evidence: Evidence, baseline: Evidence | None = None) -> str:
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(evidence.title)}</title><style>{STYLE}</style></head><body><main>",
             f"<h1>{escape(evidence.title)}</h1>",
-            f'<p class="soft">{escape(_subtitle(evidence))}</p>',
-            _verdict(evidence),
-            _tiles(evidence),
+            f'<p class="soft">{escape(_report_subtitle(evidence))}</p>',
+            _report_verdict(evidence),
+            _report_tiles(evidence),
             f'<div class="panels">{"".join(figures)}</div>',
-            f'<section class="columns"><div><h2>Scores</h2>{_scores(evidence, baseline)}</div>',
-            f"<div><h2>Machine</h2>{_machine(evidence)}</div></section>",
+            f'<section class="columns"><div><h2>Scores</h2>{_score_table(evidence, baseline)}</div>',
+            f"<div><h2>Machine</h2>{_machine_table(evidence)}</div></section>",
             "</main></body></html>\n",
         ]
     )
 
 
-def _subtitle(e: Evidence) -> str:
+def _report_subtitle(e: Evidence) -> str:
     (rows, columns), pixel = e.size
     size = f"{columns * pixel * 1e3:.4g} x {rows * pixel * 1e3:.4g} mm"
     cells = f"{columns} x {rows} cells of {pixel * 1e6:.4g} µm"
     return f"{e.machine.name} · {size} · {cells} · {len(e.path)} points"
 
 
-def _verdict(e: Evidence) -> str:
+def _report_verdict(e: Evidence) -> str:
     burns = [str(burn) for burn in e.burns] if e.target is None else []
     good = '<p class="verdict good">✓ The replayed file keeps all limits of the machine.</p>'
     bad = '<p class="verdict bad">✗ The replayed file breaks limits of the machine:</p>'
-    limits = f"{bad}{_list(e.violations)}" if e.violations else good
-    limits += f'<p class="verdict">Remarks:</p>{_list(e.remarks)}' if e.remarks else ""
-    return f'{limits}<p class="verdict bad">✗ It over-burns:</p>{_list(burns)}' if burns else limits
+    limits = f"{bad}{_html_list(e.violations)}" if e.violations else good
+    limits += f'<p class="verdict">Remarks:</p>{_html_list(e.remarks)}' if e.remarks else ""
+    return f'{limits}<p class="verdict bad">✗ It over-burns:</p>{_html_list(burns)}' if burns else limits
 
 
-def _list(texts: Sequence[str]) -> str:
+def _html_list(texts: Sequence[str]) -> str:
     listed = "".join(f"<li>{escape(text)}</li>" for text in texts[:SHOWN])
     more = len(texts) - SHOWN
     listed += f"<li>and {more} more</li>" if more > 0 else ""
     return f"<ul>{listed}</ul>"
 
 
-def _tiles(e: Evidence) -> str:
+def _report_tiles(e: Evidence) -> str:
     wanted = {
         "intersection over union": "intersection over union",
         "edge placement, mean": "mean edge placement",
@@ -103,7 +103,7 @@ def _tiles(e: Evidence) -> str:
     return f'<div class="tiles">{"".join(each)}</div>'
 
 
-def _scores(e: Evidence, baseline: Evidence | None) -> str:
+def _score_table(e: Evidence, baseline: Evidence | None) -> str:
     beside = dict(baseline.rows) if baseline else None
     head = "<thead><tr><th></th><th>this job</th><th>raster</th></tr></thead>" if baseline else ""
     rows = []
@@ -113,7 +113,7 @@ def _scores(e: Evidence, baseline: Evidence | None) -> str:
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
 
 
-def _machine(e: Evidence) -> str:
+def _machine_table(e: Evidence) -> str:
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in limits(e.machine)
     )
@@ -125,11 +125,11 @@ def limits(m) -> list[tuple[str, str]]:
     corner = (
         f"junction deviation {m.junction_deviation * 1e3:g} mm"
         if m.junction_deviation is not None
-        else f"jerk {_both(m.jerk, 1e3)} mm/s"
+        else f"jerk {_both_axes(m.jerk, 1e3)} mm/s"
     )
     rows = [
-        ("speed", f"{_both(m.speed, 1e3)} mm/s"),
-        ("acceleration", f"{_both(m.acceleration, 1e3)} mm/s²"),
+        ("speed", f"{_both_axes(m.speed, 1e3)} mm/s"),
+        ("acceleration", f"{_both_axes(m.acceleration, 1e3)} mm/s²"),
         ("corners", corner),
         ("power", f"{m.power[0]:g} to {m.power[1]:g} W, {m.bits} bits, {'M4' if m.dynamic_power else 'M3'}"),
         ("spot, 1/e² diameter", f"{m.spot * 1e6:g} µm"),
@@ -140,6 +140,6 @@ def limits(m) -> list[tuple[str, str]]:
     return rows
 
 
-def _both(of_axes: tuple[float, float] | None, scale: float) -> str:
+def _both_axes(of_axes: tuple[float, float] | None, scale: float) -> str:
     x, y = of_axes or (0.0, 0.0)
     return f"{x * scale:g}" if x == y else f"{x * scale:g} along x, {y * scale:g} along y"

@@ -43,7 +43,7 @@ class Request:
         """The run folder of the search, beside the job file."""
         return self.out.with_suffix(".run")
 
-    def beside(self, ending: str) -> Path:
+    def path_beside(self, ending: str) -> Path:
         """A file of the job beside the job file: `heron.gcode` has `heron.report.html`."""
         return self.out.with_name(f"{self.out.stem}{ending}")
 
@@ -62,20 +62,20 @@ def of(a: argparse.Namespace, machine: Profile) -> Request:
         machine=machine,
         out=out,
         material=material(a),
-        power=_power(a.power, machine),
+        power=_parse_power(a.power, machine),
         pixel=pixel,
         width=None if a.width is None else quantity("--width", a.width, "m"),
-        dpi=None if a.dpi is None else _dpi(a.dpi),
+        dpi=None if a.dpi is None else _parse_dpi(a.dpi),
         invert=a.invert,
         start=a.start or "contours",
         steps=None if a.steps is None else int(positive("--steps", a.steps)),
         quality="draft" if a.draft else "fine" if a.fine else "usual",
         seed=a.seed,
-        again=shlex.join(["minusgrad", "laser", *_words(a), "--resume"]),
+        again=shlex.join(["minusgrad", "laser", *_command_words(a), "--resume"]),
     )
 
 
-def _power(text: str | None, machine: Profile) -> float:
+def _parse_power(text: str | None, machine: Profile) -> float:
     least, most = machine.power
     power = most if text is None else quantity("--power", text, "W")
     if not least <= power <= most:
@@ -83,7 +83,7 @@ def _power(text: str | None, machine: Profile) -> float:
     return power
 
 
-def _words(a: argparse.Namespace) -> list[str]:
+def _command_words(a: argparse.Namespace) -> list[str]:
     """The words of the command line, but for those that restart a job or end it early."""
     words = [a.image]
     for name, value in vars(a).items():
@@ -112,7 +112,7 @@ def quantity(option: str, text: str, unit: str) -> float:
     return positive(option, value)
 
 
-def _dpi(value: float) -> float:
+def _parse_dpi(value: float) -> float:
     if not FEWEST_DPI <= value <= MOST_DPI:
         raise UserError(f"--dpi: needs {FEWEST_DPI:g} to {MOST_DPI:g} pixels an inch, got {value:g}")
     return value

@@ -35,7 +35,7 @@ class Scene:
         return file
 
 
-def begun(request: Request, scene: Scene, max_hours: float | None, force: bool) -> Any:
+def begin_search(request: Request, scene: Scene, max_hours: float | None, force: bool) -> Any:
     """The finished run of a scene, in the request's run folder; with `force` in place of an earlier run.
 
     Raises as `minusgrad.run` does; an interruption names the command that continues the job.
@@ -43,10 +43,10 @@ def begun(request: Request, scene: Scene, max_hours: float | None, force: bool) 
     with tempfile.TemporaryDirectory() as folder:
         file = scene.write(Path(folder) / "scene.toml")
         options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say, "force": force}
-        return _told(request, lambda: minusgrad.run(file, out=request.run, **options))
+        return _outcome_of_run(request, lambda: minusgrad.run(file, out=request.run, **options))
 
 
-def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
+def resume_search(request: Request, scene: Scene, max_hours: float | None) -> Any:
     """The run, continued to its end. Raises `UserError` if the folder is that of another request."""
     if not os.path.lexists(request.run / "scene.toml"):
         raise UserError(f"--resume: {request.run} is no run to continue; leave --resume out")
@@ -60,10 +60,10 @@ def resumed(request: Request, scene: Scene, max_hours: float | None) -> Any:
         what = "with other options" if not same else "from another image"
         raise UserError(f"--resume: {request.run} was begun {what}; repeat them, or restart with --force")
     options: dict[str, Any] = {"progress": True, "max_hours": max_hours, "say": say}
-    return _told(request, lambda: minusgrad.resume(request.run, **options))
+    return _outcome_of_run(request, lambda: minusgrad.resume(request.run, **options))
 
 
-def _told(request: Request, run: Callable[[], Any]) -> Any:
+def _outcome_of_run(request: Request, run: Callable[[], Any]) -> Any:
     """What `run` returns; an interruption names the command of the job in place of that of its run."""
     try:
         return run()

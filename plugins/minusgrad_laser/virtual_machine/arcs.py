@@ -32,7 +32,7 @@ def chords(
 ) -> list[tuple[float, float]]:
     """Ends of the chords [m]; an arc that ends where it starts is a full circle."""
     ax, ay = start[0] - centre[0], start[1] - centre[1]
-    count, angle = _divided(start, end, centre, clockwise)
+    count, angle = _divide_arc(start, end, centre, clockwise)
     places = []
     for k in range(1, count):
         c, s = cos(angle * k / count), sin(angle * k / count)
@@ -44,10 +44,10 @@ def number_of_chords(
     start: tuple[float, float], end: tuple[float, float], centre: tuple[float, float], clockwise: bool
 ) -> int:
     """How many chords an arc has, before they are made."""
-    return _divided(start, end, centre, clockwise)[0]
+    return _divide_arc(start, end, centre, clockwise)[0]
 
 
-def _divided(
+def _divide_arc(
     start: tuple[float, float], end: tuple[float, float], centre: tuple[float, float], clockwise: bool
 ) -> tuple[int, float]:
     """The number of chords of an arc, and its angle."""

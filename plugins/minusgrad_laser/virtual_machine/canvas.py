@@ -49,9 +49,9 @@ class Canvas:
         row, column, energy = row[near], column[near], energy[near]
         for begin in range(0, len(energy), CHUNK):
             part = slice(begin, begin + CHUNK)
-            self._chunk(row[part], column[part], energy[part] * 2.0 / (np.pi * self.waist**2))
+            self._chunk_dose(row[part], column[part], energy[part] * 2.0 / (np.pi * self.waist**2))
 
-    def _chunk(self, row: np.ndarray, column: np.ndarray, peak: np.ndarray) -> None:
+    def _chunk_dose(self, row: np.ndarray, column: np.ndarray, peak: np.ndarray) -> None:
         around = np.arange(-self.half, self.half + 1)
         i, j = np.rint(row).astype(int), np.rint(column).astype(int)
         factor = -2.0 * (self.pixel / self.waist) ** 2

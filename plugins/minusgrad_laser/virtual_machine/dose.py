@@ -59,7 +59,7 @@ class Deposition:
         )
 
     @cached_property
-    def slewed(self) -> Samples | None:
+    def has_slew(self) -> Samples | None:
         """The samples of a laser whose power follows with a slew, each of which depends on the one before."""
         slew = self.motion.profile.power_slew
         if not np.isfinite(slew):
@@ -68,7 +68,7 @@ class Deposition:
         motion, is_arrived = self.motion.cut_after(1.25 * arrival, SETTLED * arrival)
         longest = np.where(is_arrived, np.inf, arrival / 16.0)
         t, x, y, seconds, power = samples(motion, np.arange(len(motion.t)), self.waist, longest)
-        return t, x, y, seconds, slewed(np.minimum(seconds, arrival / 16.0), power, slew)
+        return t, x, y, seconds, slew_power(np.minimum(seconds, arrival / 16.0), power, slew)
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -78,7 +78,7 @@ class Deposition:
 
     def put(self, canvas: Canvas | TiledCanvas, low: float = -np.inf, high: float = np.inf) -> None:
         """Put down the pieces that have a part between y = low and y = high [m]."""
-        if (found := self.slewed) is not None:
+        if (found := self.has_slew) is not None:
             _, x, y, seconds, power = found
             canvas.spots(x, y, seconds * power)
             return
@@ -107,14 +107,14 @@ def samples(
     """
     fastest = np.maximum(motion.v[pieces], motion.v[pieces] + motion.a[pieces] * motion.duration[pieces])
     steps = np.maximum(fastest / (STEP * waist), 1.0 / longest) * motion.duration[pieces]
-    which, part, share = _cut(np.ceil(steps).astype(int).clip(1))
+    which, part, share = _cut_evenly(np.ceil(steps).astype(int).clip(1))
     which = pieces[which]
     since = part * motion.duration[which]
     x, y = motion.places(which, since)
     return motion.t[which] + since, x, y, share * motion.duration[which], motion.powers(which, since)
 
 
-def _cut(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _cut_evenly(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gauss's points of things cut into `counts` equal parts: number of the thing, place in it, weight."""
     which = np.repeat(np.arange(len(counts)), 2 * counts)
     k = np.arange(len(which)) - np.repeat(np.cumsum(2 * counts) - 2 * counts, 2 * counts)
@@ -122,7 +122,7 @@ def _cut(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return which, (k // 2 + np.where(k % 2, NODES[1], NODES[0])) * share, 0.5 * share
 
 
-def slewed(seconds: np.ndarray, power: np.ndarray, slew: float) -> np.ndarray:
+def slew_power(seconds: np.ndarray, power: np.ndarray, slew: float) -> np.ndarray:
     """Powers (n,) [W] that follow `power` no faster than `slew` [W/s], from sample to sample."""
     powers, now, before = [], 0.0, 0.0
     for share, aim in zip(seconds.tolist(), power.tolist(), strict=True):
@@ -140,7 +140,7 @@ def lines(canvas: Canvas | TiledCanvas, starts: np.ndarray, ends: np.ndarray, de
     for k in np.flatnonzero(axial & (density > 0.0)):
         canvas.line(starts[k], ends[k], density[k])
     short = np.flatnonzero(~axial & (density > 0.0))
-    which, part, share = _cut(np.ceil(length[short] / (STEP * canvas.waist)).astype(int).clip(1))
+    which, part, share = _cut_evenly(np.ceil(length[short] / (STEP * canvas.waist)).astype(int).clip(1))
     which = short[which]
     x, y = (starts[which] + part[:, None] * way[which]).T
     canvas.spots(x, y, share * length[which] * density[which])

@@ -15,7 +15,7 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..machine.profile import Profile
-from .motion import quantised
+from .motion import quantise_power
 from .planner import Plan, limit
 from .program import Program
 
@@ -35,13 +35,13 @@ def violations(program: Program, plan: Plan, profile: Profile, name: str = "job"
     found = list(program.violations)
     lit = (program.power > 0.0) & (plan.length > 0.0)
     for kind in (
-        _field(program, profile),
-        _feeds(program, plan, profile),
-        _dwells(program, plan, profile, lit),
-        _least(program, profile, lit),
-        _slews(program, plan, profile, lit),
-        _travels(program, plan, profile, lit),
-        _rates(program, plan, profile),
+        _field_violations(program, profile),
+        _feed_violations(program, plan, profile),
+        _dwell_violations(program, plan, profile, lit),
+        _power_violations(program, profile, lit),
+        _slew_violations(program, plan, profile, lit),
+        _travel_violations(program, plan, profile, lit),
+        _rate_violations(program, plan, profile),
     ):
         listed = [f"{name}:{line}: {text}" for line, text in kind]
         found += listed[:MOST]
@@ -50,9 +50,9 @@ def violations(program: Program, plan: Plan, profile: Profile, name: str = "job"
     return tuple(found)
 
 
-def outside(program: Program, profile: Profile, name: str = "job") -> str:
+def leaving_field(program: Program, profile: Profile, name: str = "job") -> str:
     """Where a program leaves the field first, and how often it does; "" where it stays within."""
-    found = list(_field(program, profile))
+    found = list(_field_violations(program, profile))
     if not found:
         return ""
     line, text = found[0]
@@ -74,7 +74,7 @@ def refuse_far(program: Program, profile: Profile, name: str = "job") -> None:
             )
 
 
-def _field(program: Program, profile: Profile) -> Iterator[tuple[int, str]]:
+def _field_violations(program: Program, profile: Profile) -> Iterator[tuple[int, str]]:
     for letter, places, size in zip("XY", (program.x, program.y), profile.field, strict=True):
         if np.isfinite(size):
             for k in map(int, np.flatnonzero((places < -1e-6) | (places > size + 1e-6))):
@@ -84,7 +84,7 @@ def _field(program: Program, profile: Profile) -> Iterator[tuple[int, str]]:
                 )
 
 
-def _feeds(program: Program, plan: Plan, profile: Profile) -> Iterator[tuple[int, str]]:
+def _feed_violations(program: Program, plan: Plan, profile: Profile) -> Iterator[tuple[int, str]]:
     most = limit(profile.speed, plan.direction)
     over = np.isfinite(program.feed) & (program.feed > most * (1.0 + SLACK)) & (plan.length > 0.0)
     for k in np.flatnonzero(over):
@@ -92,7 +92,9 @@ def _feeds(program: Program, plan: Plan, profile: Profile) -> Iterator[tuple[int
         yield int(program.line[k]), f"F: faster than the axes, got {got:.0f} mm/min; they reach {reach:.0f}"
 
 
-def _dwells(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+def _dwell_violations(
+    program: Program, plan: Plan, profile: Profile, lit: np.ndarray
+) -> Iterator[tuple[int, str]]:
     seconds = plan.durations.sum(axis=1)
     for k in np.flatnonzero(lit & (seconds < profile.minimum_dwell * (1.0 - SLACK))):
         got, least = seconds[k] * 1e3, profile.minimum_dwell * 1e3
@@ -102,9 +104,9 @@ def _dwells(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> 
         )
 
 
-def _least(program: Program, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+def _power_violations(program: Program, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
     least, most = profile.power
-    got = quantised(program.power, replace(profile, power=(0.0, most)))
+    got = quantise_power(program.power, replace(profile, power=(0.0, most)))
     for k in np.flatnonzero(lit & (got < least * (1.0 - SLACK))):
         yield (
             int(program.line[k]),
@@ -112,7 +114,9 @@ def _least(program: Program, profile: Profile, lit: np.ndarray) -> Iterator[tupl
         )
 
 
-def _slews(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+def _slew_violations(
+    program: Program, plan: Plan, profile: Profile, lit: np.ndarray
+) -> Iterator[tuple[int, str]]:
     """Half a level of each power, and the rounding of places, are no violation."""
     if not np.isfinite(profile.power_slew):
         return
@@ -130,7 +134,9 @@ def _slews(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> I
         )
 
 
-def _travels(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) -> Iterator[tuple[int, str]]:
+def _travel_violations(
+    program: Program, plan: Plan, profile: Profile, lit: np.ndarray
+) -> Iterator[tuple[int, str]]:
     if profile.blanking:
         return
     after = np.cumsum(lit) > 0
@@ -141,7 +147,7 @@ def _travels(program: Program, plan: Plan, profile: Profile, lit: np.ndarray) ->
         )
 
 
-def _rates(program: Program, plan: Plan, profile: Profile) -> Iterator[tuple[int, str]]:
+def _rate_violations(program: Program, plan: Plan, profile: Profile) -> Iterator[tuple[int, str]]:
     """What no planner should do: that this one does not is checked, too."""
     moving = plan.length > 0.0
     for text, values, most in (

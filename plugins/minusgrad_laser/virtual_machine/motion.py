@@ -67,7 +67,7 @@ class Motion:
         speed = self.source_v[pieces] + self.source_a[pieces] * since
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.where(self.program.dynamic[known], power * np.minimum(speed / base, 1.0), power)
-        return quantised(np.where(power > 0.0, scaled, 0.0), self.profile)
+        return quantise_power(np.where(power > 0.0, scaled, 0.0), self.profile)
 
     def of_one_level(self) -> "Motion":
         """The same motion in shorter pieces, cut where the digital value of the power changes.
@@ -136,7 +136,7 @@ class Motion:
         return np.concatenate(rows)
 
 
-def quantised(power: np.ndarray, profile: Profile) -> np.ndarray:
+def quantise_power(power: np.ndarray, profile: Profile) -> np.ndarray:
     """The power [W] that the laser has when `power` is asked of it."""
     least, most = profile.power
     levels = 2**profile.bits - 1
@@ -150,7 +150,7 @@ def quantised(power: np.ndarray, profile: Profile) -> np.ndarray:
 
 def motion(program: Program, plan: Plan, profile: Profile) -> Motion:
     """The pieces of a planned job."""
-    t, block, s, v, a = _phases(program, plan)
+    t, block, s, v, a = _motion_phases(program, plan)
     if profile.latency:  # the power that was asked for last
         rest = plan.seconds, len(program) - 1, plan.length[-1], 0.0, 0.0
         t, block, s, v, a = (np.append(z, one) for z, one in zip((t, block, s, v, a), rest, strict=True))
@@ -167,11 +167,11 @@ def motion(program: Program, plan: Plan, profile: Profile) -> Motion:
         edges, ends - edges, block[phase], s[phase] + inside * (v[phase] + 0.5 * a[phase] * inside),
         v[phase] + a[phase] * inside, a[phase], source, v[idle] + a[idle] * before, a[idle],
         program, plan, profile,
-        _lags(program, profile),
+        _axis_lags(program, profile),
     )  # fmt: skip
 
 
-def _phases(program: Program, plan: Plan) -> tuple[np.ndarray, ...]:
+def _motion_phases(program: Program, plan: Plan) -> tuple[np.ndarray, ...]:
     """Start, block, distance, speed and acceleration of up, steady, down and of the pauses between blocks."""
     n = len(program)
     up, steady, down = plan.durations.T
@@ -190,7 +190,7 @@ def _phases(program: Program, plan: Plan) -> tuple[np.ndarray, ...]:
     return tuple(z.T.ravel()[keep] for z in (begins, block, s, v, rates))
 
 
-def _lags(program: Program, profile: Profile) -> np.ndarray:
+def _axis_lags(program: Program, profile: Profile) -> np.ndarray:
     """Of both axes at the start of each block: the play operator along the program."""
     lags = np.zeros((len(program), 2))
     for axis, (places, play) in enumerate(zip((program.x, program.y), profile.backlash, strict=True)):

@@ -13,7 +13,7 @@ import numpy as np
 from ..machine.profile import Profile
 from .canvas import Canvas
 from .dose import lines
-from .motion import quantised
+from .motion import quantise_power
 from .planner import Plan
 from .program import Program
 from .replays import Replay
@@ -24,7 +24,7 @@ FAINT = 1e-3
 
 def overburn(done: Replay) -> np.ndarray:
     """The map (rows, columns) of a replayed job; NaN where no line was meant."""
-    meant, squares = programmed(done, 1), programmed(done, 2)
+    meant, squares = programmed_dose(done, 1), programmed_dose(done, 2)
     return over_meant(done.dose, meant, squares, done.waist, done.full, meant.max())
 
 
@@ -37,7 +37,7 @@ def over_meant(
         return np.where(meant > FAINT * most, dose / line, np.nan)
 
 
-def programmed(done: Replay, power: int = 1) -> np.ndarray:
+def programmed_dose(done: Replay, power: int = 1) -> np.ndarray:
     """sum_k q_k^power K_k (rows, columns) over the lit blocks of the program, as if there were no inertia."""
     places, density = meant_lines(done.program, done.plan, done.motion.profile)
     canvas = Canvas(done.dose.shape, done.pixel, done.waist, done.origin)
@@ -49,5 +49,5 @@ def meant_lines(program: Program, plan: Plan, profile: Profile) -> tuple[np.ndar
     """The points (n + 1, 2) [m] of the program; of each block the energy q [J/m] on a length, 0 if dark."""
     lit = (program.power > 0.0) & (plan.length > 0.0)
     feed = program.feed if profile.dialect == "grbl" else plan.nominal
-    density = np.where(lit, quantised(program.power, profile) / np.where(lit, feed, 1.0), 0.0)
+    density = np.where(lit, quantise_power(program.power, profile) / np.where(lit, feed, 1.0), 0.0)
     return np.stack([program.x, program.y], axis=1), density

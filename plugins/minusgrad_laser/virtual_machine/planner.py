@@ -67,7 +67,7 @@ def plan(program: Program, profile: Profile) -> Plan:
     caps[:-1][program.halt | waits] = 0.0
     caps[1:][waits] = 0.0
     reach = 2.0 * np.where(waits, 0.0, acceleration) * length
-    start, squares, late = _run(program, profile, length, acceleration, nominal, caps, reach)
+    start, squares, late = _plan_run(program, profile, length, acceleration, nominal, caps, reach)
     entry, out = np.sqrt(squares[:, 0]), np.sqrt(squares[:, 1])
     peak = np.sqrt(np.minimum(nominal**2, 0.5 * (reach + squares.sum(axis=1))))
     peak = np.maximum(peak, np.maximum(entry, out))
@@ -112,7 +112,7 @@ def _jerk_part(before: np.ndarray, after: np.ndarray, speed: np.ndarray, jerk: n
         return np.minimum(1.0, (jerk / change).min(axis=1))
 
 
-def _run(program, profile, length, acceleration, nominal, caps, reach):
+def _plan_run(program, profile, length, acceleration, nominal, caps, reach):
     """Start (n,) [s] and squared speeds (n, 2) at entry and exit of each block, as lines arrive."""
     n, ahead = len(program), max(1, profile.planner_blocks)
     full = _known_speeds(caps, reach, ahead - 1).tolist()
@@ -145,7 +145,9 @@ def _run(program, profile, length, acceleration, nominal, caps, reach):
                 for j in range(known, k, -1):
                     ceiling = min(w[j], ceiling + r[j])
             leave = min(ceiling, square + r[k])
-            up, steady, down = _times(square, leave, v[k], a[k], l[k]) if l[k] else (0.0, wait[k], 0.0)
+            up, steady, down = (
+                _trapezoid_times(square, leave, v[k], a[k], l[k]) if l[k] else (0.0, wait[k], 0.0)
+            )
             if known >= last or arrival[known + 1] > now + up + steady:
                 break
             moment = now + up + steady
@@ -155,7 +157,9 @@ def _run(program, profile, length, acceleration, nominal, caps, reach):
     return np.array(starts), np.array(squares), late
 
 
-def _times(first: float, last: float, speed: float, a: float, length: float) -> tuple[float, float, float]:
+def _trapezoid_times(
+    first: float, last: float, speed: float, a: float, length: float
+) -> tuple[float, float, float]:
     """Of a trapezoid [s], from the squares of its speeds at both ends."""
     top = min(speed * speed, 0.5 * (2.0 * a * length + first + last))
     peak = max(top, first, last) ** 0.5

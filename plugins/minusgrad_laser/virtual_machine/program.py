@@ -129,10 +129,10 @@ class _Reader:
             raise self.fail(
                 line, f"the program ends in line {self.ended} (M2), got more words; take them out"
             )
-        gs, ms, values = self._sorted(line)
-        self._modes(line, gs)
+        gs, ms, values = self._sort_words(line)
+        self._set_modes(line, gs)
         dwell = 4 in gs
-        fresh = self._lasers(
+        fresh = self._set_laser(
             line, ms, values, moves=bool({"X", "Y", "I", "J", "R"} & set(values)) and not dwell
         )
         if "F" in values:
@@ -144,15 +144,15 @@ class _Reader:
                 )
             self.feed = values["F"] * self.unit / 60.0
         if dwell:
-            self._dwell(command, line, values)
+            self._add_dwell(command, line, values)
         elif {"X", "Y", "I", "J", "R"} & set(values):
-            self._move(command, line, values)
+            self._add_moves(command, line, values)
         elif fresh:
             self.halt = True
         if {2, 30} & set(ms):
             self.ended, self.mode = line.number, 5
 
-    def _sorted(self, line: Line) -> tuple[list[float], list[float], dict[str, float]]:
+    def _sort_words(self, line: Line) -> tuple[list[float], list[float], dict[str, float]]:
         gs: list[float] = []
         ms: list[float] = []
         values: dict[str, float] = {}
@@ -177,7 +177,7 @@ class _Reader:
                 raise self.fail(line, f"no word that this machine knows, got '{shown}'; take it out")
         return gs, ms, values
 
-    def _modes(self, line: Line, gs: list[float]) -> None:
+    def _set_modes(self, line: Line, gs: list[float]) -> None:
         moves = [g for g in gs if g in (0, 1, 2, 3, 80)]
         if len(moves) > 1:
             raise self.fail(
@@ -195,7 +195,7 @@ class _Reader:
             elif g != 4 and ("G", g) not in IDLE:
                 raise self.fail(line, f"no word that this machine knows, got 'G{g:g}'; take it out")
 
-    def _lasers(self, line: Line, ms: list[float], values: dict[str, float], moves: bool) -> bool:
+    def _set_laser(self, line: Line, ms: list[float], values: dict[str, float], moves: bool) -> bool:
         """Take M and S; true if the head stops for it."""
         marlin = self.profile.dialect == "marlin"
         before, s = self.mode, self.s
@@ -208,9 +208,9 @@ class _Reader:
             elif m not in (2, 30) and not (marlin and m in (106, 400)) and ("M", m) not in IDLE:
                 raise self.fail(line, f"no word that this machine knows, got 'M{m:g}'; take it out")
         if fan:
-            self.fan = self._part(line, values.get("S", 255.0), 255.0)
+            self.fan = self._part_of_full(line, values.get("S", 255.0), 255.0)
         elif "S" in values:
-            self.s = self._part(line, values["S"], full_scale(self.profile))
+            self.s = self._part_of_full(line, values["S"], full_scale(self.profile))
         if marlin:
             if self.mode == 5:
                 inline, self.inline = self.inline, False
@@ -218,7 +218,7 @@ class _Reader:
             return 400 in ms or (not self.inline and self.mode != before)
         return self.mode != before or (self.s != s and not moves and self.mode != 5)
 
-    def _part(self, line: Line, s: float, full: float) -> float:
+    def _part_of_full(self, line: Line, s: float, full: float) -> float:
         """S as a part of full power."""
         if s < 0.0:
             raise self.fail(line, f"S: a power is at least 0, got {s:g}; correct it")
@@ -228,7 +228,7 @@ class _Reader:
             )
         return min(s / full, 1.0)
 
-    def _beam(self, rapid: bool) -> tuple[float, bool]:
+    def _beam_power(self, rapid: bool) -> tuple[float, bool]:
         """Power [W] of a move at its programmed speed, and whether it follows the speed."""
         most = self.profile.power[1]
         if self.fan > 0.0:
@@ -239,7 +239,7 @@ class _Reader:
         dynamic = self.mode == 4 if grbl else self.inline and self.profile.dynamic_power
         return self.s * most, dynamic
 
-    def _place(self, values: dict[str, float]) -> tuple[float, float]:
+    def _target_place(self, values: dict[str, float]) -> tuple[float, float]:
         places = []
         for letter, old in (("X", self.x), ("Y", self.y)):
             value = values.get(letter)
@@ -247,7 +247,7 @@ class _Reader:
             places.append(new if self.absolute or value is None else old + new)
         return places[0], places[1]
 
-    def _move(self, command: int, line: Line, values: dict[str, float]) -> None:
+    def _add_moves(self, command: int, line: Line, values: dict[str, float]) -> None:
         if self.motion is None:
             raise self.fail(line, "a move needs G0, G1, G2 or G3 after G80; add one")
         if not self.named_unit:
@@ -260,16 +260,16 @@ class _Reader:
         if np.isnan(self.feed) and not rapid:
             raise self.fail(line, f"G{self.motion} has no feed; write F before it")
         feed = inf if rapid and (not marlin or np.isnan(self.feed)) else self.feed
-        start, end = (self.x, self.y), self._place(values)
-        power, dynamic = self._beam(rapid)
+        start, end = (self.x, self.y), self._target_place(values)
+        power, dynamic = self._beam_power(rapid)
         if rapid and power > 0.0 and self.fan == 0.0 and end != start:
             self.standard.append(line.number)
-        for place in self._ways(line, values, start, end):
+        for place in self._way_points(line, values, start, end):
             if place != self.points[-1]:
-                self._add(command, line, place, feed, power, dynamic, 0.0)
+                self._add_block(command, line, place, feed, power, dynamic, 0.0)
         self.x, self.y = end
 
-    def _ways(
+    def _way_points(
         self, line: Line, values: dict[str, float], start: tuple[float, float], end: tuple[float, float]
     ) -> list[tuple[float, float]]:
         offsets = [letter for letter in "IJR" if letter in values]
@@ -308,7 +308,7 @@ class _Reader:
             raise self.fail(line, text)
         return arcs.chords(start, end, centre, clockwise)
 
-    def _dwell(self, command: int, line: Line, values: dict[str, float]) -> None:
+    def _add_dwell(self, command: int, line: Line, values: dict[str, float]) -> None:
         marlin = self.profile.dialect == "marlin"
         wait = values.get("P", 0.0) * 1e-3 if marlin else values.get("P", 0.0)
         if "S" in values and marlin:
@@ -317,10 +317,10 @@ class _Reader:
             raise self.fail(line, "G4 has no time; write P, in seconds")
         if wait < 0.0:
             raise self.fail(line, f"G4: a time is at least 0, got {wait:g}; correct it")
-        power, dynamic = self._beam(rapid=self.motion == 0)
-        self._add(command, line, self.points[-1], inf, 0.0 if dynamic else power, False, wait)
+        power, dynamic = self._beam_power(rapid=self.motion == 0)
+        self._add_block(command, line, self.points[-1], inf, 0.0 if dynamic else power, False, wait)
 
-    def _add(
+    def _add_block(
         self,
         command: int,
         line: Line,

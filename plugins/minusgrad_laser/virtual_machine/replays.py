@@ -61,7 +61,7 @@ def replay(
     planned = plan(program, profile)
     moves = motion(program, planned, profile)
     if shape is None:
-        shape, origin = around(program, pixel, waist, name)
+        shape, origin = canvas_around(program, pixel, waist, name)
     memory.require(16 * shape[0] * shape[1], f"{name}: {shape[1]} x {shape[0]} cells", "take larger cells")
     return Replay(
         dose(moves, shape, pixel, waist, full, origin), planned.seconds, origin, pixel, waist, full,
@@ -76,7 +76,7 @@ def remarks(program: Program, planned: Plan, name: str) -> tuple[str, ...]:
     return (*program.notes, *([late] if planned.late else []))
 
 
-def around(
+def canvas_around(
     program: Program, pixel: float, waist: float, name: str
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Shape and origin of a canvas around the lit blocks; cells keep to whole multiples of a pixel."""

@@ -30,7 +30,7 @@ from .motion import Motion, motion
 from .overburn import meant_lines, over_meant
 from .planner import Plan, plan
 from .program import Program
-from .replays import around, remarks
+from .replays import canvas_around, remarks
 from .tiles import SIDE, TiledCanvas
 
 PICTURE = 2048
@@ -97,7 +97,7 @@ def survey(
     and for a lit path that is longer than any job.
     """
     refuse_far(program, profile, name)
-    shape, origin = around(program, pixel, waist, name)
+    shape, origin = canvas_around(program, pixel, waist, name)
     length = np.hypot(np.diff(program.x), np.diff(program.y))[program.power > 0.0].sum()
     if 2.0 * length / (STEP * waist) > MOST_SAMPLES:
         most = MOST_SAMPLES * STEP * waist / 2.0
@@ -140,7 +140,7 @@ class _Job:
         y = self.places[:, 1]
         self.bottom, self.top = (f(y[self.lit], y[self.lit + 1]) for f in (np.minimum, np.maximum))
         self.most_meant = max(
-            (float(v.max()) for band in self.bands(1) for _, _, v in self._meant(band, 1).values()),
+            (float(v.max()) for band in self.bands(1) for _, _, v in self._meant_dose(band, 1).values()),
             default=0.0,
         )
 
@@ -154,9 +154,9 @@ class _Job:
 
     def tiles(self, band: tuple[int, int]) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
         """First row and column, dose and over-burn, of the tiles of a band."""
-        dose = self._canvas(band)
-        self.deposition.put(dose, *self._reach(band))
-        meant, squares = self._meant(band, 1), self._meant(band, 2)
+        dose = self._band_canvas(band)
+        self.deposition.put(dose, *self._band_reach(band))
+        meant, squares = self._meant_dose(band, 1), self._meant_dose(band, 2)
         for i, j in sorted({*dose.tiles, *meant.tiles}):
             values = [canvas.tile(i, j).values() for canvas in (dose, meant, squares)]
             d = values[0] / self.full
@@ -167,7 +167,7 @@ class _Job:
 
     def path_cells(self, band: tuple[int, int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Rows and columns of cells along the lit path, half a waist apart, within the tiles of a band."""
-        low, high = self._reach(band)
+        low, high = self._band_reach(band)
         near = (self.bottom <= high) & (self.top >= low)
         first, last = band[0] * SIDE, band[1] * SIDE
         for some in groups(self.lit[near], self.counts[near]):
@@ -182,17 +182,17 @@ class _Job:
             inside = (row >= first) & (row < last)
             yield row[inside], column[inside]
 
-    def _meant(self, band: tuple[int, int], power: int) -> TiledCanvas:
-        canvas, (low, high) = self._canvas(band), self._reach(band)
+    def _meant_dose(self, band: tuple[int, int], power: int) -> TiledCanvas:
+        canvas, (low, high) = self._band_canvas(band), self._band_reach(band)
         near = (self.bottom <= high) & (self.top >= low)
         for some in groups(self.lit[near], self.counts[near]):
             lines(canvas, self.places[some], self.places[some + 1], self.density[some] ** power)
         return canvas
 
-    def _canvas(self, band: tuple[int, int]) -> TiledCanvas:
+    def _band_canvas(self, band: tuple[int, int]) -> TiledCanvas:
         return TiledCanvas(self.shape, self.pixel, self.waist, self.origin, band)
 
-    def _reach(self, band: tuple[int, int]) -> tuple[float, float]:
+    def _band_reach(self, band: tuple[int, int]) -> tuple[float, float]:
         """From where to where along y [m] the path gives cells of a band a dose."""
         margin = 5.0 * self.waist + 2.0 * self.pixel + max(self.deposition.motion.profile.backlash)
         low, high = (self.origin[1] + row * SIDE * self.pixel for row in band)
@@ -210,15 +210,15 @@ class _Reductions:
         self.developed = np.full(size, float(develop(np.zeros(1))[0]))
         self.overburn = np.full(size, np.nan)
         self.peak, self.worst, self.cells = 0.0, 0.0, 0
-        along, likely = self._reduced()
+        along, likely = self._reduce_tiles()
         median = float(np.nanmedian(along)) if len(along) and np.isfinite(along).any() else 1.0
         self.overburn /= median
         self.worst /= median
         if likely is None or limit * median < LIKELY:
-            likely = self._hotter(limit * median)
-        self.hot = _regions(*likely, limit, median, job.shape[1])
+            likely = self._cells_above(limit * median)
+        self.hot = _hot_regions(*likely, limit, median, job.shape[1])
 
-    def _reduced(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
+    def _reduce_tiles(self) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray] | None]:
         """The over-burn along the path, and flat numbers and values of cells that may be hot."""
         along: list[np.ndarray] = []
         cells: list[np.ndarray] | None = []
@@ -233,30 +233,30 @@ class _Reductions:
                 number = (row // SIDE) * (-(-self.job.shape[1] // SIDE)) + column // SIDE
                 own = slice(*np.searchsorted(tile, [number, number + 1]))
                 along.append(over[rows[own] - row, columns[own] - column])
-                self._take(row, column, dose, over)
+                self._take_tile(row, column, dose, over)
                 if cells is not None:
                     hot = np.flatnonzero(over > LIKELY)
-                    cells.append(self._flat(row, column, hot, over.shape[1]))
+                    cells.append(self._flat_numbers(row, column, hot, over.shape[1]))
                     values.append(over.ravel()[hot])
                     if sum(map(len, cells)) > MOST_LIKELY:
                         cells, values = None, []
         joined = np.concatenate(along) if along else np.zeros(0)
-        return joined, None if cells is None else _joined(cells, values)
+        return joined, None if cells is None else _join_cells(cells, values)
 
-    def _hotter(self, limit: float) -> tuple[np.ndarray, np.ndarray]:
+    def _cells_above(self, limit: float) -> tuple[np.ndarray, np.ndarray]:
         """Flat numbers and values of cells above a limit."""
         cells, values = [], []
         for band in self.job.bands(3):
             for row, column, _, over in self.job.tiles(band):
                 hot = np.flatnonzero(over > limit)
-                cells.append(self._flat(row, column, hot, over.shape[1]))
+                cells.append(self._flat_numbers(row, column, hot, over.shape[1]))
                 values.append(over.ravel()[hot])
-        return _joined(cells, values)
+        return _join_cells(cells, values)
 
-    def _flat(self, row: int, column: int, inside: np.ndarray, width: int) -> np.ndarray:
+    def _flat_numbers(self, row: int, column: int, inside: np.ndarray, width: int) -> np.ndarray:
         return (row + inside // width) * self.job.shape[1] + column + inside % width
 
-    def _take(self, row: int, column: int, dose: np.ndarray, over: np.ndarray) -> None:
+    def _take_tile(self, row: int, column: int, dose: np.ndarray, over: np.ndarray) -> None:
         """A tile into the pictures, of which a cell may have parts in two tiles."""
         f = self.factor
         self.peak = max(self.peak, float(dose.max()))
@@ -278,13 +278,13 @@ class _Reductions:
             self.developed[where] += reduced(self.develop(dose) - idle, np.add) / f**2
 
 
-def _joined(cells: list[np.ndarray], values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _join_cells(cells: list[np.ndarray], values: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     if not cells:
         return np.zeros(0, np.int64), np.zeros(0)
     return np.concatenate(cells), np.concatenate(values)
 
 
-def _regions(
+def _hot_regions(
     cells: np.ndarray, values: np.ndarray, limit: float, median: float, width: int
 ) -> list[tuple[float, int, int, int]]:
     """Connected regions of cells above the limit: largest value, its row and column, number of cells."""

@@ -38,7 +38,7 @@ class TiledCanvas:
         """Put down spots of energies [J] at places [m]."""
         for begin in range(0, len(x), SPOTS):
             part = slice(begin, begin + SPOTS)
-            self._deal(x[part], y[part], energy[part])
+            self._deal_spots(x[part], y[part], energy[part])
 
     def line(self, start: np.ndarray, end: np.ndarray, density: float) -> None:
         """Put down a line along an axis from `start` to `end` (2,) [m], of `density` [J/m]."""
@@ -66,7 +66,7 @@ class TiledCanvas:
             self.tiles[i, j] = Canvas(shape, self.pixel, self.waist, self.origin, first)
         return self.tiles[i, j]
 
-    def _deal(self, x: np.ndarray, y: np.ndarray, energy: np.ndarray) -> None:
+    def _deal_spots(self, x: np.ndarray, y: np.ndarray, energy: np.ndarray) -> None:
         """Each spot to the tiles that it reaches, at most four, in the order of the spots."""
         across = self.count[1]
         column, row = (x - self.origin[0]) / self.pixel, (y - self.origin[1]) / self.pixel

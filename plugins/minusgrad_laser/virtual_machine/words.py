@@ -34,13 +34,13 @@ def lines(text: str, name: str = "job") -> list[Line]:
             raise UserError(
                 f"{place}: settings of the controller are no part of a job, got '{rest}'; take the line out"
             )
-        words = _words(rest, place)
+        words = _split_words(rest, place)
         if words:
             found.append(Line(number, words))
     return found
 
 
-def _words(rest: str, place: str) -> list[tuple[str, float | None]]:
+def _split_words(rest: str, place: str) -> list[tuple[str, float | None]]:
     words: list[tuple[str, float | None]] = []
     while rest:
         match = _WORD.match(rest)

@@ -173,7 +173,7 @@ def test_a_checkpoint_with_other_points_is_refused(scene: Path, sixteen: Path) -
     from minusgrad.app.jobs.job_runs import rebuilt
 
     folder = RunDir.open(sixteen, read_only=True)
-    newest = checkpoint.load(checkpoint.listed(sixteen / "ckpt")[-1])
+    newest = checkpoint.load(checkpoint.list_checkpoints(sixteen / "ckpt")[-1])
     job, grave, _ = rebuilt(folder, newest, ())
     assert not grave
     newest.arrays["points/gravity.G"] = newest.arrays["points/gravity.G"] + 1.0

@@ -46,7 +46,9 @@ def swing(overrides=(), out="runs/swing", **options):
 def test_a_run_from_a_file_keeps_it_and_resumes_to_the_same_bits(here):
     (here / "swing.toml").write_text(SCENE + FROM_FILE)
     whole = swing(out="whole")
-    assert checkpoint.load(checkpoint.listed(here / "whole/ckpt")[0]).arrays["fields/v"].tolist() == V
+    assert (
+        checkpoint.load(checkpoint.list_checkpoints(here / "whole/ckpt")[0]).arrays["fields/v"].tolist() == V
+    )
     assert (here / "whole/inputs/v.csv").read_bytes() == (here / "v.csv").read_bytes()
     with ctrl_c(15) as progress, pytest.raises(InterruptedRunError):
         swing(out="cut", progress=progress)
@@ -67,7 +69,9 @@ def test_a_run_starts_from_the_last_state_of_another_with_the_bits_of_one_run(he
         ["run", "swing.toml", "run.steps=20", "--from", "first", "--out", "second", "--plugin", str(PLUGIN)]
     )
     assert again == 0
-    end, start = (checkpoint.load(checkpoint.listed(here / name / "ckpt")[-1]) for name in ("long", "second"))
+    end, start = (
+        checkpoint.load(checkpoint.list_checkpoints(here / name / "ckpt")[-1]) for name in ("long", "second")
+    )
     for name in ("x", "v", "m"):
         np.testing.assert_array_equal(end.arrays[f"fields/{name}"], start.arrays[f"fields/{name}"])
     assert start.time == pytest.approx(2.0)
@@ -96,7 +100,7 @@ def test_a_run_goes_on_when_the_run_that_it_started_from_is_gone(here):
 
 def test_fields_of_files_are_put_after_those_of_a_run(here):
     swing({"run.steps": 10}, out="first")
-    last = checkpoint.load(checkpoint.listed(here / "first/ckpt")[-1]).arrays
+    last = checkpoint.load(checkpoint.list_checkpoints(here / "first/ckpt")[-1]).arrays
     made = build("swing.toml", {"initial.run": "first", "initial.fields": {"v": "v.csv"}}, [PLUGIN])
     assert made.fields["v"].values.tolist() == V
     np.testing.assert_array_equal(made.fields["x"].values, last["fields/x"])
@@ -130,7 +134,7 @@ def test_mistakes_about_the_run_are_reported_at_their_place(here):
     assert "initial.time: stepper 'lbfgs' has no clock, got time = true" in refused(still)
     held = {"hold": [{"body": "left", "velocity": [1.0, 0.0]}], "initial.time": True}
     assert "initial.time: holds move on from where nodes are at time 0" in refused(held)
-    (path,) = (p for p in checkpoint.listed(here / "first/ckpt") if checkpoint.step_of(p) == 10)
+    (path,) = (p for p in checkpoint.list_checkpoints(here / "first/ckpt") if checkpoint.step_of(p) == 10)
     durable.replace(path, path.read_bytes()[:-1])
     damaged = refused({"initial.step": 10})
     assert "initial.step: first/ckpt/" in damaged
@@ -140,7 +144,7 @@ def test_members_begin_with_the_values_of_files_and_one_of_them_starts_a_run(her
     vary = "[ensemble]\nmembers = 2\n[ensemble.vary]\n'tether.k' = { uniform = [1.0, 2.0] }\n"
     (here / "swing.toml").write_text(SCENE + FROM_FILE + vary)
     done = swing({"run.steps": 10}, out="many")
-    start = checkpoint.load(checkpoint.listed(here / "many/ckpt")[0]).arrays["stepper/fields/v"]
+    start = checkpoint.load(checkpoint.list_checkpoints(here / "many/ckpt")[0]).arrays["stepper/fields/v"]
     assert start.tolist() == [V, V]
     end = done.ensemble.values("v")
     (here / "swing.toml").write_text(SCENE)

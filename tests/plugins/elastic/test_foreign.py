@@ -39,14 +39,14 @@ def elsewhere(tmp_path: Path) -> Path:
 
 def _refused(file: str, data: bytes) -> str:
     with pytest.raises(UserError) as refused:
-        foreign.read(file, data)
+        foreign.read_foreign(file, data)
     return str(refused.value)
 
 
 def _refused_unbounded(file: str, data: bytes) -> str:
     """In this process, where meshio can be changed."""
     with pytest.raises(UserError) as refused:
-        foreign.parsed(file, data)
+        foreign.parse_foreign(file, data)
     return str(refused.value)
 
 
@@ -106,7 +106,7 @@ def test_formats_of_one_file_open_one_file(
     name = next(name for name, endings in foreign.FORMATS.items() if path.suffix in endings)
     meshio.write(path, MESH, file_format=name)
     opened = _opened_paths()
-    mesh, _ = foreign.parsed(path.name, path.read_bytes())
+    mesh, _ = foreign.parse_foreign(path.name, path.read_bytes())
     files = {Path(one).name for one in opened if not Path(one).name.startswith("tmp")}  # without its folder
     assert files == {path.name}
     np.testing.assert_allclose(mesh.points[mesh.cells[0]], POINTS, atol=1e-6)
@@ -128,7 +128,9 @@ def test_every_kind_of_cell_is_read_as_it_was_written(tmp_path: Path, kind, endi
     flat = np.zeros((len(mesh.points), 3 - kind[0]))
     written = meshio.Mesh(np.concatenate([mesh.points, flat], axis=1), [(NAMES[kind], mesh.cells)])
     written.write(tmp_path / f"body.{ending}")
-    found, remarks = inspect(foreign.read(f"body.{ending}", (tmp_path / f"body.{ending}").read_bytes()))
+    found, remarks = inspect(
+        foreign.read_foreign(f"body.{ending}", (tmp_path / f"body.{ending}").read_bytes())
+    )
     np.testing.assert_array_equal(found.cells, mesh.cells)
     np.testing.assert_allclose(found.points, mesh.points, atol=1e-15)
     assert found.volumes().sum() == pytest.approx(1.0, rel=1e-12)
@@ -161,10 +163,10 @@ def test_an_index_beyond_int32_does_not_wrap() -> None:
     with pytest.raises(
         UserError, match=r"^'a.vtk': cells: must be below 2\^31, got 4294967299; count nodes from 0$"
     ):
-        foreign._mesh("a.vtk", found)
+        foreign._mesh_of_meshio("a.vtk", found)
     found = meshio.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
     with pytest.raises(UserError, match=r"^'a.vtk': set 'grip': must be below 2\^31, got 4294967299"):
-        foreign._mesh("a.vtk", found)
+        foreign._mesh_of_meshio("a.vtk", found)
 
 
 def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
@@ -195,7 +197,7 @@ def test_a_damaged_file_in_which_meshio_loops_is_said_to_end(ending: str) -> Non
 def test_a_file_ends_once(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"1 2\n3 4\n")
-    with file_ends.opened(path, mode) as file, open(path, mode) as plain:
+    with file_ends.open_within(path, mode) as file, open(path, mode) as plain:
         assert file.readline() == plain.readline()
         at = file.tell()
         assert list(file) == list(plain)
@@ -206,7 +208,7 @@ def test_a_file_ends_once(tmp_path: Path, mode: str) -> None:
         with pytest.raises(EOFError, match="the file ends where more is needed"):
             sum(map(len, iter(file.readline, None)))
     if mode == "rb":
-        with file_ends.opened(path, mode) as file:
+        with file_ends.open_within(path, mode) as file:
             file.readline()
             assert np.fromfile(file, "u1", 3).tobytes() == b"3 4"
             assert file.read() == b"\n"
@@ -230,11 +232,11 @@ def test_well_known_text_is_read_with_the_exponents_that_meshio_writes(tmp_path:
     triangles = np.array([[0, 1, 2], [1, 3, 2]])
     flat = 1e-5 * np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
     meshio.write(tmp_path / "a.wkt", meshio.Mesh(flat, [("triangle", triangles)]))
-    mesh = foreign.read("a.wkt", (tmp_path / "a.wkt").read_bytes())
+    mesh = foreign.read_foreign("a.wkt", (tmp_path / "a.wkt").read_bytes())
     np.testing.assert_array_equal(mesh.points, flat[:, :2])
     np.testing.assert_array_equal(mesh.cells, triangles)
     wide = _tin(RING).replace(b",", b" ,\n").replace(b"(", b" (\t").strip() + b"\n"
-    np.testing.assert_array_equal(foreign.read("a.wkt", wide).points, [[0, 0], [1e-5, 0], [0, 1.5]])
+    np.testing.assert_array_equal(foreign.read_foreign("a.wkt", wide).points, [[0, 0], [1e-5, 0], [0, 1.5]])
 
 
 @pytest.mark.parametrize(
@@ -270,7 +272,7 @@ def test_warnings_that_quote_a_file_are_few_lines_that_a_terminal_can_show(capsy
     """SU2's reader quotes each line that it does not know; by a stranger they were 200,000, and any bytes."""
     rows = "".join(f"\x1b[31m{'x' * 1000}{k}\n" for k in range(50))
     text = f"NDIME= 2\n{rows}NPOIN= 3\n0 0\n1 0\n0 1\nNELEM= 1\n5 0 1 2\n"
-    foreign.read("a.su2", text.encode())
+    foreign.read_foreign("a.su2", text.encode())
     said = capsys.readouterr().err
     lines = said.splitlines()
     assert len(lines) == foreign.MOST_REMARKS + 1

@@ -360,7 +360,7 @@ def test_no_wounded_file_does_more_than_to_be_refused(name: str) -> None:
             refusals.append(str(error))
         else:
             assert mesh.volumes().min() > 0.0
-            assert mesh.lumped(1.0).min() > 0.0
+            assert mesh.lumped_masses(1.0).min() > 0.0
     assert len(refusals) > 250
     assert all(text.startswith(f"'{name}'") and len(text) < 1500 for text in refusals)
     assert time.perf_counter() - begin < 20.0

@@ -130,8 +130,8 @@ def test_edges_by_eulers_formula(shape: str) -> None:
 def test_lumped_masses_have_mass_and_centre_of_the_body(shape: str) -> None:
     mesh, volume, _, _ = SHAPES[shape]
     density = RNG.uniform(1.0, 2.0, len(mesh.cells))
-    assert mesh.lumped(3.0).sum() == pytest.approx(3.0 * volume, rel=1e-13)
-    masses, of_cells = mesh.lumped(density), density * mesh.volumes()
+    assert mesh.lumped_masses(3.0).sum() == pytest.approx(3.0 * volume, rel=1e-13)
+    masses, of_cells = mesh.lumped_masses(density), density * mesh.volumes()
     assert masses.shape == (len(mesh.points),)
     assert masses.min() > 0.0
     moment = of_cells @ mesh.points[mesh.cells].mean(axis=1)
@@ -140,9 +140,9 @@ def test_lumped_masses_have_mass_and_centre_of_the_body(shape: str) -> None:
 
 def test_lumped_masses_by_hand() -> None:
     square = generators.rectangle((1.0, 1.0), (1, 1))
-    assert square.lumped(6.0) == pytest.approx([2.0, 1.0, 1.0, 2.0], rel=1e-15)
+    assert square.lumped_masses(6.0) == pytest.approx([2.0, 1.0, 1.0, 2.0], rel=1e-15)
     wider = replace(square, points=np.concatenate([square.points, [[5.0, 5.0]]]))
-    assert wider.lumped(6.0) == pytest.approx([2.0, 1.0, 1.0, 2.0, 0.0], rel=1e-15)
+    assert wider.lumped_masses(6.0) == pytest.approx([2.0, 1.0, 1.0, 2.0, 0.0], rel=1e-15)
 
 
 @pytest.mark.parametrize("shape", ["rectangle", "box", "beam"])

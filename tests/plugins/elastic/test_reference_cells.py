@@ -69,8 +69,8 @@ def degree(rule: quadrature.Rule, mean) -> int:
         (quadrature.DEGREE_2[3], 2),
         (quadrature.DEGREE_3, 3),
         (quadrature.DEGREE_4, 4),
-        (quadrature.collapsed(4, 2), 6),
-        (quadrature.collapsed(4, 3), 5),
+        (quadrature.collapsed_points(4, 2), 6),
+        (quadrature.collapsed_points(4, 3), 5),
     ],
 )
 def test_rules_of_triangles_and_tetrahedra_are_exact_to_their_degree(rule, exact: int) -> None:
@@ -123,17 +123,17 @@ def test_facets_are_closed_and_look_outward(kind: tuple[int, int]) -> None:
 def test_masses_are_positive_and_those_of_the_cells(kind: tuple[int, int]) -> None:
     """A cube of constant density: its mass, its centre, and for 8- and 4-node cubes equal shares."""
     mesh = cell_meshes.mesh_of(*kind, parts=2)
-    masses = mesh.lumped(3.0)
+    masses = mesh.lumped_masses(3.0)
     assert masses.min() > 0.0
     assert masses.sum() == pytest.approx(3.0, rel=1e-13)
     np.testing.assert_allclose(masses @ mesh.points, np.full(mesh.dimension, 1.5), rtol=1e-12)
     shaken = cell_meshes.shaken(mesh, 0.05)
-    assert shaken.lumped(3.0).min() > 0.0
-    assert shaken.lumped(3.0).sum() == pytest.approx(3.0, rel=1e-12)
+    assert shaken.lumped_masses(3.0).min() > 0.0
+    assert shaken.lumped_masses(3.0).sum() == pytest.approx(3.0, rel=1e-12)
 
 
 def test_masses_of_a_quadratic_triangle_by_hand() -> None:
     """int N^2 is A/30 at corners and 8 A/45 at middles: shares 3/57 and 16/57."""
     points = np.array([[0, 0], [1, 0], [0, 1], [0.5, 0], [0.5, 0.5], [0, 0.5]], float)
-    masses = Mesh(points, np.arange(6, dtype=np.int32)[None]).lumped(2.0)
+    masses = Mesh(points, np.arange(6, dtype=np.int32)[None]).lumped_masses(2.0)
     np.testing.assert_allclose(masses, np.repeat([3 / 57, 16 / 57], 3), rtol=1e-13)

@@ -14,7 +14,7 @@ from minusgrad.scene.units import UnitSystem
 from minusgrad_gravity.clusters.density_profile import densities
 from minusgrad_gravity.clusters.lagrangian_radii import lagrangian_radii
 from minusgrad_gravity.clusters.stars import centre_of
-from minusgrad_gravity.discs.encounter import encounter, tilted
+from minusgrad_gravity.discs.encounter import encounter, tilt_rotation
 from minusgrad_gravity.discs.exponential import ExponentialDisc
 from minusgrad_gravity.discs.galaxies import DiscPart, Galaxy
 from minusgrad_gravity.draws import Draws
@@ -238,7 +238,7 @@ def test_a_parabolic_encounter_reaches_its_pericentre_by_barkers_equation():
 
 @pytest.mark.unit
 def test_tilts():
-    axes = tilted(0.4, 1.1)
+    axes = tilt_rotation(0.4, 1.1)
     np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-15)
     assert axes[2, 2] == pytest.approx(np.cos(0.4))
     np.testing.assert_allclose(axes @ [1.0, 0.0, 0.0], [np.cos(1.1), np.sin(1.1), 0.0], atol=1e-15)

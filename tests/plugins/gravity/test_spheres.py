@@ -9,7 +9,7 @@ from minusgrad_gravity.draws import Draws
 from minusgrad_gravity.spheres.eddington import Potential, distribution
 from minusgrad_gravity.spheres.king import KingModel, density
 from minusgrad_gravity.spheres.profiles import CuspedSphere, log_grid
-from minusgrad_gravity.spheres.states import HernquistSphere, KingSphere, UniformSphere, isolated
+from minusgrad_gravity.spheres.states import HernquistSphere, KingSphere, UniformSphere, isolated_tables
 
 pytestmark = pytest.mark.unit
 HERNQUIST = CuspedSphere(1.0, 1.0, 4.0)
@@ -78,7 +78,7 @@ def test_concentrations_of_king_models(W0, concentration):
 @pytest.mark.parametrize("sphere", [HERNQUIST, NFW])
 def test_cusped_spheres(sphere):
     """Mass profile, radial and tangential dispersion in shells, within 3.5 standard errors."""
-    x, v = isolated(sphere, 1.0).draw(Draws(2, "test", 20_000))
+    x, v = isolated_tables(sphere, 1.0).draw(Draws(2, "test", 20_000))
     r = np.linalg.norm(x, axis=1)
     along = np.sum(x * v, axis=1) / r
     across = np.sum(v * v, axis=1) - along**2

@@ -48,9 +48,11 @@ def test_its_score_and_its_seconds_are_those_of_the_replay(found: raster.Baselin
 
 def test_its_dose_is_that_of_the_replay(found: raster.Baseline) -> None:
     chosen, target = found.chosen, letter() > 0.5
-    lines = raster._lines(target.T if chosen.across else target, chosen.pitch / 2e-5, chosen.offset / 2e-5)
+    lines = raster._offset_lines(
+        target.T if chosen.across else target, chosen.pitch / 2e-5, chosen.offset / 2e-5
+    )
     shape = target.T.shape if chosen.across else target.shape
-    dose = raster._dose(lines, shape, chosen.inset / 2e-5, 2e-5, 5e-5) * chosen.exposure / 2.5e5
+    dose = raster._line_dose(lines, shape, chosen.inset / 2e-5, 2e-5, 5e-5) * chosen.exposure / 2.5e5
     fine = replace(PROFILE, bits=16)
     done = replay(gcode.write(found.path, fine), fine, (64, 56), full=2.5e5).dose
     done = done.T if chosen.across else done
@@ -61,7 +63,7 @@ def test_scores_of_all_levels_at_once_are_those_one_by_one() -> None:
     rng = np.random.default_rng(0)
     dose, target, levels = rng.random((20, 30)), rng.random((20, 30)) < 0.3, np.array([0.9, 0.6, 0.25, 0.01])
     expected = [((dose > c) & target).sum() / ((dose > c) | target).sum() for c in levels]
-    assert raster._scores(dose, levels, target) == pytest.approx(expected)
+    assert raster._level_scores(dose, levels, target) == pytest.approx(expected)
 
 
 def test_lines_across_are_those_along_of_the_picture_turned() -> None:

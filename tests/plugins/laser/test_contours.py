@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial import cKDTree
 
 from minusgrad_laser.paths.offsets import rings
-from minusgrad_laser.paths.stroke import resampled
+from minusgrad_laser.paths.stroke import resample_line
 
 from .starts import made, path, target
 
@@ -22,7 +22,7 @@ def strokes(state) -> list[np.ndarray]:
 
 def farthest(state) -> float:
     """The largest distance of a cell of the target from the strokes, in cells."""
-    drawn = np.concatenate([resampled(stroke, 0.1) for stroke in strokes(state)])
+    drawn = np.concatenate([resample_line(stroke, 0.1) for stroke in strokes(state)])
     return float(cKDTree(drawn).query(np.argwhere(target(state) > 0.5)[:, ::-1])[0].max())
 
 

@@ -19,7 +19,7 @@ from minusgrad_laser.jobs.toolpath import Toolpath
 from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.virtual_machine import replay
 from minusgrad_laser.virtual_machine.dose import Canvas, lines
-from minusgrad_laser.virtual_machine.motion import quantised
+from minusgrad_laser.virtual_machine.motion import quantise_power
 from minusgrad_laser.virtual_machine.program import parse
 
 pytestmark = pytest.mark.unit
@@ -111,7 +111,7 @@ def test_every_level_of_power_is_written_so_that_the_machine_takes_it(bits: int)
         np.arange(n) > 0,
     )
     program = parse(write(path, profile), profile)
-    got = quantised(program.power, profile)[-(n - 1) :]
+    got = quantise_power(program.power, profile)[-(n - 1) :]
     np.testing.assert_allclose(got * most / 5.0, levels, rtol=1e-9)
 
 
@@ -126,7 +126,7 @@ def test_feeds_make_up_for_rounded_powers_and_places() -> None:
     program = parse(write(path, M4), M4)
     lit = program.power > 0.0
     length = np.hypot(np.diff(program.x), np.diff(program.y))[lit]
-    got = quantised(program.power[lit], M4) * length / program.feed[lit]
+    got = quantise_power(program.power[lit], M4) * length / program.feed[lit]
     wanted = path.power[1:] * path.lengths / path.speed[1:]
     np.testing.assert_allclose(got, wanted, rtol=2e-3)
 
@@ -313,7 +313,7 @@ def test_powers_are_rounded_to_no_less_than_the_least(profile: Profile, pace: fl
         1e-3 + 2e-5 * np.arange(n), np.full(n, 1e-3), np.full(n, least), np.full(n, pace), np.arange(n) > 0
     )
     done = parse(write(path, machine), machine)
-    got = quantised(done.power, replace(machine, power=(0.0, 5.0)))
+    got = quantise_power(done.power, replace(machine, power=(0.0, 5.0)))
     assert got[got > 0.0].min() >= least
 
 

@@ -133,7 +133,7 @@ def test_a_job_that_breaks_limits_is_not_written(
     outputs = {"job": tmp_path / "a.gcode", "html": tmp_path / "a.html"}
     wanted: Any = SimpleNamespace(out=outputs["job"], run=tmp_path / "a.run")
     options: Any = SimpleNamespace(baseline=False, json=False)
-    assert job._finish(wanted, None, None, dict(outputs), options) == 1
+    assert job._finish_job(wanted, None, None, dict(outputs), options) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
     err = capsys.readouterr().err
     assert "minusgrad: a.gcode:3: too fast\n" in err

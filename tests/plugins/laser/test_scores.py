@@ -54,7 +54,7 @@ def test_a_moved_disc_is_displaced_by_the_cosine():
     exact = d * cosine + np.sqrt(radius**2 - d**2 * (1.0 - cosine**2)) - radius
     np.testing.assert_allclose(placed.error / 0.5, exact, rtol=0.0, atol=0.03)
     assert placed.mean / 0.5 == pytest.approx(2.0 * d / np.pi, rel=0.01)
-    assert placed.most / 0.5 == pytest.approx(d, rel=0.02)
+    assert placed.largest_error / 0.5 == pytest.approx(d, rel=0.02)
     assert placed.length / 0.5 == pytest.approx(2.0 * np.pi * radius, rel=0.005)
     # |cos phi| <= c holds for the part 1 - 2 acos(c) / pi of the circle: 0.95 at c = cos(0.05 pi / 2)
     assert placed.quantile(0.95) / 0.5 == pytest.approx(d * np.cos(0.025 * np.pi), rel=0.02)
@@ -72,7 +72,7 @@ def test_equal_maps_are_placed_exactly():
     target = (_disc(40.0, 50.0, 17.0) + _disc(60.0, 100.0, 2.0) > 0.5).astype(float)
     target[:, 10] = 1.0  # one cell wide
     placed = edge_placement(target, target, 1.0)
-    assert placed.most < 1e-12
+    assert placed.largest_error < 1e-12
     assert placed.missing == 0.0
     assert intersection_over_union(target, target) == 1.0
 
@@ -82,7 +82,7 @@ def test_a_shape_that_is_not_developed_counts_as_the_reach():
     both = np.maximum(_disc(48.0, 30.0, 12.0), _disc(48.0, 96.0, 12.0))
     placed = edge_placement(_disc(48.0, 30.0, 12.0), both, 2.0, reach=14.0)
     assert placed.missing == pytest.approx(0.5, abs=0.01)
-    assert placed.most == 14.0
+    assert placed.largest_error == 14.0
     assert placed.error[~placed.found].max() == -14.0  # under-exposed
     assert edge_placement(np.ones_like(both), both, 2.0, reach=14.0).error.min() == 14.0
 

@@ -136,7 +136,7 @@ def some_strokes(seed: int) -> Points:
 def test_dark_moves_split_a_stroke_and_shorten_it() -> None:
     path = path_of((0, 0, 5, 1, 0), (1, 0, 0, 1, 1), (2, 0, 5, 1, 1), (3, 0, 0, 1, 1), (4, 0, 0, 1, 1),
                    (5, 0, 5, 1, 1), (6, 0, 0, 1, 1))  # fmt: skip
-    found = edits.darkened(path, 0.5)
+    found = edits.darken_weak_moves(path, 0.5)
     assert found.point[:, 0].tolist() == [1, 2, 4, 5]
     assert found.lit.tolist() == [False, True, False, True]
     assert drawn(found) == {((1, 0), (2, 0), 5.0), ((4, 0), (5, 0), 5.0)}
@@ -144,11 +144,11 @@ def test_dark_moves_split_a_stroke_and_shorten_it() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_tidying_and_ordering_draw_the_same_moves(seed: int) -> None:
-    path = edits.tidied(some_strokes(seed))
+    path = edits.tidy_travels(some_strokes(seed))
     assert drawn(path) == drawn(some_strokes(seed))
     assert path.lit[[0, -1]].tolist() == [False, True]
     assert not (~path.lit[1:] & ~path.lit[:-1]).any()
-    after = edits.ordered(path)
+    after = edits.order_strokes(path)
     assert drawn(after) == drawn(path)
     assert len(after) == len(path)
     dark = [float(p.lengths[~p.lit].sum()) for p in (path, after)]
@@ -157,10 +157,10 @@ def test_tidying_and_ordering_draw_the_same_moves(seed: int) -> None:
 
 def test_the_means_of_a_point_and_of_a_move_stay_with_it() -> None:
     """Column 2 is a function of the place, or of the move's power."""
-    path = edits.tidied(some_strokes(1))
+    path = edits.tidy_travels(some_strokes(1))
     path.point[:, 2] = path.point[:, 0] + 2.0 * path.point[:, 1]
     path.move[:, 2] = 3.0 * path.move[:, 0]
-    for after in (edits.ordered(path), edits.inserted(path, 0.3, 0.1, 10, np.zeros(len(path)))):
+    for after in (edits.order_strokes(path), edits.insert_points(path, 0.3, 0.1, 10, np.zeros(len(path)))):
         assert after.point[:, 2] == pytest.approx(after.point[:, 0] + 2.0 * after.point[:, 1])
         assert after.move[after.lit][:, 2] == pytest.approx(3.0 * after.move[after.lit][:, 0])
 
@@ -168,7 +168,7 @@ def test_the_means_of_a_point_and_of_a_move_stay_with_it() -> None:
 def test_merging_keeps_the_mean_exposure_and_the_time() -> None:
     path = path_of((0, 0, 0, 1, 0), (1.0, 0, 2, 1, 1), (1.2, 0, 6, 2, 1), (3, 0, 4, 4, 1), (4, 1, 4, 4, 1),
                    (4.1, 3, 1, 1, 0), (4.2, 3, 1, 1, 1))  # fmt: skip
-    found = edits.merged(path, 0.5, 0.0)
+    found = edits.merge_points(path, 0.5, 0.0)
     assert found.point[:, 0].tolist() == [0, 1.2, 3, 4, 4.1, 4.2], "a stroke of one short move stays"
     assert exposed(found) == pytest.approx(exposed(path), rel=1e-12)
     time = [float((p.lengths / p.move[:, 1])[p.lit].sum()) for p in (path, found)]
@@ -177,14 +177,14 @@ def test_merging_keeps_the_mean_exposure_and_the_time() -> None:
 
 def test_points_of_a_straight_stroke_are_useless_unless_its_power_changes() -> None:
     straight = path_of((0, 0, 0, 1, 0), (1, 0.01, 2, 1, 1), (2, 0, 2.05, 1, 1), (3, 0, 4, 1, 1))
-    assert edits.merged(straight, 0.0, 0.1).point[:, 0].tolist() == [0, 2, 3]
-    assert len(edits.merged(straight, 0.0, 0.001)) == 4
+    assert edits.merge_points(straight, 0.0, 0.1).point[:, 0].tolist() == [0, 2, 3]
+    assert len(edits.merge_points(straight, 0.0, 0.001)) == 4
 
 
 def test_short_travels_join_strokes_in_the_middle() -> None:
     path = path_of((0, 0, 0, 1, 0), (1, 0, 2, 1, 1), (1.1, 0, 2, 1, 0), (2, 0, 2, 1, 1), (3, 0, 2, 1, 0),
                    (4, 0, 2, 1, 1))  # fmt: skip
-    found = edits.joined(path, 0.5)
+    found = edits.join_short_travels(path, 0.5)
     assert found.point[:, 0] == pytest.approx([0, 1.05, 2, 3, 4])
     assert found.lit.tolist() == [False, True, True, False, True]
 
@@ -193,12 +193,12 @@ def test_the_longest_moves_are_cut_first_then_those_to_blame() -> None:
     path = path_of((0, 0, 0, 1, 0), (3, 0, 2, 1, 1), (5, 0, 3, 1, 1), (6, 0, 2, 1, 1), (16, 0, 2, 1, 0),
                    (17, 0, 2, 1, 1))  # fmt: skip
     blame = np.array([0, 0, 0, 7.0, 9.0, 0.0])
-    halves = [edits.inserted(path, 1.9, 0.5, spare, blame).point[:, 0].tolist() for spare in (1, 2, 9)]
+    halves = [edits.insert_points(path, 1.9, 0.5, spare, blame).point[:, 0].tolist() for spare in (1, 2, 9)]
     assert halves[0] == [0, 1.5, 3, 5, 6, 16, 17]
     assert halves[1] == [0, 1.5, 3, 4, 5, 6, 16, 17]
     assert halves[2] == [0, 1.5, 3, 4, 5, 5.5, 6, 16, 17]
-    assert exposed(edits.inserted(path, 1.9, 0.5, 9, blame)) == exposed(path)
-    assert len(edits.inserted(path, 20.0, 0.6, 9, blame)) == 6, "its halves would be too short"
+    assert exposed(edits.insert_points(path, 1.9, 0.5, 9, blame)) == exposed(path)
+    assert len(edits.insert_points(path, 20.0, 0.6, 9, blame)) == 6, "its halves would be too short"
 
 
 def test_errors_are_blamed_on_the_moves_beside_them() -> None:
@@ -386,8 +386,8 @@ def test_cut_moves_keep_their_exposure_below_the_line_rate(tmp_path: Path) -> No
     stepper.potential.refresh()
     begun = exposure()
     for _ in range(3):
-        path = stepper._points()
-        stepper._take(edits.inserted(path, 120.0, 40.0, 400, np.zeros(len(path))))
+        path = stepper._points_with_means()
+        stepper._take_path(edits.insert_points(path, 120.0, 40.0, 400, np.zeros(len(path))))
         stepper.potential.refresh()
     lit = fields["lit"].values > 0.5
     assert fields["nominal"].values[lit].max() < 61.0

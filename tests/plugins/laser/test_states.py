@@ -683,7 +683,7 @@ def test_refused_files(scene, tmp_path, case: str) -> None:
 def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypatch) -> None:
     """Nor is Pillow's own limit in the way of one that fits; it is put back."""
     monkeypatch.setattr(memory, "free", lambda: memory.Free(5_000_000_000))
-    monkeypatch.setattr(images, "_channels", lambda image: pytest.fail("decoded"))
+    monkeypatch.setattr(images, "_image_channels", lambda image: pytest.fail("decoded"))
     (tmp_path / "a.png").write_bytes(claiming := png_claiming(60_000, 50_000))
     limit = Image.MAX_IMAGE_PIXELS
     assert images.decoded("a.png", claiming, 5_000_000_000) == {"large": [60_000, 50_000]}
@@ -838,7 +838,9 @@ def test_a_deposition_is_seen(looking) -> None:
     assert found["observables/over_exposed_area"][0] == (cut & ~wanted).sum()
     assert found["observables/under_exposed_area"][0] == (wanted & ~cut).sum()
     placed = edge_placement(late.reshape(30, 40), aim.reshape(30, 40), 1.0)
-    for name, value in zip(SCORES[1:4], (placed.mean, placed.quantile(0.95), placed.most), strict=True):
+    for name, value in zip(
+        SCORES[1:4], (placed.mean, placed.quantile(0.95), placed.largest_error), strict=True
+    ):
         assert found[f"observables/{name}"][0] == pytest.approx(value, rel=1e-12)
 
 

@@ -15,14 +15,14 @@ from minusgrad_laser.search.recipe import USUAL
 from minusgrad_laser.tool import outcome
 from minusgrad_laser.tool.evidence import OVERBURN, Evidence
 from minusgrad_laser.virtual_machine import dose, replay, survey, tiles
-from minusgrad_laser.virtual_machine.limits import outside
+from minusgrad_laser.virtual_machine.limits import leaving_field
 from minusgrad_laser.virtual_machine.program import parse
 from tests.support.command import minusgrad
 
 pytestmark = pytest.mark.unit
 
 GRBL = Profile.load("grbl_diode")
-DEVELOP = partial(outcome.developed, material=USUAL)
+DEVELOP = partial(outcome.developed_map, material=USUAL)
 JOB = """G21
 {} S500
 G0 X0.3 Y0.2
@@ -138,9 +138,9 @@ def test_a_path_over_a_bed_needs_less_than_a_gigabyte(tmp_path: Path) -> None:
 
 def test_a_program_that_leaves_the_field_is_named_first(tmp_path: Path) -> None:
     program = parse("G21\nM4 S500\nG0 X5 Y5\nG1 X1000 F6000\nX5\nM5\n", GRBL, "job.nc")
-    said = outside(program, replace(GRBL, field=(0.3, 0.2)), "job.nc")
+    said = leaving_field(program, replace(GRBL, field=(0.3, 0.2)), "job.nc")
     assert said == "job.nc:4: X: out of the field, got 1000.000 mm; it is 0 to 300 mm"
-    assert outside(program, replace(GRBL, field=(2.0, 2.0))) == ""
+    assert leaving_field(program, replace(GRBL, field=(2.0, 2.0))) == ""
 
 
 REFUSED = {

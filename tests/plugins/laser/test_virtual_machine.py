@@ -9,8 +9,8 @@ from scipy.integrate import quad
 
 from minusgrad_laser.machine.profile import Profile
 from minusgrad_laser.virtual_machine import replay
-from minusgrad_laser.virtual_machine.motion import quantised
-from minusgrad_laser.virtual_machine.overburn import overburn, programmed
+from minusgrad_laser.virtual_machine.motion import quantise_power
+from minusgrad_laser.virtual_machine.overburn import overburn, programmed_dose
 
 pytestmark = pytest.mark.unit
 
@@ -46,7 +46,7 @@ def test_one_block_against_quadrature(mode: int, angle: float, length: float) ->
     pixel = 1e-5
     done = replay(text, GRBL, (900, 960), pixel, origin=(-3e-4, -3e-4))
     a = 1.5 / max(abs(c), abs(s))
-    feed, power = 5000 / 6e4, float(quantised(np.array([5.0 * 32768 / 65535]), GRBL)[0])
+    feed, power = 5000 / 6e4, float(quantise_power(np.array([5.0 * 32768 / 65535]), GRBL)[0])
     peak = power / feed * sqrt(2.0 / pi) / W
     for along, beside in ((0.0, 0.0), (0.03, 0.02), (0.5, 0.04), (1.5, -0.03), (0.7 * length * 1e3, 0.0)):
         x, y = along * c - beside * s, along * s + beside * c
@@ -71,7 +71,7 @@ def test_the_energy_of_a_job_lands_on_the_canvas() -> None:
     """At constant power it is power times time, whatever the head does."""
     text = "G21 M3\nG1 X2 Y1 F3000 S32768\nX3 Y3\nG2 X5 Y3 I1 F6000\nG1 X3 Y4\nM5"
     done = replay(text, GRBL, (320, 400), 2e-5, full=2e5, origin=(-3e-4, -3e-4))
-    power = float(quantised(np.array([5.0 * 32768 / 65535]), GRBL)[0])
+    power = float(quantise_power(np.array([5.0 * 32768 / 65535]), GRBL)[0])
     assert done.dose.sum() * 2e5 * 2e-5**2 == pytest.approx(power * done.seconds, rel=1e-6)
 
 
@@ -86,12 +86,12 @@ def test_the_energy_of_a_job_lands_on_the_canvas() -> None:
 )  # fmt: skip
 def test_levels_of_power(dialect: str, power: float, level: int) -> None:
     profile = replace(GRBL, dialect=dialect, bits=8)
-    assert float(quantised(np.array([power]), profile)[0]) * 255 / 5.0 == pytest.approx(level)
+    assert float(quantise_power(np.array([power]), profile)[0]) * 255 / 5.0 == pytest.approx(level)
 
 
 def test_the_least_power() -> None:
     profile = replace(GRBL, power=(0.5, 5.0))
-    np.testing.assert_allclose(quantised(np.array([0.0, 0.1, 2.0]), profile), [0.0, 0.5, 2.0], atol=2e-4)
+    np.testing.assert_allclose(quantise_power(np.array([0.0, 0.1, 2.0]), profile), [0.0, 0.5, 2.0], atol=2e-4)
 
 
 def test_power_follows_motion_by_the_latency() -> None:
@@ -120,7 +120,7 @@ def test_power_that_rises_slowly() -> None:
     text = "G21 M3\nG1 X9 F3000 S32768\nM5"
     profile = replace(GRBL, power_slew=100.0)
     done = replay(text, profile, (60, 500), 2e-5, origin=(-3e-4, -6e-4))
-    power = float(quantised(np.array([5.0 * 32768 / 65535]), profile)[0])
+    power = float(quantise_power(np.array([5.0 * 32768 / 65535]), profile)[0])
     rise = power / 100.0
     energy = done.dose.sum() * 2e-5**2
     assert energy == pytest.approx(power * (done.seconds - 0.5 * rise), rel=2e-3)
@@ -142,7 +142,7 @@ def test_over_burn_at_a_square_corner(mode: int, bits: int, low: float, high: fl
     """
     profile = Profile("engraver", bits=bits, lines_per_second=500.0)
     done = replay(CORNER.format(mode, 502), profile, (160, 160), 2.5e-6, origin=(7.75e-3, 7.75e-3))
-    line = float(quantised(np.array([2.51]), profile)[0]) / 0.1 * sqrt(2.0 / pi) / W
+    line = float(quantise_power(np.array([2.51]), profile)[0]) / 0.1 * sqrt(2.0 / pi) / W
     assert low < done.dose.max() / line < high
     burn = overburn(done)
     assert np.nanmax(burn) == pytest.approx(done.dose.max() / line, rel=1e-9)
@@ -166,7 +166,7 @@ def test_the_programmed_dose_has_no_inertia() -> None:
         replay(text, GRBL),
         replay(text.replace("M4", "M3"), replace(GRBL, acceleration=(1e9, 1e9))),
     )
-    meant = programmed(follows)
+    meant = programmed_dose(follows)
     assert abs(follows.dose - meant).max() < 2e-3 * meant.max()
     assert abs(infinite.dose - meant).max() < 2e-3 * meant.max()
 

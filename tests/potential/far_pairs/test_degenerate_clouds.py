@@ -8,7 +8,7 @@ import pytest
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.pairs.far import Far
 from minusgrad.errors import EnergyError
-from minusgrad.potential.far_pairs.force_error import force_error, narrow_opening_angle
+from minusgrad.potential.far_pairs.force_error import force_error, narrowed
 from tests.support.far_energies import CASES, attraction, direct
 
 FAR = Far(opening_angle=0.4, order=3)
@@ -76,6 +76,6 @@ def test_nodes_in_one_place_without_softening_are_named():
         "term 'attraction', node 7: its force on 'x' is not finite; node 70 is in the same place, move one of"
         " them"
     )
-    for measured in (force_error(term), narrow_opening_angle(term)):
+    for measured in (force_error(term), narrowed(term)):
         assert "forces that are not finite, so the error of the tree was not measured" in measured.remark
     assert term.elements.choice.theta == Far(error=1e-2).chosen[1]

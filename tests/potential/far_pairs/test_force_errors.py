@@ -5,7 +5,7 @@ import pytest
 
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.pairs.far import Far
-from minusgrad.potential.far_pairs.force_error import ForceError, narrow_opening_angle
+from minusgrad.potential.far_pairs.force_error import ForceError, narrowed
 from tests.support.far_energies import CASES, direct, percentiles
 
 BELOW = 6.0
@@ -19,7 +19,7 @@ def errors(name: str, n: int, error: float, precision: str, d: int = 3) -> tuple
     x, w = rng.normal(size=(n, d)), rng.uniform(0.2, 1.0, n)
     fields = Fields({"x": x, weight: w}, precision=precision)
     term = bind(energy, fields, parameters=parameters, far=Far(error=error))
-    measured = narrow_opening_angle(term)
+    measured = narrowed(term)
     assert term.elements.cells.far.begin[-1] > 0
     rows = np.sort(rng.choice(n, min(n, 5000), replace=False))  # of Yukawa's forces few close pairs matter
     exact = direct(slope, *(fields[f].values.astype(np.float64) for f in ("x", weight)), rows)
@@ -54,8 +54,8 @@ def test_forces_that_need_a_narrower_angle_have_one():
     energy, _, parameters, _ = CASES["gravity"]
     term = bind(energy, fields, parameters=parameters, far=Far(error=1e-3))
     given = term.elements.choice.theta
-    assert narrow_opening_angle(term).rms < 1e-3
+    assert narrowed(term).rms < 1e-3
     assert term.elements.choice.theta < 0.9 * given
     own = bind(energy, fields, name="own", parameters=parameters, far=Far(opening_angle=given, order=5))
-    assert narrow_opening_angle(own).rms > 1e-3
+    assert narrowed(own).rms > 1e-3
     assert own.elements.choice.theta == given

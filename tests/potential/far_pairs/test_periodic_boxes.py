@@ -14,7 +14,7 @@ from minusgrad.energies.pairs.far import Far
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import ti
-from minusgrad.potential.far_pairs.force_error import narrow_opening_angle
+from minusgrad.potential.far_pairs.force_error import narrowed
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
@@ -160,7 +160,7 @@ def test_the_error_that_was_asked_for_is_met(precision):
     x, q = state(2000)
     fields = Fields({"x": x, "q": q, "box": box(3)[None]}, precision=precision)
     term = bind(yukawa, fields, parameters={"strength": STRENGTH, "length": LENGTH}, far=Far(error=1e-3))
-    measured, rows = narrow_opening_angle(term), np.arange(0, 2000, 10)
+    measured, rows = narrowed(term), np.arange(0, 2000, 10)
     rms, _ = percentiles(Potential(fields, [term]).gradient("x")[rows], over_images(2000, 3, rows)[0])
     assert rms < 1.5e-3  # few close pairs decide
     assert measured.rms < 1e-3

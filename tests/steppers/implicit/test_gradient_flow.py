@@ -39,7 +39,7 @@ def slab(precision: str = "f64", held: bool = True, **options: Any) -> GradientF
     """A sine along x between two walls at zero."""
     mesh = generators.rectangle((LENGTH, 0.1), (CELLS, 2))
     wave = np.sin(np.pi * mesh.points[:, 0] / LENGTH)
-    of = Fields({"T": wave, "C": CAPACITY * mesh.lumped(1.0)}, precision=precision)
+    of = Fields({"T": wave, "C": CAPACITY * mesh.lumped_masses(1.0)}, precision=precision)
     data = {"gradients": mesh.gradients(), "volume": mesh.volumes()}
     term = bind(conduction, of, tuples=mesh.cells, data=data, parameters={"conductivity": K})
     walls = np.union1d(mesh.bodies["left"], mesh.bodies["right"])
@@ -119,7 +119,7 @@ def test_a_potential_that_is_not_quadratic() -> None:
 def test_a_wall_that_warms_up() -> None:
     """Held values are those of the end of the step."""
     mesh = generators.rectangle((LENGTH, 0.1), (CELLS, 2))
-    of = Fields({"T": np.zeros(len(mesh.points)), "C": CAPACITY * mesh.lumped(1.0)})
+    of = Fields({"T": np.zeros(len(mesh.points)), "C": CAPACITY * mesh.lumped_masses(1.0)})
     data = {"gradients": mesh.gradients(), "volume": mesh.volumes()}
     term = bind(conduction, of, tuples=mesh.cells, data=data, parameters={"conductivity": K})
     holds = Holds(of, (Hold("wall", "T", mesh.bodies["left"], velocity=(2.0,)),))

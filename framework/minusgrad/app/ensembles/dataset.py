@@ -46,7 +46,7 @@ def to_xarray(run: Path) -> "xarray.Dataset":
         coordinates[clock] = clock, time, {"units": of_time}
         coordinates[clock.replace("time", "step")] = clock, step
         value, axes = _axes(name, value, saved)
-        arrays[_label(name)] = (clock, *axes), value, {"units": units.named(symbol), "series": name}
+        arrays[_label(name)] = (clock, *axes), value, {"units": units.familiar_name(symbol), "series": name}
     return xarray.Dataset(arrays, coordinates, {"run": str(run)})
 
 

@@ -36,15 +36,17 @@ def write_member(run: Path, number: int, out: Path) -> Path:
     with RunDir.create(out, saved.folder.scene, overrides, False) as folder:
         for file, _ in held_folders.walk(run / INPUTS):
             held_folders.make((target := out / file.relative_to(run)).parent)
-            durable.replace(target, held_folders.read(file))
+            durable.replace(target, held_folders.read_file(file))
         folder.journal("exported", run=str(run), member=number)
         _Segments(saved, number).write(out / "traj")
         failed = saved.failures.get(number)
-        for path in checkpoint.listed(run / "ckpt"):
+        for path in checkpoint.list_checkpoints(run / "ckpt"):
             if not checkpoint.is_scheduled(path) or (failed and checkpoint.step_of(path) > failed.step):
                 continue
             moment = saved.snapshot_of(checkpoint.load(path), number)
-            if not any(checkpoint.step_of(one) == moment.step for one in checkpoint.listed(out / "ckpt")):
+            if not any(
+                checkpoint.step_of(one) == moment.step for one in checkpoint.list_checkpoints(out / "ckpt")
+            ):
                 checkpoint.save(out / "ckpt", moment)
         master_file.write(out, trajectory.segments(out))
         if failed:
@@ -81,7 +83,7 @@ class _Segments:
 
     def _flush(self, folder: Path, stem: str) -> None:
         """Write the rows that are left as one segment, if there are any."""
-        columns = {name: trajectory.joined(parts) for name, parts in sorted(self._left.items())}
+        columns = {name: trajectory.join_columns(parts) for name, parts in sorted(self._left.items())}
         columns = dict(sorted((columns | upright_frames.copies(columns)).items()))
         self._left = {}
         if not columns:

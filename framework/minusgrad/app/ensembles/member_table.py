@@ -30,7 +30,7 @@ def columns(saved: SavedEnsemble) -> dict[str, Sequence[Any]]:
     found["error"] = [saved.failures[n].text if n in saved.failures else "" for n in numbers]
     for name in trajectory.names(saved.path):
         if name.startswith(f"{OBSERVABLES}/") and saved.own_name(name) is not None:
-            last = trajectory.last(saved.path, name).value[0]
+            last = trajectory.last_row(saved.path, name).value[0]
             found |= _parts(h5md.label(name), trajectory.symbols(saved.path, name)[0], last)
     return found
 

@@ -38,9 +38,9 @@ class SavedEnsemble:
         self.size: Mapping[str, Any] = size
         self.numbers = members(self.snapshot)
         self.count, self.nodes = len(self.numbers), int(size["nodes"])
-        self.points = self.snapshot.under(POINTS)
+        self.points = self.snapshot.arrays_under(POINTS)
         self.units = {key: self.snapshot.units.get(f"{POINTS}/{key}", "") for key in self.points}
-        found = read_marks(self.snapshot.under("stepper"))
+        found = read_marks(self.snapshot.arrays_under("stepper"))
         self.failures: dict[int, Failure] = found[0]
         self.ends: dict[int, End] = found[1]
 
@@ -108,7 +108,7 @@ class SavedEnsemble:
         Of a member that ended by itself, the state is that of its end.
         """
         row, arrays = self.row(number), {}
-        _, ended = read_marks(snapshot.under("stepper"))
+        _, ended = read_marks(snapshot.arrays_under("stepper"))
         step = min(snapshot.step, self.steps(number))
         for name, array in snapshot.arrays.items():
             if name == "stepper/members/step":

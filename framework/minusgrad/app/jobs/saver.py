@@ -75,7 +75,7 @@ class Saver:
     def keep_unobserved(self) -> None:
         """Save a state that an observer failed at, if it is finite, so that a resumed run observes it."""
         snapshot = self.job.snapshot()
-        reals = (a for a in snapshot.under("fields").values() if a.dtype.kind == "f")
+        reals = (a for a in snapshot.arrays_under("fields").values() if a.dtype.kind == "f")
         if all(np.isfinite(a).all() for a in reals):
             with suppress(MinusgradError):
                 self._interrupted(replace(snapshot, meta=snapshot.meta | {UNOBSERVED: True}))

@@ -39,12 +39,12 @@ class RowStream(Protocol):
 def export(path: Path, names: Sequence[str], out: RowStream) -> int:
     """Write series of a run (all observables, if none is named); returns the number of rows.
 
-    Names are those of `series_names.found` ("total", "position"). Raises UserError for a name that
+    Names are those of `series_names.find_series` ("total", "position"). Raises UserError for a name that
     is unknown or ambiguous, and for series without common rows.
     """
     RunDir.open(path, read_only=True)
     known = trajectory.names(path)
-    chosen = [series_names.found(path, name, known) for name in names]
+    chosen = [series_names.find_series(path, name, known) for name in names]
     chosen = chosen or [name for name in known if name.startswith(f"{OBSERVABLES}/")]
     if not chosen:
         raise UserError(
@@ -132,7 +132,7 @@ def _by_member(path: Path, names: Sequence[str], saved: SavedEnsemble) -> Iterat
 
 
 def _of_members(path: Path, name: str, saved: SavedEnsemble) -> Series:
-    one = trajectory.last(path, name)
+    one = trajectory.last_row(path, name)
     return one._replace(value=saved.by_member(name, one.value))
 
 
@@ -147,7 +147,7 @@ def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
     grid = h5md.grid_of(first)
     dimensions = len(trajectory.grids(path)[grid].shape) if grid else 1
     what = ["row", "column", "layer"][:dimensions] if grid else ["tuple" if h5md.list_of(first) else "node"]
-    head = [c for n in names for c in _columns(path, n, trajectory.last(path, n), dimensions)]
+    head = [c for n in names for c in _columns(path, n, trajectory.last_row(path, n), dimensions)]
     yield ["step", _titled(path, first, "time"), *what, *head]
     for group in zip(*(trajectory.pieces(path, name) for name in names), strict=True):
         for k, step in enumerate(group[0].step.tolist()):
@@ -177,4 +177,4 @@ def part(at: tuple[int, ...], shape: tuple[int, ...]) -> str:
 def _titled(path: Path, name: str, leaf: str = "value") -> str:
     value, time = trajectory.symbols(path, name)
     unit, title = (time, "time") if leaf == "time" else (value, h5md.label(name))
-    return f"{title} [{units.named(unit)}]" if unit and unit != "1" else title
+    return f"{title} [{units.familiar_name(unit)}]" if unit and unit != "1" else title

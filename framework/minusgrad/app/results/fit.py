@@ -8,7 +8,7 @@ from ...assembly.blocks.html_tables import table
 from ...assembly.fits.estimates import HEAD, Estimates
 from ...errors import RunFolderError
 from ...files.held import held_folders
-from ...files.held.json_text import parsed
+from ...files.held.json_text import parse_json
 from .run import Run
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Fit(Run):
         if self._estimates is not None:
             return self._estimates
         try:
-            found = parsed(held_folders.read(self.folder / ESTIMATES))
+            found = parse_json(held_folders.read_file(self.folder / ESTIMATES))
             return Estimates.of(found, found["outcome"])
         except FileNotFoundError:
             raise RunFolderError(

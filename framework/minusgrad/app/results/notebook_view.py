@@ -44,9 +44,9 @@ def _facts(folder: Path, outcome: str) -> Iterator[tuple[str, str]]:
     for name in BALANCE:
         path = f"{OBSERVABLES}/{name}"
         if path in rows and not rows[path]["shape"]:
-            value, unit = trajectory.last(folder, path).value[0], pretty(rows[path]["unit"])
+            value, unit = trajectory.last_row(folder, path).value[0], pretty(rows[path]["unit"])
             yield f"{name}, last", f"{value:.6g} {unit}".rstrip()
-    yield "recorded", ", ".join(series_names.shown(list(rows))) or "nothing"
+    yield "recorded", ", ".join(series_names.shortest_names(list(rows))) or "nothing"
     yield "files", f"{found['files']:,}, {memory.size(found['bytes'])}"
 
 

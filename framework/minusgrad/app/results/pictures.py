@@ -54,4 +54,4 @@ def shown(path: Path, height: str = "none") -> str:
 
 def data_uri(path: Path, kind: str) -> str:
     """The bytes of a file as a URI of its media type."""
-    return f"data:{kind};base64,{base64.b64encode(held_folders.read(path)).decode()}"
+    return f"data:{kind};base64,{base64.b64encode(held_folders.read_file(path)).decode()}"

@@ -48,7 +48,7 @@ class RecordedFrames:
             raise UserError(f"{run}: has frames of all members; export one by `--member N`, then its folder")
         known = trajectory.names(run)
         if h5md.POSITION not in known:
-            there = ", ".join(series_names.shown(known)) or "none"
+            there = ", ".join(series_names.shortest_names(known)) or "none"
             raise UserError(f"{run}: has no recorded positions, which a frame needs (there are: {there})")
         self.run = run
         self.names = self._chosen(names, known)
@@ -73,7 +73,10 @@ class RecordedFrames:
     @cached_property
     def periodic(self) -> tuple[bool, bool, bool]:
         """Whether the box repeats along each axis."""
-        found = next((p for p in trajectory.each(self.run, lambda file, _: h5md.periodic_in(file)) if p), ())
+        found = next(
+            (p for p in trajectory.read_each_segment(self.run, lambda file, _: h5md.periodic_in(file)) if p),
+            (),
+        )
         x, y, z = [*found, False, False, False][:3]
         return x, y, z
 
@@ -111,7 +114,7 @@ class RecordedFrames:
         able = [n for n in known if h5md.is_of_nodes(n) or h5md.list_of(n)]
         if not names:
             return [name for name in able if name != h5md.POSITION]
-        found = [series_names.found(self.run, name, known) for name in names]
+        found = [series_names.find_series(self.run, name, known) for name in names]
         for name in found:
             if name not in able:
                 raise UserError(f"{name}: has no value for each node or tuple, which a frame has; use CSV")

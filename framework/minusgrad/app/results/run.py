@@ -108,7 +108,7 @@ class Run:
         Raises `RunFolderError` for a name that leads out of the folder, or through a link.
         """
         file = RunDir.open(self.folder, read_only=True).path / INPUTS / name
-        return held_folders.read(file) if held_folders.is_file(file) else None
+        return held_folders.read_file(file) if held_folders.is_file(file) else None
 
     def info(self) -> dict[str, Any]:
         """Title, state, step, versions, plugins, series, checkpoints and sizes: `minusgrad info --json`."""
@@ -121,7 +121,7 @@ class Run:
     @property
     def names(self) -> list[str]:
         """The recorded series by their short names, such as "position" and "total"."""
-        return series_names.shown(trajectory.names(self.folder))
+        return series_names.shortest_names(trajectory.names(self.folder))
 
     def keys(self) -> list[str]:
         """`names`, so that `dict(run)` has all arrays."""
@@ -138,7 +138,7 @@ class Run:
 
     def __contains__(self, name: object) -> bool:
         try:
-            return bool(series_names.found(self.folder, str(name)))
+            return bool(series_names.find_series(self.folder, str(name)))
         except UserError:
             return False
 
@@ -157,14 +157,14 @@ class Run:
 
     def _path(self, name: str) -> str:
         """The name of a series in the files, where a group contains `step`, `time` and `value`."""
-        return series_names.found(self.folder, name)
+        return series_names.find_series(self.folder, name)
 
     def unit(self, name: str) -> str:
         """The unit symbol of a series, such as "J"; "" if it has none.
 
         Raises `UserError` as `series` does.
         """
-        return units.named(trajectory.symbols(self.folder, self._path(name))[0])
+        return units.familiar_name(trajectory.symbols(self.folder, self._path(name))[0])
 
     @property
     def times(self) -> np.ndarray:

@@ -55,7 +55,7 @@ def _last(run: EnsembleRun) -> dict[str, dict[str, float]]:
 
     found = {}
     for name in trajectory.names(run.folder):
-        values = trajectory.last(run.folder, name).value
+        values = trajectory.last_row(run.folder, name).value
         if name.startswith("observables/") and values.shape == (1, run.ensemble.stepper.count):
             good = values[0][np.isfinite(values[0])]
             if len(good):

@@ -50,7 +50,7 @@ def read(name: str, data: bytes) -> dict[str, Stored]:
     Raises `UserError` for bytes that are no such file, unknown groups, and numbers that are not finite.
     """
     try:
-        with hdf5_trust.opened(data) as file:
+        with hdf5_trust.open_bytes(data) as file:
             found = hdf5_trust.arrays(file, len(data), "a file of arrays")
             arrays = {path: Stored(one[...], _unit(one)) for path, one in found.items()}
     except CheckpointError as error:

@@ -18,7 +18,7 @@ from ...energies.term import Term
 from ...energies.values.element_data import refuse_in_runs
 from ...energies.written.rest_shape import REST
 from ...errors import EnergyError, SceneError, unknown
-from ...potential.far_pairs.force_error import narrow_opening_angle
+from ...potential.far_pairs.force_error import narrowed
 from ...potential.potential import Potential
 from ...potential.slope import Slope
 from ...potential.staged.staged_binding import bind_staged
@@ -145,7 +145,7 @@ class SceneTerms:
         if height := jump(terms[-1]):
             self.cut_sharply.append((terms[-1], height))
         if isinstance(terms[-1].elements, NearPairs):
-            self.start.context.remarks.append(narrow_opening_angle(terms[-1]).remark)
+            self.start.context.remarks.append(narrowed(terms[-1]).remark)
         self.start.context.remarks += [term.remark for term in terms if term.remark]
         if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)

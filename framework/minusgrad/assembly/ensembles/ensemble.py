@@ -162,7 +162,7 @@ class Ensemble:
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
         """Restore a saved state. Raises `CheckpointError` if it does not fit, or has other points."""
-        saved = snapshot.under(POINTS)
+        saved = snapshot.arrays_under(POINTS)
         for key, values in self.drawn.items() if not changed else ():
             if key not in saved or saved[key].tobytes() != values.tobytes():
                 raise CheckpointError(f"the checkpoint's members have other values of '{key}'")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...files.h5md import OBSERVABLES
-from ...files.held.json_text import parsed
+from ...files.held.json_text import parse_json
 
 POINTS = "points"
 """The folder of a checkpoint's arrays for the values of the varied keys, (M, *shape) each."""
@@ -38,7 +38,7 @@ class End:
 def read_marks(state: Mapping[str, np.ndarray]) -> tuple[dict[int, Failure], dict[int, End]]:
     """The members that failed, and those that ended by themselves, from a saved state."""
     try:
-        failed, marks = parsed(np.asarray(state["members/marks"]).tobytes())
+        failed, marks = parse_json(np.asarray(state["members/marks"]).tobytes())
         failures = {int(n): Failure(int(step), str(text)) for n, step, text in marks[:failed]}
         ends = {int(n): End(int(step), str(outcome)) for n, step, outcome in marks[failed:]}
     except (KeyError, ValueError, TypeError, OverflowError) as error:

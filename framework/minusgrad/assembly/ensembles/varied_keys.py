@@ -109,7 +109,7 @@ class VariedKey(Varied):
         made[nodes] = made[nodes] + values if self.how.kind == "jitter" else values
         return made
 
-    def _numbers(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
+    def _numbers_in_unit(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
         return tuple(self._shaped(one, "1" if plain else None) for one in given)
 
     def _shaped(self, given: Any, unit: str | None = None) -> np.ndarray:
@@ -133,7 +133,7 @@ class VariedKey(Varied):
             return [self._converted(one, unit) for one in given]
         return self.units.convert(given, UnitSystem.si().symbol(unit))
 
-    def _range(self, table: RangeTable) -> np.ndarray:
+    def _range_values(self, table: RangeTable) -> np.ndarray:
         """The values of a range, (n, *shape)."""
         first, last, step = (
             self._converted(one, self.place.unit) for one in (table.start, table.to, table.step or 0.0)
@@ -141,7 +141,7 @@ class VariedKey(Varied):
         values = self._equidistant(table, first, last, step)
         return np.stack([np.broadcast_to(one, self.shape) for one in values])
 
-    def _column(self, file: str) -> np.ndarray:
+    def _column_values(self, file: str) -> np.ndarray:
         """The values of one column, or of one for each number, (n, *shape)."""
         table = CsvTable(file, self._read(file))
         named = self.how.column or self.key

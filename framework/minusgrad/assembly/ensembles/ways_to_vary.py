@@ -42,17 +42,17 @@ class Varied:
         given: Any = getattr(how, how.kind)
         match how.kind:
             case "list" | "grid":
-                self.listed = self._values(given)
+                self.listed = self._listed_values(given)
             case "range":
-                self.listed = self._range(given)
+                self.listed = self._range_values(given)
             case "table":
-                self.listed = self._column(given)
+                self.listed = self._column_values(given)
             case "jitter":
-                self.pair = self._numbers((given,))
+                self.pair = self._numbers_in_unit((given,))
             case "lognormal":
-                self.pair = (*self._numbers(given[:1]), *self._numbers(given[1:], plain=True))
+                self.pair = (*self._numbers_in_unit(given[:1]), *self._numbers_in_unit(given[1:], plain=True))
             case _:
-                self.pair = self._numbers(given)
+                self.pair = self._numbers_in_unit(given)
         if len(self.pair) == 2:
             self._refuse_pair(*self.pair)
 
@@ -74,19 +74,19 @@ class Varied:
 
         return self.of_random(ndtri(u))
 
-    def _values(self, given: Sequence[Any]) -> np.ndarray:
+    def _listed_values(self, given: Sequence[Any]) -> np.ndarray:
         """The values of a list or a grid, (n, *shape)."""
-        return np.stack(self._numbers(given))
+        return np.stack(self._numbers_in_unit(given))
 
-    def _numbers(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
+    def _numbers_in_unit(self, given: Sequence[Any], plain: bool = False) -> tuple[np.ndarray, ...]:
         """Numbers, each of `shape`, in one unit, or in none if they are `plain`."""
         raise NotImplementedError
 
-    def _column(self, file: str) -> np.ndarray:
+    def _column_values(self, file: str) -> np.ndarray:
         """The values in the rows of a CSV file, (n, *shape)."""
         raise NotImplementedError
 
-    def _range(self, table: RangeTable) -> np.ndarray:
+    def _range_values(self, table: RangeTable) -> np.ndarray:
         """The values of a range, (n,)."""
         raise NotImplementedError
 

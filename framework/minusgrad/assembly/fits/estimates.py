@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ...scene.units import pretty, raised
+from ...scene.units import pretty, raised_powers
 from ..blocks.html_tables import table
 
 HEAD = ("parameter", "value", "standard error", "unit")
@@ -58,7 +58,7 @@ class Estimate:
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
         """Label, value, standard error, unit of the first few components; then the range of the rest."""
-        unit = raised(self.shown_unit) if self.shown_unit else pretty(self.unit)
+        unit = raised_powers(self.shown_unit) if self.shown_unit else pretty(self.unit)
         values, errors = self.values / self.shown_size, self.errors / self.shown_size
         for k in range(min(len(self.labels), SHOWN)):
             value, error = rounded(values[k], errors[k])

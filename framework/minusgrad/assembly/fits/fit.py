@@ -234,7 +234,7 @@ class ParameterFit:
             change = CHANGE
         method: Callable[..., Minimiser] = METHODS[self.table.method]
         tolerances, free = Tolerances(gradient, change), self.parameters.free
-        return method(self.objective, self.parameters.unknowns, tolerances, free=free, **self.table.own)
+        return method(self.objective, self.parameters.unknowns, tolerances, free=free, **self.table.own_keys)
 
     # The result
 

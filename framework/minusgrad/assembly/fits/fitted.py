@@ -74,13 +74,13 @@ class FittedCheckpoint:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Raises `CheckpointError` for a damaged one."""
-        data = durable.verified(path)
-        return cls(path.name, data, checkpoint.decoded(path, data))
+        data = durable.verified_bytes(path)
+        return cls(path.name, data, checkpoint.decode_checkpoint(path, data))
 
     @property
     def values(self) -> dict[str, np.ndarray]:
         """The values that were found, by name."""
-        return self.snapshot.under("fields")
+        return self.snapshot.arrays_under("fields")
 
     def facts(self) -> dict[str, Any]:
         """Where the values come from, for the checkpoints of a run."""

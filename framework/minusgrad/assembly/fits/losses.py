@@ -210,7 +210,7 @@ class FitLosses:
         names = simulation.state.names
         wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names, member)
         file = file_of(model.data, member)
-        found = measurements.read(file, simulation.starting.read(file), wanted)
+        found = measurements.read_measurements(file, simulation.starting.read(file), wanted)
         time = self._size(model, "time_unit", found.time_unit, "s")
         unit = self._size(model, "unit", found.unit, field.unit)
         return Measurements(found.times * time, found.values * unit, found.places)

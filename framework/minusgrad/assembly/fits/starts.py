@@ -146,7 +146,7 @@ class FitStarts:
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
         """Restore a saved state. Raises `CheckpointError` if it does not fit this fit."""
-        self.search.return_to(snapshot.under("stepper"))
+        self.search.return_to(snapshot.arrays_under("stepper"))
         job.restore(self, snapshot, changed)
 
     def refresh(self) -> None:

@@ -100,7 +100,7 @@ def _columns(table: CsvTable, wanted: WantedField) -> list[str]:
 def _of_hdf5(file: str, content: bytes, wanted: WantedField) -> Found:
     path = (wanted.data or wanted.field).strip("/")
     try:
-        with hdf5_trust.opened(content) as opened:
+        with hdf5_trust.open_bytes(content) as opened:
             item = plain_dataset(opened, path, len(content), "initial values are")
             return Found(item[...].astype(np.float64), _unit(item))
     except UserError as error:

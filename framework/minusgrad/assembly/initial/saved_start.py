@@ -41,14 +41,14 @@ class SavedStart:
         """
         assert table.run is not None
         path = _kept(inputs) if inputs is not None else _chosen(scene / table.run, table.step)
-        data = durable.verified(path)
-        snapshot = checkpoint.decoded(path, data)
+        data = durable.verified_bytes(path)
+        snapshot = checkpoint.decode_checkpoint(path, data)
         if snapshot.meta.get("fit") is True:
             raise RunFolderError(
                 f"{table.run}: is a fit, which has no state; start with what it found by --fitted"
             )
         group, row = _place(table, snapshot)
-        found, start = snapshot.under(group), f"{group}/"
+        found, start = snapshot.arrays_under(group), f"{group}/"
         fields = {name: values if row is None else values[row] for name, values in found.items()}
         units = {n.removeprefix(start): u for n, u in snapshot.units.items() if n.startswith(start)}
         return cls(path.name, data, snapshot, fields, units)
@@ -66,7 +66,7 @@ class SavedStart:
 
 def _kept(inputs: Path) -> Path:
     """The checkpoint among the inputs of a run."""
-    found = checkpoint.listed(inputs / FOLDER)
+    found = checkpoint.list_checkpoints(inputs / FOLDER)
     if len(found) != 1:
         raise CheckpointError(
             f"{inputs / FOLDER}: needs the checkpoint that the run started from, got {len(found)} files;"
@@ -83,7 +83,7 @@ def _chosen(run: Path, step: int | None) -> Path:
         if newest is None:
             raise RunFolderError("\n".join([f"{run}: has no usable checkpoint; run it again", *remarks]))
         return newest
-    saved = {checkpoint.step_of(path): path for path in checkpoint.listed(run / "ckpt")}
+    saved = {checkpoint.step_of(path): path for path in checkpoint.list_checkpoints(run / "ckpt")}
     if step not in saved:
         there = ", ".join(map(str, saved)) or "none"
         raise CheckpointError(

@@ -17,7 +17,7 @@ from typing import Any
 from ...engine import memory
 from ...errors import PluginError, UserError, printable
 from . import limits, plain_data
-from .process import FORKS, READY, received, send
+from .process import FORKS, READY, receive_message, send
 
 CURE = "the file is damaged, or of another kind than its name says; save it again"
 START = 300.0
@@ -64,7 +64,7 @@ def bounded_read(
     asked = {
         "module": reader.__module__,
         "name": reader.__name__,
-        "source": _source(reader),
+        "source": _reader_file(reader),
         "loads": list(loads),
         "file": file,
         "data": data,
@@ -73,7 +73,7 @@ def bounded_read(
         "space": kept.space,
         "path": _search_path(),
     }
-    answer = _asked(plain_data.encode(asked), kept.wall + patience)
+    answer = _ask_child(plain_data.encode(asked), kept.wall + patience)
     if "unstarted" in answer:
         raise PluginError(
             f"'{printable(file)}': is read in a process of Python, which does not start, got sys.executable"
@@ -83,10 +83,10 @@ def bounded_read(
         return answer["result"]
     if "refused" in answer:
         raise UserError(answer["refused"])
-    raise UserError(f"'{printable(file)}': {_reason(answer, kept)}; {CURE}")
+    raise UserError(f"'{printable(file)}': {_failure_reason(answer, kept)}; {CURE}")
 
 
-def _source(reader: Callable[..., Any]) -> str:
+def _reader_file(reader: Callable[..., Any]) -> str:
     """The file of the reader's module. Raises `PluginError` where another process cannot import it."""
     module = sys.modules.get(reader.__module__)
     source = getattr(module, "__file__", None)
@@ -104,7 +104,7 @@ def _search_path() -> list[str]:
     return [os.path.abspath(one) for one in sys.path if isinstance(one, str)]
 
 
-def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
+def _failure_reason(answer: dict[str, Any], kept: limits.Limits) -> str:
     if "raised" in answer:
         return f"cannot be read: {printable(answer['raised'])}"
     if "memory" in answer:
@@ -118,7 +118,7 @@ def _reason(answer: dict[str, Any], kept: limits.Limits) -> str:
         return "its reader ended without an answer"
 
 
-def _asked(request: bytes, wall: float) -> dict[str, Any]:
+def _ask_child(request: bytes, wall: float) -> dict[str, Any]:
     """The answer of the child; a server that ended between two files is started again."""
     global _server
     with _lock:
@@ -167,17 +167,17 @@ class _Child:
 
         wall: seconds from when the libraries are there.
         """
-        if self._taken(START, request) != READY:
+        if self._next_message(START, request) != READY:
             return {"unstarted": True}
-        return self._taken(wall)
+        return self._next_message(wall)
 
-    def _taken(self, wall: float, request: bytes = b"") -> dict[str, Any]:
+    def _next_message(self, wall: float, request: bytes = b"") -> dict[str, Any]:
         """The next message within so many seconds, after a request, if there is one."""
         late: list[bool] = []
 
         def stop() -> None:
             late.append(True)
-            self._kill()
+            self._kill_group()
 
         timer = Timer(wall, stop)
         timer.daemon = True
@@ -185,7 +185,7 @@ class _Child:
         try:
             if request:
                 send(self.child.stdin, request)  # type: ignore[arg-type]
-            answer = received(self.child.stdout)  # type: ignore[arg-type]
+            answer = receive_message(self.child.stdout)  # type: ignore[arg-type]
         except (OSError, ValueError):
             answer = None
         except BaseException:  # an interrupt: the answer would be taken for that of the next file
@@ -195,23 +195,23 @@ class _Child:
             timer.cancel()
         if isinstance(answer, dict):
             return answer
-        return {"late": True} if late else {"gone": True, "signal": self._signal()}
+        return {"late": True} if late else {"gone": True, "signal": self._exit_signal()}
 
     def end(self) -> None:
         atexit.unregister(self.end)
         if self.pid == os.getpid():
-            self._kill()
+            self._kill_group()
             self.child.wait()
         for pipe in (self.child.stdin, self.child.stdout):
             with suppress(OSError):
                 pipe.close()  # type: ignore[union-attr]
 
-    def _signal(self) -> int:
+    def _exit_signal(self) -> int:
         with suppress(subprocess.TimeoutExpired):
             return max(0, -self.child.wait(timeout=5.0))
         return 0
 
-    def _kill(self) -> None:
+    def _kill_group(self) -> None:
         """End the child and those that it forked."""
         if self.child.poll() is None:
             with suppress(OSError):

@@ -39,7 +39,7 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     Raises `UserError` without Pillow, for images too large for the memory (before anything is decoded), and
     for data that are empty, not an image, damaged, or not in [0, 1].
     """
-    _require(file, data)
+    _require_pillow(file, data)
     room = memory.free().count
     patience = 4.0 * SECONDS_A_PIXEL * room / CELL_BYTES
     found = bounded_read(decoded, file, data, _LOADS, space=room, patience=patience, room=room)
@@ -58,19 +58,19 @@ def decoded(file: str, data: bytes, room: int) -> dict[str, Any]:
 
     Raises `UserError` as `read` does.
     """
-    image = _opened(file, data)
-    with _unlimited():
+    image = _open_image(file, data)
+    with _without_pixel_limit():
         cells = image.width * image.height
         if CELL_BYTES * cells > room:
             return {"large": [image.width, image.height]}
         limits.allow_seconds(limits.of(len(data)).seconds + SECONDS_A_PIXEL * cells)
         try:
             pages = getattr(image, "n_frames", 1)
-            light, opaque = _channels(image)
+            light, opaque = _image_channels(image)
         except MemoryError:
             raise
         except Exception as error:  # decoders raise anything
-            raise _damaged(file, error) from error
+            raise _damaged_error(file, error) from error
     if pages > 1:
         raise UserError(f"'{file}' has {pages} pages; save the one that is meant as a file of its own")
     _refuse_beyond(file, light)
@@ -84,24 +84,24 @@ def resolution(file: str, data: bytes) -> tuple[float, float] | None:
     JFIF's density (1: inch; 2: cm), BMP's pixels per metre. Axes are those of the upright image, as `read`
     gives it. Raises `UserError` as `read` does where the file is no image.
     """
-    _require(file, data)
+    _require_pillow(file, data)
     found = bounded_read(resolved, file, data, _LOADS)
     return None if found is None else (found[0], found[1])
 
 
 def resolved(file: str, data: bytes) -> tuple[float, float] | None:
     """In the child: `resolution`, of the header and the tags. Raises `UserError` as that does."""
-    image = _opened(file, data)
+    image = _open_image(file, data)
     limits.allow_seconds(limits.of(len(data)).seconds + SECONDS_A_PIXEL * image.width * image.height)
     try:
-        return _resolution(image)
+        return _image_resolution(image)
     except MemoryError:
         raise
     except Exception as error:  # tags are of any type, and of a PNG the orientation decodes the pixels
-        raise _damaged(file, error) from error
+        raise _damaged_error(file, error) from error
 
 
-def _resolution(image: Any) -> tuple[float, float] | None:
+def _image_resolution(image: Any) -> tuple[float, float] | None:
     info, inch = image.info, 0.0254
     if image.format == "TIFF":
         tags = image.tag_v2
@@ -119,24 +119,24 @@ def _resolution(image: Any) -> tuple[float, float] | None:
     return (y, x) if is_turned else (x, y)
 
 
-def _damaged(file: str, error: Exception) -> UserError:
+def _damaged_error(file: str, error: Exception) -> UserError:
     return UserError(
         f"'{file}' is damaged: {' '.join(str(error).split()) or type(error).__name__}; save it again"
     )
 
 
-def _require(file: str, data: bytes) -> None:
+def _require_pillow(file: str, data: bytes) -> None:
     if find_spec("PIL") is None:
         raise UserError(f"'{file}': needs Pillow: {pip_line('image')}")
     if not data:
         raise UserError(f"'{file}' is empty (0 bytes)")
 
 
-def _opened(file: str, data: bytes) -> Any:
+def _open_image(file: str, data: bytes) -> Any:
     """Pillow's image, of which no pixel is decoded yet."""
     from PIL import Image
 
-    with _unlimited():
+    with _without_pixel_limit():
         try:
             return Image.open(BytesIO(data), formats=FORMATS)
         except MemoryError:
@@ -145,7 +145,7 @@ def _opened(file: str, data: bytes) -> Any:
             raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
 
 
-def _channels(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def _image_channels(image: Any) -> tuple[np.ndarray, np.ndarray | None]:
     """Light and opacity (rows, columns), full = 1, the top row first and upright; None: opaque everywhere."""
     from PIL import ImageOps
 
@@ -170,7 +170,7 @@ def _refuse_beyond(file: str, light: np.ndarray) -> None:
 
 
 @contextmanager
-def _unlimited() -> Iterator[None]:
+def _without_pixel_limit() -> Iterator[None]:
     """Without Pillow's own limit of pixels, and its warnings: here the memory sets the limit."""
     from PIL import Image as pillow  # noqa: N813
 

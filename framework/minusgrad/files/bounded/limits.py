@@ -46,10 +46,10 @@ def keep(limits: Limits) -> None:
         import resource
     except ImportError:  # Windows
         return
-    _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_CPU, _computed() + max(1, ceil(limits.seconds)))
+    _lower_limit(resource.RLIMIT_CORE, 0)
+    _lower_limit(resource.RLIMIT_CPU, _computing_seconds() + max(1, ceil(limits.seconds)))
     if sys.platform == "linux":
-        _lower(resource.RLIMIT_AS, _address_space() + limits.space)
+        _lower_limit(resource.RLIMIT_AS, _address_space() + limits.space)
 
 
 def allow_seconds(seconds: float) -> None:
@@ -62,10 +62,10 @@ def allow_seconds(seconds: float) -> None:
     except ImportError:
         return
     if resource.getrlimit(resource.RLIMIT_CPU)[0] != resource.RLIM_INFINITY:
-        _lower(resource.RLIMIT_CPU, _computed() + max(1, ceil(seconds)))
+        _lower_limit(resource.RLIMIT_CPU, _computing_seconds() + max(1, ceil(seconds)))
 
 
-def _computed() -> int:
+def _computing_seconds() -> int:
     """Seconds of computing of this process so far."""
     import resource
 
@@ -73,7 +73,7 @@ def _computed() -> int:
     return int(used.ru_utime + used.ru_stime)
 
 
-def _lower(which: int, to: int) -> None:
+def _lower_limit(which: int, to: int) -> None:
     """Set a soft limit, as far as the hard one lets it."""
     import resource
 

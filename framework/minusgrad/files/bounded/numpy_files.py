@@ -33,7 +33,7 @@ def array(data: bytes) -> np.ndarray:
                 raise ValueError(f"version {version[0]}.{version[1]} of the format")
             shape, is_fortran, kind = _HEADERS[version](stream)
     except (Exception, MemoryError) as error:  # the parser of headers raises anything
-        raise ValueError(f"no header of an array of numbers: {_reason(error)}") from None
+        raise ValueError(f"no header of an array of numbers: {_error_text(error)}") from None
     if kind.hasobject:
         raise ValueError(f"an array of {kind}, which are no numbers")
     there, needed = len(data) - stream.tell(), prod(shape) * kind.itemsize
@@ -53,7 +53,7 @@ def member(data: bytes, name: str, what: str) -> np.ndarray:
         archive = zipfile.ZipFile(io.BytesIO(data))
         entries = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
     except Exception as error:
-        raise ValueError(f"no archive: {_reason(error)}") from None
+        raise ValueError(f"no archive: {_error_text(error)}") from None
     if name not in entries:
         raise KeyError(unknown("array", name, entries))
     size = entries[name].file_size
@@ -62,11 +62,11 @@ def member(data: bytes, name: str, what: str) -> np.ndarray:
         with archive.open(entries[name]) as stream:
             found = stream.read(size + 1)
     except Exception as error:  # zipfile, zlib and others
-        raise ValueError(f"array '{name}' cannot be unpacked: {_reason(error)}") from None
+        raise ValueError(f"array '{name}' cannot be unpacked: {_error_text(error)}") from None
     if len(found) > size:
         raise ValueError(f"array '{name}' has more than the {size} bytes that are announced")
     return array(found)
 
 
-def _reason(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -39,11 +39,11 @@ def main() -> None:
     requests, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)  # prints of libraries are no answers
     while not FORKS or select.select([requests], [], [], IDLE)[0]:
-        if (asked := received(requests)) is None:
+        if (asked := receive_message(requests)) is None:
             return
-        _load(asked)
+        _import_reader(asked)
         send(answers, plain_data.encode(READY))
-        send(answers, _forked(asked, requests, answers) if FORKS else _answer(asked))
+        send(answers, _answer_of_fork(asked, requests, answers) if FORKS else _answer_request(asked))
         if not FORKS:
             return
 
@@ -55,14 +55,14 @@ def send(pipe: BinaryIO, data: bytes) -> None:
         rest = rest[pipe.write(rest) :]
 
 
-def received(pipe: BinaryIO) -> Any:
+def receive_message(pipe: BinaryIO) -> Any:
     """The value of the next message; None where there is none. Raises ValueError for a damaged one."""
-    head = _taken(pipe, 8)
-    body = None if head is None else _taken(pipe, int.from_bytes(head, "little"))
+    head = _read_exactly(pipe, 8)
+    body = None if head is None else _read_exactly(pipe, int.from_bytes(head, "little"))
     return None if body is None else plain_data.decode(body)
 
 
-def _taken(pipe: BinaryIO, length: int) -> bytes | None:
+def _read_exactly(pipe: BinaryIO, length: int) -> bytes | None:
     found = bytearray()
     while len(found) < length:
         part = pipe.read(min(length - len(found), 1 << 20))
@@ -72,7 +72,7 @@ def _taken(pipe: BinaryIO, length: int) -> bytes | None:
     return bytes(found)
 
 
-def _load(asked: Mapping[str, Any]) -> None:
+def _import_reader(asked: Mapping[str, Any]) -> None:
     """Import before the fork; what Python does not find is imported, or reported, when it is used."""
     sys.path[:] = asked["path"]
     for name in (asked["module"], *asked["loads"]):
@@ -82,7 +82,7 @@ def _load(asked: Mapping[str, Any]) -> None:
             continue
 
 
-def _forked(asked: Mapping[str, Any], *parents: BinaryIO) -> bytes:
+def _answer_of_fork(asked: Mapping[str, Any], *parents: BinaryIO) -> bytes:
     """The answer of a child of this process, or the signal that ended it."""
     ours, theirs = os.pipe()
     pid = os.fork()
@@ -92,7 +92,7 @@ def _forked(asked: Mapping[str, Any], *parents: BinaryIO) -> bytes:
                 pipe.close()
             os.close(ours)
             with os.fdopen(theirs, "wb", 0) as pipe:
-                data = _answer(asked)
+                data = _answer_request(asked)
                 rest = memoryview(data)
                 while rest:
                     rest = rest[pipe.write(rest) :]
@@ -107,11 +107,11 @@ def _forked(asked: Mapping[str, Any], *parents: BinaryIO) -> bytes:
     return bytes(found) if code == 0 and found else plain_data.encode({"signal": -code})
 
 
-def _answer(asked: Mapping[str, Any]) -> bytes:
+def _answer_request(asked: Mapping[str, Any]) -> bytes:
     """Call the reader of a request within its limits; whatever it does is an answer."""
     try:
         limits.keep(limits.Limits(asked["seconds"], asked["space"]))
-        reader = getattr(_module(asked["module"], asked["source"]), asked["name"])
+        reader = getattr(_module_named(asked["module"], asked["source"]), asked["name"])
         return plain_data.encode({"result": reader(asked["file"], asked["data"], **asked["options"])})
     except UserError as error:
         return plain_data.encode({"refused": str(error)})
@@ -124,7 +124,7 @@ def _answer(asked: Mapping[str, Any]) -> bytes:
         )
 
 
-def _module(name: str, source: str) -> ModuleType:
+def _module_named(name: str, source: str) -> ModuleType:
     """A module by its name; of a plugin file, which has none that Python finds, by its path."""
     try:
         return importlib.import_module(name)

@@ -19,21 +19,24 @@ RECORDED = {"energies": ("total", "kinetic", "potential", "energy"), "frames": (
 """The usual series of observers, by the observer's kind."""
 
 
-def found(run: Path, name: str, known: Sequence[str] | None = None) -> str:
+def find_series(run: Path, name: str, known: Sequence[str] | None = None) -> str:
     """The name in the files of a recorded series. known: all series, if they have been listed.
 
     Raises `UserError` for a name that is unknown, or may be one of several.
     """
     known = trajectory.names(run) if known is None else known
-    fits = _fitting(name, known) or _fitting(labels(run).get(name, name), known)
+    fits = _series_fitting(name, known) or _series_fitting(labels(run).get(name, name), known)
     if len(fits) == 1:
         return fits[0]
     if fits:
         raise UserError(f"{run}: '{name}' may be {' or '.join(fits)}; write one of them out")
-    raise UserError(f"{run}: {unknown('series', name, shown(known))}{_cure(name, shown(known))}")
+    raise UserError(
+        f"{run}: "
+        f"{unknown('series', name, shortest_names(known))}{_missing_series_cure(name, shortest_names(known))}"
+    )
 
 
-def _cure(name: str, known: Sequence[str]) -> str:
+def _missing_series_cure(name: str, known: Sequence[str]) -> str:
     """The words about a series that an observer would record, or that is one of several energies."""
     if name == "energy":
         there = [f"'{one}'" for one in known if one in ("total", "kinetic") or one.startswith("potential/")]
@@ -44,18 +47,18 @@ def _cure(name: str, known: Sequence[str]) -> str:
 
 
 def label_of(run: Path, name: str, known: Sequence[str]) -> str:
-    """The label of the series with this name, as in `found`; the name itself where there is none."""
+    """The label of the series with this name, as in `find_series`; the name itself where there is none."""
     try:
-        return h5md.label(found(run, name, known))
+        return h5md.label(find_series(run, name, known))
     except UserError:
         return name
 
 
-def _fitting(name: str, known: Sequence[str]) -> list[str]:
+def _series_fitting(name: str, known: Sequence[str]) -> list[str]:
     return [name] if name in known else [one for one in known if name == h5md.label(one)]
 
 
-def shown(known: Sequence[str]) -> list[str]:
+def shortest_names(known: Sequence[str]) -> list[str]:
     """The shortest name of each series that no other series shares, in the order of `known`."""
     count = Counter(map(h5md.label, known))
     return [one if count[h5md.label(one)] > 1 else h5md.label(one) for one in known]

@@ -32,25 +32,25 @@ def copies(columns: Mapping[str, Column]) -> dict[str, Column]:
     edges = columns.get(EDGES)
     if edges is None or edges.shape[1:] != (3, 3) or not len(edges.step):
         return {}
-    boxes = _values(edges)
+    boxes = _column_values(edges)
     if all(map(stands_upright, boxes)):
         return {}
     turns, found = np.array([rotation(box) for box in boxes.astype(np.float64)]), {}
     found[ROTATION] = edges._replace(parts=[turns], dtype=turns.dtype, unit=None)
-    found[COPIES[EDGES]] = edges._replace(parts=[np.array([*map(_upright, boxes, turns)], edges.dtype)])
+    found[COPIES[EDGES]] = edges._replace(parts=[np.array([*map(_turn_upright, boxes, turns)], edges.dtype)])
     place = {int(step): k for k, step in enumerate(edges.step)}
     for name, copy in VECTORS.items():
         one = columns.get(name)
         if one is None or len(one.shape) != 3 or one.shape[2] != 3 or one.dtype.kind != "f":
             continue
         if set(one.step.tolist()) <= place.keys():
-            rows = zip(_values(one), one.step.tolist(), strict=True)
+            rows = zip(_column_values(one), one.step.tolist(), strict=True)
             turned = [turned_by(row, turns[place[step]]) for row, step in rows]
             found[copy] = one._replace(parts=[np.array(turned, one.dtype)])
     return found
 
 
-def together(groups: "Iterable[Mapping[str, Column]]") -> "dict[str, list[Column]]":
+def columns_together(groups: "Iterable[Mapping[str, Column]]") -> "dict[str, list[Column]]":
     """The columns of several segments by name; where one has no copies, its own rows stand for them."""
     groups = [*groups]
     found: dict[str, list[Column]] = {}
@@ -91,7 +91,7 @@ def turned_by(vectors: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return x[:, :1] * turn[0] + x[:, 1:2] * turn[1] + x[:, 2:] * turn[2]
 
 
-def _upright(box: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def _turn_upright(box: np.ndarray, turn: np.ndarray) -> np.ndarray:
     if stands_upright(box):
         return box.astype(np.float64)
     turned = np.tril(turned_by(box, turn))
@@ -99,6 +99,6 @@ def _upright(box: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return turned
 
 
-def _values(column: "Column") -> np.ndarray:
+def _column_values(column: "Column") -> np.ndarray:
     flat = np.concatenate([np.asarray(part).ravel() for part in column.parts])
     return flat.reshape(column.shape)

@@ -42,7 +42,7 @@ def threads() -> ThreadPoolExecutor:
 
 def digests(data: Bytes, beside: Executor) -> "list[Future[bytes]]":
     """The digests of an array's bytes, being computed."""
-    return _submitted(lambda begin, length: data[begin : begin + length], 0, len(data), beside)
+    return _submit_blocks(lambda begin, length: data[begin : begin + length], 0, len(data), beside)
 
 
 def table(stretches: Sequence[tuple[int, int]]) -> bytes:
@@ -54,28 +54,30 @@ def table(stretches: Sequence[tuple[int, int]]) -> bytes:
 
 def of_bytes(data: Bytes) -> str:
     """The hash of a file with these bytes, 64 hex digits."""
-    return _hash(lambda begin, length: memoryview(data)[begin : begin + length], len(data))
+    return _hash_blocks(lambda begin, length: memoryview(data)[begin : begin + length], len(data))
 
 
 def of_file(file: BinaryIO) -> str:
     """The hash of an open file, 64 hex digits. Raises OSError if it cannot be read."""
     number = file.fileno()
-    return _hash(lambda begin, length: system_calls.read_at(number, length, begin), os.fstat(number).st_size)
+    return _hash_blocks(
+        lambda begin, length: system_calls.read_at(number, length, begin), os.fstat(number).st_size
+    )
 
 
-def _hash(read: Read, size: int) -> str:
+def _hash_blocks(read: Read, size: int) -> str:
     whole, at = hashlib.sha256(), 0
     with threads() as beside:
-        for begin, length in [*_stretches(read, size), (size, 0)]:
+        for begin, length in [*_hashed_stretches(read, size), (size, 0)]:
             for piece in range(at, begin, _PIECE):
                 whole.update(read(piece, min(_PIECE, begin - piece)))
-            for digest in _submitted(read, begin, length, beside):
+            for digest in _submit_blocks(read, begin, length, beside):
                 whole.update(digest.result())
             at = begin + length
     return whole.hexdigest()
 
 
-def _submitted(read: Read, begin: int, length: int, beside: Executor) -> "list[Future[bytes]]":
+def _submit_blocks(read: Read, begin: int, length: int, beside: Executor) -> "list[Future[bytes]]":
     end = begin + length
 
     def digest(at: int) -> bytes:
@@ -84,7 +86,7 @@ def _submitted(read: Read, begin: int, length: int, beside: Executor) -> "list[F
     return [beside.submit(digest, at) for at in range(begin, end, BLOCK)]
 
 
-def _stretches(read: Read, size: int) -> list[tuple[int, int]]:
+def _hashed_stretches(read: Read, size: int) -> list[tuple[int, int]]:
     """The stretches that the table of a file names; none if it has no table that can be one."""
     if size < _END or read(size - len(MARK), len(MARK)) != MARK:
         return []

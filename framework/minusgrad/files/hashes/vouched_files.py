@@ -38,14 +38,14 @@ class Vouched(NamedTuple):
     stamp: _Stamp
     known: bool
 
-    def examined(self) -> None:
+    def note_examined(self) -> None:
         """Note that the contents were examined, too."""
         if self.stamp.changed < time.time_ns() - _RACE:
             _known[self.path] = self.stamp
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Vouched]:
+def open_vouched(path: Path) -> Iterator[Vouched]:
     """An immutable file, opened; hashed unless it is known.
 
     Raises CheckpointError if it cannot be read, is damaged, or changes while it is read.
@@ -55,12 +55,12 @@ def opened(path: Path) -> Iterator[Vouched]:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
     with stream:
-        stamp = _stamp(stream)
+        stamp = _file_stamp(stream)
         known = _known.get(path.absolute()) == stamp
         if not known:
             durable.check_stream(path, stream)
         yield Vouched(path.absolute(), stream, stamp, known)
-        if _stamp(stream)[:4] != stamp[:4]:  # deletion alone changes the last
+        if _file_stamp(stream)[:4] != stamp[:4]:  # deletion alone changes the last
             raise CheckpointError(f"{path}: changed while it was read; read it again")
 
 
@@ -69,6 +69,6 @@ def forget() -> None:
     _known.clear()
 
 
-def _stamp(stream: BinaryIO) -> _Stamp:
+def _file_stamp(stream: BinaryIO) -> _Stamp:
     found = os.fstat(stream.fileno())
     return _Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ...errors import RunFolderError, printable
 from . import system_calls
-from .owned_folders import kept, split
+from .owned_folders import kept_descriptor, split_path
 
 RELATIVE = {os.open, os.stat, os.unlink, os.mkdir, os.rename} <= os.supports_dir_fd
 """True if the system opens files relative to descriptors."""
@@ -36,9 +36,9 @@ _KINDS = {
 }
 
 
-def refused(path: Path, kind: int) -> RunFolderError:
+def kind_error(path: Path, kind: int) -> RunFolderError:
     """The error of something that is no regular file or folder, with the cure."""
-    parts = split(path)[2]
+    parts = split_path(path)[2]
     run = printable(str(path.parents[len(parts) - 1])) if parts else str(path)
     name = printable("/".join(parts) or path.name)
     if kind == stat.S_IFLNK:
@@ -55,31 +55,31 @@ class Folder:
     def __init__(self, path: Path, descriptor: int | None, follow: bool):
         self.path, self.descriptor, self.follow = path, descriptor, follow
 
-    def _name(self, name: str) -> str:
+    def _path_of_name(self, name: str) -> str:
         return name if self.descriptor is not None else os.path.join(self.path, name)
 
     def enter(self, name: str) -> "Folder":
         """A folder in this one, which is no link."""
         path, flags = self.path / name, os.O_RDONLY | DIRECTORY | _NOFOLLOW | _CLOEXEC
         if self.descriptor is None:
-            self._refuse(name, stat.S_IFDIR)
+            self._refuse_kind(name, stat.S_IFDIR)
             return Folder(path, None, False)
         try:
             return Folder(path, os.open(name, flags, dir_fd=self.descriptor), False)
         except OSError as error:
             if error.errno in _LINKED:
-                self._refuse(name, stat.S_IFDIR)
+                self._refuse_kind(name, stat.S_IFDIR)
             raise
 
     def open(self, name: str, flags: int, mode: int) -> int:
         """A regular file in this folder; one of the user's own may be a link."""
         flags |= _CLOEXEC | _NONBLOCK | _BINARY | (0 if self.follow else _NOFOLLOW)
-        before = self._refuse(name) if self.descriptor is None and not self.follow else None
+        before = self._refuse_kind(name) if self.descriptor is None and not self.follow else None
         try:
-            found = os.open(self._name(name), flags, mode, dir_fd=self.descriptor)
+            found = os.open(self._path_of_name(name), flags, mode, dir_fd=self.descriptor)
         except OSError as error:
             if error.errno in _LINKED:
-                self._refuse(name)
+                self._refuse_kind(name)
             raise
         after = os.fstat(found)
         changed = before is not None and (before.st_dev, before.st_ino) != (after.st_dev, after.st_ino)
@@ -87,26 +87,26 @@ class Folder:
             os.close(found)
             if stat.S_ISDIR(after.st_mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            raise refused(self.path / name, stat.S_IFLNK if changed else stat.S_IFMT(after.st_mode))
+            raise kind_error(self.path / name, stat.S_IFLNK if changed else stat.S_IFMT(after.st_mode))
         return found
 
-    def _refuse(self, name: str, *allowed: int) -> os.stat_result | None:
+    def _refuse_kind(self, name: str, *allowed: int) -> os.stat_result | None:
         """Refuse what is no regular file, and none of the kinds that are allowed, too."""
-        if (found := self._status(name)) is None:
+        if (found := self._file_status(name)) is None:
             return None
         if (kind := stat.S_IFMT(found.st_mode)) not in (stat.S_IFREG, *allowed):
-            raise refused(self.path / name, kind)
+            raise kind_error(self.path / name, kind)
         return found
 
-    def _status(self, name: str) -> os.stat_result | None:
+    def _file_status(self, name: str) -> os.stat_result | None:
         try:
-            return os.stat(self._name(name), dir_fd=self.descriptor, follow_symlinks=self.follow)
+            return os.stat(self._path_of_name(name), dir_fd=self.descriptor, follow_symlinks=self.follow)
         except FileNotFoundError:
             return None
 
     def status(self, name: str) -> os.stat_result | None:
         """Of a file or a folder."""
-        return self._refuse(name, stat.S_IFDIR)
+        return self._refuse_kind(name, stat.S_IFDIR)
 
     def names(self) -> list[str]:
         """Sorted."""
@@ -125,23 +125,23 @@ class Folder:
                         yield entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
 
     def make(self, name: str) -> None:
-        os.mkdir(self._name(name), dir_fd=self.descriptor)
+        os.mkdir(self._path_of_name(name), dir_fd=self.descriptor)
 
     def unlink(self, name: str) -> None:
-        os.unlink(self._name(name), dir_fd=self.descriptor)
+        os.unlink(self._path_of_name(name), dir_fd=self.descriptor)
 
     def replace(self, old: str, new: str) -> None:
         if self.descriptor is None:
-            system_calls.replace(self._name(old), self._name(new))
+            system_calls.replace(self._path_of_name(old), self._path_of_name(new))
         else:
             system_calls.replace(old, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove_tree(self, name: str) -> None:
-        found = os.stat(self._name(name), dir_fd=self.descriptor, follow_symlinks=False)
+        found = os.stat(self._path_of_name(name), dir_fd=self.descriptor, follow_symlinks=False)
         if not stat.S_ISDIR(found.st_mode):
             self.unlink(name)
         elif self.descriptor is None:
-            shutil.rmtree(self._name(name), ignore_errors=True)
+            shutil.rmtree(self._path_of_name(name), ignore_errors=True)
         else:
             shutil.rmtree(name, ignore_errors=True, dir_fd=self.descriptor)
 
@@ -153,12 +153,12 @@ class Folder:
 
 
 @contextmanager
-def entered(path: Path) -> Iterator[Folder]:
+def enter_folder(path: Path) -> Iterator[Folder]:
     """A folder, each part below that of a run entered without following links."""
-    key, top, below = split(path)
+    key, top, below = split_path(path)
     if not key:
         top, below = str(path), ()
-    held = kept(key)
+    held = kept_descriptor(key)
     if not RELATIVE or not key:  # a folder of the user's own may be one that cannot be listed
         folder = Folder(Path(top), None, not key)
     elif held is not None:
@@ -168,20 +168,20 @@ def entered(path: Path) -> Iterator[Folder]:
     try:
         for part in below:
             inner = folder.enter(part)
-            _leave(folder, held)
+            _leave_folder(folder, held)
             folder = inner
         yield folder
     finally:
-        _leave(folder, held)
+        _leave_folder(folder, held)
 
 
-def _leave(folder: Folder, held: int | None) -> None:
+def _leave_folder(folder: Folder, held: int | None) -> None:
     if folder.descriptor is not None and folder.descriptor != held:
         os.close(folder.descriptor)
 
 
 @contextmanager
-def above(path: Path) -> Iterator[tuple[Folder, str]]:
+def folder_above(path: Path) -> Iterator[tuple[Folder, str]]:
     """The folder above a path, and its name there."""
-    with entered(path.parent) as folder:
+    with enter_folder(path.parent) as folder:
         yield folder, path.name

@@ -34,18 +34,18 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, Mapping)
 
 
-def _list(kind: Kind) -> Kind:
+def _list_kind(kind: Kind) -> Kind:
     return Kind(f"a list of {kind.words}", lambda v: isinstance(v, list) and all(map(kind.holds, v)))
 
 
-def _tables(kind: Kind) -> Kind:
+def _table_kind(kind: Kind) -> Kind:
     return Kind(f"a table of {kind.words}", lambda v: _is_table(v) and all(map(kind.holds, v.values())))
 
 
 WHOLE = Kind("a whole number", _is_whole)
 TABLE = Kind("a table", _is_table)
-TEXTS = _list(Kind("texts", _is_text))
-NAMED_TEXTS, NAMED_TABLES = _tables(Kind("texts", _is_text)), _tables(Kind("tables", _is_table))
+TEXTS = _list_kind(Kind("texts", _is_text))
+NAMED_TEXTS, NAMED_TABLES = _table_kind(Kind("texts", _is_text)), _table_kind(Kind("tables", _is_table))
 
 
 def _is_range(value: Any) -> bool:
@@ -58,7 +58,7 @@ def _is_range(value: Any) -> bool:
 
 
 RANGE = Kind("ranges [first, last + 1]", _is_range)
-RANGES = _tables(_list(RANGE))
+RANGES = _table_kind(_list_kind(RANGE))
 OF_EVENTS = {"step": WHOLE}
 OF_CHECKPOINTS = {
     "sealed": WHOLE,
@@ -72,12 +72,12 @@ OF_CHECKPOINTS = {
     "plugins": NAMED_TABLES,
     "ensemble": TABLE,
     **{f"ensemble.{name}": WHOLE for name in ("member", "members", "nodes")},
-    "ensemble.numbers": _list(RANGE),
+    "ensemble.numbers": _list_kind(RANGE),
     "ensemble.names": TEXTS,
     "ensemble.bodies": RANGES,
     "surroundings": TABLE,
     "initial": TABLE,
-    "fitted": _list(Kind("tables", _is_table)),
+    "fitted": _list_kind(Kind("tables", _is_table)),
     "scene": TABLE,
     **{f"scene.{name}": TABLE for name in ("units", "run", "fit", "checkpoint", "ensemble", "runtime")},
     "scene.checkpoint.keep": WHOLE,

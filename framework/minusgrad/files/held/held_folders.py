@@ -21,12 +21,13 @@ from typing import BinaryIO
 from ...engine import memory
 from ...errors import RunFolderError, printable
 from . import entered_folder
-from .entered_folder import above, entered, refused
-from .owned_folders import keep, kept, let_go, own, owner, split
+from .entered_folder import enter_folder, folder_above, kind_error
+from .owned_folders import keep, kept_descriptor, let_go, own_folder, owner, split_path
 
 __all__ = [
-    "FolderHold", "examine", "files", "gone", "is_file", "is_folder", "make", "names", "opened", "own",
-    "owner", "read", "refused", "remove_tree", "replace", "status", "stream", "sync", "unlink", "walk",
+    "FolderHold", "deleted_run_folder", "examine", "files", "is_file", "is_folder", "kind_error", "make",
+    "names", "open_file", "own_folder", "owner", "read_file", "remove_tree", "replace", "status", "stream",
+    "sync", "unlink", "walk",
 ]  # fmt: skip
 
 _LARGE = 1 << 26
@@ -41,11 +42,11 @@ class FolderHold:
     """
 
     def __init__(self, folder: Path):
-        own(folder)
+        own_folder(folder)
         self._paths = {str(folder.absolute()), os.path.realpath(folder)}
         self._descriptor: int | None = None
         if entered_folder.RELATIVE:
-            with entered(folder) as there:
+            with enter_folder(folder) as there:
                 flags = os.O_RDONLY | entered_folder.DIRECTORY
                 self._descriptor = os.open(os.curdir, flags, dir_fd=there.descriptor)
             for path in self._paths:
@@ -60,25 +61,25 @@ class FolderHold:
             os.close(descriptor)
 
 
-def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+def open_file(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
     """The descriptor of a regular file.
 
     Raises RunFolderError for anything else than a regular file, or a part that is a link; OSError if it
     cannot be opened.
     """
-    with above(path) as (folder, name):
+    with folder_above(path) as (folder, name):
         return folder.open(name, flags, mode)
 
 
 def stream(path: Path) -> BinaryIO:
-    """A regular file, open for reading. Raises as `opened` does."""
-    return os.fdopen(opened(path), "rb")
+    """A regular file, open for reading. Raises as `open_file` does."""
+    return os.fdopen(open_file(path), "rb")
 
 
-def read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
     """The bytes of a regular file.
 
-    Raises as `opened` does, and UserError for a file that does not fit into the free memory.
+    Raises as `open_file` does, and UserError for a file that does not fit into the free memory.
     """
     with stream(path) as file:
         if (size := os.fstat(file.fileno()).st_size) > _LARGE:
@@ -89,7 +90,7 @@ def read(path: Path) -> bytes:
 def status(path: Path) -> os.stat_result | None:
     """The status of a file or folder; None if there is none. Raises RunFolderError for any other kind."""
     try:
-        with above(path) as (folder, name):
+        with folder_above(path) as (folder, name):
             return folder.status(name)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -108,7 +109,7 @@ def is_folder(path: Path) -> bool:
 def names(path: Path) -> list[str]:
     """The names in a folder, sorted; none if there is no folder. Raises RunFolderError for a link."""
     try:
-        with entered(path) as folder:
+        with enter_folder(path) as folder:
             return folder.names()
     except (FileNotFoundError, NotADirectoryError):
         return []
@@ -138,17 +139,17 @@ def examine(path: Path) -> None:
 
     Raises RunFolderError with the name, what it is, and the cure.
     """
-    own(path)
+    own_folder(path)
     todo = [path]
     while todo:
         here = todo.pop()
         try:
-            with entered(here) as folder:
+            with enter_folder(here) as folder:
                 for name, kind in folder.kinds():
                     if kind == stat.S_IFDIR:
                         todo.append(here / name)
                     elif kind != stat.S_IFREG:
-                        raise refused(here / name, kind)
+                        raise kind_error(here / name, kind)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -158,20 +159,20 @@ def examine(path: Path) -> None:
 
 def make(path: Path) -> None:
     """Make a folder, and those above it, unless they are there. Raises RunFolderError for a link."""
-    if split(path)[2] == ():
+    if split_path(path)[2] == ():
         path.mkdir(parents=True, exist_ok=True)
         return
     with suppress(FileExistsError):
         try:
-            with above(path) as (folder, name):
+            with folder_above(path) as (folder, name):
                 folder.make(name)
         except FileNotFoundError:
             if path.parent == path:
                 raise
             make(path.parent)
-            with above(path) as (folder, name):
+            with folder_above(path) as (folder, name):
                 folder.make(name)
-    with entered(path) as folder:  # refuses what is no folder
+    with enter_folder(path) as folder:  # refuses what is no folder
         if folder.descriptor is None and not folder.path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
@@ -179,35 +180,35 @@ def make(path: Path) -> None:
 def replace(source: Path, target: Path) -> None:
     """Rename a file within its folder, in place of another one."""
     assert source.parent == target.parent, "only within one folder"
-    with above(source) as (folder, name):
+    with folder_above(source) as (folder, name):
         folder.replace(name, target.name)
 
 
 def unlink(path: Path) -> None:
     """Delete a file; of a link the link itself. Raises OSError."""
-    with above(path) as (folder, name):
+    with folder_above(path) as (folder, name):
         folder.unlink(name)
 
 
 def remove_tree(path: Path) -> None:
     """Delete a folder with all that is in it, as far as possible; of a link the link itself."""
-    with suppress(FileNotFoundError), above(path) as (folder, name):
+    with suppress(FileNotFoundError), folder_above(path) as (folder, name):
         folder.remove_tree(name)
 
 
 def sync(path: Path) -> None:
     """Flush the names in a folder to the disk. Raises OSError."""
-    with entered(path) as folder:
+    with enter_folder(path) as folder:
         folder.sync()
 
 
-def gone(path: Path) -> Path | None:
+def deleted_run_folder(path: Path) -> Path | None:
     """The folder of a run, or the one below it, that was deleted while `path` was written; else None."""
-    key, top, parts = split(path)
+    key, top, parts = split_path(path)
     if not key:
         return None
     try:
-        if (descriptor := kept(key)) is not None:
+        if (descriptor := kept_descriptor(key)) is not None:
             lost = not os.fstat(descriptor).st_nlink
         else:
             lost = not os.path.isdir(top)

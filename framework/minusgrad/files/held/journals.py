@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import RunFolderError
 from .. import durable
 from . import facts, held_folders, system_calls
-from .json_text import TooDeepError, parsed
+from .json_text import TooDeepError, parse_json
 
 LONGEST = 10_000
 """Characters of one text in a journal."""
@@ -22,25 +22,25 @@ LONGEST = 10_000
 def append(journal: Path, event: str, **more: Any) -> None:
     """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
     clock = datetime.now(UTC).isoformat(timespec="milliseconds")
-    durable.append_line(journal, json.dumps(_bounded({"time": clock, "event": event} | more)))
+    durable.append_line(journal, json.dumps(_bound_text({"time": clock, "event": event} | more)))
 
 
-def _bounded(value: Any) -> Any:
+def _bound_text(value: Any) -> Any:
     """The value with no text longer than `LONGEST`: it may come from a file of a stranger."""
     if isinstance(value, str):
         return value if len(value) <= LONGEST else f"{value[: LONGEST - 3]}..."
     if isinstance(value, dict):
-        return {name: _bounded(one) for name, one in value.items()}
-    return list(map(_bounded, value)) if isinstance(value, list | tuple) else value
+        return {name: _bound_text(one) for name, one in value.items()}
+    return list(map(_bound_text, value)) if isinstance(value, list | tuple) else value
 
 
 def events(journal: Path) -> Iterator[dict[str, Any]]:
     """The events of all complete lines; none without a journal."""
     if not held_folders.is_file(journal):
         return
-    for number, line in enumerate(held_folders.read(journal).splitlines(), 1):
+    for number, line in enumerate(held_folders.read_file(journal).splitlines(), 1):
         try:
-            event = parsed(line)
+            event = parse_json(line)
         except TooDeepError as error:
             raise RunFolderError(
                 f"{journal}: {error}; restore the original file, or delete the line"
@@ -55,14 +55,14 @@ def events(journal: Path) -> Iterator[dict[str, Any]]:
         yield event
 
 
-def locked(journal: Path) -> int:
+def lock_journal(journal: Path) -> int:
     """Open and lock a journal; the lock ends with the descriptor or the process.
 
     Raises RunFolderError if another process has locked it, or if it cannot be written.
     """
     folder = journal.parent
     try:
-        descriptor = held_folders.opened(journal, os.O_RDWR | os.O_CREAT)
+        descriptor = held_folders.open_file(journal, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
     try:

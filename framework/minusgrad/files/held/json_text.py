@@ -15,19 +15,19 @@ class TooDeepError(ValueError):
     """A text nested deeper than `DEEPEST`."""
 
 
-def parsed(data: bytes | str) -> Any:
+def parse_json(data: bytes | str) -> Any:
     """The value of a JSON text. Raises ValueError where it is none, TooDeepError where it is too deep."""
     try:
         value = json.loads(data)
     except RecursionError:
         raise TooDeepError(_TOO_DEEP) from None
     marks = (b"[", b"{") if isinstance(data, bytes) else ("[", "{")
-    if sum(map(data.count, marks)) > DEEPEST and _depth(value) > DEEPEST:  # type: ignore[arg-type]
+    if sum(map(data.count, marks)) > DEEPEST and _nesting_depth(value) > DEEPEST:  # type: ignore[arg-type]
         raise TooDeepError(_TOO_DEEP)
     return value
 
 
-def _depth(value: Any) -> int:
+def _nesting_depth(value: Any) -> int:
     level, depth = [value], 0
     while level := [one for one in level if isinstance(one, list | dict)]:
         depth += 1

@@ -17,7 +17,7 @@ _held: dict[str, list[int]] = {}
 """Descriptors of those that are held, the first of several holds of one folder first."""
 
 
-def own(folder: Path) -> None:
+def own_folder(folder: Path) -> None:
     """Note that a folder is that of a run or a sweep: no link below it is followed from now on."""
     for path in (str(folder.absolute()), os.path.realpath(folder)):
         _owned.setdefault(path)
@@ -25,7 +25,7 @@ def own(folder: Path) -> None:
 
 def owner(path: Path) -> Path | None:
     """The folder of a run or a sweep, met by this process, that a path lies in."""
-    key = split(path)[0]
+    key = split_path(path)[0]
     return Path(key) if key else None
 
 
@@ -42,12 +42,12 @@ def let_go(path: str, descriptor: int) -> None:
             del _held[path]
 
 
-def kept(path: str) -> int | None:
-    """The descriptor of a folder by the key of `split`; None if it is not held."""
+def kept_descriptor(path: str) -> int | None:
+    """The descriptor of a folder by the key of `split_path`; None if it is not held."""
     return held[0] if (held := _held.get(path)) else None
 
 
-def split(path: Path) -> tuple[str, str, tuple[str, ...]]:
+def split_path(path: Path) -> tuple[str, str, tuple[str, ...]]:
     """The folder of a run above a path as its key, empty for a path elsewhere; as a path; the parts below it.
 
     A folder that is held comes first, then the outermost. Of a path elsewhere: its folder, and its name.

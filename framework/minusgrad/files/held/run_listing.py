@@ -26,11 +26,11 @@ def runs_below(folder: Path) -> list[Path]:
     for pattern in (f"*/{JOURNAL}", f"*/*/{JOURNAL}"):
         for journal in folder.glob(pattern):
             if is_run(journal.parent):
-                found[journal.parent] = _changed(journal)
+                found[journal.parent] = _change_time(journal)
     return sorted(found, key=lambda run: (-found[run], run.as_posix()))
 
 
-def _changed(path: Path) -> float:
+def _change_time(path: Path) -> float:
     try:
         return path.lstat().st_mtime_ns
     except OSError:
@@ -51,22 +51,22 @@ def refuse_no_run(path: Path) -> None:
     if path.suffix == ".toml":
         raise RunFolderError(f"{path}: is a scene, not a run; run it first: `minusgrad run {path}`")
     if not os.path.lexists(path):
-        raise RunFolderError(f"{path}: no such folder; {_here(path)}")
+        raise RunFolderError(f"{path}: no such folder; {_runs_nearby(path)}")
     if not path.is_dir():
-        raise RunFolderError(f"{path}: is a file, not the folder of a run; {_here(path)}")
+        raise RunFolderError(f"{path}: is a file, not the folder of a run; {_runs_nearby(path)}")
     if within := runs_below(path):
-        raise RunFolderError(f"{path}: not a run, but has runs in it; give one: {_listed(within)}")
+        raise RunFolderError(f"{path}: not a run, but has runs in it; give one: {_listed_runs(within)}")
     raise RunFolderError(f"{path}: not a run (it lacks {SCENE} or {JOURNAL}); `minusgrad run` makes one")
 
 
-def _here(path: Path) -> str:
+def _runs_nearby(path: Path) -> str:
     """The runs beside a path, or below `runs`, in words."""
     beside = [run for run in runs_below(path.parent) if run.parent == path.parent]
     if known := beside or runs_below(RUNS):
-        return f"runs here: {_listed(known)}"
+        return f"runs here: {_listed_runs(known)}"
     return "`minusgrad run` makes one"
 
 
-def _listed(runs: Iterable[Path]) -> str:
+def _listed_runs(runs: Iterable[Path]) -> str:
     names = [printable(str(run)) for run in runs]
     return ", ".join([*names[:_SHOWN], *(["..."] if len(names) > _SHOWN else [])])

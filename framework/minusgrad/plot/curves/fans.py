@@ -105,4 +105,4 @@ def _legend(values: np.ndarray) -> str:
 
 
 def _is_of_members(run: Path, name: str, members: int) -> bool:
-    return readings.last(run, name).value.shape[1:] == (members,)
+    return readings.last_row(run, name).value.shape[1:] == (members,)

@@ -41,7 +41,7 @@ def jobs(run: Path, names: list[str], members: int) -> "dict[str, Callable[[Figu
     shown = [
         name
         for name in names
-        if name.startswith(f"{OBSERVABLES}/") and readings.last(run, name).value.shape[1:] == (members,)
+        if name.startswith(f"{OBSERVABLES}/") and readings.last_row(run, name).value.shape[1:] == (members,)
     ]
     shown.sort(key=lambda name: (h5md.label(name) != MEGNO, name))
     parts = [shown[k : k + MOST] for k in range(0, len(shown), MOST)]
@@ -58,7 +58,7 @@ def varied(run: Path) -> dict[str, np.ndarray]:
         return {}
     saved = checkpoint.load(path)
     table: Mapping[str, Any] = (saved.meta["scene"].get("ensemble") or {}).get("vary") or {}
-    drawn = saved.under("points")
+    drawn = saved.arrays_under("points")
     whole = all(any(kind in how for kind in KINDS) and drawn[key].ndim == 1 for key, how in table.items())
     if not table or not whole:
         return {}
@@ -80,7 +80,7 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     figure.set_size_inches(6.4, 0.4 + 3.4 * len(names))
     panels = figure.subplots(len(names), 1, squeeze=False, sharex=True)[:, 0]
     for axes, name in zip(panels, names, strict=True):
-        last = readings.last(run, name)
+        last = readings.last_row(run, name)
         label = h5md.label(name)
         _map(figure, axes, (xs, ys), last.value[-1].reshape(len(xs), len(ys)).T, label, run, name)
         axes.set_ylabel(up)

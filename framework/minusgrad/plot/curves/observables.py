@@ -53,11 +53,11 @@ def jobs(run: Path, names: Sequence[str], only: str = "") -> "dict[str, Callable
     every = [name for name in names if name.startswith(f"{OBSERVABLES}/")]
     if h5md.POSITION not in names:  # coordinates of a mechanism, which no picture shows in space
         of_nodes = [n for n in names if h5md.is_of_nodes(n) and n != h5md.VELOCITY]
-        every += [n for n in of_nodes if readings.last(run, n).value.shape[1] == 1]
+        every += [n for n in of_nodes if readings.last_row(run, n).value.shape[1] == 1]
     shown = [n for n in every if h5md.label(n) == only] if only else [n for n in every if not _is_taken(n)]
     panels: dict[tuple[str, str], list[str]] = {}
     for name in shown:
-        if np.prod(readings.last(run, name).value.shape[1:], dtype=int) <= SMALL:
+        if np.prod(readings.last_row(run, name).value.shape[1:], dtype=int) <= SMALL:
             kind = h5md.label(name).split("/")[0]
             panels.setdefault((kind, readings.symbols(run, name)[0]), []).append(name)
     groups = list(panels.values())

@@ -110,7 +110,7 @@ def _dimension(run: Path, saved: checkpoint.Snapshot) -> int:
     if f"fields/{POSITIONS}" in saved.arrays:
         return saved.arrays[f"fields/{POSITIONS}"].shape[-1]
     if h5md.POSITION in trajectory.names(run):
-        return trajectory.last(run, h5md.POSITION).value.shape[-1]
+        return trajectory.last_row(run, h5md.POSITION).value.shape[-1]
     return 3
 
 
@@ -127,7 +127,7 @@ def _load(saved: dict[str, Any]) -> Load:
 
 def _box(run: Path, saved: checkpoint.Snapshot) -> RecordedBox | None:
     """The recorded edges of a box, or those of a checkpoint if none were recorded."""
-    periodic = next(trajectory.each(run, lambda file, _: h5md.periodic_in(file)), ())
+    periodic = next(trajectory.read_each_segment(run, lambda file, _: h5md.periodic_in(file)), ())
     if not any(periodic):
         return None
     if h5md.EDGES in trajectory.names(run):

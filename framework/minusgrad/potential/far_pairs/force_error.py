@@ -60,7 +60,7 @@ class ForceError:
         )
 
 
-def narrow_opening_angle(term: Term, t: float = 0.0) -> ForceError:
+def narrowed(term: Term, t: float = 0.0) -> ForceError:
     """Narrow a term's opening angle until its forces have the error that was asked for; returns the error.
 
     The angles of `Far` are those of gravity in space. Which one a function needs depends on where the nodes

@@ -116,7 +116,7 @@ class StepSolver(Newton):
 
     # Newton's method for a step
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         self._reach = np.inf
         for direction in self._directions(here):
             reach = float(np.abs(direction).max())

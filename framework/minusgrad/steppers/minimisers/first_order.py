@@ -75,7 +75,7 @@ class GradientDescent(Minimiser):
     def _forget(self) -> None:
         self.length = 0.0
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
         length = self.length or self.first / largest(downhill)
         while ((there := self.evaluate_at(here.z + length * downhill)).x != here.x).any():
@@ -119,7 +119,7 @@ class Adam(Minimiser):
         self.mean = np.zeros(len(self.coordinates))
         self.square = np.zeros(len(self.coordinates))
 
-    def _next(self, here: Point) -> Point:
+    def _next_point(self, here: Point) -> Point:
         b1, b2 = DECAYS
         k = self.step + 1
         slope = self._clipped(here)
@@ -189,7 +189,7 @@ class FIRE(Minimiser):
         self.velocity = np.zeros(len(self.coordinates))
         self.pace, self.fastest, self.mix, self.downhill = 0.0, 0.0, MIXED, 0
 
-    def _next(self, here: Point) -> Point:
+    def _next_point(self, here: Point) -> Point:
         rate, force = self.coordinates.rate, -self.projected(here)
         pace = self.pace or math.sqrt(self.first / largest(rate * force))
         fastest, mix = self.fastest or FASTEST * pace, self.mix

@@ -52,7 +52,7 @@ class GaussNewton(Minimiser):
         self.damping, self.growth = 0.0, 2.0
         self.diagonal = np.zeros(len(self.coordinates))
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         curvature = self._squares.curvature(self.coordinates.directions())
         self.diagonal = np.maximum(self.diagonal, np.diag(curvature))
         while self.damping < MOST:

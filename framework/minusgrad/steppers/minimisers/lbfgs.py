@@ -60,7 +60,7 @@ class LBFGS(Minimiser):
     def _forget(self) -> None:
         self.pairs = 0
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         there = search(self, here, self.tangent(self._direction(here)), 1.0)
         if there is None and self.pairs:
             self.pairs = 0  # the stored pairs gave a bad direction: start again with the gradient

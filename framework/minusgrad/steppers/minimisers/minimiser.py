@@ -163,7 +163,7 @@ class Minimiser(Stepper):
             if self.tolerances.outcome(self._status()) is not None:
                 return
             here = self._here()
-            there = self._next(here)
+            there = self._next_point(here)
             if there is None:
                 self.return_to(here)
                 self.exhausted = True
@@ -347,7 +347,7 @@ class Minimiser(Stepper):
     def _forget(self) -> None:
         """Reset all that earlier steps learnt of U, because U or the point has changed."""
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         """The point after `here`, to which the fields are then set; None if no step lowers U."""
         raise NotImplementedError
 

@@ -82,7 +82,7 @@ class Newton(Minimiser):
         super().evaluate(t)
         self.last = math.inf
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         before, self.last = self.last, self._status().residual
         self.rounded = self.last > 0.5 * before and self._is_rounding()
         for direction in () if self.rounded else self._directions(here):

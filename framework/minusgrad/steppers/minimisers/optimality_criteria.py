@@ -45,7 +45,7 @@ class OptimalityCriteria(Minimiser):
         self._constrained, self.move = objective, positive("move", move)
         self._refuse(self._rises())
 
-    def _next(self, here: Point) -> Point | None:
+    def _next_point(self, here: Point) -> Point | None:
         rises = self._rises()
         self._refuse(rises)
         ratio = np.maximum(-here.slope, 0.0) / rises

@@ -18,7 +18,7 @@ _known: WeakKeyDictionary[Callable, tuple[frozenset[str], frozenset[str]]] = Wea
 def names_read(function: Callable) -> tuple[frozenset[str], frozenset[str]]:
     """The names of variables, and those of attributes and texts, in a function's source; read once.
 
-    Raises `TraceError` as `parsed`.
+    Raises `TraceError` as `parse_definition`.
     """
     if function not in _known:
         definition, _ = parse_definition(function)

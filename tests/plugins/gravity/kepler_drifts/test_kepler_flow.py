@@ -52,7 +52,9 @@ def test_lanes_are_bodies_one_by_one(coordinates, dt, monkeypatch):
 
 def test_lanes_serve_steps_below_a_quarter_of_the_period(monkeypatch):
     """Longer steps are solved body by body; this solver returns NaN here."""
-    monkeypatch.setattr(KeplerFlow, "_solved", lambda self: "kF = ti.math.nan\nkg = kF\nkFd = kF\nkGd = kF\n")
+    monkeypatch.setattr(
+        KeplerFlow, "_solve_text", lambda self: "kF = ti.math.nan\nkg = kF\nkFd = kF\nkGd = kF\n"
+    )
     assert np.isfinite(end(planets(1.2), 2)).all()
     with pytest.raises(NonFiniteError):
         planets(2.4).advance(2)
