@@ -3,11 +3,12 @@
 An indented block is shown as it stands (code, a formula, a table), everything else is a paragraph in which
 `names` are literals and no character has a meaning of its own. Arguments have an entry each, wherever they
 are described: in a table ("steps   those of the run"), or in sentences ("steps: of the run. out: a folder.").
+One that is described nowhere has its type and its default.
 """
 
 import inspect
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import groupby
 
 from sphinx.application import Sphinx
@@ -24,15 +25,33 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _convert(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    lines[:] = restructured(lines, parameters(obj))
+    known = parameters(obj)
+    lines[:] = restructured(lines, known, known)
 
 
-def parameters(described: object) -> list[str]:
-    """The names of the arguments of a function or a class; none of anything else."""
+def parameters(described: object) -> dict[str, str]:
+    """The type and the default of each argument of a function or a class, by name; else nothing."""
     try:
-        return [name for name in inspect.signature(described).parameters if name != "self"]  # type: ignore[arg-type]
+        found = inspect.signature(described).parameters  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return []
+        return {}
+    return {name: _typed(one) for name, one in found.items() if name != "self" and one.kind not in SEVERAL}
+
+
+SEVERAL = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def _typed(one: inspect.Parameter) -> str:
+    """`float`, default `1.0`: the type without modules and conditions."""
+    parts = []
+    if one.annotation is not one.empty:
+        written = (
+            one.annotation if isinstance(one.annotation, str) else inspect.formatannotation(one.annotation)
+        )
+        parts.append(f"`{re.sub(r'(?:[a-z_]+[.])+(?=[A-Za-z])', '', bare(written))}`")
+    if one.default is not one.empty:
+        parts.append(f"default `{bare(repr(one.default)) or repr('')}`")
+    return ", ".join(parts) or "required"
 
 
 def _bare(app: Sphinx, what: str, name: str, obj: object, options: object, signature: str, returns: str):
@@ -58,14 +77,29 @@ ROW = re.compile(r"(\w+(?:, \w+)*) {2,}(\S.*)")
 RESULTS = re.compile(r"(?<=\. )(?=(?:Raises|Returns|It raises) )")
 
 
-def restructured(lines: list[str], names: Collection[str] = ()) -> list[str]:
-    """The lines of a docstring, without its common indentation, as reST; names: of arguments."""
+def restructured(
+    lines: list[str], names: Collection[str] = (), types: Mapping[str, str] | None = None
+) -> list[str]:
+    """The lines of a docstring, without its common indentation, as reST.
+
+    names: of arguments. types: what is said of those that are described nowhere, in the order of all.
+    """
     out: list[str] = []
     for filled, run in groupby(lines, key=lambda line: bool(line.strip())):
         block = list(run)
         entries = (_rows(block, names) or _sentences(block, names)) if filled and names else []
         out += entries or block
-    return _shown(out)
+    return _shown(_completed(out, types) if types else out)
+
+
+def _completed(lines: list[str], types: Mapping[str, str]) -> list[str]:
+    """The lines with one list of all arguments, where the first is described or else at the end."""
+    places = [k for k, line in enumerate(lines) if line.startswith(":param ")]
+    said = {lines[k].split(":")[1].removeprefix("param "): lines[k] for k in places}
+    every = [said.get(name, f":param {name}: {text}") for name, text in types.items()]
+    place = places[0] if places else len(lines)
+    before, after = lines[:place], [line for line in lines[place:] if not line.startswith(":param ")]
+    return [*before, "", *every, "", *after]
 
 
 def _rows(block: list[str], names: Collection[str]) -> list[str]:

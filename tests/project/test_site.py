@@ -183,6 +183,11 @@ def test_arguments_have_an_entry_each() -> None:
     assert restructured(kinds, names)[1:3] == [
         *(":param steps: (number, required) Of the run.", ":param out: (text) A folder."),
     ]
+    types = {"out": "`Path`, default `None`", "steps": "`int`"}
+    given = restructured(["Runs it.", "", "steps: those of it.", "", "Returns it."], types, types)
+    assert [line for line in given if line] == [
+        *("Runs it.", ":param out: ``Path``, default ``None``", ":param steps: those of it.", "Returns it."),
+    ]
     plain = ["other: is no argument.", "", "    steps   as it stands"]
     assert restructured(plain, names) == restructured(plain)
 
