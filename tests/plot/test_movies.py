@@ -333,6 +333,18 @@ def test_numbers_without_places_are_filmed_along_their_line(tmp_path: Path, kind
         movie(run, view="x")
 
 
+def test_a_body_that_rests_is_filmed_in_the_colours_of_its_nodes(tmp_path: Path) -> None:
+    """Of its cells, if they have numbers; never of vectors unasked."""
+    still, heat = np.tile(SQUARE, (len(FEW_TIMES), 1, 1)), FEW_TIMES[:, None] * np.ones(4)
+    frames = {"position": still, "heat": heat, "flux": still}
+    for cells, label in (({}, "heat"), ({"body/stress": heat[:, :2]}, "stress")):
+        run = _run(tmp_path / label, frames, lists={"body": TRIANGLES}, cells=cells)
+        assert subjects.chosen(run, {}, "", (), "").stem == f"mesh_{label}"
+        assert movie(run).name == f"mesh_{label}.webp"
+    run = _run(tmp_path / "plain", {"position": still, "flux": still}, lists={"body": TRIANGLES})
+    assert subjects.chosen(run, {}, "", (), "").stem == "mesh"
+
+
 def test_every_field_of_moving_nodes_colours_a_film(tmp_path: Path) -> None:
     run = _run(tmp_path / "run", {"position": _moving(5), "spin": _moving(5, 3), "heat": _moving(5)[..., 0]})
     assert movie(run, field="spin").name == movie(run, field="heat").name == "points.webp"

@@ -74,7 +74,8 @@ class Scenery:
             self._nodes = self.frames.values(h5md.POSITION)[0].shape[0]
         self._few = self.moves and self._nodes <= orbits.FEW and not self._lists and not bodies
         by_body = len(self._bodies) > 1 or self._few
-        usual = subjects.usual(self.colourings, self._lists, by_body)
+        scalars = meshes.node_colourings(run, names, self._lists) if self._lists else {}
+        usual = subjects.usual(self.colourings, self._lists, by_body, scalars)
         self.field = field if field in self.colourings or field == OWN else usual or OWN
         self.map = field if field in self.maps else next(iter(self.maps), "")
         self.high, self.every_point = False, 1

@@ -3,7 +3,7 @@
 Of several it is the first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,8 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         return Map(run, name)
     eye = named_view(run, view)
     if lists:
-        return Network(run, lists, colours.get(field or usual(colours, lists), {}), eye)
+        scalars = meshes.node_colourings(run, names, lists)
+        return Network(run, lists, colours.get(field or usual(colours, lists, scalars=scalars), {}), eye)
     return _points(run, meta, colours, field, bodies, eye)
 
 
@@ -79,13 +80,20 @@ def _points(
     return MoviePoints(run, shown, series, eye, every=not bodies)
 
 
-def usual(colours: dict[str, dict[str, str]], lists: dict[str, np.ndarray], by_body: bool = False) -> str:
+def usual(
+    colours: dict[str, dict[str, str]],
+    lists: dict[str, np.ndarray],
+    by_body: bool = False,
+    scalars: Collection[str] = (),
+) -> str:
     """The label of the field that colours lists, or points where there are none; "" for none.
 
-    by_body: points have the colours of their bodies.
+    by_body: points have the colours of their bodies. scalars: the labels of numbers of nodes, which colour
+    lists without numbers of their own: a body that is heated may not move at all.
     """
     if lists:
-        return next((label for label in colours if label != SPEED and is_of_tuples(colours[label])), "")
+        of_tuples = (label for label in colours if label != SPEED and is_of_tuples(colours[label]))
+        return next(of_tuples, next((label for label in colours if label in scalars), ""))
     return SPEED if SPEED in colours and not by_body else ""
 
 
