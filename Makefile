@@ -124,8 +124,8 @@ dist: $(TOOLS)/installed
 audit: $(TOOLS)/installed $(VENV)/test
 	$(TOOLS)/bin/pip-audit --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
-sbom: $(TOOLS)/installed
-	rm -rf build/plain && $(BIN)/python -m venv build/plain && build/plain/bin/python -m pip install --quiet .
+sbom: dist
+	rm -rf build/plain && $(BIN)/python -m venv build/plain && build/plain/bin/python -m pip install --quiet dist/*.whl
 	$(TOOLS)/bin/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --of JSON -o build/minusgrad.cdx.json
 
 $(TOOLS)/installed: | $(VENV)/bin/python

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -296,3 +297,13 @@ def test_a_normal_run_is_silent_on_both_streams(tmp_path: Path) -> None:
         done = minusgrad(*verb)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout[0] in "[{"
+
+
+def test_warnings_of_the_sources_of_an_engine_are_not_shown() -> None:
+    """Python 3.12 and later warn of Taichi's escapes where its modules are not compiled yet."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with runtime._import_of_engine():
+            warnings.warn("invalid escape sequence", SyntaxWarning, stacklevel=1)
+            warnings.warn("another", RuntimeWarning, stacklevel=1)
+    assert [one.category for one in shown] == [RuntimeWarning]

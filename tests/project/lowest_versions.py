@@ -101,7 +101,12 @@ def made(environment: Path, python: str, resolution: str, extras: Sequence[str])
     subprocess.run([command, "venv", "--quiet", "--python", python, environment], check=True, env=settings)
     there = environment / "bin" / "python"
     call = [command, "pip", "install", "--quiet", "--python", there, "--resolution", resolution]
-    subprocess.run([*call, f"{ROOT}[{','.join(extras)}]"], check=True, env=settings)
+    with (
+        tempfile.TemporaryDirectory() as copy
+    ):  # a build in the tree leaves modules that the next one installs
+        litter = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()]
+        shutil.copytree(ROOT, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", *litter))
+        subprocess.run([*call, f"{copy}[{','.join(extras)}]"], check=True, env=settings)
     return there
 
 

@@ -22,6 +22,7 @@ import io
 import math
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
@@ -178,12 +179,14 @@ def _import_of_engine() -> Iterator[None]:
     """The context of an engine's import.
 
     Taichi's question for its newest version is left out, which `start` forbids in any case: its modules of
-    the network take a sixth of the import.
+    the network take a sixth of the import. Its sources warn from Python 3.12 on where they are not compiled
+    yet, as after an installation by uv.
     """
     unasked = ModuleType("taichi._version_check")
     unasked.start_version_check_thread = lambda: None  # type: ignore[attr-defined]
     sys.modules.setdefault(unasked.__name__, unasked)
-    with _muted_streams(), source_texts.lines_of_frames():
+    with _muted_streams(), source_texts.lines_of_frames(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)
         yield
 
 
