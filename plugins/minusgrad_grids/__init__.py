@@ -6,10 +6,10 @@ from minusgrad.plugin import hookimpl
 @hookimpl
 def register_maps():
     """A step of a wave, and the stages of a step of incompressible flow."""
-    from .flow import advected_value, divergence, pressure, projection, velocity_advected
+    from .flow import advected, divergence, pressure, projection, velocity_advected
     from .waves import wave
 
-    return [wave, velocity_advected, divergence, pressure, projection, advected_value]
+    return [wave, velocity_advected, divergence, pressure, projection, advected]
 
 
 @hookimpl

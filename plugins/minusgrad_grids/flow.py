@@ -72,7 +72,7 @@ def velocity_advected(u, velocity, s, dt, here, at):
     here=Cell(),
     at=Cell(window=departure),
 )
-def advected_value(q, velocity, s, dt, here, at):
+def advected(q, velocity, s, dt, here, at):
     """A substance at the place that the content of the cell comes from (semi-Lagrangian advection)."""
     v = velocity[0, 0]
     return linear(here[0] - dt * v[1] / s, at[0]) * linear(here[1] - dt * v[0] / s, at[1]) * q
