@@ -134,7 +134,7 @@ def test_observers_never_write(seen):
 
 
 def test_fields_cannot_be_written_through_a_look():
-    with pytest.raises(EnergyError, match="^field 'x': its values are read-only"):
+    with pytest.raises(EnergyError, match=r"^field 'x': its values are read-only"):
         trapped("leapfrog", 0.05).potential.fields["x"].values[0] = 1.0
 
 

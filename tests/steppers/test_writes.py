@@ -259,7 +259,7 @@ def test_nothing_can_be_written_past_the_setters():
     for array in (term.data["rest"], term.parameters["stiffness"].rows):
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 1.0
-    with pytest.raises(EnergyError, match="^field 'x': its values are read-only"):
+    with pytest.raises(EnergyError, match=r"^field 'x': its values are read-only"):
         of.fields["x"].values[...] = 1.0
     term.set_datum("rest", 3.0)
     assert term.data["rest"].tolist() == [3.0, 3.0]
