@@ -43,6 +43,27 @@ def position(simulation: mg.Simulation) -> np.ndarray:
     return simulation.fields["x"].values.copy()
 
 
+@mg.local_energy("torsion", over="nodes", theta=mg.Node("rad"), k=mg.Parameter("J"))
+def torsion(theta, k):
+    """A spring that turns back."""
+    return 0.5 * k * theta[0] * theta[0]
+
+
+def test_a_velocity_that_is_not_given_is_at_rest() -> None:
+    """Of every motion, as of x and v."""
+
+    def swinging(**more: list[float]) -> mg.Simulation:
+        fields = {"theta": [0.1, 0.2], "I": [1.0, 2.0], **more}
+        motion, energy = mg.Motion("theta", "w", "I"), torsion(k=2.0)
+        return mg.Simulation(fields=fields, motions=[motion], energies=[energy], stepper=mg.Leapfrog(dt=0.1))
+
+    one, other = swinging(), swinging(w=[0.0, 0.0])
+    assert one.fields["w"].unit == other.fields["w"].unit == "s^-1"
+    for simulation in (one, other):
+        simulation.step(7)
+    assert one.fields["theta"].values.tolist() == other.fields["theta"].values.tolist() != [0.1, 0.2]
+
+
 def test_arrays_give_the_bits_of_a_scene_that_reads_them(tmp_path: Path) -> None:
     rows = ["m,x,y,z,vx,vy,vz"]
     rows += [",".join(map(repr, map(float, [m, *x, *v]))) for m, x, v in zip(M, X, V, strict=True)]

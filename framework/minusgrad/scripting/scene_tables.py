@@ -218,9 +218,16 @@ class SceneTables:
                     f"fields: '{name}': needs a value for each node, got shape {found[name].shape}; add one"
                 )
             self._arrays[f"fields/{name}"] = Stored(found[name], unit)
-        if "x" in found and "v" not in found and self._given.get("motions") is None:
-            found["v"] = np.zeros_like(found["x"])
-            self._arrays["fields/v"] = Stored(found["v"])
+        motions = self._given.get("motions")
+        pairs = (
+            [("x", "v")]
+            if motions is None
+            else [(m["position"], m["velocity"]) for m in map(_motion, motions)]
+        )
+        for position, velocity in pairs:
+            if position in found and velocity not in found:  # at rest
+                found[velocity] = np.zeros_like(found[position])
+                self._arrays[f"fields/{velocity}"] = Stored(found[velocity])
         return found
 
     def _units_of(self, fields: Mapping[str, np.ndarray]) -> dict[str, str]:
@@ -236,7 +243,8 @@ class SceneTables:
             table = _motion(motion)
             unit = found.get(table["position"]) or USUAL.get(table["position"], "1")
             found.setdefault(table["velocity"], UnitSystem.si().symbol(rate_unit(unit)))
-        own = {name: unit for name, unit in found.items() if not self._arrays[f"fields/{name}"].unit}
+        without = {name for name in fields if not self._arrays[f"fields/{name}"].unit}
+        own = {name: unit for name, unit in found.items() if name in without}
         return {name: unit for name, unit in own.items() if unit != USUAL.get(name, "1")}
 
     def _listed(self, name: str) -> Sequence[Any]:
