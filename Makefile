@@ -125,11 +125,11 @@ audit: $(TOOLS)/installed $(VENV)/test
 	$(TOOLS)/bin/pip-audit --skip-editable --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 sbom: dist
-	rm -rf build/plain && $(BIN)/python -m venv build/plain && build/plain/bin/python -m pip install --quiet dist/*.whl
+	rm -rf build/plain && $(BIN)/python -m venv build/plain && build/plain/bin/python -m pip install dist/*.whl
 	$(TOOLS)/bin/cyclonedx-py environment build/plain/bin/python --pyproject pyproject.toml --of JSON -o build/minusgrad.cdx.json
 
 $(TOOLS)/installed: | $(VENV)/bin/python
-	$(BIN)/python -m venv $(TOOLS) && $(TOOLS)/bin/python -m pip install --quiet "build>=1.2" "cyclonedx-bom>=7" "pip-audit>=2.9"
+	$(BIN)/python -m venv $(TOOLS) && $(TOOLS)/bin/python -m pip install "build>=1.2" "cyclonedx-bom>=7" "pip-audit>=2.9"
 	@touch $@
 
 clean:

@@ -58,7 +58,7 @@ def interrupted_inside(cls: type, method: str, step: int, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 @pytest.mark.parametrize(
     ("scene", "few", "cls", "method"),
-    [(SPHERE, FEW, Integrator, "_run"), (SOLID, {"run.steps": 8}, LBFGS, "_next")],
+    [(SPHERE, FEW, Integrator, "_run"), (SOLID, {"run.steps": 8}, LBFGS, "_next_point")],
 )
 def test_a_signal_inside_a_step_goes_back_to_the_one_before(
     scene: Path, few: dict, cls: type, method: str, precision: str, tmp_path: Path,

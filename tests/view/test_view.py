@@ -18,7 +18,7 @@ from PIL import Image
 
 import minusgrad.view
 from minusgrad.app.cli import main
-from minusgrad.errors import MissingPackageError, RunFolderError, UserError
+from minusgrad.errors import MissingPackageError, RunFolderError, UserError, pip_line
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
@@ -345,7 +345,7 @@ def test_mistakes_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(RunFolderError):
         minusgrad.view.show(tmp_path)
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'minusgrad\[view\]'"):
+    with pytest.raises(MissingPackageError, match=re.escape(pip_line("view"))):
         minusgrad.view.show(run)
 
 

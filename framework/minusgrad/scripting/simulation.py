@@ -43,7 +43,8 @@ class Simulation(BuiltScene):
     """A simulation of arrays, energies and a stepper: a scene in Python, at step 0.
 
     fields        arrays (n, ...) by name, in the units of the simulation, or (array, "km"). x (n, d)
-                  moves with velocity v (n, d), default at rest, and mass m (n,), default 1
+                  moves with velocity v (n, d), default at rest, and mass m (n,); without m each has
+                  mass 1, and energies that read m need it
     energies      list of energies with their values, `gravity(G=1.0)` or `minusgrad.energy("spring",
                   stiffness=3.0)`, or of tables as [[energy]] has them; U is their sum. Numbers are in
                   the units of the simulation, texts have their own

@@ -107,7 +107,7 @@ def test_the_page_has_every_key():
     ('"grbl"', '"gbrl"', "3:11: dialect: needs 'grbl' or 'marlin', not 'gbrl'; did you mean 'grbl'?"),
     ("bits = 8", "bits = true", "12:8: bits: needs a whole number of at least 1 and of at most 24, not true"),
     ('"100 um"', '"nan um"', "7:8: spot: "),
-    ("bits = 8", "bits =", "12:7: Invalid value"),
+    ("bits = 8", "bits =", "12:7: needs a value behind the equals sign, got none"),
 ])  # fmt: skip
 def test_mistakes_are_refused_with_their_place(tmp_path: Path, there: str, instead: str, message: str):
     assert refused(tmp_path, DIODE.replace(there, instead, 1)).startswith(f"machine.toml:{message}")

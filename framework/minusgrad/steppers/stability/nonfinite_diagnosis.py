@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ...energies.fields import Field
 from ...errors import RangeError
 from ...potential.non_finite import ON_A_LINE, first_non_finite_node
-from ..step_sequence import Forces, Kick, Move
+from ..step_sequence import Forces, HalfFriction, Kick, Move
 from ..timed.single_moves import SingleMoves
 
 
@@ -40,6 +40,8 @@ class NonFiniteDiagnosis:
         return None
 
     def _in_move(self, move: Move) -> str | None:
+        if isinstance(move, HalfFriction) and self.single.moves.friction is None:
+            return None
         if isinstance(move, Kick):
             moves, cure = self.single.moves, "; a smaller dt or a softening may cure it"
             if (found := moves.potential.first_nonfinite(self.single.time, moves.gradient)) is not None:
