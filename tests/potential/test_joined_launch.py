@@ -10,7 +10,6 @@ from minusgrad.engine import kernels
 from minusgrad.errors import MiscompiledError
 from minusgrad.plugin import Evolution
 from minusgrad.potential.joined_launch import JoinedLaunch
-from minusgrad.potential.potential import Potential
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.steppers.programs.test_serial_steps import cloud, crowd, flock, held_chain, long_chain, ring
 from tests.support.tiers import sampled
@@ -28,18 +27,11 @@ WRONG = [
 ]
 
 
-def joined(potential: Potential) -> JoinedLaunch:
-    """The refresh of a potential in one kernel."""
-    launch = JoinedLaunch(potential)
-    launch.join(launch.sweep.refresh())
-    return launch
-
-
 @pytest.mark.parametrize("made", [held_chain, ring, crowd, cloud, flock])
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 def test_the_outputs_are_those_of_single_kernels(made: Callable[[str], Evolution], precision: str) -> None:
     potential = made(precision).potential
-    launch = joined(potential)
+    launch = JoinedLaunch(potential)
     assert launch.serves
     launch(0.3)
     found = {name: field.values.copy() for name, field in potential.map_outputs.items()}
@@ -81,13 +73,13 @@ def test_a_program_is_compiled_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_arrays_than_a_kernel_may_have_are_not_joined() -> None:
-    assert not joined(long_chain("f64").potential).serves
+    assert not JoinedLaunch(long_chain("f64").potential).serves
 
 
 def test_numbers_that_are_not_defined_are_left_to_single_kernels() -> None:
     """Of positions that are not finite: exp(-r^2) of them is zero."""
     potential = crowd("f64").potential
-    launch = joined(potential)
+    launch = JoinedLaunch(potential)
     assert launch.defined
     potential.fields["x"].set(np.full((6, 2), np.nan))
     assert not launch.defined

@@ -145,8 +145,9 @@ class Backward(RunAdjoint):
             )
         if stepper.magnetic:
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
-        self._joined = JoinedPieces(self._rules, "adjoint", self.parameters, self.place)
-        self._launched = LaunchedPieces(stepper, self._rules, "adjoint", self._take)
+        rules = self._rules()
+        self._joined = JoinedPieces(rules, "adjoint", self.parameters, self.place)
+        self._launched = LaunchedPieces(stepper, rules, "adjoint", self._take)
         self._end = [TapeRow(self.tape.read_positions, 0), *self._transposed_kick, *self._departure]
         self._many = self._kernel_of_steps() if stepper.fused else None
 

@@ -81,7 +81,7 @@ class JoinedPieces:
 
     def __init__(
         self,
-        rules: Callable[[], Rules],
+        rules: Rules,
         interpreter: str,
         parameters: Mapping[str, Any] | None = None,
         place: Place | None = None,
@@ -90,7 +90,7 @@ class JoinedPieces:
         self._parameters, self._place = parameters or {}, place or {}
 
     def __call__(self, move: Move, number: str) -> list[Code]:
-        return self.of(rule(self._rules(), move, self._interpreter), number)
+        return self.of(rule(self._rules, move, self._interpreter), number)
 
     def of(self, pieces: Sequence[Piece], number: str) -> list[Code]:
         """The code of pieces in a move of this number."""
@@ -130,18 +130,16 @@ class LaunchedPieces:
     def __init__(
         self,
         stepper: SplittingStepper,
-        rules: Callable[[], Rules],
+        rules: Rules,
         interpreter: str,
         take: Callable[[Mapping[str, Any]], None] | None = None,
     ):
-        self._stepper, self._make, self._interpreter, self._take = stepper, rules, interpreter, take
-        self._rules: Rules | None = None
+        self._stepper, self._rules, self._interpreter, self._take = stepper, rules, interpreter, take
         self._kernels: dict[int, BoundKernel | None] = {}
         self.t = self.h = 0.0
 
     def step(self, moves: Sequence[Move], step: int, at: int = 0) -> None:
         """The moves of a step in this order; `at`: its number on the tape."""
-        self._rules = self._rules or self._make()
         for move in moves:
             for piece in rule(self._rules, move, self._interpreter):
                 self._launch(piece, move.number, step, at)

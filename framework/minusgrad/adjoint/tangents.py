@@ -80,8 +80,9 @@ class Sensitivity:
         self._friction = self._request(losing) if losing else DerivativeRequest()
         self._flow = self._flow_request()
         self._many: Callable[..., None] | None = None
-        self._joined = JoinedPieces(self._rules, "tangent")
-        self._launched = LaunchedPieces(stepper, self._rules, "tangent")
+        rules = self._rules()
+        self._joined = JoinedPieces(rules, "tangent")
+        self._launched = LaunchedPieces(stepper, rules, "tangent")
         self._places = self._arrival
 
     def _arrays(self, names: Any) -> dict[str, Any]:

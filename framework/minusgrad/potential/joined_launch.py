@@ -8,7 +8,6 @@ Decisions 0118.
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -26,30 +25,25 @@ HEADER = "ti.loop_config(serialize=True)\nfor serial_turn in range(1):"
 
 
 class JoinedLaunch:
-    """Maps and slopes of a potential in one kernel of the scalar t, for the CPU.
+    """Maps and slopes of a potential in one kernel of the scalar t, on one thread of the CPU.
 
-    `sweep` makes their code; `pieces` are all loops of the kernel, once they are known. `serves`: whether
-    there is such a kernel. A call raises `MiscompiledError` and `RangeError`.
+    `serves`: whether there is such a kernel. A call raises `MiscompiledError` and `RangeError`.
     """
 
     def __init__(self, potential: Potential):
-        self.sweep = FusedSweep(potential, SharedArrays(is_constant, lambda name: False))
-        self.serves = runtime.arch() == "cpu" and self.sweep.possible
-        self._kernels = _kernels_of(potential) if self.serves else []
-        self._launch: BoundKernel | None = None
-
-    def join(self, pieces: Sequence[Code]) -> None:
-        """Make a kernel of pieces, those of `sweep` among them, in their order."""
-        pieces = [piece for piece in pieces if piece.text]
+        sweep = FusedSweep(potential, SharedArrays(is_constant, lambda name: False))
+        pieces = [piece for piece in sweep.refresh() if piece.text] if sweep.possible else []
         merged = Code.merged(map(flattened, pieces))
         writers = Counter(array for piece in pieces if not _clears(piece) for array in stored_arrays(piece))
         shared = {array for array, count in writers.items() if count > 1}
-        own = {id(array) for one in self.sweep.emitted for array in one.loops.arrays.values()}
-        self.serves &= self.sweep.possible and len(merged.arrays) <= MOST_ARRAYS and own.isdisjoint(shared)
+        own = {id(array) for one in sweep.emitted for array in one.loops.arrays.values()}
+        fits = len(merged.arrays) <= MOST_ARRAYS and own.isdisjoint(shared)
+        self.serves = runtime.arch() == "cpu" and sweep.possible and fits
         self._launch = BoundKernel(merged.inside(HEADER), "t") if self.serves else None
+        self._kernels = _kernels_of(potential) if self.serves else []
         self._verified = [
             (one, frozenset(name for name, array in one.code.arrays.items() if writers[id(array)] == 1))
-            for one in self.sweep.emitted
+            for one in sweep.emitted
         ]
 
     @property

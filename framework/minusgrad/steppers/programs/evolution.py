@@ -12,6 +12,7 @@ Decisions 0032, 0118, 0275, 0357.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,6 @@ class Evolution(TimeStepper):
         self._copied = self._copies()
         self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
-        self._verified = self._kernel_to_verify()
         self._finite = FiniteNumbers([field.array for field in self.moving])
         self.holds.place(self.time)
 
@@ -134,13 +134,10 @@ class Evolution(TimeStepper):
         ending = [self.holds.code(), *recorded]
         return SerialSteps(loops, code.statements, ending, scratch=self._scratch)
 
-    def _kernel_to_verify(self) -> JoinedLaunch | None:
+    @cached_property
+    def _side_by_side(self) -> JoinedLaunch:
         """All maps and slopes in one kernel, which verifies those of many steps."""
-        if self._steps is None:
-            return None
-        joined = JoinedLaunch(self.potential)
-        joined.join(joined.sweep.refresh())
-        return joined if joined.serves else None
+        return JoinedLaunch(self.potential)
 
     @property
     def fused(self) -> bool:
@@ -224,8 +221,8 @@ class Evolution(TimeStepper):
         `EnergyError` for windows that never meet a grid.
         """
         if self._proven.lack(self.time):
-            if self._verified and self._verified.defined:
-                self._verified(self.time)
+            if self.fused and self._side_by_side.serves and self._side_by_side.defined:
+                self._side_by_side(self.time)
             else:
                 self.potential.refresh(self.time)
             if not self.potential.chain.exits:
