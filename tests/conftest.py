@@ -20,7 +20,7 @@ FIRST = (
     *("app/test_resume_matrix", "check/test_false_alarms", "check/test_kernel_check", "check/test_traps"),
     *("adjoint/test_rollout", "scene/test_mutated_scenes", "energies/test_maps_from_cells"),
     *("torch/test_energy", "codegen/test_products", "app/test_cli", "codegen/test_lane_loops"),
-    *("potential/test_hessian", "exams/test_energies", "app/test_resume", "app/test_run_files"),
+    *("potential/test_hessian", "exams/test_energies", "app/test_resume", "app/run_files/test_verify"),
     *("steppers/programs/test_serial_steps", "exams/programs/test_smoke", "exams/programs/test_rigid_body"),
     *("exams/test_engines", "exams/test_random_energies", "project/test_stranger", "exams/test_scenes"),
 )

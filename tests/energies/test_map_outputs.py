@@ -1,96 +1,54 @@
-"""Maps that give vectors, matrices and several fields: values, derivatives, transposes, what is refused.
+"""Maps that give vectors, matrices and several fields: values, transposes, derivatives.
 
 Two maps carry the tests: particles that give momentum and mass to a grid by quadratic B-splines (APIC), and
 pairs that push each other apart. Their references are NumPy loops over particles and cells, and differences.
 """
 
 from collections.abc import Callable, Mapping
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from minusgrad import (
-    Cell,
     Datum,
     Fields,
     Node,
     Output,
     Parameter,
     Potential,
-    Rollout,
     bind,
     local_energy,
     local_map,
     ti,
 )
-from minusgrad.adjoint.losses import Loss
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.map_loops import MapLoops
-from minusgrad.energies.fields import Body, Grid
+from minusgrad.energies.fields import Body
 from minusgrad.energies.local_map import numbers_of
-from minusgrad.energies.repeated_maps import repeated
 from minusgrad.engine import runtime, storage
-from minusgrad.errors import EnergyError, MiscompiledError, TraceError
+from minusgrad.errors import MiscompiledError
 from minusgrad.potential.slope import Slope
-from minusgrad.steppers.programs.evolution import Evolution
-from minusgrad.steppers.programs.serial_steps import SerialSteps
-from minusgrad.steppers.systems.system import System
+from tests.support.map_outputs import (
+    GRIDS,
+    SOFT,
+    V,
+    X,
+    balls,
+    differences,
+    error,
+    impact,
+    impulses,
+    particles,
+    scatter,
+    setter_of,
+    values_of,
+)
 
 runtime.start()
-X, V = Node("m", ("d",)), Node("m/s", ("d",))
-GRIDS = {2: Grid((7, 6), 0.75), 3: Grid((4, 5, 6), 1.25)}
 CLOSE = {"f64": 1e-13, "f32": 2e-6}
-SIZE, SOFT = 0.9, 0.5
-
-
-# The maps -----------------------------------------------------------------------------------------------
-
-
-def _reached(x, h):
-    low = [ti.floor(x[0][a] / h - 0.5) for a in ti.static(range(x[0].n))]
-    return low, [a + 2.0 for a in low]
-
-
-@local_map(
-    "scatter",
-    over="nodes",
-    gives={"p": Output("kg m/s", ("d",)), "mass": Output("kg")},
-    x=X,
-    v=V,
-    C=Node("s^-1", ("d", "d")),
-    m=Node("kg"),
-    at=Cell(window=_reached, spacing="h"),
-    h=Parameter("m"),
-)
-def scatter(x, v, C, m, at, h):
-    """w m (v + C (x_c - x)) and w m, with w a product of quadratic B-splines (APIC, Jiang et al. 2015)."""
-    weight, reach = m[0], 0.0 * x[0]
-    for a in ti.static(range(x[0].n)):
-        reach[a] = h * at[a] - x[0][a]
-        u = ti.abs(x[0][a] / h - at[a])
-        weight *= ti.select(u < 0.5, 0.75 - u * u, 0.5 * ti.max(1.5 - u, 0.0) ** 2)
-    return weight * (v[0] + C[0] @ reach), weight
-
-
-@local_map(
-    "impact",
-    over="pairs",
-    gives={"dv": Output("m/s", ("d",)), "dx": Output("m", ("d",)), "hits": Output()},
-    x=X,
-    v=V,
-    e=Parameter(default=0.4),
-    size=Parameter("m", default=SIZE),
-)
-def impact(x, v, e, size):
-    """Smooth impulses along the line between two balls, and how far they are pushed apart."""
-    r = x[0] - x[1]
-    near = ti.exp(-r.norm_sqr() / (size * size))
-    n = r / (r.norm() + 0.05)
-    closing = (v[0] - v[1]).dot(n)
-    return -0.5 * (1.0 + e) * near * closing * n, 0.1 * near * n, near
 
 
 @local_energy(
@@ -105,28 +63,6 @@ def kinetic(p, mass, soft):
 def after(dv, dx, hits):
     """An energy of all outputs of an impact."""
     return dv[0].norm_sqr() * (1.0 + hits[0] ** 2) + dv[0].dot(dx[0]) + ti.sin(dx[0][0])
-
-
-def particles(d: int, precision: str = "f64", seed: int = 0, n: int = 5) -> Fields:
-    """Particles strewn over a grid and its edges, away from the knots of the splines; V and W of cells."""
-    rng, grid = np.random.default_rng(seed), GRIDS[d]
-    x = (rng.integers(-1, 1 + np.array(grid.shape), (n, d)) + rng.uniform(-0.4, 0.4, (n, d))) * grid.spacing
-    values = {
-        "x": x,
-        "v": rng.normal(size=(n, d)),
-        "C": rng.normal(size=(n, d, d)),
-        "m": rng.uniform(0.5, 1.5, n),
-        "V": rng.normal(size=(len(grid), d)),
-        "W": rng.normal(size=len(grid)),
-    }
-    units = {"x": "m", "v": "m/s", "C": "s^-1", "m": "kg", "V": "m/s", "W": "m^2/s^2"}
-    return Fields(values, units, precision)
-
-
-def balls(d: int, precision: str = "f64", n: int = 5) -> Fields:
-    rng = np.random.default_rng(4)
-    values = {"x": rng.normal(size=(n, d)), "v": rng.normal(size=(n, d))}
-    return Fields(values, {"x": "m", "v": "m/s"}, precision)
 
 
 def scattered(d: int, precision: str = "f64") -> Potential:
@@ -184,51 +120,6 @@ def gathered(fields: Fields, d: int) -> tuple[np.ndarray, np.ndarray]:
             v[k] += m[k] * w * V[cell]
             C[k] += m[k] * w * np.outer(V[cell], way)
     return v, C
-
-
-def impulses(x: np.ndarray, v: np.ndarray, e: float = 0.4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    dv, dx, hits = np.zeros_like(x), np.zeros_like(x), np.zeros(len(x))
-    for i, j in permutations(range(len(x)), 2):
-        r = x[i] - x[j]
-        near, n = np.exp(-(r @ r) / SIZE**2), r / (np.sqrt(r @ r) + 0.05)
-        dv[i] += -0.5 * (1.0 + e) * near * ((v[i] - v[j]) @ n) * n
-        dx[i] += 0.1 * near * n
-        hits[i] += near
-    return dv, dx, hits
-
-
-def error(found: Any, expected: Any) -> float:
-    found, expected = np.asarray(found, float), np.asarray(expected, float)
-    assert found.shape == expected.shape
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
-
-
-def differences(
-    value: Callable[[], Any], values: np.ndarray, put: Callable[[np.ndarray], None]
-) -> np.ndarray:
-    """d(value)/d(values), with an error of order h^4."""
-    start, out = values.astype(float).copy(), []
-    for place in np.ndindex(start.shape):
-        found = []
-        for step in (1e-3, -1e-3, 2e-3, -2e-3):
-            moved = start.copy()
-            moved[place] += step
-            put(moved)
-            found.append(np.array(value(), float))
-        near, far = (found[0] - found[1]) / 2e-3, (found[2] - found[3]) / 4e-3
-        out.append((4.0 * near - far) / 3.0)
-    put(start)
-    return np.array(out).reshape((*start.shape, *out[0].shape))
-
-
-def _put(potential: Potential, name: str) -> Callable[[np.ndarray], None]:
-    if name in potential.fields:
-        return potential.fields[name].set
-    return lambda values: potential.set_parameter(name, values)
-
-
-def _values(potential: Potential, name: str) -> np.ndarray:
-    return np.array(potential.fields[name].values if name in potential.fields else potential.parameter(name))
 
 
 # Values and transposes ----------------------------------------------------------------------------------
@@ -389,19 +280,19 @@ def test_gradients_and_products_against_differences(name: str, d: int) -> None:
     potential, names = CASES[name](d), NAMES[name]
     rng = np.random.default_rng(7)
     along = {n: rng.normal(size=potential.shape(n) if "." in n else potential.fields[n].shape) for n in names}
-    starts = {n: _values(potential, n) for n in names}
+    starts = {n: values_of(potential, n) for n in names}
 
     def slopes() -> dict[str, np.ndarray]:
         return {n: potential.gradient(n).astype(float) for n in names}
 
     def at(step: float) -> dict[str, np.ndarray]:
         for n in names:
-            _put(potential, n)(starts[n] + step * along[n])
+            setter_of(potential, n)(starts[n] + step * along[n])
         return slopes()
 
     found, products = slopes(), {n: potential.product(along, n) for n in names}
     for n in names:
-        expected = differences(potential.value, starts[n], _put(potential, n))
+        expected = differences(potential.value, starts[n], setter_of(potential, n))
         assert error(found[n], expected) < 2e-8, n
     h = 1e-3
     near, far = (_central(at, s, names) for s in (h, 2.0 * h))
@@ -434,11 +325,11 @@ def test_tangents_are_transposed_by_seeds(name: str, d: int) -> None:
     there = sum((seeds[n] * moved[n]).sum() for n in seeds)
     here = sum((back[n] * along[n]).sum() for n in names)
     assert there == pytest.approx(here, rel=1e-12, abs=1e-12)
-    starts = {n: _values(alone, n) for n in names}
+    starts = {n: values_of(alone, n) for n in names}
 
     def at(step: float) -> dict[str, np.ndarray]:
         for n in names:
-            _put(alone, n)(starts[n] + step * along[n])
+            setter_of(alone, n)(starts[n] + step * along[n])
         alone.refresh()
         return {n: fields[n].values.copy() for n in seeds}
 
@@ -481,113 +372,6 @@ def test_a_slope_has_tangents_and_an_adjoint() -> None:
     for n in names:
         expected = differences(paired, fields[n].values, fields[n].set)
         assert error(storage.host(into[n]), expected) < 1e-8, n
-
-
-# Programs -----------------------------------------------------------------------------------------------
-
-
-@local_map("kick", gives="v_next", unit="m/s", shape=("d",), over="nodes", v=V, dv=V)
-def kick(v, dv):
-    """v + dv."""
-    return v[0] + dv[0]
-
-
-@local_map(
-    "drift",
-    gives="x_next",
-    unit="m",
-    shape=("d",),
-    over="nodes",
-    x=X,
-    v=V,
-    dx=X,
-    h=Parameter("s", default=0.1),
-)
-def drift(x, v, dx, h):
-    """x + h v + dx."""
-    return x[0] + h * v[0] + dx[0]
-
-
-@local_energy("goal", over="nodes", x=X)
-def goal(x):
-    """|x|^4 / 4."""
-    return 0.25 * x[0].norm_sqr() ** 2
-
-
-def program() -> Evolution:
-    fields = balls(2, n=4)
-    maps = [bind(impact, fields), bind(kick, fields), bind(drift, fields, renamed={"v": "v_next"})]
-    return Evolution(System(Potential(fields, [], maps)), {"x": "x_next", "v": "v_next"})
-
-
-def test_a_program_takes_the_steps_of_numpy() -> None:
-    one = program()
-    x, v = (one.potential.fields[n].values.copy() for n in "xv")
-    one.advance(6)
-    for _ in range(6):
-        dv, dx, _ = impulses(x, v)
-        v = v + dv
-        x = x + 0.1 * v + dx
-    assert error(one.potential.fields["x"].values, x) < 1e-13
-    assert error(one.potential.fields["v"].values, v) < 1e-13
-
-
-def test_the_gradient_of_a_program() -> None:
-    one = program()
-    rollout = Rollout(
-        one, [Loss(Potential(one.potential.fields, [bind(goal, one.potential.fields)]), (3, 6))], 6
-    )
-    names = ("x", "v", "impact.e", "impact.size", "drift.h")
-    _, found = rollout.evaluate(names)
-    for n in names:
-        expected = differences(rollout.value, _values(one.potential, n), _put(one.potential, n))
-        assert error(found[n], expected) < 1e-8, n
-
-
-@local_map(
-    "velocity", gives="V", unit="m/s", shape=("d",), over="nodes", p=Node("kg m/s", ("d",)), mass=Node("kg")
-)
-def velocity(p, mass):
-    """The velocity of a cell."""
-    return p[0] / (mass[0] + 0.1)
-
-
-@local_map(
-    "carried",
-    over="nodes",
-    gives={"v1": Output("m/s", ("d",)), "C1": Output("s^-1", ("d", "d")), "x1": Output("m", ("d",))},
-    x=X,
-    of_v=Node("kg m/s", ("d",)),
-    of_C=Node("kg m^2 s^-1", ("d", "d")),
-    m=Node("kg"),
-    h=Parameter("s", default=0.02),
-)
-def carried(x, of_v, of_C, m, h):
-    """Velocity, its gradient and place after a step."""
-    v = of_v[0] / m[0]
-    return v, 4.0 / 0.5625 * of_C[0] / m[0], x[0] + h * v
-
-
-@pytest.mark.parametrize("serial", [True, False], ids=["one kernel", "launches"])
-def test_the_gradient_of_particles_and_a_grid(serial: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two APIC steps: scatter, velocities of the cells, the gather as the transpose of the scatter."""
-    if not serial:
-        monkeypatch.setattr(SerialSteps, "serve", lambda statements: False)
-    whole = particles(2)
-    start = {n: f.values for n, f in whole.items() if n not in ("V", "W")}
-    fields = Fields(start, {n: whole[n].unit for n in start})
-    given = bind(scatter, fields, grid=GRIDS[2], outside="cut")
-    velocities = bind(velocity, fields)
-    transposed = Potential(fields, [], [given], frozen=True)
-    gather = Slope("gather", transposed, {"v": "of_v", "C": "of_C"}, paired={"p": "V"})
-    maps = [given, velocities, gather, bind(carried, fields)]
-    one = Evolution(System(Potential(fields, [], maps)), {"x": "x1", "v": "v1", "C": "C1"})
-    rollout = Rollout(one, [Loss(Potential(fields, [bind(goal, fields)]), (2,))], 2)
-    names = ("x", "v", "C", "m", "carried.h")
-    _, found = rollout.evaluate(names)
-    for n in names:
-        expected = differences(rollout.value, _values(one.potential, n), _put(one.potential, n))
-        assert error(found[n], expected) < 1e-8, n
 
 
 # Kernels and checks -------------------------------------------------------------------------------------
@@ -676,237 +460,3 @@ def test_functions_in_plain_python() -> None:
     assert (dv.tolist(), hits) == ([0.0, 0.0], np.exp(-5.0))
     assert numbers_of((dv, dx, hits)).shape == (5,)
     assert impact.gives == "dv, dx, hits"
-
-
-# What is refused ----------------------------------------------------------------------------------------
-
-
-def a_number(x):
-    return x[0][0]
-
-
-def a_vector(x):
-    return x[0]
-
-
-def two_numbers(x):
-    return x[0][0], x[0][1]
-
-
-def three_numbers(x):
-    return x[0][0], x[0][1], x[0][0]
-
-
-def a_comparison(x):
-    return x[0][0] < 1.0, x[0][1]
-
-
-TWO = {"a": Output(), "b": Output()}
-
-
-@pytest.mark.parametrize(
-    ("function", "outputs", "message"),
-    [
-        (
-            a_number,
-            {"gives": "y", "shape": ("d",)},
-            "map 'odd': must return values of shape [2] for 'y', got a number; return a ti.Vector or"
-            " ti.Matrix of that shape, or correct the output",
-        ),
-        (
-            a_vector,
-            {"gives": "y", "shape": (3,)},
-            "map 'odd': must return values of shape [3] for 'y', got shape [2]; return a ti.Vector or"
-            " ti.Matrix of that shape, or correct the output",
-        ),
-        (
-            a_vector,
-            {"gives": {"y": Output("m", ("d", "d"))}},
-            "map 'odd': must return values of shape [2, 2] for 'y', got shape [2]; return a ti.Vector or"
-            " ti.Matrix of that shape, or correct the output",
-        ),
-        (
-            two_numbers,
-            {"gives": {"a": Output(), "b": Output(shape=("d",))}},
-            "map 'odd': must return values of shape [2] for 'b', got a number; return a ti.Vector or"
-            " ti.Matrix of that shape, or correct the output",
-        ),
-        (
-            three_numbers,
-            {"gives": TWO},
-            "map 'odd': must return 2 values (a, b), got 3; return one for each output, in their order",
-        ),
-        (
-            a_number,
-            {"gives": TWO},
-            "map 'odd': must return 2 values (a, b), got a number; return one for each output, in their"
-            " order",
-        ),
-        (
-            a_vector,
-            {"gives": TWO},
-            "map 'odd': must return 2 values (a, b), got shape [2]; return one for each output, in their"
-            " order",
-        ),
-        (
-            a_comparison,
-            {"gives": TWO},
-            "map 'odd': must return one real number for 'a', got a comparison; return a number of that shape,"
-            " or correct the output",
-        ),
-    ],
-)
-def test_functions_that_return_something_else(function: Callable, outputs: dict, message: str) -> None:
-    fields = Fields({"x": np.ones((3, 2))}, {"x": "m"})
-    term = bind(local_map("odd", over="nodes", x=X, **outputs)(function), fields)
-    with pytest.raises(TraceError) as caught:
-        Potential(fields, [], [term])
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"gives": {}}, "map 'odd': gives no field; name at least one"),
-        (
-            {"gives": {"y": "m"}},
-            "map 'odd': 'y' needs an Output, got a str; write Output(\"m/s\", (\"d\",))",
-        ),
-        (
-            {"gives": TWO, "unit": "m"},
-            "map 'odd': has `unit` or `shape` beside outputs; give them to each `Output`",
-        ),
-        (
-            {"gives": "y", "shape": (2, 2, 2)},
-            'map \'odd\': \'y\' needs the shape () of a number, ("d",) of a vector or ("d", "d") of a matrix,'
-            " got (2, 2, 2); correct it",
-        ),
-        (
-            {"gives": "y", "shape": "d"},
-            'map \'odd\': \'y\' needs the shape () of a number, ("d",) of a vector or ("d", "d") of a matrix,'
-            " got 'd'; correct it",
-        ),
-    ],
-)
-def test_outputs_that_are_none(options: dict, message: str) -> None:
-    with pytest.raises(EnergyError) as caught:
-        local_map("odd", over="nodes", x=X, **options)(lambda x: x[0])
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("gives", "message"),
-    [
-        (
-            "push",
-            "impact: gives 3 fields (dv, dx, hits), got one name 'push'; write gives = { dv = \"...\", dx ="
-            ' "...", hits = "..." }',
-        ),
-        ({"dw": "push"}, "impact: no output named 'dw' (there are: dv, dx, hits)"),
-        ({"dv": "dx"}, "impact: gives 'dx' twice; name each output differently"),
-    ],
-)
-def test_names_that_do_not_fit(gives: Any, message: str) -> None:
-    with pytest.raises(EnergyError) as caught:
-        bind(impact, balls(2), gives=gives)
-    assert str(caught.value) == message
-
-
-def test_a_vector_without_a_space() -> None:
-    fields = Fields({"m": np.ones(3)})
-    lonely = local_map("lonely", gives="y", shape=("d",), over="nodes", m=Node())(lambda m: m[0])
-    with pytest.raises(EnergyError) as caught:
-        bind(lonely, fields)
-    assert str(caught.value) == (
-        "lonely: 'y': the dimension of space is unknown; bind a node field of shape ('d',)"
-    )
-
-
-def test_the_one_output_of_several() -> None:
-    fields = balls(2)
-    with pytest.raises(EnergyError) as caught:
-        _ = bind(impact, fields).gives
-    assert str(caught.value) == "impact: gives 3 fields; take them from `outputs`"
-
-
-def test_pairs_in_different_units() -> None:
-    fields = particles(2)
-    energy = Potential(fields, [], [bind(scatter, fields, grid=GRIDS[2])], frozen=True)
-    Slope("both", energy, {"v": "g"}, paired={"p": "V", "mass": "W"})  # both in joules
-    with pytest.raises(EnergyError) as caught:
-        Slope("odd", energy, {"v": "f"}, paired={"p": "V", "mass": "mass"})
-    assert str(caught.value) == (
-        "slope 'odd': sums p . V in m^2 kg s^-2 and mass . mass in kg^2; make a slope of each"
-    )
-
-
-# Over cells, repeated, and between sets -----------------------------------------------------------------
-
-
-@local_map(
-    "spread", gives="q", shape=(2,), over="cells", edges="zero", q=Node(shape=(2,)), k=Parameter(default=0.2)
-)
-def spread(q, k):
-    """A stencil of vectors, which turns them."""
-    around = q[1, 0] + q[-1, 0] + q[0, 1] + q[0, -1]
-    return q[0, 0] + k * ti.Vector([around[1], -around[0]])
-
-
-def spread_out(q: np.ndarray, k: float, times: int) -> np.ndarray:
-    for _ in range(times):
-        p = np.pad(q.reshape(4, 5, 2), ((1, 1), (1, 1), (0, 0)))
-        around = p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2]
-        q = p[1:-1, 1:-1] + k * np.stack([around[..., 1], -around[..., 0]], axis=-1)
-    return q.reshape(-1, 2)
-
-
-@local_energy("sharp", over="nodes", q=Node(shape=(2,)))
-def sharp(q):
-    """|q|^4."""
-    return q[0].norm_sqr() ** 2
-
-
-def test_sweeps_of_vectors_over_cells() -> None:
-    start = np.random.default_rng(0).normal(size=(20, 2))
-    fields = Fields({"start": start})
-    maps = repeated(spread, fields, 3, begin="start", grid=Grid((4, 5)))
-    potential = Potential(fields, [bind(sharp, fields)], maps)
-    value = potential.value()
-    assert error(fields["q"].values, spread_out(start, 0.2, 3)) < 1e-14
-    assert value == pytest.approx(
-        (spread_out(start, 0.2, 3) ** 2).sum(axis=1) @ (fields["q"].values ** 2).sum(1)
-    )
-    for n in ("start", "spread.k"):
-        expected = differences(potential.value, _values(potential, n), _put(potential, n))
-        assert error(potential.gradient(n), expected) < 1e-8, n
-
-
-def test_a_map_with_several_outputs_is_not_repeated() -> None:
-    with pytest.raises(EnergyError) as caught:
-        repeated(impact, balls(2), 3)
-    assert str(caught.value) == "impact.repeat: needs a map with one output, got 3; leave `repeat` out"
-
-
-@local_map(
-    "pull",
-    over=("hand", "puppet"),
-    gives={"f": Output("N", ("d",)), "count": Output()},
-    x=Node("m", ("d",), of="hand"),
-    y=Node("m", ("d",), of="puppet"),
-    k=Parameter("N/m", default=2.0),
-)
-def pull(x, y, k):
-    """The force of all puppets on a hand, and their number."""
-    return k * (y[1] - x[0]), 1.0
-
-
-def test_vectors_between_two_sets() -> None:
-    rng = np.random.default_rng(1)
-    x, y = rng.normal(size=(3, 2)), rng.normal(size=(4, 2))
-    fields = Fields({"x": x, "y": y, "V": rng.normal(size=(3, 2))}, {"x": "m", "y": "m"})
-    given = bind(pull, fields)
-    slope = Slope("back", Potential(fields, [], [given], frozen=True), {"y": "g"}, paired={"f": "V"})
-    Potential(fields, [], [given, slope]).refresh()
-    assert error(fields["f"].values, 2.0 * (y.sum(axis=0) - 4 * x)) < 1e-14
-    assert error(fields["count"].values, np.full(3, 4.0)) == 0.0
-    assert error(fields["g"].values, np.tile(2.0 * fields["V"].values.sum(axis=0), (4, 1))) < 1e-14
