@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .files.bounded import images, numpy_files
     from .files.bounded.door import bounded_read
     from .files.csv_table import CsvTable
+    from .files.durable import write_file
     from .files.trajectory import Recorder
     from .plot.picture_files import figure_bytes
     from .potential.constraints.constraints import Constraints
@@ -133,6 +134,7 @@ _HOMES = {
     "files.bounded": "images numpy_files",
     "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
+    "files.durable": "write_file",
     "plot.picture_files": "figure_bytes",
     "potential.constraints.constraints": "Constraints",
     "potential.linear_derivatives": "LinearDerivatives",
@@ -184,6 +186,7 @@ __all__ = [
     "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable", "quantities", "random",
     "rate_unit", "read_toml", "real", "staged_energy",
     "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
+    "write_file",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from minusgrad.plugin import MinusgradError, UserError, bounded_read, input_files, pip_line
+from minusgrad.plugin import MinusgradError, UserError, bounded_read, input_files, pip_line, write_file
 
 from . import force_field
 
@@ -23,7 +23,7 @@ def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> 
 
     pdb: the file, with all hydrogens. force_fields: names of OpenMM's files ("amber14-all.xml") or paths.
     out: default the PDB file's name with the ending .xml. Raises `UserError` without OpenMM, for files that
-    it cannot read, and for residues that no force field knows.
+    it cannot read, and for residues that no force field knows; `RunFailedError` where it cannot be written.
     """
     if find_spec("openmm") is None:
         raise UserError(f"'{pdb}': needs OpenMM to apply a force field, got none; {pip_line('openmm')}")
@@ -36,7 +36,7 @@ def convert(pdb: Path, force_fields: Sequence[str], out: Path | None = None) -> 
         raise UserError(
             f"'{pdb}': cannot be read, got {getattr(error, 'strerror', None) or error}; name a PDB file"
         ) from None
-    out.write_text(from_bytes(str(pdb), data, force_fields), encoding="utf-8")
+    write_file(out, from_bytes(str(pdb), data, force_fields))
     return out
 
 
@@ -54,7 +54,7 @@ def from_bytes(file: str, data: bytes, force_fields: Sequence[str]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; returns the exit code, 2 for bad input."""
+    """The command; returns the exit code: 2 for bad input, 3 where the file cannot be written."""
     parser = argparse.ArgumentParser(prog="python -m minusgrad_molecular.convert", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("pdb", type=Path, help="a PDB file with all hydrogens")
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(convert(given.pdb, given.force_fields, given.out))
     except MinusgradError as error:
         print(f"minusgrad: {error}", file=sys.stderr)
-        return 2
+        return error.exit_code
     return 0
 
 

@@ -102,6 +102,30 @@ def test_a_full_disk_is_a_clear_error_and_leaves_the_old_file(tmp_path, monkeypa
     assert os.listdir(tmp_path) == ["scene.toml"], "no temporary stays"
 
 
+@pytest.mark.parametrize("broken", ["posix_fallocate", "fsync", "replace"])
+def test_a_file_of_no_run_is_replaced_only_when_all_is_written(tmp_path, monkeypatch, broken):
+    path = tmp_path / "job.gcode"
+    durable.write_file(path, "old\n")
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, broken, full)
+    message = r"job\.gcode: cannot be written: No space left on device; give another file with --out$"
+    with pytest.raises(RunFailedError, match=message):
+        durable.write_file(str(path), b"new\n")
+    assert path.read_text() == "old\n"
+    assert os.listdir(tmp_path) == ["job.gcode"]
+    monkeypatch.undo()
+    durable.write_file(str(path), "\u00b5m\n")
+    assert path.read_bytes() == b"\xc2\xb5m\n"
+
+
+def test_a_file_of_no_run_needs_a_folder(tmp_path):
+    with pytest.raises(RunFailedError, match="cannot be written: No such file or directory; give another"):
+        durable.write_file(tmp_path / "nowhere" / "job.gcode", "")
+
+
 def test_a_file_system_without_fallocate_is_fine(tmp_path, monkeypatch):
     def unable(*_):
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")

@@ -6,7 +6,7 @@ Decisions 0122, 0245.
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError, UserError
 from ..files.held.run_listing import RUNS
+from ..plot.movies.progress_display import Progress, quiet
 from ..scene import toml_text
 from ..scene.document import Document, SceneSource, is_text, load
 from .progress import progress as display
@@ -28,14 +29,8 @@ if TYPE_CHECKING:
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
-Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 ShowsProgress = Progress | bool | None
 Say = Callable[[str], None]
-
-
-def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
-    """No progress display."""
-    return nullcontext(lambda step: None)
 
 
 def chosen(progress: ShowsProgress, counted: str = "step") -> Progress:

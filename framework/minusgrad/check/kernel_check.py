@@ -32,7 +32,7 @@ from ..interpreter.recorded_launches import RecordedLaunch, Recording, custom_na
 from ..interpreter.replay import WRONG, Replay, relative_error, replay
 from ..lint.casts import casts
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
-from .kernel_subject import COSTLY, NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put_state
+from .kernel_subject import COSTLY, NO_REASON, Announce, Cause, KernelSubject, at_line, coarsest, put_state
 from .kernels.diagnosis import cause_of, of_whole, with_lines
 from .kernels.entry_steps import entry_steps
 from .kernels.kernel_kinks import idle, kinks
@@ -77,11 +77,11 @@ UNFOLLOWED = "not compared with plain Python"
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[Finding]:
-    """Ask all questions; `progress` receives the name of each before it runs, so that a crash has a name."""
+def of_case(launches: Recording, announce: Announce, seed: int = 0) -> Iterator[Finding]:
+    """Ask all questions; `announce` receives the name of each before it runs, so that a crash has a name."""
     name, rng = launches.case.name, np.random.default_rng(seed)
     try:
-        yield from _of_case(launches, progress, rng)
+        yield from _of_case(launches, announce, rng)
     except TraceError:
         raise
     except runtime.refusals() as error:
@@ -94,9 +94,9 @@ def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[
         launches.leave()
 
 
-def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) -> Iterator[Finding]:
+def _of_case(launches: Recording, announce: Announce, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
-    progress("the forward run")
+    announce("the forward run")
     ran, _ = launches.recorded_run()
     functions = list(dict.fromkeys(launch.function for launch in ran))
     remarks = [remark for function in functions for remark in readings(function)]
@@ -105,7 +105,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     if (problem := _without_adjoints(launches)) is not None:
         yield problem
         return
-    progress("a search for inputs")
+    announce("a search for inputs")
     begin = process_time()
     first = choose_inputs(launches, ran)
     search = process_time() - begin
@@ -131,7 +131,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
         put_state(launches, state)
         if k and not asked.stays_within_bounds():
             continue
-        for finding in _at_state(asked, progress, steps, rng, remarks, k == 0, first if k == 0 else None):
+        for finding in _at_state(asked, announce, steps, rng, remarks, k == 0, first if k == 0 else None):
             if finding.passed or (finding.argument, finding.question) not in failed:
                 yield finding
             if not finding.passed:
@@ -140,9 +140,9 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
             break  # other states would repeat the failure
     if not failed and not here:
         put_state(launches, start)
-        yield from _second_call(asked, progress)
+        yield from _second_call(asked, announce)
     if not failed and not here and asked.cost <= COSTLY:
-        yield from kinks(asked, progress, start)
+        yield from kinks(asked, announce, start)
         yield from idle(asked, start, steps, rng)
     put_state(launches, start)
 
@@ -163,7 +163,7 @@ class _State:
 
 def _at_state(
     asked: KernelSubject,
-    progress: Progress,
+    announce: Announce,
     steps: dict[str, float],
     rng: np.random.Generator,
     remarks: Sequence[Remark],
@@ -171,14 +171,14 @@ def _at_state(
     followed: Replay | None,
 ) -> Iterator[Finding]:
     launches = asked.launches
-    progress(f"the forward run {asked.where}")
+    announce(f"the forward run {asked.where}")
     value = launches.value()
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
     state = _State(*launches.recorded_run(), list(remarks), followed)
     yield from _replay_loss(asked, state, value, first)
-    progress(f"the reverse {asked.where}", _crash_warning(state.remarks))
+    announce(f"the reverse {asked.where}", _crash_warning(state.remarks))
     gradients = launches.gradients(state.taken)
     begin = perf_counter()
     again = launches.gradients()
@@ -195,7 +195,7 @@ def _at_state(
             continue
         yield _compare_repeat(asked, state, handle, found, second)
         variable = _input_variable(launches, handle, steps[handle.name], asked.limits)
-        yield from _of_input(asked, state, handle, found, variable, progress, rng)
+        yield from _of_input(asked, state, handle, found, variable, announce, rng)
 
 
 def _replay_loss(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
@@ -242,7 +242,7 @@ def _of_input(
     handle: ProgramArray,
     found: np.ndarray,
     variable: Variable,
-    progress: Progress,
+    announce: Announce,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
     """The gradient with respect to one input, against the exact one and by steps."""
@@ -254,7 +254,7 @@ def _of_input(
         )
         return
     if followed is not None:
-        progress(f"the exact derivative {asked.where}")
+        announce(f"the exact derivative {asked.where}")
         answer = _compare_reverse(asked, state, followed, handle, found)
         if not answer.passed and handle.places in launches.case.changed:
             text = "the file changes adjoints between its reverses, and they differ from those of its kernels"
@@ -273,14 +273,14 @@ def _of_input(
         held = ", ".join(sorted(launches.intended))
         yield not_asked(launches.case.name, name, "taylor", f"the derivative leaves out {held}, as intended")
         return
-    progress(f"steps of {name} {asked.where}")
+    announce(f"steps of {name} {asked.where}")
     order = taylor(asked, variable, direction)
     if exact and not order.passed:  # the gradient is exact, so the remainder is that of a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
     elif followed is not None and not (wrong or order.passed) and is_of_one_side(asked, variable, direction):
         order = asked.finding(name, "taylor", True, None, ONE_SIDE)
     if followed is None:
-        progress(f"entries of {name} {asked.where}")
+        announce(f"entries of {name} {asked.where}")
         entries = entry_steps(asked, variable, found, rng)
         if not (order.passed and entries.passed) and not is_resolved(asked, variable, direction):
             cure = "" if coarsest(launches) == "float64" else "; compute in f64"
@@ -379,7 +379,7 @@ def _compare_repeat(
     return asked.finding(handle.name, "repeat", False, error, text + cure, why)
 
 
-def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
+def _second_call(asked: KernelSubject, announce: Announce) -> Iterator[Finding]:
     """Compare a second call with the first, after resetting only inputs and loss.
 
     A warning if a call does not overwrite its loss, because its caller may clear the arrays.
@@ -387,7 +387,7 @@ def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
     launches = asked.launches
     if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
         return  # kernels alone: their caller may reset arrays between calls
-    progress("a second call")
+    announce("a second call")
     first = launches.value()
     ends = [(h, h.values) for h in launches.handles]
     second = launches.second_value()

@@ -26,7 +26,7 @@ from ..interpreter.recorded_launches import Recording
 from ..scene.input_files import refuse_special
 from . import term_check
 from .kernel_check import of_case
-from .kernel_subject import NO_REASON, Cause, Progress
+from .kernel_subject import NO_REASON, Announce, Cause
 from .kernels.forward_mode import ForwardRun, watched_forward_mode
 from .kernels.reverses_by_hand import WatchedReverses, watched_reverses
 from .outcomes import not_asked, of_exception
@@ -147,13 +147,13 @@ def subjects(file: CheckedFile) -> list[Subject]:
     return found
 
 
-def ask(subject: Subject, module: ModuleType, progress: Progress) -> Iterator[Finding]:
+def ask(subject: Subject, module: ModuleType, announce: Announce) -> Iterator[Finding]:
     """All findings about one case or energy."""
     if isinstance(subject, ForwardRun):
-        yield from subject.findings(progress)
+        yield from subject.findings(announce)
         return
     if isinstance(subject, LocalEnergy):
-        progress(f"energy '{subject.name}'")
+        announce(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
         return
     if subject.unasked:
@@ -164,7 +164,7 @@ def ask(subject: Subject, module: ModuleType, progress: Progress) -> Iterator[Fi
     def now(what: str, why: Cause = NO_REASON, /) -> None:
         nonlocal doing
         doing = what
-        progress(what, why)
+        announce(what, why)
 
     now(doing)
     try:

@@ -35,7 +35,7 @@ def at_line(where: str, text: str) -> Cause:
     return Cause(where, f"{in_words(where)}: {text}" if where else text)
 
 
-class Progress(Protocol):
+class Announce(Protocol):
     """Receives the name of each computation before it runs, and a remark on why it may crash."""
 
     def __call__(self, doing: str, why: Cause = NO_REASON, /) -> None: ...

@@ -77,6 +77,17 @@ def replace(path: Path, data: bytes) -> None:
         _sync_folder(path.parent)
 
 
+def write_file(path: str | Path, data: bytes | str) -> None:
+    """Write a file that belongs to no run, whole or not at all: readers see the old bytes or the new.
+
+    data: bytes, or text that is written as UTF-8. Raises `RunFailedError` where the folder does not exist or
+    cannot be written; what was there stays.
+    """
+    path = Path(path)
+    with outside_a_run(path, "give another file with --out"):
+        replace(path, data.encode() if isinstance(data, str) else data)
+
+
 @contextmanager
 def rewritten(path: Path) -> Iterator[TextIO]:
     """A text file to write to, which replaces `path` if the block succeeds.

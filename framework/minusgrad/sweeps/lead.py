@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from ..app.run_options import Progress
 from ..errors import InterruptedRunError
 from ..files import durable
 from ..files.held import held_folders
+from ..plot.movies.progress_display import Progress
 from . import sensitivity
 from .folder import SweepFolder
 from .point_run import Order, order

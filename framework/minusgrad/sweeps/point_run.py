@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..app.jobs.job_runs import resume
-from ..app.run_options import Progress, quiet
 from ..app.runs import run
 from ..assembly.registry import PluginSource
 from ..engine import runtime
 from ..errors import InterruptedRunError, MinusgradError, RunFolderError, UserError
 from ..files import checkpoint
 from ..files.held import held_folders
+from ..plot.movies.progress_display import Progress, quiet
 from .folder import SweepFolder
 from .rows import FAILED, FINISHED, INTERRUPTED, KILLED, REFUSED, RUNNING, Row, row_of, state_of
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..app.run_options import Overrides, Plugins, Progress, Say, ShowsProgress, chosen, quiet, unsaid
+from ..app.run_options import Overrides, Plugins, Say, ShowsProgress, chosen, unsaid
 from ..app.signals import stop_requests
+from ..plot.movies.progress_display import Progress, quiet
 from .dispatch import InThisProcess, OnWorkers
 from .folder import SweepFolder
 from .lead import Dispatcher, Lead

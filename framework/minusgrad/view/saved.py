@@ -3,8 +3,7 @@
 Decisions 0396.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +12,12 @@ import numpy as np
 from ..errors import UserError
 from ..files import durable
 from ..files.run_folder import RunDir
-from ..plot.movies.movie import quiet
+from ..plot.movies.progress_display import Progress, quiet
 from ..plot.movies.reel import rate
 from . import overlay, server
 from .observables import charts
 from .scenery import Scenery
 
-Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 MEGABYTES = 50.0
 FEWEST = 24
 """Frames that a file keeps before its points are thinned."""

@@ -9,9 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from minusgrad.plugin import UserError, pip_line
-
-from .files import save
+from minusgrad.plugin import UserError, pip_line, write_file
 
 CENTIMETRE = 3
 """TIFF's number of the unit of resolution."""
@@ -50,4 +48,4 @@ def hdf5(path: str | Path, maps: dict[str, np.ndarray], pixel: float, full: floa
         for name, values in maps.items():
             file.create_dataset(name, data=np.asarray(values, float), compression="gzip")
             file[name].attrs["unit"] = "1"
-    save(path, image.getvalue())
+    write_file(path, image.getvalue())

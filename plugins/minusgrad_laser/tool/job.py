@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from minusgrad.plugin import input_files
+from minusgrad.plugin import input_files, write_file
 
 from ..jobs import maps, preview, table
-from ..jobs.files import save
 from . import files, outcome, pictures, report, request, runs, scene
 from .machines import machine
 from .outcome import Outcome
@@ -95,7 +94,7 @@ def _write_outputs(done: Outcome, other: Outcome | None, outputs: dict[str, Path
     if "hdf5" in outputs:
         maps.hdf5(outputs["hdf5"], e.maps(), e.pixel, done.replay.full)
     for file, data in contents.items():
-        save(file, data)
+        write_file(file, data)
 
 
 def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
@@ -105,8 +104,8 @@ def _write_scene(wanted: Request, its_scene: Scene, force: bool) -> int:
     copies = [] if image.exists() and input_files.read(image) == its_scene.data else [image]
     files.refuse([file, *copies], force)
     for image in copies:
-        save(image, its_scene.data)
-    save(file, its_scene.text)
+        write_file(image, its_scene.data)
+    write_file(file, its_scene.text)
     print(file)
     return 0
 

@@ -6,9 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from minusgrad.plugin import UserError, input_files
+from minusgrad.plugin import UserError, input_files, write_file
 
-from ..jobs.files import save
 from ..virtual_machine.limits import leaving_field
 from ..virtual_machine.program import parse
 from ..virtual_machine.survey import Survey, survey
@@ -45,8 +44,8 @@ def replay(a: argparse.Namespace) -> int:
     evidence = of(done, file.name)
     findings = [*done.violations, *map(str, evidence.burns)]
     page, picture = report.page(evidence), pictures.png(evidence)
-    save(outputs[0], page)
-    save(outputs[1], picture)
+    write_file(outputs[0], page)
+    write_file(outputs[1], picture)
     _print_summary(file, evidence, findings, outputs, a.json)
     return int(bool(findings))
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from minusgrad.errors import UserError
-from minusgrad_laser.jobs import files, maps, preview, table
+from minusgrad_laser.jobs import maps, preview, table
 from minusgrad_laser.jobs.gcode import toolpath_of, write
 from minusgrad_laser.jobs.toolpath import Toolpath
 from minusgrad_laser.machine.profile import Profile
@@ -318,28 +318,6 @@ def test_powers_are_rounded_to_no_less_than_the_least(profile: Profile, pace: fl
 
 
 # Files -----------------------------------------------------------------------------------------------------
-
-
-def test_a_file_is_replaced_only_when_all_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = tmp_path / "job.gcode"
-    files.save(job, "old\n")
-
-    def full(number: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(UserError, match=r"job\.gcode' cannot be written: No space left on device$"):
-        files.save(job, "new\n")
-    assert job.read_text() == "old\n"
-    assert [p.name for p in tmp_path.iterdir()] == ["job.gcode"]
-    monkeypatch.undo()
-    files.save(job, "new\n")
-    assert job.read_text() == "new\n"
-
-
-def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be written: No such file or directory"):
-        files.save(tmp_path / "nowhere" / "job.gcode", "")
 
 
 @pytest.fixture

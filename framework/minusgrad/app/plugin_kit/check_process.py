@@ -31,7 +31,7 @@ from ...assembly.plugin_blame import blaming
 from ...assembly.registry import Registry
 from ...check import single_precision, term_check
 from ...check.kernel_file import ask, load, subjects
-from ...check.kernel_subject import Progress
+from ...check.kernel_subject import Announce
 from ...check.questions import Finding
 from ...energies.constraint import Constraint
 from ...energies.lagrangian import Lagrangian
@@ -245,7 +245,7 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-Questions = Callable[[Progress], Iterator[Finding]]
+Questions = Callable[[Announce], Iterator[Finding]]
 
 
 def examined(
@@ -312,39 +312,39 @@ def _scene(
     what: str,
     overrides: Sequence[str],
     plugins: Sequence[str],
-    progress: Progress,
+    announce: Announce,
 ) -> Iterator[Finding]:
-    progress("the scene built")
+    announce("the scene built")
     files, simulation = list(map(Path, plugins)), None
     try:
         simulation = built(overrides, files)
     except RangeError as error:
         yield Finding(what, "", "range", False, None, str(error), precision="f32")
     if simulation is not None and simulation.potential.fields.precision == "f32":
-        yield from _asked(simulation, single_precision.of_single, progress)
+        yield from _asked(simulation, single_precision.of_single, announce)
         simulation = None
     if simulation is None:
         simulation = built([*overrides, 'runtime.precision="f64"'], files)
-    yield from _asked(simulation, term_check.of_potential, progress, _steps)
+    yield from _asked(simulation, term_check.of_potential, announce, _steps)
 
 
 def _asked(
     simulation: BuiltScene,
     ask: Callable[..., Iterator[Finding]],
-    progress: Progress,
+    announce: Announce,
     more: Callable[[BuiltScene], Iterator[Finding]] = lambda _: iter(()),
 ) -> Iterator[Finding]:
     """The findings about a scene's potential, then `more`, with a progress message after each."""
-    progress(f"the questions in {simulation.potential.fields.precision}")
+    announce(f"the questions in {simulation.potential.fields.precision}")
     with blaming(simulation.registry, PluginFailedError):
         of_energies = ask(simulation.potential, simulation.stepper.time)
         for finding in chain(of_energies, more(simulation)):
-            progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
+            announce(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
             yield finding
 
 
-def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Finding]:
-    progress(f"energy '{energy.name}'")
+def _energy(energy: Any, registry: Registry, announce: Announce) -> Iterator[Finding]:
+    announce(f"energy '{energy.name}'")
     yield from questions_to(energy, registry)
 
 

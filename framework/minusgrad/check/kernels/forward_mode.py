@@ -22,7 +22,7 @@ from ...interpreter.program_arrays import alive
 from ...interpreter.recorded_launches import Arrays, RecordedLaunch, launch_log, unobserved
 from ...interpreter.replay import WRONG, relative_error, replay
 from ...lint.kernel_remarks import in_words
-from ..kernel_subject import Progress
+from ..kernel_subject import Announce
 from ..outcomes import not_asked
 from ..questions import Finding, field_spread
 
@@ -47,14 +47,14 @@ class ForwardRun:
     ran: list[RecordedLaunch] = field(default_factory=list)
     duals: list[np.ndarray] = field(default_factory=list)
 
-    def findings(self, progress: Progress) -> Iterator[Finding]:
+    def findings(self, announce: Announce) -> Iterator[Finding]:
         """The question `dual` for each loss."""
         param = self.arrays.of(self.param)
         if param is None or not self.ran:
             yield not_asked(self.name, "", "dual", "no array or no launch of this block was seen", self.where)
             return
         param.name = param.name or "the parameter"
-        progress("the exact tangent")
+        announce("the exact tangent")
         try:
             followed = replay(self.arrays, self.ran, [param])
         except TraceError as error:

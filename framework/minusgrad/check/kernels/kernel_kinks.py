@@ -9,14 +9,14 @@ from ...errors import TraceError
 from ...interpreter.program_arrays import ProgramArray
 from ...interpreter.recorded_launches import RecordedLaunch
 from ...interpreter.replay import replay
-from ..kernel_subject import Cause, KernelSubject, Progress, put_state
+from ..kernel_subject import Announce, Cause, KernelSubject, put_state
 from ..questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
 """Lengths of steps; an input that changes nothing over them counts as idle."""
 
 
-def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]) -> Iterator[Finding]:
+def kinks(asked: KernelSubject, announce: Announce, start: dict[str, np.ndarray]) -> Iterator[Finding]:
     """The gradient at zero, and where two entries are equal."""
     launches = asked.launches
     for handle in launches.inputs:
@@ -26,7 +26,7 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
             put_state(launches, start | {handle.name: special})
             if not asked.stays_within_bounds():
                 continue
-            progress(f"{handle.name} {words}")
+            announce(f"{handle.name} {words}")
             if not np.isfinite(launches.value()):
                 continue
             found = launches.gradients()[handle.name]

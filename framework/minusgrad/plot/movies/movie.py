@@ -1,7 +1,6 @@
 """A movie of a run: its recorded frames, drawn one by one and written as one file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
 from logging import getLogger
 from pathlib import Path
 
@@ -13,17 +12,12 @@ from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from .. import picture_files, pictures, readings, style
 from . import film_files, subjects
+from .progress_display import Progress, quiet
 from .reel import Reel, rate
 from .subject import MovieSubject
 
-Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 DPI = 120
 logger = getLogger("minusgrad")
-
-
-def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
-    """No progress."""
-    return nullcontext(lambda number: None)
 
 
 def movie(
