@@ -127,7 +127,7 @@ def _written(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
 
 def _doses(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Within and beside the doses of a random table."""
-    return {"dose": rng.uniform(-1.5, 1.5, n)}
+    return {"dose": rng.uniform(-2.0, 2.0, n)}
 
 
 def _strewn(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
