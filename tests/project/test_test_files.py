@@ -45,3 +45,12 @@ def test_the_makefile_names_tests_that_exist() -> None:
     ]
     assert len(named) == 6
     assert [word for word in words if not (TESTS / word).exists()] == []
+
+
+def test_the_page_of_the_tests_names_every_folder() -> None:
+    """A new folder gets a row that says what it protects."""
+    text = PAGES[0].read_text().partition("## What protects what")[2].partition("\n## ")[0]
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    named = set(re.findall(r"`(\w+)/", text))
+    assert len(folders) > 25
+    assert named == folders
