@@ -6,7 +6,7 @@ from pathlib import Path
 import scene_reference
 from sphinx.application import Sphinx
 
-from . import api_pages, command_pages, gallery, repository_pages
+from . import api_pages, command_pages, gallery, published_values, repository_pages
 from .links import DOCS, GENERATED, captioned, relinked
 
 
@@ -19,7 +19,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 def pages() -> dict[Path, str]:
     """The text of all generated pages by their paths."""
-    sources = (repository_pages, api_pages, command_pages, gallery)
+    sources = (repository_pages, api_pages, command_pages, gallery, published_values)
     reference = {GENERATED / "scene-reference" / name: text for name, text in scene_reference.texts().items()}
     return {path: text for source in sources for path, text in source.pages().items()} | reference
 

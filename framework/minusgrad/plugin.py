@@ -3,6 +3,7 @@
     from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti          an energy
     from minusgrad.plugin import Body, Motion, Quantity, Record, State, quantities   an initial state
     from minusgrad.plugin import hookimpl                                          its registration
+    from minusgrad.plugin import published_value                                   a row of `validate`
 
 These names are kept from version to version, as those of `minusgrad` and `minusgrad.torch` are; every other
 module may change. `ti` is the engine in use, Taichi or Quadrants; `hookimpl` marks a hook; `images`,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
     from .potential.slope import Slope
+    from .published.published_value import PublishedValue, Workplace, published_value
     from .scene import input_files
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
@@ -109,6 +111,7 @@ _HOMES = {
     "assembly.ensembles.member_lanes": "MemberLanes",
     "assembly.ensembles.stacked_rows": "StackedRows",
     "assembly.observers": "Observer",
+    "published.published_value": "PublishedValue Workplace published_value",
     "files.trajectory": "Recorder",
     "assembly.building.old_names": "OldName",
     "elements.periodic.linked_pairs": "LinkedPairs",
@@ -168,23 +171,20 @@ _HOMES = {
 
 __all__ = [
     "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
-    "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable",
-    "Cuboid", "Cutoff", "Datum", "EnergyError", "Evolution",
-    "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear", "LinearDerivatives",
-    "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
-    "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node",
-    "NonFiniteError", "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane",
-    "Potential",
-    "Pressure", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
+    "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
+    "Datum", "EnergyError", "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear",
+    "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow", "MemberLanes",
+    "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer",
+    "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential", "Pressure",
+    "PublishedValue", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows", "Stage", "State", "StateContext", "Stepper",
     "StepperContext", "System", "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances",
     "UnitError", "UnitSystem", "Unknown", "UserError", "Variation", "VariationalIntegrator", "Velocity",
-    "biot_squares", "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc",
-    "figure_bytes", "hookimpl", "images", "input_files", "lagrangian", "lanes",
-    "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares",
-    "memory", "node_numbers", "numpy_files",
-    "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable", "quantities", "random",
-    "rate_unit", "read_toml", "real", "staged_energy",
+    "Workplace", "biot_squares", "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc",
+    "figure_bytes", "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value", "length",
+    "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory", "node_numbers",
+    "numpy_files", "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable",
+    "published_value", "quantities", "random", "rate_unit", "read_toml", "real", "staged_energy",
     "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
     "write_file",
 ]  # fmt: skip

@@ -71,3 +71,11 @@ def register_observers():
         "density_profile": DensityProfileBlock,
         "megno": MegnoBlock,
     }
+
+
+@hookimpl
+def register_published_values():
+    """Orbits and chaos, beside numbers that others have published."""
+    from .published import celestial, chaos
+
+    return [*celestial.ROWS, *chaos.ROWS]

@@ -35,6 +35,7 @@ PACKAGES = [
         "adapters",
         "torch",
         "scripting",
+        "published",
     ),
 ]
 """A package imports from itself and from packages that stand before it. `errors` serves all; the modules

@@ -20,7 +20,7 @@ from contextlib import nullcontext
 from .. import __version__
 from ..errors import MinusgradError, UserError, printable, suggestion
 from .streams import OutputLostError, open_closed_streams, safe_streams, without_remarks
-from .verbs import LISTS, SAVING, VERBS, plugin_verbs
+from .verbs import FOUR_QUESTIONS, LISTS, SAVING, VERBS, plugin_verbs
 from .verbs.shared_options import complain, quiet_option
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
@@ -205,6 +205,11 @@ class _Help(argparse.HelpFormatter):
             columns = 80
         super().__init__(prog, width=columns - 2)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        """Each line of a text for itself: argparse would join them."""
+        fill = super()._fill_text
+        return "\n".join(fill(line, width, indent) for line in text.split("\n"))
+
 
 def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
     """A parser of all verbs, with the options of those that occur in `argv`.
@@ -217,7 +222,8 @@ def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"minusgrad {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     for name, (module, text) in VERBS.items():
-        verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG, formatter_class=_Help)
+        end = f"{_four_questions()}\n\n{EPILOG}" if name in FOUR_QUESTIONS else EPILOG
+        verb = verbs.add_parser(name, help=text, description=text, epilog=end, formatter_class=_Help)
         if name in argv:
             from importlib import import_module
 
@@ -229,6 +235,10 @@ def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
                 quiet_option(verb)
     _add_plugin_verbs(verbs, argv)
     return parser
+
+
+def _four_questions() -> str:
+    return "\n".join(f"{verb}: {question}" for verb, question in FOUR_QUESTIONS.items())
 
 
 def _add_plugin_verbs(verbs: argparse._SubParsersAction, argv: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ Hooks are called while a scene is built, never during a step.
 A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
 group `minusgrad`. Two owners of one name are an error.
 
-Decisions 0115, 0246.
+Decisions 0115, 0132, 0246.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +94,14 @@ def register_warnings() -> "Sequence[Warning]":  # type: ignore[empty-body]
 
 WARNINGS = "register_warnings"
 """The hook whose functions are asked about every run, whatever the scene names."""
+
+
+@hookspec
+def register_published_values() -> "Sequence[Any]":  # type: ignore[empty-body]
+    """Functions marked @published_value, which compute published numbers: rows of `minusgrad validate`."""
+
+
+PUBLISHED_VALUES = "register_published_values"
 
 
 @hookspec

@@ -380,6 +380,12 @@ class Registry:
                 of_kind = _energies if section in ENERGIES else _blocks
                 yield from of_kind(section)(plugin, given)
 
+    def given(self, hook: str) -> Iterator[tuple[Plugin, Any]]:
+        """What a hook gives that is no kind of a scene, of every plugin, which is loaded for it."""
+        self.complete()
+        for plugin in [*self.plugins.values()]:
+            yield from ((plugin, one) for one in self._given(plugin, hook))
+
     def _given(self, plugin: Plugin, hook: str) -> Iterator[Any]:
         """What a hook of the plugin gives, if it has that hook."""
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
@@ -527,7 +533,8 @@ def _check(plugin: Plugin, module: Any) -> None:
     api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)
     if api != hookspecs.API_VERSION:
         raise PluginError(f"{plugin} is written for plugin API {api}; this is {hookspecs.API_VERSION}")
-    known = [*hookspecs.HOOKS, hookspecs.WARNINGS, hookspecs.OLD_NAMES]
+    beside = (hookspecs.WARNINGS, hookspecs.PUBLISHED_VALUES, hookspecs.OLD_NAMES)
+    known = [*hookspecs.HOOKS, *beside]
     for name, value in vars(module).items():
         marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
         if marked and name not in known:

@@ -15,6 +15,10 @@ VERBS = {
     "verify": ("folders", "compare every file of a run with its hash"),
     "compare": ("folders", "find the first step and field in which two runs differ"),
     "export": ("folders", "write recorded series as CSV"),
+    "validate": (
+        "..published.verb",
+        "compute published numbers again: a table of both, with sources and tolerances",
+    ),
     "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
     "plot": ("folders", "draw pictures of a run"),
     "movie": ("folders", "draw the frames of a run as a film"),
@@ -49,6 +53,14 @@ VERBS = {
 
 The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code; "-" is "_" there.
 """
+
+FOUR_QUESTIONS = {
+    "check": "are the derivatives of my energy, scene or kernel right?",
+    "verify": "are the files of a run the bytes that were written?",
+    "validate": "does minusgrad compute the numbers that others have published?",
+    "bench": "how fast is it, beside C and peer packages?",
+}
+"""Verbs that are easily confused: the question that each answers. The help of each of them has all."""
 
 LISTS = (
     *("info", "verify", "compare", "scenes", "kinds", "energies", "states", "steppers", "observers"),

@@ -1,0 +1,1 @@
+"""Published values of few bodies and of chaos: rows of `minusgrad validate`."""

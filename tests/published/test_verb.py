@@ -1,0 +1,140 @@
+"""`minusgrad validate`: the table, its JSON, exit codes, rows that crash or lack something, Ctrl-C."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minusgrad.app import cli
+from minusgrad.app.verbs import FOUR_QUESTIONS
+from minusgrad.published import measuring
+from minusgrad.published.outcome import Outcome
+from tests.support.command import minusgrad
+
+STRANGE = """
+import os, signal
+from minusgrad.plugin import hookimpl, published_value
+
+ROWS = []
+
+def row(name, compute, value=1.0, **more):
+    compute.__doc__ = "A number"
+    more.setdefault("tolerance", 1e-3)
+    more |= {"area": "strange", "why": "of a test", "source": "nobody"}
+    ROWS.append(published_value(name, value=value, **more)(compute))
+
+row("right", lambda place: 1.0005, quick=True)
+row("wrong", lambda place: 1.0015)
+row("raises", lambda place: {}["mass"])
+row("exits", lambda place: os._exit(3))
+row("crashes", lambda place: os.kill(os.getpid(), signal.SIGSEGV))
+row("no number", lambda place: float("nan"))
+row("two numbers", lambda place: [1.0, 2.0])
+row("prints", lambda place: print("noise") or 1.0)
+row("two of them", lambda place: [1.0, 20.0], value=[1.0, 20.0], tolerance=[1e-3, 0.1])
+row("a bound", lambda place: 0.9, at_most=True, tolerance=None)
+row("beyond a bound", lambda place: 1.1, at_most=True, tolerance=None)
+row("of a file", lambda place: float(place.data_bytes("one.txt")), data=["one.txt"])
+row("of a module", lambda place: 1.0, needs=["nobody_has_this"])
+row("a folder", lambda place: 1.0 + len([*place.folder.iterdir()]))
+row("a scene", lambda place: float(place.scene("two_body").is_file()))
+row("beside scenes", lambda place: float(b"vx" in place.scene_bytes("data/figure_eight.csv")))
+
+@hookimpl
+def register_published_values():
+    return ROWS
+"""
+PASS = ("right", "prints", "two of them", "a bound", "a folder", "a scene", "beside scenes")
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    path = tmp_path / "strange.py"
+    path.write_text(STRANGE)
+    return path
+
+
+def test_rows_that_crash_do_not_stop_the_others(strange: Path, tmp_path: Path) -> None:
+    done = minusgrad("validate", "--only", "strange", "--plugin", strange, "--json", "v.json", cwd=tmp_path)
+    assert done.returncode == 1
+    data = json.loads((tmp_path / "v.json").read_text())
+    answers = {row["name"]: row["answer"] for row in data["rows"]}
+    messages = {row["name"]: row["message"] for row in data["rows"]}
+    lacking = {"of a file": "needs --data", "of a module": "needs nobody_has_this"}
+    assert {name for name, answer in answers.items() if answer == "pass"} == {*PASS}
+    assert {name: answer for name, answer in answers.items() if answer.startswith("needs")} == lacking
+    assert data["summary"].endswith("7 pass, 7 fail, 2 not computed")
+    assert data["complete"]
+    assert messages["raises"] == "KeyError: 'mass'"
+    assert messages["exits"].startswith("the process ended with 3")
+    assert messages["crashes"].startswith("the process died of SIGSEGV")
+    assert messages["two numbers"] == "two numbers: 1 numbers are published, got 2"
+    assert {row["name"]: row["ours"] for row in data["rows"]}["no number"] == ["nan"]
+    assert "noise" not in done.stdout
+    assert all(name in done.stdout for name in answers)
+
+
+def test_files_of_others(strange: Path, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    call = ("validate", "--only", "of a file", "--plugin", strange, "--data", "files")
+    assert "needs --data with one.txt" in minusgrad(*call, cwd=tmp_path).stdout
+    (tmp_path / "files/one.txt").write_text("1.0")
+    done = minusgrad(*call, cwd=tmp_path)
+    assert (done.returncode, "pass" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--only", "celestal"], "no row and no area is named 'celestal'; did you mean 'celestial'?"),
+        (["--data", "nowhere"], "--data: needs a folder, got nowhere"),
+        (["--only", "wrong", "--quick"], "validate: no row is left"),
+        (["--list", "--json", "nowhere/v.json"], "--list: computes nothing to write, got a file"),
+        (["--only", "right", "--json", "nowhere/v.json"], "nowhere/v.json: cannot be written"),
+    ],
+)
+def test_wrong_arguments(arguments, text, strange, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["validate", *arguments, "--plugin", str(strange)]) == 2
+    assert text in capsys.readouterr().err
+
+
+def test_the_list_computes_nothing(strange, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(measuring, "outcomes", lambda *_: pytest.fail("computes"))
+    assert cli.main(["validate", "--list", "--only", "right", "celestial", "--plugin", str(strange)]) == 0
+    out = capsys.readouterr().out
+    assert "figure eight" in out
+    assert "right" in out
+    assert "wrong" not in out
+
+
+def interrupted(real: Callable) -> Callable:
+    """Ctrl-C while the second row is computed."""
+
+    def outcomes(rows, *rest):
+        yield Outcome.of_numbers(rows[0], [1.0], 0.1)
+        raise KeyboardInterrupt
+
+    return outcomes
+
+
+def test_an_interrupted_table_keeps_what_is_done(strange, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(measuring, "outcomes", interrupted(measuring.outcomes))
+    call = ["validate", "--only", "strange", "--plugin", str(strange), "--out", str(tmp_path / "v.json")]
+    assert cli.main(call) == 130
+    out, err = capsys.readouterr()
+    assert "1 rows in 0 s: 1 pass" in out
+    assert "stopped after 1 of 16 rows" in err
+    data = json.loads((tmp_path / "v.json").read_text())
+    assert [row["name"] for row in data["rows"]] == ["right"]
+    assert not data["complete"]
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("verb", FOUR_QUESTIONS)
+def test_help_says_what_four_verbs_are_for(verb: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([verb, "--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(f"{name}: {question}" in lines for name, question in FOUR_QUESTIONS.items())
