@@ -50,3 +50,11 @@ def register_observers():
     from .observers import OBSERVERS
 
     return OBSERVERS
+
+
+@hookimpl
+def register_published_values():
+    """Constants of crystals, beside numbers that others have published."""
+    from .published.crystals import ROWS
+
+    return ROWS

@@ -9,3 +9,11 @@ def register_compounds():
     from .compounds import COMPOUNDS
 
     return COMPOUNDS
+
+
+@hookimpl
+def register_published_values():
+    """Charges in periodic boxes, beside numbers that others have published."""
+    from .published.ewald_sums import ROWS
+
+    return ROWS

@@ -30,3 +30,11 @@ def register_states():
     from .states import STATES
 
     return STATES | CLUSTERS
+
+
+@hookimpl
+def register_published_values():
+    """Clusters and liquids, beside numbers that others have published."""
+    from .published import clusters, liquids
+
+    return [*clusters.ROWS, *liquids.ROWS]

@@ -58,3 +58,11 @@ def register_states():
     from .states import STATES
 
     return STATES
+
+
+@hookimpl
+def register_published_values():
+    """A soft crawler, beside the program that it is taken from."""
+    from .published.programs import ROWS
+
+    return ROWS

@@ -42,7 +42,8 @@ def in_words(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _published(row: Mapping[str, Any]) -> str:
-    numbers = " ".join(f"{number:.10g}" for number in row["value"])
+    pairs = zip(row["value"], row["tolerance"], strict=True)
+    numbers = " ".join(f"{number:.{max(10, _digits(number, tolerance))}g}" for number, tolerance in pairs)
     unit = "" if row["unit"] == "1" else f" {row['unit']}"
     return f"{'at most ' if row['at_most'] else ''}{numbers}{unit}"
 
@@ -59,8 +60,14 @@ def _numbers(row: Mapping[str, Any]) -> str:
 def _number(number: float, tolerance: float) -> str:
     if number == 0.0 or number - number != 0.0:
         return f"{number:g}"
-    digits = 2 + ceil(log10(abs(number)) - log10(tolerance))
-    return f"{number:.{min(max(digits, 2), 16)}g}"
+    return f"{number:.{_digits(number, tolerance)}g}"
+
+
+def _digits(number: float, tolerance: float) -> int:
+    """Digits that show one place more than the tolerance."""
+    if number == 0.0 or tolerance == 0.0:
+        return 2
+    return min(max(2 + ceil(log10(abs(number)) - log10(tolerance)), 2), 16)
 
 
 def as_json(outcomes: Sequence[Outcome], asked: int) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Published values of crystals: rows of `minusgrad validate`."""

@@ -1,0 +1,1 @@
+"""Published values of charges in periodic boxes: rows of `minusgrad validate`."""

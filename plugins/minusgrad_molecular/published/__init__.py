@@ -1,0 +1,1 @@
+"""Published values of atoms and molecules: rows of `minusgrad validate`."""

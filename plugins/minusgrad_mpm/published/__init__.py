@@ -1,0 +1,1 @@
+"""Published values of programs with the material point method: rows of `minusgrad validate`."""
