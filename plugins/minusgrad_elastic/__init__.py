@@ -66,3 +66,11 @@ def register_observers():
     from .stress import StressBlock
 
     return OBSERVERS | {"stress": StressBlock}
+
+
+@hookimpl
+def register_published_values():
+    """Solids, beside numbers that others have published."""
+    from .published import mosaic
+
+    return [*mosaic.ROWS]

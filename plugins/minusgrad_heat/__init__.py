@@ -26,3 +26,11 @@ def register_observers():
     from .observers import OBSERVERS
 
     return OBSERVERS
+
+
+@hookimpl
+def register_published_values():
+    """Heat conduction, beside numbers that others have published."""
+    from .published import mosaic
+
+    return [*mosaic.ROWS]

@@ -1,0 +1,1 @@
+"""Published values of elastic solids: rows of `minusgrad validate`."""

@@ -1,0 +1,1 @@
+"""Published values of heat conduction: rows of `minusgrad validate`."""
