@@ -74,3 +74,11 @@ def register_steppers():
     from .search.steppers import STEPPERS
 
     return STEPPERS
+
+
+@hookimpl
+def register_published_values():
+    """The error of a dose beside the certified bound of all doses."""
+    from .published import deposition
+
+    return deposition.ROWS

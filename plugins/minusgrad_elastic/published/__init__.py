@@ -1,1 +1,1 @@
-"""Published values of elastic solids: rows of `minusgrad validate`."""
+"""Published values of elastic solids and of topology optimisation: rows of `minusgrad validate`."""

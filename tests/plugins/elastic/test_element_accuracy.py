@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse.linalg as sparse
 
 from minusgrad import Fields, Potential, bind
 from minusgrad.energies.local_energy import LocalEnergy
@@ -12,30 +11,14 @@ from minusgrad_elastic import generators
 from minusgrad_elastic.hyperelastic import neo_hookean
 from minusgrad_elastic.materials.linear import linear
 from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.published.linear_statics import LinearBody
+from minusgrad_elastic.published.solids import deflection_over_timoshenko
 from minusgrad_elastic.solids import solid
 from tests.support import cell_meshes
 from tests.support.laws import fitted_order
 from tests.support.tiers import sampled
 
 E, NU = 2.5, 0.3
-
-
-def solved(
-    mesh: Mesh, energy: LocalEnergy, load: np.ndarray, held: np.ndarray, nu: float = NU, young: float = E
-) -> np.ndarray:
-    """The displacement (n, d) under forces (n, d), to first order, with some nodes held."""
-    state = solid(mesh, 1.0)
-    points, fields = state.quadratures.get("cells"), Fields(dict(state.fields))
-    data = {name: state.data["cells"][name] for name in energy.of_role(Datum)}
-    rows = points.nodes if points else state.tuples["cells"]
-    moduli = {"youngs_modulus": young, "poissons_ratio": nu}
-    potential = Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=moduli)])
-    free = np.ones(mesh.points.shape, bool)
-    free[held] = False
-    index, u = np.flatnonzero(free), np.zeros(mesh.points.size)
-    matrix = potential.hessian("x")[index][:, index].tocsc()
-    u[index] = sparse.spsolve(matrix, load.ravel()[index])
-    return u.reshape(mesh.points.shape)
 
 
 # Orders
@@ -78,7 +61,8 @@ def distance(d_nodes: int, n: int) -> float:
     forces = body_force(places.reshape(-1, 2)).reshape(places.shape)
     load = np.zeros(mesh.points.shape)
     np.add.at(load, mesh.cells, np.einsum("eq,qk,eqi->eki", volumes, shapes, forces))
-    u = solved(mesh, linear, load, np.flatnonzero(~cell_meshes.inner(mesh)))
+    held = np.repeat(~cell_meshes.inner(mesh)[:, None], 2, axis=1)
+    u = LinearBody(mesh, linear, {"youngs_modulus": E, "poissons_ratio": NU}).displaced(held, load)
     off = np.einsum("qk,eki->eqi", shapes, u[mesh.cells]) - exact(places.reshape(-1, 2)).reshape(places.shape)
     return float(np.sqrt((volumes * (off**2).sum(axis=2)).sum()))
 
@@ -98,21 +82,11 @@ def test_a_manufactured_solution_is_met_at_the_order_of_the_cells(nodes: int, or
 
 def tip(cell: str, order: int, parts: tuple[int, int, int], nu: float, energy: LocalEnergy) -> float:
     """The deflection of a cantilever's end under a small shear traction, over Timoshenko's."""
-    length, young = 10.0, 1e6
-    mesh = generators.beam(length, 1.0, 1.0, parts, cell, order)
-    state = solid(mesh, 1.0)
-    rows = (
-        state.quadratures["boundary"].nodes if "boundary" in state.quadratures else state.tuples["boundary"]
-    )
-    on_end = np.isin(rows, mesh.bodies["right"]).all(axis=1)
-    data, load = state.data["boundary"], np.zeros(mesh.points.shape)
-    np.add.at(load[:, 2], rows[on_end], data["area"][on_end, None] * data["shares"][on_end])
-    assert load.sum() == pytest.approx(1.0, rel=1e-12)
-    u = solved(mesh, energy, load, mesh.bodies["left"], nu, young)
+    mesh = generators.beam(10.0, 1.0, 1.0, parts, cell, order)
+    body = LinearBody(mesh, energy, {"youngs_modulus": 1e6, "poissons_ratio": nu})
+    assert body.facet_load("right", np.array([0.0, 0.0, 1.0])).sum() == pytest.approx(1.0, rel=1e-12)
     assert 3 * (len(mesh.points) - len(mesh.bodies["left"])) == 3000
-    shear = young / (2.0 * (1.0 + nu))
-    cowper = 10.0 * (1.0 + nu) / (12.0 + 11.0 * nu)  # 5 / 6 at nu = 0
-    return float((u * load).sum() / (length**3 * 4.0 / young + length / (cowper * shear)))
+    return deflection_over_timoshenko(body, 1e6, nu)
 
 
 def test_quadratic_tetrahedra_bend_as_timoshenkos_beam() -> None:

@@ -1,0 +1,1 @@
+"""Published values of laser deposition: rows of `minusgrad validate`."""
