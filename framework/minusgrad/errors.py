@@ -10,10 +10,11 @@ A message reads `<object>: <what is wrong>, got <value>; <cure>`.
 from __future__ import annotations
 
 from collections import namedtuple
+from contextlib import contextmanager
 
 TYPE_CHECKING = False  # `typing` takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class MinusgradError(Exception):
@@ -35,6 +36,18 @@ def warn_of_old_name(old: str, new: str) -> None:
     warnings.warn(f"{old}: is an old name; write {new}", MinusgradDeprecationWarning, stacklevel=3)
 
 
+def warn_caller(text: str) -> None:
+    """Warn at the line of a user's code that called minusgrad, however deep within it this is found out."""
+    import sys
+    import warnings
+    from pathlib import Path
+
+    home, depth, frame = str(Path(__file__).parent), 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(home):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, stacklevel=depth)
+
+
 class UserError(MinusgradError):
     """A mistake of the user: the command line prints the message alone, without a traceback.
 
@@ -42,6 +55,8 @@ class UserError(MinusgradError):
     """
 
     exit_code = 2
+    key: tuple[str | int, ...] = ()
+    """Where the mistake is below the table of a scene that is being built, such as ("sigma",)."""
 
     def _render_traceback_(self) -> list[str]:
         """Lines for a notebook (IPython asks for them): the user's line, and the message.
@@ -82,6 +97,18 @@ class SceneError(UserError):
     def __init__(self, problems: list[Problem]):
         self.problems = tuple(sorted(problems))
         super().__init__("\n".join(map(str, self.problems)))
+
+
+@contextmanager
+def at_key(*key: str | int) -> Iterator[None]:
+    """Lead mistakes back to this key of the table that is being built."""
+    try:
+        yield
+    except SceneError:
+        raise
+    except UserError as error:
+        error.key = (*key, *error.key)
+        raise
 
 
 class UnitError(UserError):
@@ -204,7 +231,14 @@ class OutsideError(RunFailedError):
 
 
 class RangeError(UserError):
-    """A number of a kernel underflows or overflows in the run's precision; says which, and the cure."""
+    """A number of a kernel underflows or overflows in the run's precision; says which, and the cure.
+
+    finding: the message without its cure: after the first step of a run in time another one is likelier.
+    """
+
+    def __init__(self, message: str, finding: str = ""):
+        self.finding = finding or message
+        super().__init__(message)
 
 
 class MiscompiledError(MinusgradError):
@@ -270,10 +304,21 @@ def choices(name: str, known: Iterable[str], among: str = "there are", verb: str
     return f"{suggestion(name, names)} ({among}: {', '.join(names) or 'none'})"
 
 
+OTHER_WORDS = {
+    "gpu": ("cuda", "vulkan", "metal"),
+    "double": ("f64",),
+    "single": ("f32",),
+    "float": ("f32",),
+}
+"""Words that users have for what is called otherwise here, in small letters."""
+
+
 def suggestion(word: str, known: list[str]) -> str:
-    """`; did you mean 'gravity'?` where something close exists, else nothing."""
+    """`; did you mean 'gravity'?` where something close exists, or is meant by another word; else nothing."""
     from difflib import get_close_matches
 
+    if meant := [one for one in OTHER_WORDS.get(word.lower(), ()) if one in known]:
+        return f"; did you mean {' or '.join(map(repr, meant))}?"
     close = [one for one in known if one.lower() == word.lower()]
     close = close or get_close_matches(word, known, n=1, cutoff=0.6)
     close = close or [one for one in known if sorted(one) == sorted(word)]  # 'td' is as far from 'dt' as 'xt'

@@ -219,9 +219,15 @@ def test_resume_of_a_finished_run(invoke, here: Path) -> None:
     invoke("run", TWO_BODY, SHORT, "--out", "run")
     before = files(here / "run")
     code, out, err = invoke("resume", "run")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err == (
+        "minusgrad: run: is finished already, at step 20 of 20, and nothing is left to do; to go on from"
+        " there, in a new folder: minusgrad run SCENE --from run\n"
+    )
     assert out.startswith("run: 20 steps, t = 0.1\n")
     assert files(here / "run") == before
+    longer = invoke("run", TWO_BODY, SHORT, "--from", "run", "--out", "longer", "initial.time=true")[1]
+    assert longer.startswith("longer: 20 steps, t = 0.2\n")
 
 
 def test_force_starts_anew_and_leaves_no_inputs_of_the_old(invoke, here: Path) -> None:
@@ -236,7 +242,11 @@ def test_check_of_a_scene_and_of_an_energy(invoke) -> None:
     code, out, err = invoke("check", "gravity")
     assert (code, err) == (0, "")
     assert re.search(r"gravity +x +taylor +f64 +order 2\.0\d +ok", out)
-    assert re.search(r"\n\d+ questions, 0 findings\n$", out)
+    said = re.search(
+        r"\n(\d+) questions, 0 findings \((\d+) rows, each the worst answer in several states\)\n$", out
+    )
+    assert said is not None
+    assert int(said[2]) == len(re.findall(r"^gravity .*ok *$", out, re.M)) < int(said[1])
     code, out, _ = invoke("check", TWO_BODY, "--json")
     findings = json.loads(out)
     assert code == 0

@@ -1,8 +1,10 @@
 """Runs that diverge: said early, ended by name with exit code 5, refused by `resume`; no other is accused."""
 
 import json
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minusgrad
@@ -159,6 +161,47 @@ def test_python_raises_a_named_error(lattice):
         run(lattice, {"stepper.dt": "46 fs", "run.steps": 4000}, out=lattice.parent / "run")
     assert caught.value.exit_code == 5
     assert caught.value.__notes__[0] == CURE
+
+
+def test_python_is_warned_of_a_step_that_is_too_large(lattice):
+    """At the line of the caller; with a `say` it is told there, and no other run warns."""
+    change, said = {"stepper.dt": "46 fs", "run.steps": 4000}, []
+    warned = pytest.warns(UserWarning, match="the fastest motion grows without bound: use a smaller dt")
+    with warned as seen, pytest.raises(DivergedError):
+        run(lattice, change, out=lattice.parent / "run")
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(DivergedError):
+            run(lattice, change, out=lattice.parent / "told", say=said.append)
+        run(lattice, {"run.steps": 4000}, out=lattice.parent / "right")
+    assert "use a smaller dt" in said[0]
+
+
+@pytest.mark.parametrize(("dt", "arrays"), [(1e12, "u"), (1e3, "du/dx")])
+def test_numbers_that_leave_their_range_while_it_goes_on_ask_for_a_smaller_dt(tmp_path, dt, arrays):
+    """Not for other units at first, as at the start: squares of distances overflow in f32."""
+    fields = {"x": np.eye(3), "v": np.ones((3, 3)), "m": np.ones(3)}
+    bonds = np.array([[0, 1], [1, 2]])
+    energy = {
+        "u": minusgrad.energy("gravity", G=1.0, softening=0.1),
+        "du/dx": minusgrad.energy("spring", stiffness=3.0, rest=1.0, tuples=bonds),
+    }
+    simulation = minusgrad.Simulation(
+        fields=fields,
+        energies=[energy[arrays]],
+        stepper=minusgrad.Leapfrog(dt=dt),
+        units="dimensionless",
+        runtime={"precision": "f32"},
+    )
+    with pytest.raises(NonFiniteError, match=f"{arrays} leaves the range of f32") as caught:
+        simulation.run(steps=5, out=tmp_path / "run")
+    said = str(caught.value)
+    assert said.startswith("step ")
+    assert said.endswith(
+        "; try a smaller dt, and if that does not help, units in which such numbers are nearer to 1"
+    )
+    assert caught.value.exit_code == 5
 
 
 def test_infinity_ends_by_the_same_name(lattice):

@@ -12,8 +12,8 @@ from minusgrad.app.verbs.doctor import facts, trial
 from minusgrad.app.verbs.shipped import places
 
 ROWS = (
-    *("minusgrad", "Python", "system", "engines", "packages", "scenes", "cores", "memory", "devices"),
-    *("extras", "other plugins", "variables", "cache", "kernel"),
+    *("minusgrad", "Python", "system", "engines", "packages", "scenes", "documentation"),
+    *("cores", "memory", "devices", "extras", "other plugins", "variables", "cache", "kernel"),
 )
 
 
@@ -42,6 +42,7 @@ def test_every_fact_is_a_row(invoke: Callable, monkeypatch: pytest.MonkeyPatch, 
     assert rows["minusgrad"].startswith(f"{minusgrad.__version__} in ")
     assert rows["cache"].startswith("1000 byte") or rows["cache"].startswith("1 kB"), rows["cache"]
     assert "numpy 2" in rows["packages"]
+    assert Path(rows["documentation"]).is_file()
     assert "plot (matplotlib 3" in rows["extras"]
     assert [line.split("  ")[0] for line in invoke("doctor")[1].splitlines()][:2] == ["minusgrad", "Python"]
 

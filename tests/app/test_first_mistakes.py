@@ -50,6 +50,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.unit
+def test_an_option_for_a_key_is_answered_with_the_key(invoke: Callable[..., Any]) -> None:
+    for given, cure in (
+        (("--threads", "2"), "--threads 2; write runtime.threads=2"),
+        (("--arch=gpu",), "--arch=gpu; write runtime.arch=gpu"),
+        (("--dt", "2"), "--dt 2; write stepper.dt=2"),
+        (("--oot", "x"), "--oot x; did you mean '--out'?"),
+    ):
+        code, _, err = invoke("run", "magnets.toml", *given)
+        assert code == 2
+        assert err.endswith(f"unrecognized arguments: {cure}\n")
+
+
 # Files ----------------------------------------------------------------------------------------------
 
 

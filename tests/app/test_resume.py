@@ -165,8 +165,10 @@ def test_moved_from_another_folder_and_without_its_data(solar: Path, whole) -> N
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
     folder = run(SCENES / "two_body.toml", {"run.steps": 300}, tmp_path / "run").folder
     before = files(folder)
-    again = resume(folder)
-    assert (again.simulation.stepper.step, again.remarks) == (300, ())
+    with pytest.warns(UserWarning, match="is finished already, at step 300 of 300, and nothing is left to"):
+        again = resume(folder)
+    (remark,) = again.remarks
+    assert (again.simulation.stepper.step, remark.startswith(f"{folder}: is finished")) == (300, True)
     assert files(folder) == before
 
 

@@ -114,6 +114,11 @@ def test_kinds_are_listed_with_their_keys(
         ("energy", "spring"),
     ):
         assert re.search(rf"^{section} +{kind} ", out, re.M), kind
+    assert not re.search(r"^loss +spring ", out, re.M)  # an energy is one row
+    assert re.search(r"^loss +misfit ", out, re.M)
+    assert out.endswith("every energy is also a loss of a fit, [[fit.loss]]\n")
+    listed = json.loads(invoke("kinds", "--json")[1])
+    assert {"energy", "loss"} <= {one["section"] for one in listed if one["kind"] == "spring"}
     _, out, _ = invoke("kinds", "leapfrog")
     assert out.startswith("stepper 'leapfrog' of plugin 'core': ")
     assert re.search(r"^dt +quantity +s +required +Time step\. *$", out, re.M)
@@ -135,7 +140,22 @@ def test_kinds_are_listed_with_their_keys(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "links.py").write_text('@local_energy("morse_link")\ndef link(x): ...\n')
     text = "links.py here defines it: add --plugin links.py\n"
-    assert invoke("energies", "morse_link")[2] == f"minusgrad: no kind named 'morse_link'; {text}"
+    assert invoke("energies", "morse_link")[2] == f"minusgrad: no energy named 'morse_link'; {text}"
+    for verb, kind, said in (
+        (
+            "states",
+            "gravity",
+            "no state named 'gravity'; it is an energy: `minusgrad energies gravity` shows it",
+        ),
+        (
+            "steppers",
+            "hold",
+            "no stepper named 'hold'; it is a table of a scene: `minusgrad kinds hold` shows it",
+        ),
+        ("energies", "gravty", "no energy named 'gravty'; did you mean 'gravity'? ("),
+    ):
+        code, _, err = invoke(verb, kind)
+        assert (code, err.startswith(f"minusgrad: {said}")) == (2, True), err
 
 
 @pytest.mark.unit

@@ -277,6 +277,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "field": ({"field": "heat"}, "{run}: no field to show named 'heat' (there are: speed)"),
     "body": ({"bodies": ["sun"]}, "{run}: no bodies of this name, got 'sun'; there are: none"),
     "plane": ({"view": "x"}, "{run}: a view needs positions in space, got 2 coordinates; leave --view out"),
+    "text": ({"fps": "10"}, "movie: fps: needs a number, got '10'; write fps=25"),
 }
 
 
@@ -331,6 +332,32 @@ def test_numbers_without_places_are_filmed_along_their_line(tmp_path: Path, kind
     assert movie(run).name == ("phi.webp" if "/" in kind else "momentum.webp")
     with pytest.raises(UserError, match="a view needs positions in space, got 0 coordinates"):
         movie(run, view="x")
+
+
+@pytest.mark.parametrize("kind", ["q", "position"])
+def test_numbers_of_one_node_are_filmed_over_time(tmp_path: Path, kind: str) -> None:
+    """A curve over one node is a dot: two angles, or one body on a line, are curves up to the present."""
+    rows = np.sin(FEW_TIMES)[:, None, None] * (np.array([1.0, 2.0]) if kind == "q" else np.ones(1))
+    run = _run(tmp_path / "run", {kind: rows})
+    subject = subjects.chosen(run, {}, "", (), "")
+    seen, axes = _shown(subject, run)
+    curves = [
+        line.get_data() for line in axes.lines if line.get_alpha() is None and len(line.get_xdata()) > 1
+    ]
+    assert np.allclose([y for _, y in curves], rows[:, 0].T)
+    assert np.allclose([t for t, _ in curves], FEW_TIMES)
+    assert axes.get_xlabel() == "time [yr]"
+    assert axes.get_ylabel() == ("q" if kind == "q" else "x [AU]")
+    assert all(np.any(one != seen[-1]) for one in seen[:-1])
+    assert movie(run).name == ("q.webp" if kind == "q" else "line.webp")
+
+
+def test_what_moves_is_filmed_before_its_velocity(tmp_path: Path) -> None:
+    frames = {"a": _moving(5)[..., 0], "q": _moving(5)[..., 1]}
+    assert movie(_run(tmp_path / "plain", frames)).name == "a.webp"
+    run = _run(tmp_path / "run", frames, meta={"moving": ["q"]})
+    assert movie(run).name == "q.webp"
+    assert movie(run, field="a").name == "a.webp"
 
 
 def test_a_body_that_rests_is_filmed_in_the_colours_of_its_nodes(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 
 from minusgrad.errors import UserError
 from minusgrad.files import trajectory
+from minusgrad.files.h5md import Raster
 from minusgrad.plot.curves import observables
 from minusgrad.plot.curves.swings import BINS, SWINGS, draw_line, turns
-from minusgrad.plot.pictures import plot
+from minusgrad.plot.pictures import drawings, plot
 from tests.support.recorded_runs import T, recorded_run
 
 pytestmark = pytest.mark.unit
@@ -53,6 +54,55 @@ def test_coordinates_of_a_mechanism_are_numbered(tmp_path: Path) -> None:
     found = {axes.get_ylabel(): [line.get_label() for line in axes.lines] for axes in figure.axes}
     assert found["q"] == ["0", "1"]
     assert [*found] == ["q", "a"] or [*found] == ["a", "q"]
+
+
+@pytest.mark.parametrize("kind", ["x", "heat", "grid"])
+def test_numbers_of_one_place_are_curves_over_time(tmp_path: Path, kind: str) -> None:
+    """Of one node on a line, of one in a plane, of a grid of one cell: an image of one column is empty."""
+    x, speed = np.sin(T)[:, None], np.cos(T)[:, None]
+    frames = {"x": {"position": x[..., None], "velocity": speed[..., None]}, "grid": {"phi": x}}
+    frames |= {"heat": {"position": np.stack([x, speed], axis=2), "heat": speed}}
+    grid = {"rasters": {"line": Raster((1,), 0.5, ("m", 1.0))}, "grids": {"line/psi": speed}}
+    run = recorded_run(tmp_path / "run", frames=frames[kind], **(grid if kind == "grid" else {}))
+    whole = {path.stem for path in plot(run)}
+    assert whole == {"observables"} | {"x": {"line"}, "heat": {"orbits"}, "grid": set()}[kind]
+    label = {"x": "velocity", "heat": "heat", "grid": "psi"}[kind]
+    jobs, _ = drawings(run, field=label)
+    figure = Figure()
+    jobs["points_heat" if kind == "heat" else label](figure)
+    drawn = [
+        line.get_ydata() for axes in figure.axes for line in axes.lines if len(line.get_ydata()) == len(T)
+    ]
+    assert kind == "heat" or np.allclose(drawn, [speed[:, 0]])
+
+
+def test_a_body_on_a_line_has_one_panel(tmp_path: Path) -> None:
+    jobs, _ = drawings(recorded_run(tmp_path / "run", frames={"position": np.sin(T)[:, None, None]}))
+    figure = Figure()
+    jobs["line"](figure)
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "time [yr]"
+    assert np.allclose(axes.lines[0].get_ydata(), np.sin(T))
+
+
+WRONG = {
+    "step": ("x", "needs a whole number, got 'x'; write step=200"),
+    "field": (3, "needs a text, got 3; write field='speed'"),
+    "width": (8.5, "needs a text, got 8.5; write width='8.5 cm'"),
+    "bodies": ("sun", "needs a list of names, got 'sun'; write bodies=['sun']"),
+    "dark": ("no", "needs True or False, got 'no'; write dark=True"),
+}
+
+
+@pytest.mark.parametrize("option", WRONG)
+def test_options_of_another_type_are_refused(tmp_path: Path, option: str) -> None:
+    """Where they are not used, too: a run of curves alone has no use for a step."""
+    run = recorded_run(tmp_path / "run", observables={"height": T})
+    value, said = WRONG[option]
+    with pytest.raises(UserError) as caught:
+        plot(run, **{option: value})
+    assert str(caught.value) == f"plot: {option}: {said}"
+    assert not (run / "pictures").exists()
 
 
 def test_energies_and_series_with_pictures_of_their_own_are_left_to_them(tmp_path: Path) -> None:

@@ -190,7 +190,8 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         ("order = 3", "15:9: energy.0.order: needs 2 or 4, not 3"),
         ("count = 'abc'", "15:9: energy.0.count: needs a whole number of at least 1 and below 10, not 'abc'"),
         ("count = 10", "15:9: energy.0.count: needs a whole number of at least 1 and below 10, not 10"),
-        ("count = 1.0", "15:9: energy.0.count: needs a whole number of at least 1 and below 10, not 1.0"),
+        ("count = 1.0",
+         "15:9: energy.0.count: needs a whole number of at least 1 and below 10, not 1.0; write 1"),
         ("share = 0", "15:9: energy.0.share: needs a number above 0, not 0"),
         ("label = 1.5", "15:9: energy.0.label: needs a whole number or text in quotes, not 1.5"),
         ("exact = 1", "15:9: energy.0.exact: needs true or false, not 1"),
@@ -222,7 +223,8 @@ def test_every_right_value_of_a_block(write: Any, line: str) -> None:
     [
         ("steps = 100", "steps = -1", "26:9: run.steps: needs a whole number of at least 0, not -1"),
         ("steps = 100", "steps = true", "26:9: run.steps: needs a whole number of at least 0, not true"),
-        ('kind = "leapfrog"', "", "21:2: stepper.kind: required, but missing"),
+        ('kind = "leapfrog"', "",
+         "21:2: stepper.kind: required, but missing (`minusgrad steppers` lists them)"),
         ('kind = "leapfrog"', "kind = 3", "22:8: stepper.kind: needs text in quotes, not 3"),
         ("[[observe]]", "[observe]",
          "28:2: observe: needs two brackets, [[observe]], because a scene may have several"),
@@ -285,7 +287,8 @@ def test_what_is_no_text(write: Any, tmp_path: Path) -> None:
     )
     assert complaints(write(b'title = "a')).startswith("galaxy.toml:1:11: ")
     assert complaints("nowhere.toml") == "nowhere.toml: cannot be read: No such file or directory"
-    assert complaints(str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
+    listed = f"is a folder, not a scene; scenes in it are {tmp_path / 'galaxy.toml'}"
+    assert complaints(str(tmp_path)) == f"{tmp_path}: {listed}"
     big = "has more than 1 MB; put large data into a file that the scene names"
     assert complaints(write("#" * 1_000_001)) == f"galaxy.toml: {big}"
     endless = "a scene: must be a regular file, got a character device; copy its contents into a file"

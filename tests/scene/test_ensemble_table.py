@@ -82,7 +82,7 @@ def test_a_scene_without_an_ensemble_is_resolved_as_before(tmp_path: Path) -> No
             "13:2: ensemble: needs a number of `members`, or keys in [ensemble.vary], got neither; give one",
         ),
         ("[ensemble]\nmembers = 0", "14:11: ensemble.members: needs a number of at least 1, not 0"),
-        ("[ensemble]\nmembers = 2.0", "14:11: ensemble.members: needs a whole number, not 2.0"),
+        ("[ensemble]\nmembers = 2.0", "14:11: ensemble.members: needs a whole number, not 2.0; write 2"),
         (
             "[ensemble]\nmembers = 2\nmember = -1",
             "15:10: ensemble.member: needs a number of at least 0, not -1",

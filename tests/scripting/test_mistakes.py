@@ -34,6 +34,17 @@ def fields(**given: Any) -> Callable[[], Any]:
     return lambda: made(fields={"x": X, "v": V, "m": M, **given})
 
 
+@local_energy("well", over="nodes", phi=Node("1"), k=Parameter("J"))
+def well(phi, k):
+    """A harmonic well of a field of the user's own."""
+    return 0.5 * k * phi[0] * phi[0]
+
+
+def own(stepper: Any = None, **given: Any) -> Callable[[], Any]:
+    stepper = stepper or mg.Leapfrog(dt=0.1)
+    return lambda: made(fields={"phi": M, **given}, energies=[well(k=1.0)], stepper=stepper)
+
+
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
@@ -62,6 +73,9 @@ def fields(**given: Any) -> Callable[[], Any]:
         (fields(velocity=V), "state: fields/velocity: is read by nothing, got 3 values; rename it 'v', or"),
         (fields(heat=M), "state: fields/heat: is read by nothing, got 3 values; rename it, or leave"),
         (lambda: made(fields={"x": X}, energies=[gravity(G=1.0)]), "energy.0: no field named 'm'"),
+        (own(dphi=M, m=M), 'say so: motions=[minusgrad.Motion("phi", "dphi", "m")]'),
+        (own(), 'a field, its velocity and its inertia: motions=[minusgrad.Motion("phi", "phi_dot", 1)]'),
+        (own(mg.LBFGS()), "stepper: fields: needs the unknowns, got none, and no motion names one; write"),
         (lambda: made(tuples={"bonds": [[0, 1.5]]}), "tuples: 'bonds': needs whole numbers of nodes"),
         (lambda: made(motions=[{"position": "x"}]), "motions: needs velocity, got ['position']; add it"),
         (lambda: made(holds=[{"body": "left"}]), "hold.0: no body named 'left'"),
@@ -110,6 +124,17 @@ def test_blocks_of_plugins_may_read_fields_but_those_of_ours_no_mass() -> None:
         given = {"fields": fields, "energies": [bowl(k=1.0)], "observe": [radii], "box": [3.0, 3.0, 3.0]}
         with pytest.raises(UserError, match="fields/mass") if is_refused else nullcontext():
             mg.Simulation(stepper=mg.Leapfrog(dt=0.1), **given)  # type: ignore[arg-type]
+
+
+def test_what_the_messages_about_fields_of_ones_own_say_works() -> None:
+    motions = [mg.Motion("phi", "phi_dot", 1)]
+    simulation = made(fields={"phi": M}, energies=[well(k=1.0)], motions=motions)
+    simulation.step(3)
+    assert np.all(simulation.fields["phi"].values < M)
+    assert simulation.facts()["moving"] == ["phi"]
+    search = made(fields={"phi": M}, energies=[well(k=1.0)], stepper=mg.LBFGS(fields={"phi": {}}))
+    search.step(10)
+    assert np.allclose(search.fields["phi"].values, 0.0)
 
 
 def test_mistakes_about_runs() -> None:

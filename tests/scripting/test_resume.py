@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ import pytest
 
 import minusgrad as mg
 from minusgrad.app.verify import verify
-from minusgrad.errors import CheckpointError
+from minusgrad.errors import CheckpointError, InterruptedRunError
 from tests.support.command import minusgrad
 
 SCRIPT = """
@@ -103,6 +104,30 @@ def test_a_changed_energy_or_callback_is_refused(killed: tuple[Path, ModuleType]
         mg.resume(run, energies=[edited.spring, script.rub], callbacks=[script.push])
     with pytest.raises(CheckpointError, match=r"callbacks\.push\.source has changed"):
         mg.resume(run, energies=[script.spring, script.rub], callbacks=[edited.push])
+
+
+def test_the_command_line_takes_the_file_of_the_energies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., tuple[int, str, str]]
+) -> None:
+    """With the bits of the whole run; a file with other energies is refused."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "chain_script.py"
+    file.write_text(SCRIPT.replace("callbacks=[push],", ""))
+    Path("other.py").write_text(SCRIPT.replace("0.5 * stiffness", "0.6 * stiffness"))
+    script = imported(file)
+    whole = script.chain().run(steps=90, out="whole", record=10)
+    with pytest.raises(InterruptedRunError):
+        script.chain().run(steps=90, out="cut", record=10, max_hours=1e-12)
+    code, _, said = invoke("resume", "cut")
+    assert code == 2
+    assert "or the file that defines it: minusgrad resume cut --plugin chain_script.py" in said
+    code, _, said = invoke("resume", "cut", "--plugin", "other.py")
+    assert code == 2
+    assert "the graph of term 'spring' has changed" in said
+    code, _, said = invoke("resume", "cut", "--plugin", "chain_script.py")
+    assert code == 0, said
+    assert "perhaps not bit for bit" not in said
+    assert np.array_equal(mg.open("cut")["position"], whole["position"])
 
 
 def test_it_goes_on_bit_for_bit(killed: tuple[Path, ModuleType], tmp_path: Path) -> None:

@@ -215,6 +215,22 @@ def test_numbers_along_a_line_are_a_curve(tmp_path: Path, kind: str) -> None:
     assert "colors" in vars(page.nodes[f"{path}/curve"])
 
 
+def test_one_number_is_a_bar_and_what_moves_is_shown_first(tmp_path: Path) -> None:
+    rows = np.arange(1.0, 7.0)[:, None]
+    scenery = Scenery(_run(tmp_path / "run", {"a": rows, "q": 2 * rows}, meta={"moving": ["q"]}))
+    page = _Recorder()
+    assert scenery.map == "q"
+    scenery.put(page)  # type: ignore[arg-type]
+    heights = []
+    for frame in (2, 5):
+        scenery.show(frame)
+        ((left, right),) = page.nodes["/grids/nodes/curve"].points
+        assert right[0] > left[0]
+        assert right[1] == left[1]
+        heights.append(float(left[1]))
+    assert np.isclose(heights[1] / heights[0], 2.0)
+
+
 def test_surroundings_are_on_the_page(tmp_path: Path) -> None:
     around = {
         "shapes": [

@@ -184,9 +184,24 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
         arguments.overrides += rest
     elif rest:
         known = [*verbs[argv[0]]._option_string_actions] if argv[0] in verbs else []
-        meant = next(filter(None, (suggestion(word, known) for word in rest if word.startswith("--"))), "")
+        meant = _key_in_place(rest) if hasattr(arguments, "overrides") else ""
+        close = (suggestion(word, known) for word in rest if word.startswith("--"))
+        meant = meant or next(filter(None, close), "")
         parser.error(f"unrecognized arguments: {' '.join(rest)}{meant}")
     return arguments
+
+
+def _key_in_place(words: Sequence[str]) -> str:
+    """The key of a scene that an unknown option means: `--threads 2` means runtime.threads=2."""
+    from ..scene.addresses import addresses_of_key
+    from ..scene.document import SECTION_KEYS
+
+    for word, after in zip(words, [*words[1:], "-"], strict=True):
+        name, _, value = word.removeprefix("--").replace("-", "_").partition("=")
+        value = value or ("..." if after.startswith("-") else after)
+        if word.startswith("--") and (meant := addresses_of_key({}, name, SECTION_KEYS)):
+            return f"; write {' or '.join([f'{one}={value}' for one in meant])}"
+    return ""
 
 
 def verbs_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
@@ -206,9 +221,17 @@ class _Help(argparse.HelpFormatter):
         super().__init__(prog, width=columns - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        """Each line of a text for itself: argparse would join them."""
-        fill = super()._fill_text
-        return "\n".join(fill(line, width, indent) for line in text.split("\n"))
+        """Lines as they are given, each folded between words alone: a path stays whole."""
+        import textwrap
+
+        fold = textwrap.TextWrapper(
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        return "\n".join(map(fold.fill, text.split("\n")))
 
 
 def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
@@ -216,8 +239,13 @@ def parser_of(argv: Sequence[str]) -> argparse.ArgumentParser:
 
     Raises `PluginError` for a verb with two owners, or of a module that cannot be imported.
     """
+    epilog = EPILOG
+    if {*argv[:1]} <= {"-h", "--help"}:
+        from .verbs.shipped.places import documentation
+
+        epilog = f"documentation: {documentation()}\n{EPILOG}"
     parser = argparse.ArgumentParser(
-        "minusgrad", description=DESCRIPTION, epilog=EPILOG, formatter_class=_Help
+        "minusgrad", description=DESCRIPTION, epilog=epilog, formatter_class=_Help
     )
     parser.add_argument("--version", action="version", version=f"minusgrad {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)

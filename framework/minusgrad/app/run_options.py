@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
-from ..errors import RunFolderError, UserError
+from ..errors import RunFolderError, UserError, warn_caller
 from ..files.held.run_listing import RUNS
 from ..plot.movies.progress_display import Progress, quiet
 from ..scene import toml_text
@@ -46,6 +46,14 @@ def chosen(progress: ShowsProgress, counted: str = "step") -> Progress:
 
 def unsaid(text: str) -> None:
     """No remarks while a run goes on; its `remarks` have those that matter at its end."""
+
+
+def warn(say: Say, text: str) -> None:
+    """Tell a user what matters while a run goes on; in Python, where no `say` is given, as a warning."""
+    if say is unsaid:
+        warn_caller(text)
+    else:
+        say(text)
 
 
 class Calls(Protocol):

@@ -75,7 +75,9 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
         print(f"{_place(f)}warning: {f.text.strip()}")
     more = f", {len(unasked)} not asked" if unasked else ""
     more += f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
-    print(f"{len(everything) - len(unasked)} questions, {len(failed)} findings{more}")
+    count = len(everything) - len(unasked)
+    more += f" ({len(rows)} rows, each the worst answer in several states)" if len(rows) < count else ""
+    print(f"{count} questions, {len(failed)} findings{more}")
     return everything
 
 

@@ -429,6 +429,7 @@ class BuiltScene:
         fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
         fitted |= {} if self.initial is None else self.initial.facts()
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
+        named |= {"moving": [self.state.labels.get(m.position, m.position) for m in self.state.motions]}
         called = {"callbacks": self.callbacks} if self.callbacks else {}
         return facts | named | {"origin": self.origin} | around | fitted | called
 

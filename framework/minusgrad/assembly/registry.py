@@ -291,7 +291,7 @@ class Registry:
             self._add(Plugin(file.__name__, "module", "at hand", file.__name__), lambda: file, bare=True)
         else:
             path = Path(file)
-            self._add(Plugin(path.stem, "file", path.name, str(path)), lambda: _imported(path), bare=True)
+            self._add(_file_plugin(path), lambda: _imported(path), bare=True)
 
     def _add(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
         """Load one plugin, or nothing of it; `bare` ones need no hooks."""
@@ -458,6 +458,16 @@ def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
     public = {v.name for n, v in found.items() if not n.startswith("_")}
     kept = [v for n, v in found.items() if not n.startswith("_") or v.name not in public]
     return list({id(v): v for v in kept}.values())
+
+
+def energies_of_file(path: Path) -> list[LocalEnergy | Staged]:
+    """The energies that a Python file defines. Raises `PluginError` where it cannot be imported."""
+    with blamed(_file_plugin(path), "cannot be imported"):
+        return _own_energies(_imported(path))
+
+
+def _file_plugin(path: Path) -> Plugin:
+    return Plugin(path.stem, "file", path.name, str(path))
 
 
 def module_of(energy: LocalEnergy | Staged) -> ModuleType:

@@ -27,6 +27,7 @@ from . import clouds, grids, layers, meshes, orbits, picture_files, readings, vi
 from .bodies import clusters, few_bodies
 from .curves import energies, fans, fit_data, fits, line, maps, observables, profiles, radial, space_time
 from .movies import subjects
+from .option_types import check_types
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +63,8 @@ def plot(
     Raises UserError without Matplotlib, if nothing can be drawn, or for an option that does not fit the run;
     RunFolderError if `run` is not a run, CheckpointError if a segment is damaged.
     """
+    shown = {"bodies": bodies, "step": step, "field": field, "view": view, "most": most}
+    check_types("plot", **shown, form=form, dark=dark, width=width, dpi=dpi, font=font)
     RunDir.open(run, read_only=True)
     picture_files.matplotlib()
     if form not in picture_files.FORMS:
@@ -167,12 +170,15 @@ def _fields(
             stem = _stem(h5md.label(name))
             stem = f"{stem}_{h5md.grid_of(name)}" if stem in {*taken, *jobs} else stem
             jobs[stem] = partial(kind.draw, run=run, name=name, until=shown.step)
-    along = profiles.drawable(run, names)
+    along, of_one_place = profiles.drawable(run, names), observables.of_one_place(run, names)
     for name in names:
         label = h5md.label(name)
         averaged = label.endswith("_at_nodes")  # of cells that have pictures of their own
         wanted = (name in along or h5md.is_of_nodes(name)) and not averaged and field in ("", label)
-        if wanted and (name in along or next(readings.pieces(run, name)).value.ndim == 2):
+        if name in of_one_place:  # they are curves among the observables
+            if field == label:
+                jobs[_stem(label)] = partial(observables.draw, run=run, panels=[[name]])
+        elif wanted and (name in along or next(readings.pieces(run, name)).value.ndim == 2):
             stem = _stem(label)
             stem += f"_{h5md.grid_of(name) or 'field'}" * (stem in {*taken, *jobs})
             jobs[stem] = partial(space_time.draw, run=run, name=name)

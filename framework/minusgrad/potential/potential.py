@@ -598,7 +598,7 @@ class Potential:
         try:
             return self._first_nonfinite(t, wrt)
         except RangeError as error:
-            return str(error)
+            return error.finding
 
     def _first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
         if found := non_finite_field(self.fields[name] for name in sorted(self.reads)):

@@ -11,7 +11,7 @@ Decisions 0109.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import UserError, choices, printable
 from .toml_positions import KeyPath
@@ -26,10 +26,17 @@ TURNING = ("angle", "rate")
 def path_of(data: Mapping[str, Any], address: Sequence[str], sections: Collection[str]) -> list[str]:
     """The path in a scene's data that an address means; an address that begins with a section is one.
 
-    sections: the keys of a scene. Raises `UserError` for a name that no part has, or several have.
+    sections: the keys of a scene; where they are a mapping, each with the keys below it. Raises `UserError`
+    for a name that no part has, or several have, and for a key without its section.
     """
     first, *rest = address
-    if first in sections or not rest:
+    if first in sections:
+        return [*address]
+    if not rest:
+        if meant := addresses_of_key(data, first, sections):
+            raise UserError(
+                f"no section of a scene is named '{printable(first)}'; write {' or '.join(meant)}"
+            )
         return [*address]
     named = parts(data)
     found = named.get(first, [])
@@ -47,6 +54,67 @@ def path_of(data: Mapping[str, Any], address: Sequence[str], sections: Collectio
         raise UserError(f"'{first}' is the name of {len(found)} parts of the scene; write {paths}")
     inner = ["rotation"] if found[0][0] == HOLD and rest[0] in TURNING else []
     return [*map(str, found[0]), *inner, *rest]
+
+
+def addresses_of_key(data: Mapping[str, Any], key: str, sections: Collection[str]) -> list[str]:
+    """The addresses at which a scene has this key, or may have it: `stepper.dt`, `runtime.threads`."""
+    below = sections if isinstance(sections, Mapping) else {}
+    given = {section: table for section, table in data.items() if isinstance(table, Mapping)}
+    found = [f"{s}.{key}" for s in sections if key in below.get(s, ()) or key in given.get(s, ())]
+    for name, places in parts(data).items():
+        whole = name if len(places) == 1 else ""
+        for place in places:
+            if key in value_at(data, place):
+                found.append(f"{whole or '.'.join(map(str, place))}.{key}")
+    return found
+
+
+def with_joined_names(
+    data: Mapping[str, Any], path: Sequence[str], value: Any, tables: "Mapping[tuple[str, ...], NamedTables]"
+) -> list[str]:
+    """The path of an override with the dotted name of a parameter as one key, as scenes have it in quotes.
+
+        fit.parameters.magnets.strength.lower     ["fit", "parameters", "magnets.strength", "lower"]
+
+    tables: the tables whose keys are addresses. value: of the override.
+    """
+    for place, known in tables.items():
+        rest = path[len(place) :]
+        if tuple(path[: len(place)]) != place or len(rest) < 2:
+            continue
+        there = _existing(data, place)
+        for count in range(len(rest), 0, -1):
+            if ".".join(rest[:count]) in there:
+                return [*place, ".".join(rest[:count]), *rest[count:]]
+        own = next((n for n in (2, 1, 0) if n < len(rest) and known.has(rest[len(rest) - n :], value)), 0)
+        count = len(rest) - own
+        return [*place, ".".join(rest[:count]), *rest[count:]]
+    return [*path]
+
+
+class NamedTables(NamedTuple):
+    """Tables by name, all of the same keys; `inner`: the keys of those below them."""
+
+    keys: Collection[str]
+    inner: Mapping[str, Collection[str]]
+
+    def has(self, path: Sequence[str], value: Any) -> bool:
+        """True if the table may have this value at this path below it; () means the whole table."""
+        if not path:
+            return isinstance(value, Mapping)
+        first, *more = path
+        if first in self.inner:
+            below = [*more] or [*value] if isinstance(value, Mapping) or more else ["?"]
+            return all(key in self.inner[first] for key in below)
+        return first in self.keys and not more and not isinstance(value, Mapping)
+
+
+def _existing(data: Mapping[str, Any], place: KeyPath) -> Collection[str]:
+    """The keys of a table that a scene has; none where it has no such table."""
+    here: Any = data
+    for step in place:
+        here = here.get(step) if isinstance(here, Mapping) else None
+    return here.keys() if isinstance(here, Mapping) else ()
 
 
 def parts(data: Mapping[str, Any]) -> dict[str, list[KeyPath]]:

@@ -34,15 +34,16 @@ from pydantic import (
 
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import addresses, parsing, toml_text
+from .addresses import NamedTables
 from .box_table import BoxTable
-from .ensemble_table import EnsembleTable
-from .fit_table import FitTable
+from .ensemble_table import EnsembleTable, RangeTable, VaryTable
+from .fit_table import FitTable, SoughtTable
 from .initial_table import InitialTable
 from .records import AnyBlock, Quantity, Record, quantities
 from .tagged_unions import ByForm, one_or_table
 from .toml_positions import KeyPath, index
 from .units import SYSTEMS, UnitSystem
-from .validation_messages import mistakes
+from .validation_messages import keys_at, mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
@@ -57,6 +58,8 @@ PROGRAM = "evolution"
 _SINGLE = re.compile(rf"^[ \t]*\[[ \t]*({'|'.join((*MANY, 'hold', 'slope'))})[ \t]*\]", re.MULTILINE)
 """The head of a table that ought to be one of several."""
 
+MISSING = "required, but missing"
+"""The message about a key that is not there."""
 Count = Annotated[int, Field(ge=0)]
 Engine = Literal["taichi", "quadrants", "auto"]
 M = TypeVar("M", bound=BaseModel)
@@ -304,6 +307,17 @@ class Skeleton(Record):
 
 SKELETON_KEYS = tuple(Skeleton.model_fields)
 """The keys of a scene, with which addresses may begin."""
+_WITHOUT_KEYS = ("title", "plugins", "hold", "slope", *SECTIONS)
+SECTION_KEYS = {
+    key: frozenset[str]() if key in _WITHOUT_KEYS else frozenset(keys_at(Skeleton, (key,)))
+    for key in SKELETON_KEYS
+} | {"stepper": frozenset({"dt"})}
+"""The keys below each of them that the core knows, and `dt`, which most steppers have."""
+NAMED_TABLES: dict[tuple[str, ...], NamedTables] = {
+    ("fit", "parameters"): NamedTables([*SoughtTable.model_fields], {}),
+    ("ensemble", "vary"): NamedTables([*VaryTable.model_fields], {"range": [*keys_at(RangeTable, ())]}),
+}
+"""Tables whose keys are addresses, `"magnets.strength"`."""
 
 
 class MagneticSkeleton(Skeleton):
@@ -464,7 +478,7 @@ class Document:
         whole, problems = self._validate((), self.data, self.model)
         problems += [self.problem(*one) for one in addresses.called_as_sections(self.data, SKELETON_KEYS)]
         if whole is None or problems:
-            return None, [_bracketed_problem(problem) for problem in problems]
+            return None, [_with_cure(problem, self.data) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0],
@@ -625,7 +639,7 @@ def of_text(
         data = parsing.parse(str(path), text)
     except SceneError as error:
         raise _single_brackets(str(path), text) or error from None
-    origins = parsing.override(data, overrides, SKELETON_KEYS)
+    origins = parsing.override(data, overrides, SECTION_KEYS, NAMED_TABLES)
     _let_overrides_choose(data, origins)
     document = Document(path, source, tuple(overrides), data, origins, dict(attached or {}), located)
     if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
@@ -651,14 +665,45 @@ def _single_brackets(file: str, text: str) -> SceneError | None:
     return SceneError([Problem(file, line, column, header[1], _two_brackets(header[1]))])
 
 
-def _bracketed_problem(problem: Problem) -> Problem:
-    """The same problem; of a table in place of a list of them, or the other way round, with the cure."""
-    if problem.key in (*MANY, "hold") and problem.message == "needs a list, not a table":
-        return problem._replace(message=_two_brackets(problem.key))
-    if problem.key in SKELETON_KEYS and problem.message == "needs a table, not a list":
-        one = f"needs one pair of brackets, [{problem.key}], because a scene has one"
-        return problem._replace(message=one)
+def _with_cure(problem: Problem, data: Mapping[str, Any]) -> Problem:
+    """The same problem; of a section that is missing or another kind of value, with what to write."""
+    key, message = problem.key, problem.message
+    if key in SKELETON_KEYS:
+        return problem._replace(message=_section_message(key, message, data.get(key)))
+    section = key.partition(".")[0]
+    if message == MISSING and key.endswith(".kind") and section in SECTIONS:
+        return problem._replace(message=f"{message} (`minusgrad {LISTING.get(section, 'kinds')}` lists them)")
+    for place in NAMED_TABLES:
+        head = ".".join(place)
+        name, _, inner = key.removeprefix(f"{head}.").partition(".")
+        if not (key.startswith(f"{head}.") and message.startswith("no key ")):
+            continue
+        table = addresses.value_at(data, place).get(name)
+        if isinstance(table, dict) and isinstance(table.get(inner), dict):
+            text = f'a name with a dot stands in quotes; write [{head}."{name}.{inner}"]'
+            return problem._replace(message=text)
     return problem
+
+
+def _section_message(key: str, message: str, given: Any) -> str:
+    """What is wrong with a whole section."""
+    if key in (*MANY, "hold") and message == "needs a list, not a table":
+        return _two_brackets(key)
+    if message == "needs a table, not a list":
+        return f"needs one pair of brackets, [{key}], because a scene has one"
+    if message == MISSING:
+        kind = f" with its `kind` (`minusgrad {LISTING[key]}` lists them)" if key in LISTING else ""
+        head = f"[[{key}]]" if key in MANY else f"[{key}]"
+        return f"{message}; add a table {head}{kind or ' with ' + ' or '.join(_NEEDED[key])}"
+    if message.startswith("needs a table, not ") and isinstance(given, str):
+        inner = "kind" if key in SECTIONS else "system" if given.lower() in SYSTEMS else ""
+        keys = f"; write {key}.{inner}={given.lower() if inner == 'system' else given}" if inner else ""
+        return message + (keys or f" (keys: {', '.join(sorted(SECTION_KEYS[key]))})")
+    return message
+
+
+_NEEDED = {"run": ("steps", "time")}
+"""Of sections without a kind what they need at least."""
 
 
 def _two_brackets(section: str) -> str:

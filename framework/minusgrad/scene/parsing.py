@@ -8,13 +8,13 @@ import math
 import re
 import tomllib
 from codecs import BOM_UTF8
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ..errors import Problem, SceneError, UserError, printable, suggestion
-from .addresses import names_in, path_of
+from .addresses import NamedTables, name_of, names_in, path_of, with_joined_names
 from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 
@@ -22,6 +22,8 @@ MOST_BYTES = 1_000_000
 TOO_LONG = "has more than 1 MB; put large data into a file that the scene names"
 MOST_PARTS = 32
 _MOST_FILES = 1000
+_LISTED = 5
+"""So many scenes of a folder are named in a message."""
 _MOST_DIGITS = 4000
 """Limit on the digits of one number; Python's own is 4,300."""
 
@@ -55,6 +57,8 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 def read(path: Path) -> bytes:
     """The file's bytes. Raises SceneError if it cannot be read, is no file, or has more than a megabyte."""
     try:
+        if path.is_dir():
+            raise UserError(f"is a folder, not a scene{_scenes_in(path)}")
         refuse_special(path, "a scene")
         with path.open("rb") as file:
             source = file.read(MOST_BYTES + 1)
@@ -66,6 +70,14 @@ def read(path: Path) -> bytes:
         raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}{meant}")]) from None
     refuse_long(source, path)
     return source
+
+
+def _scenes_in(folder: Path) -> str:
+    """The scenes of a folder for a message, or that it is the folder of a run."""
+    if (folder / "journal.jsonl").is_file():
+        return f"; it is that of a run, which `minusgrad resume {folder}` continues"
+    names = [str(one) for one in islice(sorted(folder.glob("*.toml")), _LISTED)]
+    return f"; scenes in it are {', '.join(names)}" if names else "; give a file that ends in .toml"
 
 
 def _similar_scene_hint(path: Path) -> str:
@@ -162,12 +174,18 @@ def unfit(data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
             yield path, "dates and times are not allowed in a scene; write text in quotes"
 
 
-def override(data: dict[str, Any], overrides: Sequence[str], sections: Collection[str]) -> dict[KeyPath, str]:
+def override(
+    data: dict[str, Any],
+    overrides: Sequence[str],
+    sections: Collection[str],
+    tables: Mapping[tuple[str, ...], NamedTables],
+) -> dict[KeyPath, str]:
     """Set `address=value` in `data`; returns the override of each changed or new key.
 
     The right side is a TOML value, or text that needs no quotes, such as `2 fs`. Missing tables on the way
-    are made, list elements must exist. sections: the keys of a scene. Raises SceneError with all overrides
-    that cannot be applied.
+    are made, list elements must exist. sections: the keys of a scene, with those below each. tables: those
+    whose keys are addresses, which need no quotes. Raises SceneError with all overrides that cannot be
+    applied.
     """
     origins: dict[KeyPath, str] = {}
     problems = []
@@ -175,7 +193,8 @@ def override(data: dict[str, Any], overrides: Sequence[str], sections: Collectio
         origin = override_name(text)
         try:
             keys, value = _split_override(text)
-            origins[_set_key(data, path_of(data, keys, sections), value)] = origin
+            path = with_joined_names(data, path_of(data, keys, sections), value, tables)
+            origins[_set_key(data, path, value)] = origin
         except (ValueError, UserError) as error:
             problems.append(Problem(origin, 0, 0, "", str(error)))
     if problems:
@@ -219,7 +238,7 @@ def _set_key(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
     path: KeyPath = ()
     new: KeyPath = ()
     for number, key in enumerate(keys):
-        step: Any = _list_element(here, key, path) if isinstance(here, list) else key
+        step: Any = _list_element(here, keys[number:], path) if isinstance(here, list) else key
         if not isinstance(here, (dict, list)):
             raise ValueError(f"'{'.'.join(map(str, path))}' is not a table or list, so it has no '{key}'")
         path = (*path, step)
@@ -232,12 +251,22 @@ def _set_key(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
     return new or path
 
 
-def _list_element(elements: list[Any], key: str, path: KeyPath) -> int:
+def _list_element(elements: list[Any], keys: Sequence[str], path: KeyPath) -> int:
+    """The number of an element that the first of the keys names."""
+    key, place = keys[0], ".".join(map(str, path))
     if isinstance(found := names_in(elements).get(key), int):
         return found
+    having = [n for n, one in enumerate(elements) if isinstance(one, dict) and key in one]
+    if having and len(path) == 1:
+        names = [name_of(str(path[0]), one) for one in elements]
+        named = [names[n] if names.count(names[n]) == 1 else f"{place}.{n}" for n in having]
+        meant = " or ".join(".".join([str(name), *keys]) for name in named)
+        raise ValueError(
+            f"'{place}' is a list of {len(elements)}, got no number or name of one; write {meant}"
+        )
     last = len(elements) - 1
     there = "it is empty" if last < 0 else f"there are 0 to {last}" if last else "there is only 0"
-    raise ValueError(f"'{'.'.join(map(str, path))}' has no element '{key}' ({there})")
+    raise ValueError(f"'{place}' has no element '{key}' ({there})")
 
 
 def _at_end_of(file: str, before: str, message: str) -> SceneError:

@@ -100,10 +100,19 @@ def _mistake_of_findings(path: KeyPath, findings: list[Any], model: type[BaseMod
     if not needs:
         return Mistake(path, "; ".join(dict.fromkeys(others)))
     value, needed = findings[0]["input"], " or ".join(dict.fromkeys(needs))
-    hint = suggestion(value, re.findall("'(.*?)'", needed)) if isinstance(value, str) else ""
+    hint = _hint(value, needed)
     return Mistake(
         path, "; ".join([f"needs {needed}, not {value_in_messages(value)}{hint}", *dict.fromkeys(others)])
     )
+
+
+def _hint(value: Any, needed: str) -> str:
+    """What is probably meant by a value of the wrong kind, for the end of a message."""
+    if isinstance(value, str):
+        return suggestion(value, re.findall("'(.*?)'", needed))
+    if isinstance(value, float) and value >= 0.0 and value.is_integer() and "a whole number" in needed:
+        return f"; write {int(value)}"
+    return ""
 
 
 def no_key(key: str, known: list[str]) -> str:

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..assembly.hookspecs import hookimpl
+from ..assembly.at_hand import plugin, plugins
 from ..assembly.origins.source_text import TEXT
-from ..assembly.registry import SECTIONS, PluginSource, Registry, module_of
-from ..energies.local_energy import LocalEnergy
+from ..assembly.registry import SECTIONS, PluginSource, Registry
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import PluginError, UserError
 
@@ -34,32 +33,6 @@ def energy(kind: str, **values: Any) -> EnergyValues:
 def observer(kind: str, **values: Any) -> dict[str, Any]:
     """An observer by its kind in scenes: observer("energies", every=10). values: the keys of its table."""
     return {"kind": kind, **values}
-
-
-def plugin(source: PluginSource) -> PluginSource:
-    """A plugin for a registry; an energy at hand may be a dissipation, too."""
-    if type(source) is not LocalEnergy:
-        return source
-    module = module_of(source)
-    energies = [source]
-
-    @hookimpl
-    def register_energies() -> list[LocalEnergy]:
-        return energies
-
-    @hookimpl
-    def register_dissipations() -> list[LocalEnergy]:
-        return energies
-
-    module.register_energies = register_energies  # type: ignore[attr-defined]
-    module.register_dissipations = register_dissipations  # type: ignore[attr-defined]
-    return module
-
-
-def plugins(sources: Sequence[Any]) -> list[PluginSource]:
-    """Plugins of files, modules and energies; energies with values count as the energies themselves."""
-    bare = [one.energy if isinstance(one, EnergyValues) else one for one in sources]
-    return [plugin(one) for one in bare]
 
 
 def registry(

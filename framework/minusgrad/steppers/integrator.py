@@ -70,6 +70,7 @@ from .schemes import Scheme
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from .systems.missing_motions import refuse_missing
 from .systems.parts import (
     ALL,
     BAROSTAT,
@@ -142,8 +143,7 @@ class Integrator(MotionStepper):
         super().__init__(system)
         potential, motions, constraints = self.potential, self.motions, self.constraints
         dissipation, magnetic, bath, barostat = self.dissipation, self.magnetic, system.bath, system.barostat
-        if not motions:
-            raise EnergyError("integrator: has no motions; give at least one field with a velocity")
+        refuse_missing("integrator", motions, system.fields)
         if barostat:
             refuse_friction_between(dissipation, motions)
             scheme = scheme.at_pressure()

@@ -97,14 +97,19 @@ def _run_point(order: Order, progress: Progress) -> Row:
 
 def _begin_run(order: Order, path: Path, progress: Progress) -> None:
     held_folders.remove_tree(path)  # of a process that was killed before its first checkpoint
-    run(order.scene, order.overrides, path, order.plugins, progress=progress, max_hours=_hours_left(order))
+    hours = _hours_left(order)
+    run(order.scene, order.overrides, path, order.plugins, False, progress, hours, _keep_silent)
 
 
 def _go_on(order: Order, path: Path, progress: Progress) -> None:
     if checkpoint.newest(path / "ckpt")[0] is None:
         _begin_run(order, path, progress)
     else:
-        resume(path, order.plugins, progress=progress, max_hours=_hours_left(order))
+        resume(path, order.plugins, False, progress, _hours_left(order), _keep_silent)
+
+
+def _keep_silent(text: str) -> None:
+    """Nothing: what a point remarks stands in its folder, and many points would warn of the same."""
 
 
 def _hours_left(order: Order) -> float | None:

@@ -139,8 +139,16 @@ def _of_foreign_function(error: Exception, frame: FrameType, source: str) -> str
             names = [row.name for row in OPERATIONS.values() if value in (row.numpy, row.python)]
             named = [f"write ti.{name}" for name in names if OPERATIONS[name].function]
             named += [f"write {text}" for name, text in INSTEAD.items() if called.endswith(name)]
-            return f"{called}: cannot take a value of the kernel; {(*named, 'use the functions of ti')[0]}"
+            cure = (*named, "use the functions of ti")[0]
+            return f"{called}: cannot take a value of the kernel; {cure}{_engine_import(frame)}"
     return None
+
+
+def _engine_import(frame: FrameType) -> str:
+    """The line that a file without the name `ti` needs, in brackets."""
+    lines = linecache.getlines(frame.f_code.co_filename)
+    known = any(re.match(r"\s*(import|from)\b.*\bti\b", line) for line in lines)
+    return "" if known else " (from minusgrad import ti)"
 
 
 def _of_recursion(error: Exception) -> str | None:

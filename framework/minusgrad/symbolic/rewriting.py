@@ -25,7 +25,7 @@ from ..engine import runtime
 from ..errors import MinusgradError, TraceError, suggestion
 from .error_explanations import explanation, with_cure
 from .sources.function_sources import parse_definition, parsed_lambda
-from .sources.snapshots import OWN_FUNCTIONS, Attributes, BoundFunction, origin, snapshot
+from .sources.snapshots import OWN, OWN_FUNCTIONS, Attributes, BoundFunction, origin, snapshot
 from .tensors import TRUNCATES, as_real, is_integer
 
 REFUSED = {
@@ -238,6 +238,8 @@ class Rebinder:
             return getattr(self.namespace, value.__name__)
         if isinstance(value, Attributes):
             return StandIn(self, value)
+        if isinstance(value, ModuleType) and path[0] == OWN:
+            return OwnModule(self, value)
         if isinstance(value, BoundFunction):
             return self._bound_function(value)
         if isinstance(value, (list, tuple, dict)):
@@ -303,6 +305,18 @@ class StandIn:
 
     def __instancecheck__(self, one: Any) -> bool:
         return isinstance(one, self._attributes.of)
+
+
+class OwnModule:
+    """The stand-in for a module of this package, through which an energy may reach `ti`: `minusgrad.ti`."""
+
+    __slots__ = ("_module", "_rebinder")
+
+    def __init__(self, rebinder: Rebinder, module: ModuleType):
+        self._rebinder, self._module = rebinder, module
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebinder.stand_in_for(getattr(self._module, name))
 
 
 class Types(SimpleNamespace):

@@ -64,14 +64,19 @@ class Images:
 
 
 class Profile:
-    """Numbers along a line, as a curve above and below a straight line, which stands for zero."""
+    """Numbers along a line, as a curve above and below a straight line, which stands for zero.
+
+    A single number is a bar as wide as its cell.
+    """
 
     def __init__(self, scene: "SceneApi", name: str, raster: Raster, space: Space):
         self.raster, self._space = raster, space
         self._x = np.arange(raster.cells) * raster.spacing
+        if raster.cells == 1:
+            self._x = np.array(raster.edges[0])
         self._room = TALL * raster.cells * raster.spacing
         self.node = scene.add_frame(name, show_axes=False)
-        nowhere = np.zeros((max(raster.cells - 1, 1), 2, 3), np.float32)
+        nowhere = np.zeros((len(self._x) - 1, 2, 3), np.float32)
         base = space(np.array([[self._x[0], 0.0], [self._x[-1], 0.0]]), -0.01)[None]
         screen: dict[str, Any] = {"thickness_units": "screen"}
         scene.add_line_segments(f"{name}/zero", base, line_bytes(rgb(style.FAINT)), thickness=1.0, **screen)
@@ -81,13 +86,11 @@ class Profile:
     def show(self, values: np.ndarray, scale: Colours) -> None:
         """The numbers (n,) in the colours of their scale, which also is that of heights."""
         reach = max(abs(float(scale.norm.vmin or 0.0)), abs(float(scale.norm.vmax or 0.0))) or 1.0
-        y = self._room * np.nan_to_num(np.asarray(values, float)) / reach
-        points = self._space(np.stack([self._x, y], axis=1))
-        self._curve.points = (
-            np.stack([points[:-1], points[1:]], axis=1) if len(points) > 1 else points[None, [0, 0]]
-        )
-        pens = line_bytes(scale(np.asarray(values, float))[:, :3])
-        self._curve.colors = np.stack([pens[:-1], pens[1:]], axis=1) if len(pens) > 1 else pens[None, [0, 0]]
+        values = np.resize(np.asarray(values, float), len(self._x))
+        points = self._space(np.stack([self._x, self._room * np.nan_to_num(values) / reach], axis=1))
+        self._curve.points = np.stack([points[:-1], points[1:]], axis=1)
+        pens = line_bytes(scale(values)[:, :3])
+        self._curve.colors = np.stack([pens[:-1], pens[1:]], axis=1)
 
 
 class Surface:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..errors import UserError
 from ..files.run_folder import RunDir
+from ..plot.option_types import check_types
 from . import server
 from .saved import document
 from .scenery import Scenery
@@ -44,6 +45,7 @@ def frame(
 ) -> NotebookFrame:
     """A page of a run for a notebook; arguments and errors as of `view.save`."""
     run = Path(folder)
+    check_types("view", field=field, bodies=bodies, every=every, max_mb=max_mb)
     if not max_mb > 0 or (every is not None and every < 1):
         raise UserError(f"view: needs max_mb above 0 and every of at least 1, got {max_mb:g} and {every}")
     RunDir.open(run, read_only=True)

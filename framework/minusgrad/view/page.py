@@ -16,6 +16,7 @@ from ..errors import MinusgradError, UserError
 from ..files.run_folder import RunDir
 from ..plot import style
 from ..plot.movies.reel import rate
+from ..plot.option_types import check_types
 from . import server
 from .behind import parse_proxy
 from .guard import Guard
@@ -220,6 +221,8 @@ def show(
     `RunFolderError` if `folder` is not a run, `CheckpointError` if a segment is damaged.
     """
     run = Path(folder)
+    shown = {"field": field, "bodies": bodies, "every": every}
+    check_types("view", **shown, host=host, port=port, behind=behind)
     if every is not None and every < 1:
         raise UserError(f"view: every so many frames must be at least 1, got {every}; see --every")
     RunDir.open(run, read_only=True)

@@ -14,6 +14,7 @@ from ..files import durable
 from ..files.run_folder import RunDir
 from ..plot.movies.progress_display import Progress, quiet
 from ..plot.movies.reel import rate
+from ..plot.option_types import check_types
 from . import overlay, server
 from .observables import charts
 from .scenery import Scenery
@@ -63,6 +64,7 @@ def save(
     small, `RunFolderError` if `folder` is not a run, `CheckpointError` if a segment is damaged.
     """
     run, path = Path(folder), Path(path)
+    check_types("view", field=field, bodies=bodies, every=every, max_mb=max_mb)
     if path.suffix.lower() not in (".html", ".htm"):
         raise UserError(
             f"{path}: a saved view is one page, got the ending {path.suffix!r}; give a file x.html"

@@ -49,7 +49,7 @@ class Scenery:
         over_grids = [name for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
         over_grids += [h5md.POSITION] if dimension(run, names) == 1 else []
         self.maps: dict[str, str] = {}
-        for name in over_grids:
+        for name in subjects.ordered_by_motion(self.meta, over_grids):
             self.maps.setdefault(h5md.label(name), name)
         self.moves = _has_motion(run, names)
         self._lists = meshes.drawable(run) if self.moves and not bodies else {}

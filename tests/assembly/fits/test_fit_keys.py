@@ -89,11 +89,11 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
         ("fit.parameters.v.lower", 0.1, "starts at 0, which is not between its bounds 0.1 and inf"),
         ("fit.parameters.v.scale", "1 kg", "'1 kg' is a mass, but 'm s^-1' (speed) is needed"),
         ("fit.parameters.v.scale", -1.0, "'v': scale must be positive and finite, got -1"),
-        ("fit.loss.0.field", "q", "fit.loss.0: no field named 'q' (there are: x, v, m)"),
-        ("fit.loss.0.body", "middle", "fit.loss.0: no body named 'middle'"),
+        ("fit.loss.0.field", "q", "fit.loss.0.field: no field named 'q' (there are: x, v, m)"),
+        ("fit.loss.0.body", "middle", "fit.loss.0.body: no body named 'middle'"),
         ("fit.loss.0.sigma", 0.0, "misfit.sigma: 0.0 is not within (0, inf)"),
-        ("fit.loss.0.data", "y.csv", "fit.loss.0: cannot read 'y.csv' (No such file or directory)"),
-        ("fit.loss.0.data", "../x.csv", "fit.loss.0: '../x.csv' lies outside the scene's folder"),
+        ("fit.loss.0.data", "y.csv", "fit.loss.0.data: cannot read 'y.csv' (No such file or directory)"),
+        ("fit.loss.0.data", "../x.csv", "fit.loss.0.data: '../x.csv' lies outside the scene's folder"),
         ("run.steps", 39, "time 4 is step 40, and the run ends at 39; needed: [run] steps = 40"),
         ("stepper.dt", 0.3, "lies between two steps of 0.3 1: choose a dt that divides the times of all"),
     ],
@@ -103,6 +103,32 @@ def test_mistakes_that_have_a_place(key: str, value: Any, message: str, here: Pa
         fitted({key: value})
     assert message in str(error.value)
     assert not (here / "run").exists()
+
+
+V = "[fit.parameters.v]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('field = "x"', 'field = "q"', "32:9: fit.loss.0.field: no field named 'q'"),
+        ('data = "x.csv"', 'data = "y.csv"', "34:8: fit.loss.0.data: cannot read 'y.csv'"),
+        ("sigma = 0.01", 'sigma = "1 kg"', "33:9: fit.loss.0.sigma: '1 kg' is a mass"),
+        ("sigma = 0.01", "sigma = -1.0", "33:9: fit.loss.0: misfit.sigma: -1"),
+        ("sigma = 0.01", 'sigma = 0.01\nunit = "kg"', "34:8: fit.loss.0.unit: '1 kg' is a mass"),
+        (V, V + '\nlower = "1 kg"', "28:9: fit.parameters.v.lower: '1 kg'"),
+        (V, V + "\nlower = 1.0", "28:9: fit.parameters.v.lower: starts at"),
+        (V, V + "\nstart = [1.0]", "28:9: fit.parameters.v.start: start has"),
+        (V, "[fit.parameters.k]\n" + V, "27:17: fit.parameters.k: no field named 'k'; did you mean 'tether"),
+    ],
+)  # fmt: skip
+def test_they_are_at_the_line_of_their_key(old: str, new: str, place: str, here: Path) -> None:
+    text = SCENE.replace(old, new)
+    assert text != SCENE
+    (here / "swing.toml").write_text(text)
+    with pytest.raises(SceneError) as error:
+        fitted({})
+    assert f"swing.toml:{place}" in str(error.value)
 
 
 STEPPED = """

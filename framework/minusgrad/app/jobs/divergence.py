@@ -7,17 +7,19 @@ A run that has diverged cannot be cured by resuming it: the same steps lead to t
 Decisions 0367.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...assembly.built_scene import BuiltScene
 from ...assembly.job import Job
-from ...errors import DivergedError, NonFiniteError, NonFiniteStartError
+from ...errors import DivergedError, NonFiniteError, NonFiniteStartError, RangeError
 from ...files.run_folder import RunDir
 from ...steppers.minimisers.gradient_watch import GradientWatch
 from ...steppers.scheduler import ScheduledObserver
-from ...steppers.stability.energy_balance import EnergyWatch
+from ...steppers.stability.energy_balance import SMALLER, UNITS, EnergyWatch
 from ...steppers.stability.step_size import StepSize, step_size
+from ..run_options import warn
 
 if TYPE_CHECKING:
     from ...assembly.fits.fit import ParameterFit
@@ -35,7 +37,8 @@ class Watched:
     """The watch over the energy of a job, as `observers`; and its step size, if the job is `new`.
 
     Only a run in time by one of our integrators has either. A fit has a watch over its gradient. Texts are
-    passed to `say` and written into the journal; warnings are added to `remarks`.
+    passed to `say` and written into the journal; warnings are added to `remarks`, and without a `say` they
+    are warnings of Python.
     """
 
     def __init__(self, job: Job, folder: RunDir, remarks: list[str], say: Callable[[str], None], new: bool):
@@ -79,14 +82,18 @@ class Watched:
     def _estimated(self, found: StepSize, unit: str) -> None:
         self.step_size, text = found, found.text(unit)
         self._folder.journal("step size", text=text, **found.as_dict())
-        self._say(text)
         if found.unstable:
-            self._remarks.append(text)
+            self._tell(text)
+        else:
+            self._say(text)
 
     def _warn(self, text: str) -> None:
         self._folder.journal("warned", text=text)
+        self._tell(text)
+
+    def _tell(self, text: str) -> None:
         self._remarks.append(text)
-        self._say(text)
+        warn(self._say, text)
 
 
 def begun(folder: RunDir) -> tuple[float | None, float | None]:
@@ -99,6 +106,21 @@ def begun(folder: RunDir) -> tuple[float | None, float | None]:
         elif event.get("event") == "changed":
             found = None, None
     return found
+
+
+@contextmanager
+def ranges_of_steps(job: Job) -> Iterator[None]:
+    """Raise `NonFiniteError` for numbers that leave the range of their precision while a run goes on.
+
+    At the start the units are to blame, as `RangeError` says; after steps in time a dt that is too large.
+    """
+    try:
+        yield
+    except RangeError as error:
+        if job.stepper.step == 0 or not job.stepper.motions:
+            raise
+        text = f"step {job.stepper.step}: {error.finding}; {SMALLER}, {UNITS}"
+        raise NonFiniteError(text) from None
 
 
 def named(error: BaseException, job: Job, folder: RunDir) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
-from ...assembly import provenance
+from ...assembly import at_hand, provenance
 from ...assembly.built_scene import BuiltScene
 from ...assembly.fits.fitted import Fitted
 from ...assembly.observation_round import ObservationRound
+from ...assembly.origins.plugin_names import defining
 from ...assembly.plugin_blame import blaming
 from ...assembly.validation import ValidatedScene, validate
 from ...engine import runtime
@@ -43,7 +44,7 @@ from ...steppers import scheduler
 from ..results.fit import COMPARISON, Fit
 from ..results.fit import ESTIMATES as FIT
 from ..results.run import Run
-from ..run_options import Plugins, ResumedCalls, RunOptions, Say, ShowsProgress, chosen, unsaid
+from ..run_options import Plugins, ResumedCalls, RunOptions, Say, ShowsProgress, chosen, unsaid, warn
 from ..signals import StepAbandonedError, stop_requests
 from . import divergence
 from .saver import UNOBSERVED, Saver, telling
@@ -212,10 +213,27 @@ def resume(
                 _ask_for_callbacks(path, snapshot.meta, calls.names if calls else ())
             job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls, arch)
         kept = job.scene.checkpoint
+        unobserved = snapshot.meta.get(UNOBSERVED) is True
         with Writer() as writer:
             saver = Saver(job, folder, writer, snapshot.step)
             saver.remarks += [*remarks, *folder.tidy(kept.keep, kept.keep_every)]
-            return _finished(job, saver, options, snapshot.meta.get(UNOBSERVED) is True)
+            if said := "" if unobserved else _over(job, path):
+                saver.remarks.append(said)
+                warn(say, said)
+            return _finished(job, saver, options, unobserved)
+
+
+def _over(job: Runnable, path: Path) -> str:
+    """That a run was finished when it was saved, and how to go on from there; empty if it was not."""
+    stepper, last = job.stepper, job.last
+    if stepper.step < last and stepper.outcome is None:
+        return ""
+    counted = "step" if stepper.residual is None else "iteration"
+    ended = f"is {stepper.outcome or 'finished'} already, at {counted} {stepper.step} of {last}"
+    line = shlex.join(["minusgrad", "run", "SCENE", "--from", str(path)])
+    if _is_fit(job):
+        line = shlex.join(["minusgrad", "fit", "SCENE", "--fitted", str(path)])
+    return f"{path}: {ended}, and nothing is left to do; to go on from there, in a new folder: {line}"
 
 
 @contextmanager
@@ -268,9 +286,10 @@ def rebuilt(
     compute on; None: that of the run. Raises `CheckpointError` where it cannot be built again, and
     `RunFolderError` for a damaged folder.
     """
-    path = folder.path
-    _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins, verb)
-    _ask_for_energies(path, snapshot.meta, plugins)
+    path, files = folder.path, provenance.plugin_files(snapshot.meta)
+    plugins = at_hand.with_energies_of_files(plugins, provenance.of_python(snapshot.meta), files)
+    _ask_for_files(path, files, plugins, verb)
+    _ask_for_energies(path, snapshot.meta, plugins, verb)
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
     on = arch or provenance.arch(snapshot.meta)
@@ -324,7 +343,10 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
                 observers = [*watched.observers, *rounds.observers, *called]
                 long, show = partial(saver.before_a_long_step, asked), telling(tell, saver)
                 try:
-                    outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, saver.look)
+                    with divergence.ranges_of_steps(job):
+                        outcome = scheduler.run(
+                            stepper, last, observers, saver, asked, show, long, saver.look
+                        )
                 except StepAbandonedError:
                     outcome = "interrupted"
             saver.write_events()
@@ -430,13 +452,15 @@ def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins, verb: str)
         )
 
 
-def _ask_for_energies(path: Path, meta: Mapping[str, Any], given: Plugins) -> None:
+def _ask_for_energies(path: Path, meta: Mapping[str, Any], given: Plugins, verb: str) -> None:
     """Raise `CheckpointError` if the run was made with energies of Python and is read without."""
-    there = [getattr(one, "__name__", None) or getattr(one, "name", "") for one in given]
-    if missing := [name for name in provenance.of_python(meta) if name not in there]:
+    if missing := at_hand.missing(provenance.of_python(meta), given):
+        files = dict.fromkeys(file for name in missing for file in defining(Path.cwd(), name)[:1])
+        line = _resume_line(path, [*files] or ["FILE.py"], verb)
         raise CheckpointError(
             f"{path}: was run in Python with {', '.join(missing)}, and nothing is executed from a run folder"
-            f" ({SOURCE}/ has the text to read); give it again in Python: {_python_line(path, meta)}"
+            f" ({SOURCE}/ has the text to read); give it again in Python: {_python_line(path, meta)}, or the"
+            f" file that defines it: {line}"
         )
 
 

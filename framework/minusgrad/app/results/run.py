@@ -215,7 +215,7 @@ class Run:
         """Draw the recorded frames as a film, which a notebook plays; its file is in `pictures` of the run.
 
         to: another file that ends in .webp, .gif or .mp4. options: those of `plot.movies.movie.movie`, such
-        as field, bodies, view, fps, every; progress as for `minusgrad.run`. Raises as that does.
+        as field, bodies, view, fps, every, dark; progress as for `minusgrad.run`. Raises as that does.
         """
         from ...plot.movies.movie import movie
         from ..run_options import chosen

@@ -50,8 +50,7 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
     out_option(parser, "folder to write (default: pictures/ in the run)")
     text = "file format: png, or svg or pdf for print (default: png)"
     parser.add_argument("--format", default="png", metavar="F", help=text)
-    text = "light lines on a dark page, for a talk"
-    parser.add_argument("--dark", action="store_true", help=text)
+    dark_option(parser)
     text = "width of the pictures, such as 8.5cm for a column of a journal (default: about 16 cm)"
     parser.add_argument("--width", default="", metavar="W", help=text)
     text = "dots an inch of PNG files (default: 150; journals ask for 300 to 600)"
@@ -78,6 +77,11 @@ def view_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", default="", metavar="V", help=text)
 
 
+def dark_option(parser: argparse.ArgumentParser) -> None:
+    text = "light lines on a dark page, for a talk"
+    parser.add_argument("--dark", action="store_true", help=text)
+
+
 def movie_options(parser: argparse.ArgumentParser) -> None:
     run_argument(parser)
     text = (
@@ -92,6 +96,7 @@ def movie_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fps", type=float, metavar="N", help=text)
     text = "take every K-th recorded frame (default: at most 240 frames)"
     parser.add_argument("--every", type=int, metavar="K", help=text)
+    dark_option(parser)
 
 
 def info(a: argparse.Namespace) -> int:
@@ -194,8 +199,7 @@ def movie(a: argparse.Namespace) -> int:
     from ..progress import progress
 
     with_run(a)
-    shown = {"field": a.field, "bodies": a.body, "view": a.view}
-    print(
-        movie(a.folder, a.out, **shown, fps=a.fps, every=a.every, progress=partial(progress, counted="frame"))
-    )
+    shown = {"field": a.field, "bodies": a.body, "view": a.view, "dark": a.dark}
+    told = partial(progress, counted="frame")
+    print(movie(a.folder, a.out, **shown, fps=a.fps, every=a.every, progress=told))
     return 0

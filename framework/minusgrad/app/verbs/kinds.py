@@ -10,6 +10,7 @@ from .shared_options import common_options, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from pydantic import BaseModel
@@ -39,6 +40,11 @@ def kinds(a: argparse.Namespace) -> int:
     return _listed(a, "kind", None)
 
 
+def energy_keys(a: argparse.Namespace) -> int:
+    """As `kinds` of the energy, map, constraint or other kind of this name."""
+    return _listed(a, "energy", None)
+
+
 def states(a: argparse.Namespace) -> int:
     return _listed(a, "state", "state")
 
@@ -53,9 +59,7 @@ def observers(a: argparse.Namespace) -> int:
 
 def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
     """List the kinds of a section (of all, where it is None), or the keys of those with the given name."""
-    from ...assembly.origins.plugin_names import defining
     from ...assembly.registry import Registry
-    from ...scene.document import LISTING
     from ..tables import print_table
 
     registry = Registry.load(None, a.plugin)
@@ -63,20 +67,11 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
     rows = [one for one in rows if section in (None, one[0])]
     chosen = [one for one in rows if a.kind in (None, one[1])]
     if not chosen:
-        if files := defining(Path.cwd(), a.kind):
-            raise UserError(
-                f"no {what} named '{a.kind}'; {files[0]} here defines it: add --plugin {files[0]}"
-            )
-        known, verb = dict.fromkeys(k for _, k, *_ in rows), LISTING.get(section or "", "kinds")
-        raise UserError(unknown(what, a.kind, known, "installed", verb))
+        raise _unknown(a.kind, what, section, registry)
     keys = ("section", "kind", "plugin", "description")
     found: list[dict[str, Any]] = [dict(zip(keys, one, strict=True)) for one in chosen]
     if a.kind is None:
-        head = keys[section is not None :]
-        if a.json:
-            print_json(found)
-        else:
-            print_table(head, [tuple(str(one[name]) for name in head) for one in found])
+        _print_list(found, keys[section is not None :], a.json)
         return warn_of_broken(registry)
     from ...scene.key_table import rows_of_kind
 
@@ -94,6 +89,43 @@ def _listed(a: argparse.Namespace, what: str, section: str | None) -> int:
             print_table(HEAD, names)
             shown |= {key["name"] for key in one["keys"]}
     return warn_of_broken(registry)
+
+
+def _unknown(kind: str, what: str, section: str | None, registry: Registry) -> UserError:
+    """The error for a name that no kind of a section has: it may be that of another section, or of a file."""
+    from ...assembly.origins.plugin_names import defining
+    from ...assembly.registry import ENERGIES
+    from ...assembly.validation import WHAT
+    from ...scene.document import LISTING
+
+    listed = [(TABLE, one[1]) for one in _core_tables()] + [one[:2] for one in registry.listed()]
+    if elsewhere := next((of for of, name in listed if name == kind), None):
+        noun = "table of a scene" if elsewhere == TABLE else WHAT[elsewhere]
+        article = "an" if noun[0] in "aeiou" else "a"
+        verb = LISTING.get(elsewhere, "kinds")
+        return UserError(
+            f"no {what} named '{kind}'; it is {article} {noun}: `minusgrad {verb} {kind}` shows it"
+        )
+    if files := defining(Path.cwd(), kind):
+        return UserError(f"no {what} named '{kind}'; {files[0]} here defines it: add --plugin {files[0]}")
+    sections = ("energy", *ENERGIES) if what == "energy" else () if section is None else (section,)
+    known = [name for of, name in listed if not sections or of in sections]
+    verb = LISTING.get(sections[0] if sections else "", "kinds")
+    return UserError(unknown(what, kind, dict.fromkeys(known), "installed", verb))
+
+
+def _print_list(found: list[dict[str, Any]], head: Sequence[str], as_json: bool) -> None:
+    """Print a table of kinds, in which losses that are energies are one line; JSON has all of them."""
+    from ..tables import print_table
+
+    if as_json:
+        print_json(found)
+        return
+    energies = {one["kind"] for one in found if one["section"] == "energy"}
+    shown = [one for one in found if one["section"] != "loss" or one["kind"] not in energies]
+    print_table(head, [tuple(str(one[name]) for name in head) for one in shown])
+    if len(shown) < len(found):
+        print("every energy is also a loss of a fit, [[fit.loss]]")
 
 
 def _core_tables() -> list[tuple[str, str, str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...errors import UserError
-from .kinds import kinds
+from .kinds import energy_keys
 from .shared_options import common_options, json_option, path, plugin_option, print_json, warn_of_broken
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def energies(a: argparse.Namespace) -> int:
     from ..tables import print_table
 
     if a.kind is not None:
-        return kinds(a)
+        return energy_keys(a)
     registry = Registry.load(None, a.plugin)
     found = [_declared(one) for one in registry.listed() if one.section in ENERGIES]
     if a.json:

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from ...energies.fields import BOX, POSITIONS, State
+import numpy as np
+
+from ...energies.fields import BOX, POSITIONS, Motion, State
 from ...errors import EnergyError
 from ...potential.potential import Potential
+from ...steppers.systems.missing_motions import motion_line
 
 NAMING = ("stepper", "observe", "hold", "slope", "compound", "fit", "ensemble")
 """The sections that may name a field."""
@@ -53,11 +56,30 @@ def refuse_unread(
         read |= set(_words(data.get(section)))
     for name in state.fields if among is None else state.fields.keys() & among:
         if name not in read:
-            raise EnergyError(
-                f"fields/{name}: is read by nothing, got {len(state.fields[name])} values; rename"
-                f" it{_meant(name, read)}, or leave it out (inertia is 'm' and velocity is 'v'; labels = {{"
-                f' {name} = "{name}" }} keeps a field that is only recorded, or used by callbacks)'
+            found = f"fields/{name}: is read by nothing, got {len(state.fields[name])} values"
+            keeps = (
+                f'labels = {{ {name} = "{name}" }} keeps a field that is only recorded, or used by callbacks'
             )
+            if meant := _missing_motion(name, state, read):
+                raise EnergyError(
+                    f"{found}, and nothing moves; if it is the velocity of '{meant.position}', say so:"
+                    f" {motion_line(meant)} ({keeps})"
+                )
+            raise EnergyError(
+                f"{found}; rename it{_meant(name, read)}, or leave it out (inertia is 'm' and velocity is"
+                f" 'v'; {keeps})"
+            )
+
+
+def _missing_motion(name: str, state: State, read: Iterable[str]) -> Motion | None:
+    """The motion that is probably meant where nothing moves: this field may be the velocity of a read one."""
+    if state.motions or name in MISTAKEN or POSITIONS in state.fields:
+        return None
+    shape = np.shape(state.fields[name])
+    alike = [
+        one for one in state.fields if one in read and one != "m" and np.shape(state.fields[one]) == shape
+    ]
+    return Motion(alike[0], name, "m" if "m" in state.fields else 1.0) if alike else None
 
 
 def _meant(name: str, read: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field as Limits
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from ...errors import EnergyError, UnitError
+from ...errors import EnergyError, UnitError, UserError
 from ...scene.records import Quantity, Record, quantities
 from ...scene.units import UnitSystem, quotient
 
@@ -187,7 +187,12 @@ class Search(Record):
         from ...steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES, Tolerances
 
         values, known = quantities(self, context.units), context.potential.fields
-        tables = self._tables(context)
+        if not (tables := self._tables(context)):
+            name = next((name for name in known if name not in ("box", "v", "m")), "x")
+            raise UserError(
+                "fields: needs the unknowns, got none, and no motion names one; write"
+                f" fields = {{ {name} = {{}} }}, in Python fields={{'{name}': {{}}}}"
+            )
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
         own = {key: values[key] for key in self.own_keys()}
         own |= {key: slope_in(key, own[key], tables, known, context.units) for key in own.keys() & {"clip"}}

@@ -1,7 +1,8 @@
 """Errors with their place: the user's mistakes are reported at the key of the scene that has them."""
 
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from ...energies.staged_map import StagedMap
@@ -9,18 +10,22 @@ from ...engine import memory
 from ...errors import (
     MinusgradError,
     PluginError,
+    Problem,
     SceneError,
     TermError,
     UnknownFieldError,
     UpdateError,
     UserError,
 )
+from ...scene.addresses import value_at
 from ...scene.document import Block
 from ...scene.toml_positions import KeyPath
 from ..registry import blamed
 from ..validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
+KEY_OF_ARGUMENT = re.compile(r"(?:[\w-]+\.)?(\w+): ")
+"""How a message about an argument begins: `misfit.sigma: -0.005 is not within (0, inf)`."""
 
 
 class ErrorPlaces:
@@ -40,20 +45,31 @@ class ErrorPlaces:
         except SceneError:
             raise
         except TermError as error:
-            place = self.terms.get(error.term, path)
-            raise SceneError([document.problem(place, str(error))]) from error
+            raise SceneError([self._problem(self.terms.get(error.term, path), error)]) from error
         except UnknownFieldError as error:
             text = f"{error}{self._given_below(path, error.field)}"
-            raise SceneError([document.problem(path, text)]) from error
+            raise SceneError([document.problem((*path, *error.key), text)]) from error
         except UpdateError as error:
             place, text = (*path, "next", error.field), str(error)
             text = text.removeprefix("next: ").removeprefix(f"next.{error.field}: ")
             raise SceneError([document.problem(place, text)]) from error
         except UserError as error:
-            raise SceneError([document.problem(path, str(error))]) from error
+            raise SceneError([self._problem(path, error)]) from error
         except MemoryError as error:
             text = f"needs more memory than there is ({memory.free()})"
             raise SceneError([document.problem(path, text)]) from error
+
+    def _problem(self, path: KeyPath, error: UserError) -> Problem:
+        """A mistake at the key that it names, else in the line of the key with which its message begins."""
+        document, text = self.scene.document, str(error)
+        if error.key:
+            return document.problem((*path, *error.key), text)
+        begins = KEY_OF_ARGUMENT.match(text)
+        with suppress(LookupError, TypeError):  # of a table that the scene leaves out
+            if begins is not None and begins[1] in value_at(document.data, path):
+                key = ".".join(map(str, path))
+                return document.problem((*path, begins[1]), text)._replace(key=key)
+        return document.problem(path, text)
 
     def made(self, block: Block, context: Any, wanted: type[T]) -> T:
         """The object that the block's model makes; a plugin that fails is named."""

@@ -37,12 +37,17 @@ def owner_of(owners: Owners, name: str, more: str = "") -> Potential | HoldNumbe
     if term not in known:
         numbers.refuse(name)
         if term in SKELETON_KEYS:
-            argument = name.rpartition(".")[2]
-            parts = [part for potential in owners.potentials for part in potential.parts.items()]
-            able = [f"{term}.{argument}" for term, part in parts if argument in part.energy.roles]
+            able = addresses_of(owners, name.rpartition(".")[2])
             cure = f"write {' or '.join(able)}" if able else f"there are the terms {', '.join(known)}"
             raise EnergyError(f"'{name}': needs a term and its argument, got a path in the scene; {cure}")
         raise EnergyError(unknown("term", term, known) + more)
     if known.count(term) > 1:
         raise EnergyError(f"two terms are named '{term}'; rename one")
     return next(potential for potential in owners.potentials if term in potential.parts)
+
+
+def addresses_of(owners: Owners, argument: str) -> list[str]:
+    """The addresses of all parameters, data and numbers of holds that are called so: "magnets.strength"."""
+    parts = [part for potential in owners.potentials for part in potential.parts.items()]
+    of_terms = [f"{term}.{argument}" for term, part in parts if argument in part.energy.roles]
+    return of_terms + [name for name in owners.holds.numbers.names if name.rpartition(".")[2] == argument]

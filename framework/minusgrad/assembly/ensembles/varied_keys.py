@@ -22,7 +22,7 @@ from ...potential.potential import Potential
 from ...scene.ensemble_table import RangeTable, VaryTable
 from ...scene.units import UnitSystem
 from ...steppers.supports.hold_numbers import HoldNumbers
-from ..building.named_arguments import owner_of
+from ..building.named_arguments import addresses_of, owner_of
 from ..built_scene import BuiltScene
 from .ways_to_vary import Varied
 
@@ -166,8 +166,8 @@ def place_of(simulation: BuiltScene, key: str, how: VaryTable, base: Mapping[str
     if (name := field_of(key, base)) is not None:
         return _of_field(simulation, key, name, how, base[name])
     if "." not in key:
-        owner = STATE if key in base else "TERM"
-        raise UserError(f"needs a key of two parts, got '{key}'; write '{owner}.{key}'")
+        meant = [f"{STATE}.{key}"] if key in base else addresses_of(simulation, key) or [f"TERM.{key}"]
+        raise UserError(f"needs a key of two parts, got '{key}'; write {' or '.join(map(repr, meant))}")
     if (section := key.partition(".")[0]) in SHARED:
         raise UserError(
             f"members share [{section}], got '{key}'; sweep it (`minusgrad sweep`), or vary a parameter of a"

@@ -1,8 +1,9 @@
 """The data of a fit beside the model that was found: a row for each measured number.
 
-    loss  member  time  node  component  measured  model  sigma  unit
+    loss  member  time  node  component  measured  model  sigma  unit  field
 
-`member` counts experiments from 0; sigma is empty without one. Numbers are in the run's units.
+`member` counts experiments from 0; sigma is empty without one; `field` is what was measured, by the name
+under which it is recorded. Numbers are in the run's units.
 
 Decisions 0245.
 """
@@ -17,7 +18,7 @@ from ...adjoint.losses import Loss
 from ...engine import storage
 from .losses import FitLosses
 
-HEAD = ("loss", "member", "time", "node", "component", "measured", "model", "sigma", "unit")
+HEAD = ("loss", "member", "time", "node", "component", "measured", "model", "sigma", "unit", "field")
 MOST = 100_000
 """Rows that are kept; of more, those of evenly spread nodes."""
 
@@ -33,6 +34,7 @@ class ComparedRow(NamedTuple):
     model: np.ndarray
     sigma: float | None
     unit: str
+    field: str
 
 
 def compared(observed: FitLosses, evaluate: Callable[[], Any]) -> list[ComparedRow]:
@@ -61,7 +63,7 @@ def _notes(loss: Loss, observed: FitLosses, rows: list[ComparedRow]) -> Callable
     term = loss.potential.parts[name.partition(".")[0]]
     nodes, field = term.members("x"), term.fields["x"]
     sigma = float(term.parameters["sigma"].rows[0]) if observed.with_sigma else None
-    unit = units.symbol(field.unit)
+    unit, label = units.symbol(field.unit), observed.simulation.state.labels.get(field.name, field.name)
     seen: dict[str, Any] = {"step": -1, "member": 0}
 
     def note(step: int, t: float) -> None:
@@ -70,7 +72,7 @@ def _notes(loss: Loss, observed: FitLosses, rows: list[ComparedRow]) -> Callable
         seen["step"] = step
         measured = np.array(storage.host(term.data["target"]), np.float64)
         model = np.array(field.values, np.float64)[nodes]
-        rows.append(ComparedRow(term.name, seen["member"], t, nodes, measured, model, sigma, unit))
+        rows.append(ComparedRow(term.name, seen["member"], t, nodes, measured, model, sigma, unit, label))
 
     return note
 
@@ -81,8 +83,14 @@ def lines(rows: list[ComparedRow]) -> Iterator[str]:
     every = -(-sum(row.measured.size for row in rows) // MOST)
     for row in rows:
         sigma = "" if row.sigma is None else repr(row.sigma)
+        loss, field = _csv_cell(row.loss), _csv_cell(row.field)
         kept = zip(row.nodes[::every], row.measured[::every], row.model[::every], strict=True)
         for node, measured, model in kept:
             for k, pair in enumerate(zip(np.ravel(measured).tolist(), np.ravel(model).tolist(), strict=True)):
                 numbers = ",".join(map(repr, pair))
-                yield f"{row.loss},{row.member},{row.time!r},{node},{k},{numbers},{sigma},{row.unit}"
+                yield f"{loss},{row.member},{row.time!r},{node},{k},{numbers},{sigma},{row.unit},{field}"
+
+
+def _csv_cell(text: str) -> str:
+    """A text as CSV has it; names of users may have commas."""
+    return '"{}"'.format(text.replace('"', '""')) if any(one in text for one in ',"\r\n') else text

@@ -15,7 +15,7 @@ from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors
 from ...check.dead_fields import CAUSE, CURE, Candidate
 from ...energies.fields import Field
-from ...errors import Problem, SceneError, UserError
+from ...errors import Problem, SceneError, UserError, at_key
 from ...files.checkpoint import Snapshot
 from ...files.trajectory import Recorder
 from ...scene.units import UnitSystem
@@ -224,8 +224,10 @@ class ParameterFit:
         if (table := self.table.constraint) is None:
             return None
         with self.placed(("fit", "constraint")):
-            unit = UnitSystem.si().symbol(self.simulation.fields[table.field].unit)
-            limit = self.units.convert(table.mean, unit)
+            with at_key("field"):
+                unit = UnitSystem.si().symbol(self.simulation.fields[table.field].unit)
+            with at_key("mean"):
+                limit = self.units.convert(table.mean, unit)
             return MeanConstraint(self.simulation.potential, table.field, limit)
 
     def _search(self) -> Minimiser:

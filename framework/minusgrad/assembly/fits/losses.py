@@ -15,7 +15,7 @@ from ...energies import term as terms
 from ...energies.fields import Body, Field
 from ...energies.misfit import misfit
 from ...energies.term import Term
-from ...errors import EnergyError, SceneError, UserError
+from ...errors import EnergyError, SceneError, UserError, at_key
 from ...files import measurements
 from ...files.measurements import Measurements, Wanted
 from ...potential.potential import Potential
@@ -169,9 +169,15 @@ class FitLosses:
 
     def _seen(self, model: Misfit, loss: Loss, member: int) -> Seen:
         simulation, (name,) = self.simulation, loss.data
-        field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
-        measured = self._measured(model, field, bodies, member)
-        return Seen(self.clock.steps(measured), {name: measured.values.astype(simulation.fields.dtype)})
+        steps, measured = self._measured(model, *self._nodes(model), member)
+        return Seen(steps, {name: measured.values.astype(simulation.fields.dtype)})
+
+    def _nodes(self, model: Misfit) -> tuple[Field, list[Body]]:
+        """The field that was measured, and the bodies, none for all nodes."""
+        with at_key("field"):
+            field = self.simulation.fields[model.field]
+        with at_key("body"):
+            return field, self.simulation.bodies(model.body)
 
     def _loss(self, block: Block, model: Any) -> Loss:
         if isinstance(model, Misfit):
@@ -183,12 +189,12 @@ class FitLosses:
 
     def _misfit(self, model: Misfit) -> Loss:
         simulation = self.simulation
-        field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
+        field, bodies = self._nodes(model)
         energy = misfit(field)
-        measured = self._measured(model, field, bodies, self.member)
-        steps, unit = self.clock.steps(measured), UnitSystem.si().symbol(field.unit)
-        targets = measured.values.astype(simulation.fields.dtype)
-        sigma = {} if model.sigma is None else {"sigma": simulation.units.convert(model.sigma, unit)}
+        steps, measured = self._measured(model, field, bodies, self.member)
+        targets, unit = measured.values.astype(simulation.fields.dtype), UnitSystem.si().symbol(field.unit)
+        with at_key("sigma"):
+            sigma = {} if model.sigma is None else {"sigma": simulation.units.convert(model.sigma, unit)}
         term = terms.bind(
             energy,
             simulation.fields,
@@ -202,18 +208,23 @@ class FitLosses:
 
     def _measured(
         self, model: Misfit, field: Field, bodies: Sequence[Body], member: int | None
-    ) -> Measurements:
-        """Times (T,) and values (T, nodes, ...) in the run's units."""
+    ) -> tuple[tuple[int, ...], Measurements]:
+        """The steps, and times (T,) and values (T, nodes, ...) in the run's units."""
         simulation = self.simulation
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         label = simulation.state.labels.get(field.name, field.name)
         names = simulation.state.names
         wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names, member)
-        file = file_of(model.data, member)
-        found = measurements.read_measurements(file, simulation.starting.read(file), wanted)
-        time = self._size(model, "time_unit", found.time_unit, "s")
-        unit = self._size(model, "unit", found.unit, field.unit)
-        return Measurements(found.times * time, found.values * unit, found.places)
+        with at_key("data"):
+            file = file_of(model.data, member)
+            found = measurements.read_measurements(file, simulation.starting.read(file), wanted)
+        with at_key("time_unit"):
+            time = self._size(model, "time_unit", found.time_unit, "s")
+        with at_key("unit"):
+            unit = self._size(model, "unit", found.unit, field.unit)
+        made = Measurements(found.times * time, found.values * unit, found.places)
+        with at_key("data"):
+            return self.clock.steps(made), made
 
     def _size(self, model: Misfit, key: str, stored: float | None, unit: str) -> float:
         """One unit of the file in the run's units; `stored`: its size in SI, if the file gives it."""

@@ -15,7 +15,7 @@ from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded
-from ...errors import EnergyError, UnitError, UserError
+from ...errors import EnergyError, UnitError, UserError, at_key
 from ...potential.argument_values import argument_values, set_argument_values
 from ...scene.addresses import names_in, path_of
 from ...scene.document import SKELETON_KEYS
@@ -23,7 +23,7 @@ from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem, parse_unit, split_quantity
 from ...steppers.minimisers.unknowns import Unknown, within_role
 from ...steppers.supports.hold_numbers import HoldNumbers
-from ..building.named_arguments import owner_of
+from ..building.named_arguments import addresses_of, owner_of
 from ..built_scene import BuiltScene
 
 
@@ -83,17 +83,18 @@ class FitParameters:
             table = table.model_copy(update={"start": None})
         parameter, free = self._of_term(name, table) if "." in name else self._of_field(name, table)
         chosen, unit = np.atleast_1d(parameter.start)[free], parameter.unit
-        size = float(np.abs(chosen).max(initial=0.0)) or 1.0
-        unknown = Unknown(
-            name,
-            size if table.scale is None else self._converted(table.scale, unit),
-            -inf if table.lower is None else self._converted(table.lower, unit),
-            inf if table.upper is None else self._converted(table.upper, unit),
-            table.rate,
-        )
+        usual = {"scale": float(np.abs(chosen).max(initial=0.0)) or 1.0, "lower": -inf, "upper": inf}
+        sizes = {}
+        for key, other in usual.items():
+            with at_key(key):
+                given = getattr(table, key)
+                sizes[key] = other if given is None else self._converted(given, unit)
+        unknown = Unknown(name, **sizes, rate=table.rate)
         for what, role in self._roles(name):
             unknown = within_role(unknown, what, role)
-        refuse_outside(chosen, unknown)
+        bound = "lower" if (chosen < unknown.lower).any() else "upper"
+        with at_key(bound if table.start is None else "start"):
+            refuse_outside(chosen, unknown)
         self.listed.append(parameter)
         self.unknowns.append(unknown)
         self.free[name] = free
@@ -101,10 +102,13 @@ class FitParameters:
     def _of_field(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
         """An initial field, without its held components; of an equilibrium any field, but those sought."""
         simulation = self.simulation
+        if name not in simulation.fields and (meant := addresses_of(self.function, name)):
+            raise EnergyError(f"no field named '{name}'; did you mean {' or '.join(map(repr, meant))}?")
         field = simulation.fields[name]
         if name in simulation.fields.derived:
             raise EnergyError(f"'{name}': is computed by a map; fit the fields that it depends on")
-        bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
+        with at_key("body"):
+            bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         free[nodes] = self.function.inputs_of(name)[nodes]
         if isinstance(self.function, Equilibrium) and not free.any():
@@ -117,7 +121,8 @@ class FitParameters:
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
         """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
         if table.body is not None:
-            raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
+            with at_key("body"):
+                raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
         potential = owner_of(self.function, name)
         if isinstance(potential, HoldNumbers):
@@ -140,11 +145,12 @@ class FitParameters:
         return [(what, role) for what, role in potential.roles_of(name) if isinstance(role, Bounded)]
 
     def _start(self, given: Any, unit: str, shape: tuple[int, ...]) -> np.ndarray:
-        values = np.array(self._converted(given, unit))
-        if values.shape not in ((), shape, shape[1:]):
-            one = f" or {list(shape[1:])}" if len(shape) > 1 else ""
-            raise EnergyError(f"start has shape {list(values.shape)}, needs {list(shape)}{one}")
-        return np.broadcast_to(values, shape)
+        with at_key("start"):
+            values = np.array(self._converted(given, unit))
+            if values.shape not in ((), shape, shape[1:]):
+                one = f" or {list(shape[1:])}" if len(shape) > 1 else ""
+                raise EnergyError(f"start has shape {list(values.shape)}, needs {list(shape)}{one}")
+            return np.broadcast_to(values, shape)
 
     def _converted(self, given: Any, unit: str) -> Any:
         """A number, a quantity, or a list of them, in the run's units."""

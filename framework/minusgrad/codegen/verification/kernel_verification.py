@@ -197,12 +197,12 @@ def _raise_range(
     info, precision = np.finfo(term.dtype), storage.ENGINE_DTYPES[term.dtype.name]
     near = "where" if limits.margin == 1.0 else "near"
     cure = ', or precision = "f64"' if precision == "f32" else ""
-    raise RangeError(
+    finding = (
         f"term '{term.name}', {places.noun} {places.labels[k]}: {number.name} leaves the range of"
         f" {precision}, {_two_digits(info.tiny)} to {_two_digits(info.max)}, {near} {text} = {value}:"
-        f" got {float(found):.6g} in place of {float(exact):.6g};"
-        f" use units in which such numbers are nearer to 1{cure}"
+        f" got {float(found):.6g} in place of {float(exact):.6g}"
     )
+    raise RangeError(f"{finding}; use units in which such numbers are nearer to 1{cure}", finding)
 
 
 def _in_numbers(places: Places, k: int, node: Scalar, limits: _Limits) -> tuple[str, str]:

@@ -67,6 +67,7 @@ OF_CHECKPOINTS = {
     "names": TEXTS,
     "bodies": RANGES,
     "labels": NAMED_TEXTS,
+    "moving": TEXTS,
     "files": NAMED_TEXTS,
     "versions": TABLE,
     "plugins": NAMED_TABLES,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...files import h5md
 from ...files.held import held_folders
 from ...scene import units
 from .. import readings
@@ -25,12 +26,17 @@ CURVES = 4
 """So many components of nodes or experiments are drawn over time, at most."""
 MANY = 100
 """From so many points on they are drawn smaller."""
+IN_SPACE = (h5md.label(h5md.POSITION), h5md.label(h5md.VELOCITY))
+"""Fields whose components are along axes of space; those of others have numbers, as angles of a mechanism."""
 POINTS = 20_000
 """The points of a picture, at most."""
 
 
 class Compared(NamedTuple):
-    """The rows of one misfit: times (n,), which curve each belongs to, values (n,), sigma or NaN."""
+    """The rows of one misfit: times (n,), which curve each belongs to, values (n,), sigma or NaN.
+
+    field: the name under which it is recorded; "" in runs of earlier versions.
+    """
 
     time: np.ndarray
     curve: Sequence[tuple[str, ...]]
@@ -38,6 +44,21 @@ class Compared(NamedTuple):
     model: np.ndarray
     sigma: float
     unit: str
+    field: str
+
+    @property
+    def words(self) -> str:
+        """What was measured."""
+        return self.field.replace("_", " ") or "value"
+
+    def component(self, number: str) -> str:
+        """A component as a legend has it: `y` of positions, `velocity y`, `q 1`; the field of a number."""
+        if all(curve[2] == "0" for curve in self.curve):
+            return self.words
+        if self.field in (*IN_SPACE, "") and int(number) < 3:
+            axis = "xyz"[int(number)]
+            return axis if self.field in ("position", "") else f"{self.words} {axis}"
+        return f"{self.words} {number}"
 
 
 def jobs(run: Path, names: Sequence[str] = ()) -> "dict[str, Callable[[Figure], None]]":
@@ -63,7 +84,9 @@ def read(path: Path) -> dict[str, Compared]:
 def _compared(rows: list[dict[str, str]]) -> Compared:
     columns = {key: np.array([float(row[key]) for row in rows]) for key in ("time", "measured", "model")}
     curve = [(row["member"], row["node"], row["component"]) for row in rows]
-    return Compared(**columns, curve=curve, sigma=float(rows[0]["sigma"] or "nan"), unit=rows[0]["unit"])
+    first = rows[0]
+    sigma, field = float(first["sigma"] or "nan"), first.get("field") or ""
+    return Compared(**columns, curve=curve, sigma=sigma, unit=first["unit"], field=field)
 
 
 def draw(figure: "Figure", run: Path, one: Compared, names: Sequence[str] = ()) -> None:
@@ -78,7 +101,7 @@ def draw(figure: "Figure", run: Path, one: Compared, names: Sequence[str] = ()) 
         _over_time(above, below, one, curves, error, residual, names)
         clock = readings.symbols(run, LOSS)[1]
         below.set_xlabel(units.with_unit("time", clock))
-        above.set_ylabel(units.with_unit("measured", one.unit))
+        above.set_ylabel(units.with_unit(one.words, one.unit))
     else:
         kept = slice(None, None, 1 + len(one.model) // POINTS)
         ends = np.array([min(one.model.min(), one.measured.min()), max(one.model.max(), one.measured.max())])
@@ -86,8 +109,8 @@ def draw(figure: "Figure", run: Path, one: Compared, names: Sequence[str] = ()) 
         _points(above, one.model[kept], one.measured[kept], error, marker_pen(0), "data")
         below.plot(one.model[kept], residual[kept], "o", markersize=2, color=COLOURS[0], alpha=0.6)
         above.legend(handlelength=1.2)
-        above.set_ylabel(units.with_unit("measured", one.unit))
-        below.set_xlabel(units.with_unit("model", one.unit))
+        above.set_ylabel(units.with_unit(f"measured {one.words}", one.unit))
+        below.set_xlabel(units.with_unit(f"{one.words} of the model", one.unit))
     below.axhline(0, color=FAINT, linewidth=0.6)
     if error:
         below.axhspan(-1, 1, color=FAINT, alpha=0.15, linewidth=0)
@@ -120,10 +143,10 @@ def _over_time(
     below.plot(one.time[kept], residual[kept], "o", markersize=1.5, color=FAINT, alpha=0.4)
     for number, (curve, rows) in enumerate(curves.items()):
         order = rows[np.argsort(one.time[rows], kind="stable")]
-        axis = "xyz"[int(curve[2])] if int(curve[2]) < 3 else curve[2]
         experiment = f", member {curve[0]}" * (len({c[0] for c in one.curve}) > 1)
         node = int(curve[1])
-        label = f"{names[node] if node < len(names) else f'node {node}'}, {axis}{experiment}"
+        of = names[node] if node < len(names) else f"node {node}"
+        label = f"{of}, {one.component(curve[2])}{experiment}"
         above.plot(one.time[order], one.model[order], linewidth=0.9, **line_pen(number))
         _points(above, one.time[order], one.measured[order], error, marker_pen(number), label)
         size = 3.0 if len(order) < MANY else 1.5

@@ -24,7 +24,8 @@ FEW = 10
 def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
     """Draw x over the number of the node, last frame full and first pale; and x of a few nodes over time.
 
-    until: the step of the last frame. Raises `UserError` if the first frame is after it.
+    Of one node x over time alone. until: the step of the last frame. Raises `UserError` if the first frame is
+    after it.
     """
     frames = moments(run, h5md.POSITION, 0, until)
     seen = readings.series(run, h5md.POSITION)
@@ -33,20 +34,23 @@ def draw(figure: "Figure", run: Path, until: int | None = None) -> None:
     unit, clock = readings.symbols(run, h5md.POSITION)
     passes = frames[0].time != frames[-1].time or len(frames) == 1
     moved = len(x) > 1
-    figure.set_size_inches(6.4, 5.6 if moved else 3.0)
-    panels = figure.subplots(1 + moved, 1, squeeze=False)[:, 0]
+    alone = moved and x.shape[1] == 1
+    figure.set_size_inches(6.4, 5.6 if moved and not alone else 3.0)
+    panels = figure.subplots(1 + (moved and not alone), 1, squeeze=False)[:, 0]
     if moved:
-        draw_nodes(panels[0], x[0], style.FAINT)
         then = style.moment(frames[0].step, frames[0].time, clock, passes)
-        panels[1].set(
+        panels[-1].set(
             xlabel="iteration" if stands(seen) else units.with_unit("time", clock),
             ylabel=units.with_unit("x", unit),
         )
         for number, node in enumerate(np.unique(np.linspace(0, x.shape[1] - 1, FEW).round().astype(int))):
             pen = style.line_pen(number)
-            draw_line(panels[1], along(seen)[kept], x[:, node], label=f"node {node}", **pen)
+            draw_line(panels[-1], along(seen)[kept], x[:, node], label=f"node {node}", **pen)
+        panels[-1].margins(x=0)
+        if alone:
+            return
         panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
-        panels[1].margins(x=0)
+        draw_nodes(panels[0], x[0], style.FAINT)
     draw_nodes(panels[0], x[-1], style.COLOURS[0])
     panels[0].set(xlabel="node", ylabel=units.with_unit("x", unit))
     now = style.moment(frames[-1].step, frames[-1].time, clock, passes)

@@ -18,7 +18,7 @@ from ...scene import units
 from .. import readings
 from ..bodies import clusters, few_bodies
 from ..style import line_pen
-from . import radial
+from . import profiles, radial
 from .energies import ENERGIES, along, stands
 from .fits import LOSS, PARAMETERS, SLOPE
 from .swings import draw_line
@@ -51,9 +51,7 @@ def jobs(run: Path, names: Sequence[str], only: str = "") -> "dict[str, Callable
     only: the label of the only one that is drawn, whatever pictures it has.
     """
     every = [name for name in names if name.startswith(f"{OBSERVABLES}/")]
-    if h5md.POSITION not in names:  # coordinates of a mechanism, which no picture shows in space
-        of_nodes = [n for n in names if h5md.is_of_nodes(n) and n != h5md.VELOCITY]
-        every += [n for n in of_nodes if readings.last_row(run, n).value.shape[1] == 1]
+    every += of_one_place(run, names)
     shown = [n for n in every if h5md.label(n) == only] if only else [n for n in every if not _is_taken(n)]
     panels: dict[tuple[str, str], list[str]] = {}
     for name in shown:
@@ -68,6 +66,17 @@ def jobs(run: Path, names: Sequence[str], only: str = "") -> "dict[str, Callable
         f"observables{f'_{k + 1}' * (k > 0)}": partial(draw, run=run, panels=part)
         for k, part in enumerate(parts)
     }
+
+
+def of_one_place(run: Path, names: Sequence[str]) -> list[str]:
+    """The series of one node or one cell that no picture shows in space, such as angles of a mechanism.
+
+    names: of the recorded series. Of a node with a position the numbers, without its vectors.
+    """
+    along = profiles.drawable(run, names)
+    numbers = [n for n in names if h5md.is_of_nodes(n) and readings.last_row(run, n).value.ndim == 2]
+    on_line = [n for n in names if n in {*along, *numbers} and n != h5md.POSITION]
+    return [n for n in on_line if profiles.has_one_place(run, n)]
 
 
 def _is_taken(name: str) -> bool:
@@ -95,7 +104,7 @@ def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
     lines = [
         (one, values, label)
         for name, one in zip(group, seen, strict=True)
-        for values, label in _components(
+        for values, label in components(
             one.value,
             h5md.label(name).removeprefix(kind.replace(", ", "/")).removeprefix("/"),
             in_space=not h5md.is_of_nodes(name),
@@ -119,13 +128,13 @@ def _panel(axes: "Axes", run: Path, group: Sequence[str]) -> bool:
     return stands(seen[0])
 
 
-def _components(value: np.ndarray, label: str, in_space: bool) -> list[tuple[np.ndarray, str]]:
+def components(value: np.ndarray, label: str, in_space: bool) -> list[tuple[np.ndarray, str]]:
     """The numbers (T,) of a series (T, ...), each with its name: x, y, z in space, else their indices.
 
     Coordinates of a mechanism, such as the two angles of a pendulum, are along no axes of space.
     """
-    if value.ndim == 1:
-        return [(value.astype(float), label.replace("_", " "))]
+    if value.size == len(value):
+        return [(value.reshape(-1).astype(float), label.replace("_", " "))]
     if value.shape[1] == 1 and value.ndim > 2:  # of one node
         value = value[:, 0]
     shape = value.shape[1:]

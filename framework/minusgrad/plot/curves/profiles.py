@@ -30,6 +30,11 @@ def drawable(run: Path, names: Sequence[str]) -> list[str]:
     return found
 
 
+def has_one_place(run: Path, name: str) -> bool:
+    """True for a series (T, 1, ...) of one node or one cell: its numbers make a curve over time alone."""
+    return raster(run, name).cells == 1
+
+
 def raster(run: Path, name: str) -> Raster:
     """The grid of a series; of nodes one with a cell for each node, a number apart."""
     if grid := h5md.grid_of(name):

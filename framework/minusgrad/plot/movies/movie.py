@@ -11,6 +11,8 @@ from ...files import durable, trajectory
 from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from .. import picture_files, pictures, readings, style
+from ..dark import darken
+from ..option_types import check_types
 from . import film_files, subjects
 from .progress_display import Progress, quiet
 from .reel import Reel, rate
@@ -29,19 +31,22 @@ def movie(
     view: str = "",
     fps: float | None = None,
     every: int | None = None,
+    dark: bool = False,
     progress: Progress = quiet,
 ) -> Path:
     """Draw the recorded frames of a run as a film; returns its path.
 
     to: a file that ends in .webp, .gif or .mp4 (default: a WebP file in `pictures` of the run). field,
     bodies, view: as for `subjects.chosen`. fps: frames a second (default: the film lasts about 8 s, at 5 to
-    25). every: which of the recorded frames, 3 for every third (default: 240 at most). progress: called with
-    0 and the number of frames, gives a context manager whose value is called with the number drawn.
+    25). every: which of the recorded frames, 3 for every third (default: 240 at most). dark: light lines on a
+    dark page. progress: called with 0 and the number of frames, gives a context manager whose value is called
+    with the number drawn.
 
     Limits and colours are those of all frames, and stay. Raises UserError without Matplotlib (for MP4:
     PyAV), if nothing moves, or if there is one frame only; RunFolderError if `run` is not a run;
     CheckpointError if a segment is damaged.
     """
+    check_types("movie", field=field, bodies=bodies, view=view, fps=fps, every=every, dark=dark)
     RunDir.open(run, read_only=True)
     mpl = picture_files.matplotlib()
     if every is not None and every < 1:
@@ -59,10 +64,12 @@ def movie(
         )
     with durable.outside_a_run(to, "give another file with --out"), mpl.rc_context(style.RC):
         durable.make_folder(to.parent)
-        return film_files.written(to, _pictures(subject, reel, meta.get("title", ""), progress), fps)
+        return film_files.written(to, _pictures(subject, reel, meta.get("title", ""), dark, progress), fps)
 
 
-def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress) -> Iterator[np.ndarray]:
+def _pictures(
+    subject: MovieSubject, reel: Reel, title: str, dark: bool, progress: Progress
+) -> Iterator[np.ndarray]:
     """The frames as bytes (H, W, 3), all of one layout."""
     times = []
     for frame in reel:
@@ -82,6 +89,8 @@ def _pictures(subject: MovieSubject, reel: Reel, title: str, progress: Progress)
         for number, frame in enumerate(reel, start=1):
             when = style.rounded_moment(frame.step, frame.time, longest, clock, passes)
             subject.show(frame, when)
+            if dark:
+                darken(figure)  # what this frame has drawn anew
             if framed and number == 1:
                 picture_files.draw(figure)  # the layout of the first frame is that of all
                 figure.set_layout_engine("none")

@@ -20,6 +20,7 @@ from .networks import Network
 from .paths import MoviePaths
 from .points import MoviePoints
 from .subject import MovieSubject
+from .traces import Traces
 
 SPEED = "speed"
 
@@ -34,6 +35,7 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
     """
     names = trajectory.names(run)
     maps = [name for kind in (grids, layers, profiles) for name in kind.drawable(run, names)]
+    maps = ordered_by_motion(meta, maps)
     axes = dimension(run, names)
     moving = axes > 1
     lists = meshes.drawable(run) if moving and not bodies else {}
@@ -53,13 +55,22 @@ def chosen(run: Path, meta: dict[str, Any], field: str, bodies: Sequence[str], v
         name = of_maps.get(field, maps[0])
         if name == h5md.POSITION or len(profiles.raster(run, name).shape) == 1:
             named_view(run, view)  # refuses one
-            return Line(run, name)
+            return Traces(run, name) if profiles.has_one_place(run, name) else Line(run, name)
         return Map(run, name)
     eye = named_view(run, view)
     if lists:
         scalars = meshes.node_colourings(run, names, lists)
         return Network(run, lists, colours.get(field or usual(colours, lists, scalars=scalars), {}), eye)
     return _points(run, meta, colours, field, bodies, eye)
+
+
+def ordered_by_motion(meta: dict[str, Any], series: Sequence[str]) -> list[str]:
+    """Series with those first that are positions of a motion, such as angles: not their velocities.
+
+    meta: of a checkpoint, which names them.
+    """
+    positions = meta.get("moving") or ()
+    return sorted(series, key=lambda name: h5md.label(name) not in positions)
 
 
 def _points(

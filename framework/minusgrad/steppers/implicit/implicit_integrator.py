@@ -24,6 +24,7 @@ from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
 from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.missing_motions import refuse_missing
 from ..systems.parts import FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
@@ -317,8 +318,7 @@ class ImplicitIntegrator(MotionStepper):
 def _refuse(system: System, scheme: ImplicitScheme, substeps: int) -> None:
     """Raise `EnergyError` for parts of a scene without a rule in implicit steps."""
     potential, motions = system.potential, system.motions
-    if not motions:
-        raise EnergyError(f"{scheme.name}: has no motions; give at least one field with a velocity")
+    refuse_missing(scheme.name, motions, system.fields)
     if substeps < 1 or substeps & (substeps - 1):
         raise EnergyError(f"substeps: must be a power of 2, got {substeps}; use 1 to never divide a step")
     refuse_shared(motions)

@@ -25,6 +25,9 @@ EARLY, BOUND = 0.1, 0.5
 """The error from which a run is warned of, and that from which it has diverged."""
 LOOKS, RARELY = 100, 50
 """The watch looks about this often in a run, and at most every so many steps."""
+SMALLER = "try a smaller dt"
+"""The cure of numbers that become infinite, or leave their range, while a run goes on."""
+UNITS = "and if that does not help, units in which such numbers are nearer to 1"
 
 
 def kinetic_energy(fields: Fields, motion: Motion, inertia: np.ndarray) -> float:
@@ -45,9 +48,10 @@ def energies(stepper: Stepper) -> dict[str, float]:
         if not np.isfinite(energy):
             found = stepper.potential.first_nonfinite(stepper.time, stepper.gradient)
             error = NonFiniteError if stepper.step else NonFiniteStartError
+            cure = f"; {SMALLER}" if stepper.step and stepper.motions else ""
             raise error(
                 f"step {stepper.step}: the energy of term '{name}' is {energy};"
-                f" {found or 'all its forces are finite'}"
+                f" {found or 'all its forces are finite'}{cure}"
             )
     return by_term
 

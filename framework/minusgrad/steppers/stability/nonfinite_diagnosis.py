@@ -10,6 +10,7 @@ from ...errors import RangeError
 from ...potential.non_finite import ON_A_LINE, first_non_finite_node
 from ..step_sequence import Forces, HalfFriction, Kick, Move
 from ..timed.single_moves import SingleMoves
+from .energy_balance import SMALLER, UNITS
 
 
 class NonFiniteDiagnosis:
@@ -36,7 +37,7 @@ class NonFiniteDiagnosis:
         """The first moving field and node that are not finite."""
         for field in self.moving:
             if (node := first_non_finite_node(field.values)) is not None:
-                return f"field '{field.name}', node {node} overflowed; try a smaller dt"
+                return f"field '{field.name}', node {node} overflowed; {SMALLER}"
         return None
 
     def _in_move(self, move: Move) -> str | None:
@@ -52,5 +53,5 @@ class NonFiniteDiagnosis:
                 return None
             self.single.take(move)
         except RangeError as error:
-            return str(error)
+            return f"{error.finding}; {SMALLER}, {UNITS}"
         return (found := self.overflow()) and f"{found}{move.where}"

@@ -32,6 +32,7 @@ from ..constrained.start import ProjectedStart
 from ..implicit.moving_components import MovingComponents
 from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
+from ..systems.missing_motions import refuse_missing
 from ..systems.parts import (
     CONSTRAINTS,
     FAR,
@@ -474,8 +475,7 @@ class VariationalIntegrator(MotionStepper):
 def _refuse(system: System, order: int, substeps: int) -> None:
     """Raise `EnergyError` for parts of a scene without a rule in variational steps."""
     potential, lagrangian, motions = system.potential, system.lagrangian, system.motions
-    if not motions:
-        raise EnergyError(f"{KIND}: has no motions; give at least one field with a velocity")
+    refuse_missing(KIND, motions, system.fields)
     if lagrangian is None or not lagrangian.terms:
         raise EnergyError(f"{KIND}: has no Lagrangian, got energies alone; add a [[lagrangian]] block")
     if order not in GALERKIN:

@@ -64,6 +64,7 @@ def _versions() -> Iterator[Fact]:
         yield Fact("scenes", f"{len(places.scenes())} in {places.home() / 'scenes'}")
     except UserError as error:
         yield Fact("scenes", str(error), True)
+    yield Fact("documentation", places.documentation())
 
 
 def _machine() -> Iterator[Fact]:

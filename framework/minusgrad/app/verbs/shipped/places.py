@@ -3,7 +3,7 @@
 A checkout has them in `scenes/` and `docs/`; a wheel puts them into `share/minusgrad` of the environment.
 Nothing here loads NumPy or an engine.
 
-Decisions 0120.
+Decisions 0120, 0126.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from ....errors import UserError, unknown
 ROOT = Path(__file__).resolve().parents[3]
 """The folder of the package `minusgrad`."""
 SHARE = "share/minusgrad"
-TUTORIAL = "docs/start/tutorial.md"
+DOCS = "docs"
+"""The folder of the pages, with `index.md`."""
+TUTORIAL = f"{DOCS}/start/tutorial.md"
 PICTURES = "pictures/names.csv"
 """Below `scenes`: the pictures that `minusgrad plot` draws of each scene."""
 PAGE = "README.md"
@@ -25,7 +27,7 @@ PAGE = "README.md"
 
 
 def home() -> Path:
-    """The folder with `scenes/` and the tutorial. Raises `UserError` where they were not installed."""
+    """The folder with `scenes/` and `docs/`. Raises `UserError` where they were not installed."""
     for folder in _candidates():
         if (folder / "scenes" / PICTURES).is_file() and (folder / TUTORIAL).is_file():
             return folder
@@ -51,6 +53,28 @@ def _noted() -> list[Path]:
         return []
     found = [file for file in listed if file.as_posix().endswith(f"{SHARE}/{TUTORIAL}")]
     return [Path(os.path.normpath(str(file.locate()))).parents[2] for file in found]
+
+
+def documentation() -> str:
+    """Where to read: the address that the package names as its documentation, else the first page here.
+
+    "not installed" where there is neither.
+    """
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        named = metadata("minusgrad").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        named = []
+    addresses = {
+        label.strip().lower(): url.strip() for label, _, url in (one.partition(",") for one in named)
+    }
+    if "documentation" in addresses:
+        return addresses["documentation"]
+    try:
+        return str(home() / DOCS / "index.md")
+    except UserError:
+        return "not installed"
 
 
 def scenes() -> dict[str, Path]:

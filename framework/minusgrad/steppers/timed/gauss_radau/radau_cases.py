@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ....energies.fields import Motion
 from ....errors import EnergyError
 from ....potential.potential import Potential
+from ...systems.missing_motions import refuse_missing
 from ...systems.system import System
 from .close_pairs import MOST
 from .translations import is_invariant
@@ -13,8 +14,7 @@ from .translations import is_invariant
 def refuse_unfit(system: System) -> None:
     """Raise `EnergyError` for a system without motions, and in single precision."""
     precision = system.fields.precision
-    if not system.motions:
-        raise EnergyError("gauss_radau: has no motions; give at least one field with a velocity")
+    refuse_missing("gauss_radau", system.motions, system.fields)
     if precision != "f64":
         raise EnergyError(
             f"gauss_radau: needs double precision, got {precision}; use [runtime]"
