@@ -14,8 +14,8 @@ from minusgrad.errors import RunFolderError, UserError, pip_line
 from minusgrad.files import h5md, trajectory
 from minusgrad.files.h5md import Raster
 from minusgrad.plot import grids
+from minusgrad.plot.bodies.light import Light
 from minusgrad.plot.clouds import CROWD
-from minusgrad.plot.light import Light
 from minusgrad.plot.movies import film_files, subjects
 from minusgrad.plot.movies.maps import Map
 from minusgrad.plot.movies.movie import movie

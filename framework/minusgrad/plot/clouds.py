@@ -13,7 +13,7 @@ from ..errors import UserError
 from ..files import h5md
 from ..scene import units
 from . import mesh_artists, readings, style
-from .light import Light
+from .bodies.light import Light
 from .moments import ShownMoment, moments, newest
 from .shapes import surfaces
 from .surroundings.saved import surroundings

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..assembly.at_hand import plugin, plugins
+from ..assembly.origins.at_hand import plugin, plugins
 from ..assembly.origins.source_text import TEXT
 from ..assembly.registry import SECTIONS, PluginSource, Registry
 from ..energies.values.energy_values import Declaration, EnergyValues

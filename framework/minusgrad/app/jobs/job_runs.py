@@ -11,10 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
-from ...assembly import at_hand, provenance
+from ...assembly import provenance
 from ...assembly.built_scene import BuiltScene
 from ...assembly.fits.fitted import Fitted
 from ...assembly.observation_round import ObservationRound
+from ...assembly.origins import at_hand
 from ...assembly.origins.plugin_names import defining
 from ...assembly.plugin_blame import blaming
 from ...assembly.validation import ValidatedScene, validate

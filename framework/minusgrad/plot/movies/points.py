@@ -7,7 +7,7 @@ import numpy as np
 
 from ...files import h5md
 from .. import clouds, mesh_artists, readings
-from ..light import Light
+from ..bodies.light import Light
 from ..shapes import surfaces
 from ..surroundings.saved import surroundings
 from ..surroundings.scenery import DrawnSurroundings

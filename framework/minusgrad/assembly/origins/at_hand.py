@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..energies.local_energy import LocalEnergy
-from ..energies.values.energy_values import EnergyValues
-from .hookspecs import hookimpl
-from .registry import PluginSource, energies_of_file, module_of
+from ...energies.local_energy import LocalEnergy
+from ...energies.values.energy_values import EnergyValues
+from ..hookspecs import hookimpl
+from ..registry import PluginSource, energies_of_file, module_of
 
 
 def plugin(source: PluginSource) -> PluginSource:
