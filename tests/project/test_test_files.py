@@ -37,6 +37,18 @@ def test_pages_name_test_modules_that_exist() -> None:
     assert lost == []
 
 
+def test_the_page_of_the_tests_names_functions_that_exist() -> None:
+    """FILE::FUNCTION, of which dots may stand for the end."""
+    named = re.findall(r"`([\w/]+\.py)::(test_\w+)(\.\.\.)?`", PAGES[0].read_text())
+    assert len(named) > 10
+    lost = [
+        (file, name)
+        for file, name, more in named
+        if f"def {name}" + ("" if more else "(") not in (TESTS / file).read_text()
+    ]
+    assert lost == []
+
+
 def test_the_makefile_names_tests_that_exist() -> None:
     text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
     named = re.findall(r"^(?:SHORT_ON_QUADRANTS|ON_QUADRANTS|DEVICES|FILES|CHECK|EXAMS) :=(.*)$", text, re.M)
