@@ -47,3 +47,11 @@ def register_lagrangians():
     from .mechanisms import cart_pole, double_pendulum, turning_weight
 
     return [double_pendulum, cart_pole, turning_weight]
+
+
+@hookimpl
+def register_published_values():
+    """Mechanics, beside numbers on paper."""
+    from .published.mechanics import ROWS
+
+    return ROWS

@@ -31,6 +31,6 @@ def register_observers():
 @hookimpl
 def register_published_values():
     """Heat conduction, beside numbers that others have published."""
-    from .published import mosaic
+    from .published import mosaic, quenching
 
-    return [*mosaic.ROWS]
+    return [*mosaic.ROWS, *quenching.ROWS]

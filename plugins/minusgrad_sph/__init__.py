@@ -41,3 +41,11 @@ def register_observers():
     from .observers import OBSERVERS
 
     return OBSERVERS
+
+
+@hookimpl
+def register_published_values():
+    """Fluids, beside measurements that others have published."""
+    from .published.fluids import ROWS
+
+    return ROWS

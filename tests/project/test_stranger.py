@@ -155,6 +155,16 @@ def test_a_scene_with_data_runs_by_its_name(desk: Desk) -> None:
     assert done.stdout.startswith("runs/outer_solar_system: 10 steps, t = 50 day\n")
 
 
+def test_published_numbers_are_computed_again(desk: Desk) -> None:
+    """With rows of a scene's data, of two plugins, and of files that are not there."""
+    rows = ("outer Solar System, IAS15", "LJ38 minimum", "NIST SPC/E water")
+    done = desk.minusgrad("validate", "--only", *rows)
+    assert (done.returncode, done.stdout.splitlines()[-1].partition(": ")[2]) == (
+        0,
+        "2 pass, 0 fail, 1 not computed",
+    )
+
+
 def test_the_tutorial_starts_from_files_that_init_writes(desk: Desk) -> None:
     assert desk.minusgrad("init", "tutorial", "--out", "learn").returncode == 0
     assert desk.minusgrad("init", "tutorial", "--out", "learn").returncode == 2

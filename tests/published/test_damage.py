@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.plugin import Cutoff
 from minusgrad.published import inference
 from minusgrad.published.outcome import FAIL, Outcome
 from minusgrad.published.published_value import PublishedValue, Workplace
 from minusgrad_elastic.published import mosaic
 from minusgrad_gravity.published import celestial, chaos
+from minusgrad_heat.published import mosaic as slab
+from minusgrad_molecular.published import liquids
 from tests.published.test_rows import every_row
 from tests.support.command import SCENES
 from tests.support.tiers import sampled
@@ -27,6 +30,12 @@ SCENE_DAMAGES = {
     "silicon of Stillinger and Weber": ("silicon", '"2.0951 angstrom"', '"2.0957 angstrom"'),
     "silicon of Tersoff": ("silicon_tersoff", 'kind = "tersoff" ', 'kind = "tersoff"\nn = 0.785\n'),
     "copper of Sutton and Chen": ("copper_constants", "c = 39.432", "c = 39.5"),
+    "Foucault's pendulum": ("foucault", "5.49056796e-05", "5.49066796e-05"),
+    "drift in crossed fields": ("crossed_fields", '"0 T", "1 T"]', '"0 T", "1.00001 T"]'),
+    "quenched bar": ("quenched_bar", '"40 W m^-1 K^-1"', '"41 W m^-1 K^-1"'),
+    "edge of chaos of two planets": ("stability_map", '"1e-4 Msun"', '"1e-5 Msun"'),
+    "liquid argon by neutrons": ("argon_liquid", '"3.405 angstrom"', '"3.6 angstrom"'),
+    "dam break": ("dam_break", '"-9.81 m/s^2"', '"-8.5 m/s^2"'),
     "DiffTaichi's diffmpm, 100 steps": ("diffmpm", "mu = 10.0", "mu = 10.0001"),
 }
 """By row: the scene, a text in it, and what it becomes."""
@@ -98,6 +107,8 @@ DAMAGES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "LJ55 minimum": with_energy(minusgrad, "energy", epsilon=1.00000001),
     "lattice sums of fcc": with_energy(minusgrad, "energy", epsilon=1.001),
     "Ishigami function": with_value(inference, "SAMPLES", 64),
+    "Lennard-Jones sum of 30 digits": with_value(liquids, "Cutoff", lambda c, **given: Cutoff(2.2, **given)),
+    "Mosaic, heated slab": with_value(slab, "DENSITIES", (0.0500001, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95)),
     "Mosaic, cantilever": with_value(mosaic, "DENSITIES", (0.2000001, 0.4, 0.5, 0.7, 0.9)),
 }
 

@@ -101,8 +101,30 @@ def megno_of_regular_orbits(place: Workplace) -> list[float]:
     return [float(free[1][-1]), float(trapped[1][-1])]
 
 
+@published_value(
+    "edge of chaos of two planets",
+    area="chaos",
+    value=[1.0, 0.0],
+    tolerance=0.1,
+    why="of most orbits: one in ten are islands within the overlap, or resonances beyond the limit",
+    source="Wisdom 1980, AJ 85, 1122: chaos within 1.3 mu^(2/7); Gladman 1993, Icarus 106, 247: no close"
+    " encounters beyond 2 sqrt(3) mutual Hill radii",
+)
+def chaotic_parts_of_orbits(place: Workplace) -> list[float]:
+    """Parts of orbits with a MEGNO above 4 after 500 years: within the overlap; beyond the limit of Hill."""
+    mu, count = 1e-4, 120
+    vary = {"state.bodies.1.semi_major_axis": {"range": {"from": "1.03 AU", "to": "1.33 AU", "count": count}}}
+    run = minusgrad.run(place.scene("stability_map"), {"ensemble.vary": vary}, out=place.folder / "run")
+    chaotic = np.ravel(run.series("observables/megno").value[-1]) > 4.0
+    a, hill = np.linspace(1.03, 1.33, count), (mu / 3.0) ** (1.0 / 3.0)
+    within = a < 1.0 + 1.3 * mu ** (2.0 / 7.0)
+    beyond = a > 1.0 + 2.0 * np.sqrt(3.0) * hill / (1.0 - np.sqrt(3.0) * hill)
+    return [float(chaotic[within].mean()), float(chaotic[beyond].mean())]
+
+
 ROWS: list[PublishedValue] = [
     exponents_of_the_standard_map,
     exponent_of_a_saddle,
     megno_of_regular_orbits,
+    chaotic_parts_of_orbits,
 ]

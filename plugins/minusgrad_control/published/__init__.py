@@ -1,0 +1,1 @@
+"""Published values of mechanics: rows of `minusgrad validate`."""

@@ -1,0 +1,1 @@
+"""Published values of fluids: rows of `minusgrad validate`."""
