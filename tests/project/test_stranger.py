@@ -78,27 +78,22 @@ WHERE = """
     """
 
 
-def test_only_packages_are_installed_and_they_lie_in_the_environment(desk: Desk) -> None:
+def test_only_packages_are_installed_with_their_data_and_they_lie_in_the_environment(desk: Desk) -> None:
     origins, unpacked = json.loads(desk.python("-c", dedent(WHERE)))
     (site,) = desk.environment.glob("lib/python3.*/site-packages")
     ours = {p.parent.name for p in ROOT.glob("*/minusgrad*/__init__.py")}
     assert origins == {name: str(site / name / "__init__.py") for name in ours | {"springnet"}}
     assert unpacked == []
-
-
-def test_the_table_of_the_solar_system_is_installed(desk: Desk) -> None:
     names = "from minusgrad_gravity.planets.solar_system import table; print(*table())"
     assert desk.python("-c", names).startswith("sun mercury venus earth moon")
 
 
-def test_plugins_shows_it(desk: Desk) -> None:
+def test_what_it_registers_is_listed(desk: Desk) -> None:
+    """By `plugins`, by `energies`, and in the schema with the keys of its blocks."""
     done = desk.minusgrad("plugins", "--json")
     row = {"name": "springnet", "distribution": "springnet", "version": "0.3.0", "module": "springnet"}
     assert (done.returncode, done.stderr) == (0, "")
     assert row in json.loads(done.stdout)
-
-
-def test_energies_lists_its_own(desk: Desk) -> None:
     done = desk.minusgrad("energies", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     (strut,) = (e for e in json.loads(done.stdout) if e["plugin"] == "springnet")
@@ -106,21 +101,18 @@ def test_energies_lists_its_own(desk: Desk) -> None:
     assert arguments == {"x": ("node", "m"), "rest": ("datum", "m"), "k": ("parameter", "N/m")}
     assert (strut["name"], strut["over"]) == ("strut", 2)
     assert strut["claim"] == "A spring that pulls and pushes: U = k (|x_0 - x_1| - rest)^2 / 2."
-
-
-def test_schema_knows_its_blocks(desk: Desk) -> None:
     done = desk.minusgrad("schema")
     assert (done.returncode, done.stderr) == (0, "")
     known = json.loads(done.stdout)["$defs"]
-    tube, strut = known["state_tube"], known["energy_strut"]
+    tube, block = known["state_tube"], known["energy_strut"]
     assert {*tube["required"]} == {"kind", "around", "rings", "edge", "mass"}
     assert tube["properties"]["edge"] == {"$ref": "#/$defs/m_positive"}
     assert known["m_positive"]["anyOf"] == [
         {"type": "number", "exclusiveMinimum": 0},
         {"type": "string"},
     ]
-    assert {*strut["required"]} == {"kind", "k"}
-    assert {"tuples", "body", "rest"} < {*strut["properties"]}
+    assert {*block["required"]} == {"kind", "k"}
+    assert {"tuples", "body", "rest"} < {*block["properties"]}
 
 
 def test_it_brings_a_command(desk: Desk) -> None:
@@ -147,6 +139,9 @@ def test_the_scenes_are_installed_with_their_data_and_without_pictures(desk: Des
     kept = {p for p in kept if p.parts[0] != "pictures" or p.suffix == ".csv"}
     assert {p.relative_to(share) for p in share.rglob("*") if p.is_file()} == kept
     assert f"{share / 'README.md'} describes them" in desk.minusgrad("scenes").stdout
+    first = share.parent / "docs" / "index.md"
+    assert f"documentation: {first} exit codes: " in " ".join(desk.minusgrad("--help").stdout.split())
+    assert {p.name for p in (ROOT / "docs").glob("*.md")} == {p.name for p in first.parent.glob("*.md")}
 
 
 def test_a_scene_with_data_runs_by_its_name(desk: Desk) -> None:
@@ -214,6 +209,7 @@ def recorded(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_tube_breathes_and_stretches_as_on_paper(whole: Path) -> None:
+    """The hoops hold the breath's energy and the rods the wave's: U = sum k stretch^2 / 2."""
     t, x = recorded(whole, "particles/all/position")
     j, i = np.divmod(np.arange(AROUND * RINGS), AROUND)
     angle, along = 2.0 * np.pi * i / AROUND, np.cos(MODE * np.pi * (j + 0.5) / RINGS)
@@ -223,10 +219,6 @@ def test_the_tube_breathes_and_stretches_as_on_paper(whole: Path) -> None:
     assert t[-1] == pytest.approx(20.0)
     assert t[-1] * frequency(3.0, np.pi / AROUND) / (2.0 * np.pi) > 32.0
     assert np.abs(x - exact).max() < 1e-10 * EDGE
-
-
-def test_each_list_of_struts_is_a_term_of_its_own(whole: Path) -> None:
-    """The hoops hold the breath's energy and the rods the wave's: U = sum k stretch^2 / 2."""
     widened = EDGE * WIDENED * np.ones(RINGS * AROUND)
     shifted = EDGE * SHIFTED * np.diff(np.cos(MODE * np.pi * (np.arange(RINGS) + 0.5) / RINGS))
     t, hoops = recorded(whole, "observables/potential/hoops")
@@ -301,14 +293,14 @@ def gone(desk: Desk, cut: Path) -> Gone:
     return Gone(listed, run, resumed, untouched, desk.minusgrad("resume", "cut"))
 
 
-def test_uninstalled_it_is_not_shown(gone: Gone) -> None:
+def test_uninstalled_it_is_named_where_it_is_missed_and_nothing_is_lost(
+    desk: Desk, gone: Gone, whole: Path, cut: Path
+) -> None:
+    """In its scene with the place, and of its run, which goes on to the same end once it is there again."""
     assert (gone.plugins.returncode, gone.plugins.stderr) == (0, "")
     named = {(p["name"], p["distribution"]) for p in json.loads(gone.plugins.stdout)}
     assert {("core", "minusgrad"), ("gravity", "minusgrad")} <= named
     assert {distribution for _, distribution in named} == {"minusgrad"}
-
-
-def test_its_scene_names_what_is_missing_with_its_place(desk: Desk, gone: Gone) -> None:
     assert (gone.run.returncode, gone.run.stdout) == (2, "")
     installed = ", ".join(plugin["name"] for plugin in json.loads(gone.plugins.stdout))
     assert (
@@ -316,10 +308,6 @@ def test_its_scene_names_what_is_missing_with_its_place(desk: Desk, gone: Gone) 
         == f"tube.toml:6:12: plugins.0: no plugin named 'springnet' (installed: {installed})\n"
     )
     assert not (desk.folder / "never").exists()
-
-
-def test_its_run_names_it_too_and_loses_nothing(gone: Gone, whole: Path, cut: Path) -> None:
-    """Installed again, it goes on to the same end."""
     assert (gone.resume.returncode, gone.resume.stdout) == (2, "")
     assert gone.resume.stderr == (
         "minusgrad: cut: was run with plugin 'springnet' (springnet 0.3.0), which is not installed: "
