@@ -51,11 +51,12 @@ def jobs(run: Path, names: Sequence[str], only: str = "") -> "dict[str, Callable
     only: the label of the only one that is drawn, whatever pictures it has.
     """
     every = [name for name in names if name.startswith(f"{OBSERVABLES}/")]
-    every += of_one_place(run, names)
+    own = of_one_place(run, names)
+    every += own
     shown = [n for n in every if h5md.label(n) == only] if only else [n for n in every if not _is_taken(n)]
     panels: dict[tuple[str, str], list[str]] = {}
     for name in shown:
-        if np.prod(readings.last_row(run, name).value.shape[1:], dtype=int) <= SMALL:
+        if name in own or np.prod(readings.last_row(run, name).value.shape[1:], dtype=int) <= SMALL:
             kind = h5md.label(name).split("/")[0]
             panels.setdefault((kind, readings.symbols(run, name)[0]), []).append(name)
     groups = list(panels.values())

@@ -14,9 +14,15 @@ from pathlib import Path
 
 from ....errors import UserError, unknown
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 ROOT = Path(__file__).resolve().parents[3]
 """The folder of the package `minusgrad`."""
 SHARE = "share/minusgrad"
+ADDRESS = ""
+"""Of the documentation on the web; empty until it has one."""
 DOCS = "docs"
 """The folder of the pages, with `index.md`."""
 TUTORIAL = f"{DOCS}/start/tutorial.md"
@@ -37,10 +43,12 @@ def home() -> Path:
     )
 
 
-def _candidates() -> list[Path]:
+def _candidates() -> Iterator[Path]:
     """A checkout; the place that the installer has noted; those of an environment and of `pip --target`."""
-    places = [ROOT.parents[1]] if (ROOT.parents[1] / "pyproject.toml").is_file() else []
-    return [*places, *_noted(), Path(sys.prefix) / SHARE, ROOT.parent / SHARE]
+    if (ROOT.parents[1] / "pyproject.toml").is_file():
+        yield ROOT.parents[1]
+    yield from _noted()
+    yield from (Path(sys.prefix) / SHARE, ROOT.parent / SHARE)
 
 
 def _noted() -> list[Path]:
@@ -56,23 +64,9 @@ def _noted() -> list[Path]:
 
 
 def documentation() -> str:
-    """Where to read: the address that the package names as its documentation, else the first page here.
-
-    "not installed" where there is neither.
-    """
-    from importlib.metadata import PackageNotFoundError, metadata
-
+    """Where to read: the address of the site, if it has one, else the first page on this machine."""
     try:
-        named = metadata("minusgrad").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        named = []
-    addresses = {
-        label.strip().lower(): url.strip() for label, _, url in (one.partition(",") for one in named)
-    }
-    if "documentation" in addresses:
-        return addresses["documentation"]
-    try:
-        return str(home() / DOCS / "index.md")
+        return ADDRESS or str(home() / DOCS / "index.md")
     except UserError:
         return "not installed"
 
