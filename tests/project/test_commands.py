@@ -94,6 +94,7 @@ ELSEWHERE = {
     "minusgrad bench torch_call": MEASURES,
     "minusgrad bench energies": MEASURES,
     "minusgrad bench": MEASURES,
+    "minusgrad validate --only elasticity topology laser": "its rows are run by tests/published/test_rows.py",
     "python -m benchmarks.laser_optimum RUN": MEASURES,
     "python -m benchmarks.laser_engraving": MEASURES,
     "python -m benchmarks.far_pairs_errors": MEASURES,

@@ -20,7 +20,7 @@ STOPPED = 130
 
 
 def validate_options(parser: argparse.ArgumentParser) -> None:
-    text = "the rows that take two minutes in all, once kernels are in the cache"
+    text = "the rows of a few seconds each, two minutes in all once kernels are in the cache"
     parser.add_argument("--quick", action="store_true", help=text)
     text = "these rows, or all of these areas, e.g. celestial 'LJ13 minimum'"
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=text)
