@@ -1,5 +1,6 @@
 """Rows of `minusgrad validate`: declarations that cannot fail, what hooks may give; quick rows pass."""
 
+import json
 import math
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +12,7 @@ from minusgrad.errors import PluginError
 from minusgrad.plugin import hookimpl
 from minusgrad.published import rows, worker
 from minusgrad.published.published_value import PublishedValue, Workplace, published_value
+from tests.support.pages import ROOT
 from tests.support.tiers import sampled
 
 DECLARED = {"area": "nothing", "why": "of a test", "source": "nobody"}
@@ -88,6 +90,17 @@ def test_rows_of_all_plugins_say_enough() -> None:
     assert {"Kepler e = 0.999", "figure eight", "Pythagorean problem"} <= {*every}
     assert all(len(row.source) > 10 and len(row.why) > 10 for row in every.values())
     assert not {row.area for row in every.values()} & {*every}
+
+
+@pytest.mark.unit
+def test_the_page_has_every_row_as_it_is_declared() -> None:
+    """`minusgrad validate --data FOLDER --out docs/published-values.json` writes it, in some minutes."""
+    written = json.loads((ROOT / "docs/published-values.json").read_text())
+    declared = {name: json.loads(json.dumps(row.declaration())) for name, row in every_row().items()}
+    kept = {row["name"]: {key: row[key] for key in declared.get(row["name"], {})} for row in written["rows"]}
+    assert kept == declared
+    assert {row["answer"] for row in written["rows"]} == {"pass"}
+    assert written["complete"]
 
 
 QUICK = [name for name, row in every_row().items() if row.quick and not row.data]

@@ -60,8 +60,8 @@ class PublishedValue:
 
     value, tolerance: one number, or one for each number that is computed; with `at_most` the value is the
     largest that passes, and there is no tolerance. name: short, unique. unit: of the numbers, "1" for none.
-    quick: the row belongs to `--quick`, which takes two minutes in all: a few seconds of its own. data: files that it reads from
-    `--data`. needs: modules that it imports and minusgrad does not depend on.
+    quick: the row belongs to `--quick`, which takes two minutes in all, so a few seconds of its own. data:
+    files that it reads from `--data`. needs: modules that it imports and minusgrad does not depend on.
     """
 
     name: str
