@@ -460,10 +460,11 @@ def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
     return list({id(v): v for v in kept}.values())
 
 
-def energies_of_file(path: Path) -> list[LocalEnergy | Staged]:
-    """The energies that a Python file defines. Raises `PluginError` where it cannot be imported."""
+def energies_of_file(path: Path) -> tuple[ModuleType, list[LocalEnergy | Staged]]:
+    """A Python file as a module, and its energies. Raises `PluginError` where it cannot be imported."""
     with blamed(_file_plugin(path), "cannot be imported"):
-        return _own_energies(_imported(path))
+        module = _imported(path)
+    return module, _own_energies(module)
 
 
 def _file_plugin(path: Path) -> Plugin:

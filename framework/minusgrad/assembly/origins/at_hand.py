@@ -61,8 +61,17 @@ def with_energies_of_files(
         if isinstance(one, (ModuleType, LocalEnergy)) or not isinstance(one, (Path, str)):
             found.append(one)
             continue
-        own: list[PluginSource] = []
-        if lacking and Path(one).name not in files:
-            own = [plugin(energy) for energy in energies_of_file(Path(one)) if energy.name in lacking]
+        own = _at_hand(Path(one), lacking) if lacking and Path(one).name not in files else []
         found += own or [one]
     return found
+
+
+def _at_hand(file: Path, lacking: Sequence[str]) -> list[PluginSource]:
+    """The energies of these names in a file; or its module, where that is one of them."""
+    module, energies = energies_of_file(file)
+    if own := [plugin(energy) for energy in energies if energy.name in lacking]:
+        return own
+    if file.stem not in lacking:
+        return []
+    module.__name__ = file.stem
+    return [module]
