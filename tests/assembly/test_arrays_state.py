@@ -100,7 +100,8 @@ def test_mistakes_in_the_file_have_their_place(
 ) -> None:
     with pytest.raises(SceneError) as refusal:
         build(scene(tmp_path, more, change))
-    assert str(refusal.value).startswith(f"{tmp_path}/scene.toml:5:2: state: ")
+    place = {"units": "8:9", "motions": "8:11"}.get(more.partition(" ")[0], "5:2")
+    assert str(refusal.value).startswith(f"{tmp_path}/scene.toml:{place}: state: ")
     assert message in str(refusal.value)
 
 

@@ -213,14 +213,14 @@ def test_an_energy_of_a_slope_has_no_scaled_pairs(scene: Path) -> None:
         (
             "edges = [6.4, 6.4, 6.4]",
             "edges = [5.0, 5.0, 5.0]",
-            "liquid.toml:11:3: energy.0: lennard_jones.cutoff: must be, with the skin, at most half the"
+            "liquid.toml:15:10: energy.0: lennard_jones.cutoff: must be, with the skin, at most half the"
             " smallest distance between opposite faces of the box, 2.5, got 2.5 + 0.3; use a larger box, or"
             " count several images of a node: images = true",
         ),
         (
             "cutoff = 2.5\nskin = 0.3",
             "skin = 0.3",
-            "liquid.toml:11:3: energy.0: skin: needs a cutoff, got none; give `cutoff`, or leave it out",
+            "liquid.toml:15:8: energy.0: skin: needs a cutoff, got none; give `cutoff`, or leave it out",
         ),
         (
             "cutoff = 2.5\nskin = 0.3",
@@ -230,7 +230,7 @@ def test_an_energy_of_a_slope_has_no_scaled_pairs(scene: Path) -> None:
         (
             "skin = 0.3",
             "switch = 3.0",
-            "liquid.toml:11:3: energy.0: switch: must begin below the cutoff of 2.5, got 3; correct it, or",
+            "liquid.toml:16:10: energy.0: switch: must begin below the cutoff of 2.5, got 3; correct it, or",
         ),
         (
             "skin = 0.3",

@@ -184,11 +184,11 @@ def broken(scene: Path, old: str, new: str) -> str:
             "chain.toml:6:3: slope.0: slope 'slope_link': its energy",
         ),
         ('by = { x = "f" }', 'by = { x = "v" }', "chain.toml:6:3: slope.0: field 'v': is given by the state"),
-        ("factor = -1.0", "factor = { v = 2.0 }", "chain.toml:6:3: slope.0: factor: no field named 'v'"),
+        ("factor = -1.0", "factor = { v = 2.0 }", "chain.toml:9:10: slope.0: factor: no field named 'v'"),
         (
             "factor = -1.0",
             'through = { drifts = "x" }',
-            "chain.toml:6:3: slope.0: through: no map 'drifts'",
+            "chain.toml:9:11: slope.0: through: no map 'drifts'",
         ),
         (
             'x = "x_next"',

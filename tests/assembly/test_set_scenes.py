@@ -171,7 +171,7 @@ def test_a_fit_of_weights(scene: Path, tmp_path: Path) -> None:
         (
             f"sizes = {{ hidden = {HIDDEN} }}",
             "sizes = { hiden = 7 }",
-            "masses.toml:5:3: map.0: one.sizes: no set of nodes named 'hiden'; did you mean 'hidden'?",
+            "masses.toml:10:9: map.0: one.sizes: no set of nodes named 'hiden'; did you mean 'hidden'?",
         ),
         (
             f"sizes = {{ hidden = {HIDDEN} }}",
@@ -191,7 +191,7 @@ def test_a_fit_of_weights(scene: Path, tmp_path: Path) -> None:
         (
             f"sizes = {{ hidden = {HIDDEN} }}",
             "sizes = { hidden = 6 }",
-            "masses.toml:5:3: map.0: one.w: needs shape [], [30] or [6, 5], got [7, 5]; reshape it",
+            "masses.toml:11:5: map.0: one.w: needs shape [], [30] or [6, 5], got [7, 5]; reshape it",
         ),
         (
             'kind = "fire"',

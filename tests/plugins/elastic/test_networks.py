@@ -299,7 +299,7 @@ REFUSED = {
     ),
     "too few masses": (
         NODES + SPRINGS + "mass = [1.0, 2.0]\n",
-        "6:2: state: mass: 2 numbers for 3 nodes",
+        "10:8: state: mass: 2 numbers for 3 nodes",
     ),
     "a mass of nothing": (
         NODES + SPRINGS + "mass = [1.0, 2.0, 0.0]\n",
@@ -323,11 +323,11 @@ REFUSED = {
     ),
     "a velocity in space": (
         NODES + SPRINGS + MASS + "velocity = [0.0, 0.0, 0.0]\n",
-        "6:2: state: velocity: 3 numbers for 2 axes",
+        "11:12: state: velocity: 3 numbers for 2 axes",
     ),
     "an origin on a line": (
         NODES + SPRINGS + MASS + "origin = [0.0]\n",
-        "6:2: state: origin: 1 numbers for 2 axes",
+        "11:10: state: origin: 1 numbers for 2 axes",
     ),
 }
 

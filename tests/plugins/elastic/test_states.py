@@ -368,16 +368,16 @@ ABOVE = "needs a quantity above 0, not"
 REFUSED = {
     "nu of an incompressible solid": (
         RECTANGLE, SOLID.replace("0.3", "0.5"),
-        f"9:3: energy.0: neo_hookean.poissons_ratio: 0.5 {NU}"),
+        f"12:18: energy.0: neo_hookean.poissons_ratio: 0.5 {NU}"),
     "nu beyond": (
         RECTANGLE, SOLID.replace("0.3", "0.6"),
-        f"9:3: energy.0: neo_hookean.poissons_ratio: 0.6 {NU}"),
+        f"12:18: energy.0: neo_hookean.poissons_ratio: 0.6 {NU}"),
     "nu of a solid that cannot be bulged": (
         RECTANGLE, SOLID.replace("0.3", "-1.0"),
-        f"9:3: energy.0: neo_hookean.poissons_ratio: -1.0 {NU}"),
+        f"12:18: energy.0: neo_hookean.poissons_ratio: -1.0 {NU}"),
     "nu of another solid": (
         RECTANGLE, SOLID.replace("0.3", "0.5").replace("neo_hookean", "st_venant_kirchhoff"),
-        f"9:3: energy.0: st_venant_kirchhoff.poissons_ratio: 0.5 {NU}"),
+        f"12:18: energy.0: st_venant_kirchhoff.poissons_ratio: 0.5 {NU}"),
     "a negative modulus": (
         RECTANGLE, SOLID.replace("100.0", "-1.0"),
         f"11:18: energy.0.youngs_modulus: {ABOVE} -1.0"),
@@ -395,13 +395,13 @@ REFUSED = {
         f"9:13: state.thickness: {ABOVE} 0.0"),
     "a thickness in space": (
         BOX + "thickness = 0.1\n", SOLID,
-        "4:2: state: thickness: a body in space has none; leave it out"),
+        "9:13: state: thickness: a body in space has none; leave it out"),
     "an origin of one number": (
         RECTANGLE + "origin = [1.0]\n", SOLID,
-        "4:2: state: origin: 1 numbers for 2 axes"),
+        "9:10: state: origin: 1 numbers for 2 axes"),
     "a velocity of three": (
         RECTANGLE + "velocity = [1.0, 2.0, 3.0]\n", SOLID,
-        "4:2: state: velocity: 3 numbers for 2 axes"),
+        "9:12: state: velocity: 3 numbers for 2 axes"),
     "a negative size": (
         RECTANGLE.replace("0.5", "-0.5"), SOLID,
         f"6:14: state.size.1: {ABOVE} -0.5"),
@@ -441,7 +441,7 @@ REFUSED = {
         "15:16: energy.1.acceleration: needs a list, not 9.81"),
     "a weight of three components in the plane": (
         RECTANGLE, SOLID + WEIGHT.format("[0.0, 0.0, -9.81]"),
-        "13:3: energy.1: body_force.acceleration: one value needs shape [2], got [3]; reshape it"),
+        "15:16: energy.1: body_force.acceleration: one value needs shape [2], got [3]; reshape it"),
     "a solid of edges": (
         RECTANGLE, SOLID + 'tuples = "edges"\n',
         "9:3: energy.0: neo_hookean.volume: needs a value for each element, got none; give `data`"),
@@ -572,7 +572,7 @@ def test_a_traction_of_a_body_finds_the_boundary_by_itself(scene) -> None:
 def test_the_command_line_tells_a_mistake_and_ends_with_2(scene, capsys) -> None:
     path = scene(RECTANGLE, SOLID.replace("0.3", "0.5"))
     assert cli.main(["run", str(path)]) == 2
-    assert capsys.readouterr() == ("", f"{path}:9:3: energy.0: neo_hookean.poissons_ratio: 0.5 {NU}\n")
+    assert capsys.readouterr() == ("", f"{path}:12:18: energy.0: neo_hookean.poissons_ratio: 0.5 {NU}\n")
 
 
 # Checks --------------------------------------------------------------------------------------------------

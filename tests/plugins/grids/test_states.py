@@ -155,10 +155,10 @@ def test_fields_that_are_refused(scene, field: str, said: str) -> None:
 def test_names_that_are_refused(scene) -> None:
     more = 'moves = { depth = { velocity = "speed" } }'
     assert complaint(scene(more=more)) == (
-        "5:2: state: moves: no field named 'depth' (there are: height, speed); name one of them"
+        "10:9: state: moves: no field named 'depth' (there are: height, speed); name one of them"
     )
     path = scene()
     path.write_text(path.read_text().replace("speed = {", "share = {"))
     assert complaint(path) == (
-        "5:2: state: fields: 'share' is the share of a cell in a mean; give the field another name"
+        "9:10: state: fields: 'share' is the share of a cell in a mean; give the field another name"
     )

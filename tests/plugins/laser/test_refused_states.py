@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {"canvas": "{ size = [4, 0] }"}, "6:23: state.canvas.size.1: needs a number of at least 1, not 0"),
     "no size": (
         {"canvas": "{}"},
-        "4:2: state: canvas: size = [columns, rows] is missing; the disc has none of its own"),
+        "6:10: state: canvas: size = [columns, rows] is missing; the disc has none of its own"),
     "no size for a butterfly": (
         {"canvas": "", "target": '{ kind = "butterfly" }'},
         "4:2: state: canvas: size = [columns, rows] is missing; the butterfly has none of its own"),
@@ -108,20 +108,20 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         "8:50: state.path.length: needs text in quotes, not 5"),
     "a disc beside the canvas": (
         {"target": '{ kind = "disc", radius = 1.0, centre = [99.0, 9.0] }'},
-        "4:2: state: target: the disc is 0 in every cell: there is nothing to draw"),
+        "7:10: state: target: the disc is 0 in every cell: there is nothing to draw"),
     "a disc over all": (
         {"target": '{ kind = "disc", radius = 99.0 }'},
-        "4:2: state: target: the disc is 1 in every cell: there is nothing to draw"),
+        "7:10: state: target: the disc is 1 in every cell: there is nothing to draw"),
     "a path of one point": (
         {"path": '{ kind = "wander", points = 1, extent = 4.0 }'},
         "8:36: state.path.points: needs a whole number of at least 2, not 1"),
     "a path that is too wide": (
         {"path": '{ kind = "spiral", pitch = 5.0, radius = 19.0 }'},
-        "4:2: state: path: path outside the field: point 33 of 46 lies at x = 22.0662 m, y = 30.4173 m;"
+        "8:8: state: path: path outside the field: point 33 of 46 lies at x = 22.0662 m, y = 30.4173 m;"
         " the field goes from 0 to 39 m along x and to 29 m along y (6 points are outside)"),
     "no room in the margins": (
         {"path": '{ kind = "hatch", pitch = 1.0, margin = 15.0 }'},
-        "4:2: state: path: the field less a margin of 15 on each side has no room for a curve"),
+        "8:8: state: path: the field less a margin of 15 on each side has no room for a curve"),
     "a picture that is not there": (
         {"target": '{ kind = "image", file = "b.png" }'},
         "4:2: state: cannot read 'b.png' (No such file or directory); paths start at the scene's folder"),
@@ -243,7 +243,8 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
 def test_refused_files(scene, tmp_path, case: str) -> None:
     name, made, keys, message = FILES[case]
     (tmp_path / name).write_bytes(made(tmp_path / name))
-    assert complaint(scene(**keys)) == f"4:2: state: {message}"
+    place = {"target": "7:10", "power": "9:9"}.get(message.partition(": ")[0], "4:2")
+    assert complaint(scene(**keys)) == f"{place}: state: {message}"
 
 
 def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypatch) -> None:
@@ -277,9 +278,9 @@ def test_counts_beyond_the_memory(scene, monkeypatch) -> None:
     )
     cure = "MB of memory needed, 1 MB free; increase `pitch` or `spacing`"
     hatch = '{ kind = "hatch", pitch = 1.0, spacing = 1.2 }'
-    assert complaint(scene(path=hatch)) == f"4:2: state: path: 1020 points: 2.04 {cure}"
+    assert complaint(scene(path=hatch)) == f"8:8: state: path: 1020 points: 2.04 {cure}"
     spiral = '{ kind = "spiral", pitch = 1.0, spacing = 0.6 }'
-    assert complaint(scene(path=spiral)) == f"4:2: state: path: 1102 points: 2.2 {cure}"
+    assert complaint(scene(path=spiral)) == f"8:8: state: path: 1102 points: 2.2 {cure}"
 
 
 def test_without_pillow_the_extra_is_named(scene, tmp_path, monkeypatch) -> None:

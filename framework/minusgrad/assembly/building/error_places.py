@@ -64,12 +64,13 @@ class ErrorPlaces:
         document, text = self.scene.document, str(error)
         if error.key:
             return document.problem((*path, *error.key), text)
+        found = document.problem(path, text)
         begins = KEY_OF_ARGUMENT.match(text)
-        with suppress(LookupError, TypeError):  # of a table that the scene leaves out
-            if begins is not None and begins[1] in value_at(document.data, path):
-                key = ".".join(map(str, path))
-                return document.problem((*path, begins[1]), text)._replace(key=key)
-        return document.problem(path, text)
+        with suppress(LookupError, TypeError, AttributeError):  # of a table that the scene leaves out
+            table = value_at(document.data, path)
+            if begins and begins[1] in table and begins[1] not in (table.get("kind"), table.get("name")):
+                return document.problem((*path, begins[1]), text)._replace(key=found.key)
+        return found
 
     def made(self, block: Block, context: Any, wanted: type[T]) -> T:
         """The object that the block's model makes; a plugin that fails is named."""
