@@ -15,7 +15,6 @@ from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.adjoint import backward
 from minusgrad.adjoint.backward import Backward
 from minusgrad.adjoint.losses import Loss
-from minusgrad.adjoint.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, MoveTime, Piece
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.energies.misfit import misfit
@@ -23,6 +22,7 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, MoveTime, Piece
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
 from tests.support.damage import method, text
@@ -586,7 +586,7 @@ def skips(name: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Leave a piece that is launched out, by the method that makes its loops."""
 
     def some(right, self: LaunchedPieces, piece: Piece, *rest) -> None:
-        made = getattr(piece, "made", getattr(piece, "read", None))
+        made = getattr(piece, "made", getattr(piece, "copied", None))
         if getattr(made, "func", made).__name__ != name if made else True:
             right(self, piece, *rest)
 

@@ -17,9 +17,10 @@ from minusgrad.codegen.term_loops import Emitter
 from minusgrad.elements.gather import Gather
 from minusgrad.energies.fields import ordered_sum
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.move_pieces import StepClock
+from minusgrad.steppers.moves import Moves
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES, Scheme, composed, mirrored
-from minusgrad.steppers.timed.single_moves import SingleMoves
 from minusgrad.symbolic import differentiation
 from tests.assembly import test_observers as looking
 from tests.exams import test_phi4 as lattice
@@ -51,11 +52,11 @@ def twice_the_first_range(right, self, outputs, ranges, *rest):
 
 
 def time_at_the_start(right, self, drift):
-    return self.t0 + self.number * self.dt
+    return self.at(0)
 
 
 def time_at_the_kick(right, self, drift):
-    return self.t0 + (self.number + list(accumulate(self.scheme.kicks))[drift]) * self.dt
+    return self.t0 + (self.number + list(accumulate(SCHEMES["yoshida4"].kicks))[drift]) * self.dt
 
 
 def observes_and_nudges(right, self):
@@ -158,9 +159,9 @@ FUSED = {
 
 UNFUSED = {
     "kick reversed": (text("- ti.f64(h) * (g_x", "+ ti.f64(h) * (g_x"), order("leapfrog")),
-    "forces not renewed": (method(SingleMoves, "_forces", lambda *_: None), order("leapfrog")),
-    "forces at the step's start": (method(SingleMoves, "_time_after", time_at_the_start), work("leapfrog")),
-    "forces at the times of kicks": (method(SingleMoves, "_time_after", time_at_the_kick), work("yoshida4")),
+    "forces not renewed": (method(Moves, "_before_kick", lambda *_: []), order("leapfrog")),
+    "forces at the step's start": (method(StepClock, "after_drift", time_at_the_start), work("leapfrog")),
+    "forces at the times of kicks": (method(StepClock, "after_drift", time_at_the_kick), work("yoshida4")),
     "pair counted twice": (method(Emitter, "_target_loop", twice_the_first_range), momentum),
 }
 

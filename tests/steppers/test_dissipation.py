@@ -14,16 +14,23 @@ from scipy.integrate import solve_ivp
 from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
 from minusgrad.assembly.observers import Energies, Reactions, angular_momentum, momentum
 from minusgrad.engine import runtime, storage
-from minusgrad.engine.kernels import Code
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.steppers import integrator
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.move_pieces import (
+    HALF_STEP,
+    EnergySweep,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+)
 from minusgrad.steppers.moves import Moves
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.step_sequence import HalfFriction, Kick
 from minusgrad.steppers.systems.system import System
-from minusgrad.steppers.timed.single_moves import SingleMoves
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean
@@ -595,42 +602,35 @@ def order(kind: str, motion: Dragged) -> Callable:
 by_hand = partial(test_steps_by_hand, 2, integrator.SMALL, "leapfrog", pytest.MonkeyPatch())
 balance = partial(test_a_dashpot_to_a_moved_support, "leapfrog")
 gusty = partial(test_drag_on_a_free_body, gusts, ALONG, 0.4, windy, "leapfrog")
-apply_friction = Moves.apply_friction
-
-
-def kept_before(moves: Moves) -> Code:
-    """The part of `apply_friction` that copies the velocities before it."""
-    moves.friction_stage = lambda h: []
-    try:
-        return apply_friction(moves)
-    finally:
-        del moves.friction_stage
 
 
 def in_one_stage(right, self):
-    return Code.joined([kept_before(self), *self.friction_stage("h")])
+    """The pieces of a half step without its first stage."""
+    pieces = right(self)
+    first = next(k for k, piece in enumerate(pieces) if isinstance(piece, EnergySweep))
+    return pieces[:first] + pieces[first + 2 :]
 
 
-def with_the_kicks(right, self):
-    return Code.joined([right(self), kept_before(self), *self.friction_stage("h")])
-
-
-def within_kicks(patch: pytest.MonkeyPatch) -> None:
+def with_the_kicks(right, self, scheme):
     """v <- v - h (dU/dx + dR/dv) / m, wherever leapfrog kicks."""
-    method(Moves, "kick", with_the_kicks)(patch)
-    patch.setattr(Moves, "_half_a_step_of_friction", lambda self, move, number: [])
+    rules = right(self, scheme)
+    sweep = next(piece for piece in rules[HalfFriction] if isinstance(piece, EnergySweep))
+    slowed = [NodeLoops(self.remembered), sweep, NodeLoops(partial(self.slowed, "h"))]
+    return {**rules, Kick: [*rules[Kick], *slowed], HalfFriction: []}
 
 
 def at_the_start(right, self, move, number):
     """All of a step's friction before it."""
-    pieces = right(self, move, number)
-    return [] if move.number else [Code("h = dt\n"), *pieces[1:]]
+    if not isinstance(move, HalfFriction):
+        return right(self, move, number)
+    pieces = [MoveLength() if piece is HALF_STEP else piece for piece in self._rules[HalfFriction]]
+    return [] if move.number else self.of(pieces, number)
 
 
 SPLITTINGS = {
-    "with the kicks": within_kicks,
-    "all at the start": method(Moves, "_half_a_step_of_friction", at_the_start),
-    "one Euler stage": method(Moves, "apply_friction", in_one_stage),
+    "with the kicks": method(Moves, "pieces", with_the_kicks),
+    "all at the start": method(JoinedPieces, "__call__", at_the_start),
+    "one Euler stage": method(Moves, "_half_a_step_of_friction", in_one_stage),
 }
 
 
@@ -680,23 +680,23 @@ def _without_friction(self, stepper, recorder, every, holds, dissipation, right=
     right(self, stepper, recorder, every, holds, None)
 
 
-def once(right, self, move):
+def once(right, self, move, at):
     """Friction at the end of a step only, but all of it."""
-    if move.number:
-        right(self, move)
-        right(self, move)
+    for _ in range(2 * move.number if isinstance(move, HalfFriction) else 1):
+        right(self, move, at)
 
 
-def at_the_start_time(right, self):
-    self.time = self.t0 + self.number * self.dt
-    right(self)
+def at_the_start_time(right, self, move, at):
+    if isinstance(move, HalfFriction):
+        self.t = self.clock.at(0)
+    right(self, move, at)
 
 
 UNFUSED = {
-    "friction at the step's end": (method(SingleMoves, "_half_friction", once), order("leapfrog", STRONG)),
+    "friction at the step's end": (method(LaunchedPieces, "move", once), order("leapfrog", STRONG)),
     "work against friction forgotten": (method(Holds, "power", lambda *_: 0.0), balance),
     "time of the step's start in both halves": (
-        method(SingleMoves, "half_friction", at_the_start_time),
+        method(LaunchedPieces, "move", at_the_start_time),
         gusty,
     ),
 }

@@ -36,6 +36,21 @@ from ..potential.velocity_terms import refuse_velocities
 from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
+from ..steppers.move_pieces import (
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    STEP_END,
+    EnergySweep,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+    StepClock,
+    TapeRow,
+)
 from ..steppers.moves import coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -50,19 +65,6 @@ from ..steppers.step_sequence import (
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
 from ..steppers.timed.flows.part_flow import Rows as FlowRows
-from .move_pieces import (
-    DRIFT_END,
-    OWN,
-    STEP_END,
-    EnergySweep,
-    JoinedPieces,
-    LaunchedPieces,
-    MoveLength,
-    NodeLoops,
-    Piece,
-    Rules,
-    TapeRow,
-)
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"
@@ -147,7 +149,7 @@ class Backward(RunAdjoint):
             self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
         rules = self._rules()
         self._joined = JoinedPieces(rules, "adjoint", self.parameters, self.place)
-        self._launched = LaunchedPieces(stepper, rules, "adjoint", self._take)
+        self._launched = LaunchedPieces(stepper.scheme, rules, "adjoint", self._take)
         self._end = [TapeRow(self.tape.read_positions, 0), *self._transposed_kick, *self._departure]
         self._many = self._kernel_of_steps() if stepper.fused else None
 
@@ -196,7 +198,9 @@ class Backward(RunAdjoint):
             return
         moves = self.stepper.scheme.moves[::-1]
         for step in reversed(range(steps)):
-            self._launched.step(moves, last - steps + step, at + step)
+            self._launched.begin(step_clock(self.stepper, last - steps + step))
+            for move in moves:
+                self._launched.move(move, at + step)
 
     def finish(self) -> None:
         """The kicks at the initial state, which is in the first row of the tape."""
@@ -230,7 +234,7 @@ class Backward(RunAdjoint):
             sweep = EnergySweep(friction, self.friction, "loss")
             rules[HalfFriction] = [
                 STEP_END,
-                MoveLength(),
+                HALF_STEP,
                 TapeRow(self.tape.read_positions, stages, stages),
                 TapeRow(self.tape.read_velocities, 2),
                 NodeLoops(self._remember),
@@ -473,6 +477,11 @@ class Backward(RunAdjoint):
     def _friction_force(self) -> dict[str, Any]:
         assert self.stepper.friction
         return self.stepper.friction.force
+
+
+def step_clock(stepper: SplittingStepper, step: int) -> StepClock:
+    """The times of a step with this number."""
+    return StepClock(stepper.t0, step - stepper.since, stepper.dt, stepper.scheme.ends)
 
 
 def owner(stepper: DifferentiableStepper, name: str) -> Owner:

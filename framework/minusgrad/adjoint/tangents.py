@@ -30,6 +30,18 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.magnetic.drift import PREFIX
+from ..steppers.move_pieces import (
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    EnergySweep,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+)
 from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -42,18 +54,7 @@ from ..steppers.step_sequence import (
     Move,
 )
 from ..steppers.stepper import SplittingStepper
-from .backward import HALF, owner
-from .move_pieces import (
-    DRIFT_END,
-    OWN,
-    EnergySweep,
-    JoinedPieces,
-    LaunchedPieces,
-    MoveLength,
-    NodeLoops,
-    Piece,
-    Rules,
-)
+from .backward import HALF, owner, step_clock
 from .supports.support_derivatives import SupportDerivatives
 
 
@@ -82,7 +83,7 @@ class Sensitivity:
         self._many: Callable[..., None] | None = None
         rules = self._rules()
         self._joined = JoinedPieces(rules, "tangent")
-        self._launched = LaunchedPieces(stepper, rules, "tangent")
+        self._launched = LaunchedPieces(stepper.scheme, rules, "tangent")
         self._places = self._arrival
 
     def _arrays(self, names: Any) -> dict[str, Any]:
@@ -134,8 +135,9 @@ class Sensitivity:
             self._put_of_flow()
             one = self.stepper
             for step in range(steps):
-                self._launched.t = one.times(one.step + step)
-                self._launched.step(one.scheme.moves, one.step + step)
+                self._launched.begin(step_clock(one, one.step + step))
+                for move in one.scheme.moves:
+                    self._launched.move(move)
         self.stepper.step += steps
 
     def _request(self, potential: Potential) -> DerivativeRequest:
@@ -186,7 +188,7 @@ class Sensitivity:
         if one.dissipation:
             sweep = EnergySweep(one.dissipation, self._friction, "loss")
             half, whole = (NodeLoops(partial(self._slow, h)) for h in (HALF, "h"))
-            rules[HalfFriction] = [MoveLength(), NodeLoops(self._remember), sweep, half, sweep, whole]
+            rules[HalfFriction] = [HALF_STEP, NodeLoops(self._remember), sweep, half, sweep, whole]
         return rules
 
     @property

@@ -57,6 +57,7 @@ SCALARS = {
     "dt": "ti.f64",
     "h": "ti.f64",
     "first": "ti.f64",
+    "number": "ti.f64",
     "begun": "ti.f64",
     "ended": "ti.f64",
     "steps": "ti.i32",

@@ -61,9 +61,10 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import ProjectedStart
+from .friction import Friction
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
-from .moves import Friction, Moves
+from .moves import Moves
 from .pressure.cell import MovingBox
 from .pressure.friction_stress import refuse_friction_between
 from .schemes import Scheme
@@ -188,8 +189,9 @@ class Integrator(MotionStepper):
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
             part_flow,
             self._constrained,
+            self.cell,
         )
-        self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
+        self._single = SingleMoves(self.moves, self.scheme)
         if self._constrained and self.move_tape:
             self._single.recorder = MoveRecorder(
                 self.move_tape, fields, self.motions, self.scheme, self._constrained
@@ -214,7 +216,7 @@ class Integrator(MotionStepper):
             return None
         made = projections(self.constraints, self.motions, self.inertia, self.holds)
         count = len(self.scheme.drifts) * (2 if self.bath else 1)
-        return ConstrainedMoves(made, self.holds, self._work, count, smooth=self.bath is None)
+        return ConstrainedMoves(made, self._work, count, smooth=self.bath is None)
 
     def _kernel_of_steps(self) -> Callable[..., None] | None:
         """Many steps in one kernel, or on a device one step in a launch.
@@ -510,9 +512,8 @@ class Integrator(MotionStepper):
             self._single.recorder.begin(first)
             return
         assert self.tape
-        assert self._single.tape
         self.tape.first = first
-        self._single.tape.positions(0)
+        self._single.begin_tape()
 
     def begin(self) -> None:
         self.holds.place(self.time)

@@ -1,54 +1,78 @@
-"""Kernels that move the fields: a kick, a drift, friction, and many whole steps in one.
+"""The moves of a step: what each of them does, as pieces, and the loops over nodes that these need.
 
-The kernel of many steps is joined from the same pieces as single moves, in the sequence of the scheme.
+`pieces` is the only statement of a step. Joined in the sequence of the scheme they are one kernel of many
+steps (`steps`), launched one by one they are a step of a large system (`timed.single_moves`).
 
-Decisions 0353, 0359.
+Decisions 0112, 0353, 0359.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
-from ..energies.term import Term
 from ..engine import storage
-from ..engine.kernels import Code, at_each, real, zero_loops
-from ..errors import EnergyError
+from ..engine.kernels import Code, at_each, real
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
+from .friction import Friction
 from .holds import Holds
-from .magnetic.drift import MagneticDrifts
+from .magnetic.drift import PREFIX, MagneticDrifts
+from .move_pieces import (
+    BEFORE_DRIFT_END,
+    DRIFT,
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    BeforeKick,
+    EnergySweep,
+    HostMove,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+    TapeRow,
+)
+from .pressure.cell import MovingBox
 from .schemes import Scheme
 from .step_sequence import (
     BathDrift,
+    ConstrainedBathDrift,
     ConstrainedDrift,
     Drift,
-    Emit,
     FlowDrift,
     Forces,
     HalfFriction,
     InteractionKick,
     Kick,
     MagneticDrift,
+    Move,
+    PressureDrift,
+    PressureKick,
     TangentProjection,
-    rule,
 )
 from .tape import Tape
 from .timed.flows.part_flow import PartFlow
 from .timed.heat_bath import Bath
+from .timed.host_sums import HostSums, add_to
 
+HALF_DRIFT = MoveLength("drifts", 0.5)
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
 """Header of the loop over steps, which is taken in order by one thread."""
 
 
 class Moves:
-    """Loops over the nodes of everything that moves; `gradient` and `inertia` by the position's name.
+    """What moves do, for everything that moves; `gradient` and `inertia` by the position's name.
 
     `friction` (if there is a dissipation): dR/dv and the velocities before it, by the velocity's name. `work`
-    and `dissipated` are sums of one number each.
+    and `dissipated` are sums of one number each. cell: the box that moves at constant pressure.
     """
 
     def __init__(
@@ -59,30 +83,208 @@ class Moves:
         inertia: Mapping[str, Any],
         holds: Holds,
         work: Any,
-        friction: "Friction | None" = None,
+        friction: Friction | None = None,
         tape: Tape | None = None,
         bath: Bath | None = None,
         magnetic: MagneticDrifts | None = None,
         part_flow: PartFlow | None = None,
         constrained: ConstrainedMoves | None = None,
+        cell: MovingBox | None = None,
     ):
         self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
         self.magnetic, self.part_flow, self.constrained = magnetic, part_flow, constrained
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
-        self.tape = tape
+        self.tape, self.cell = tape, cell
+        self._sums = HostSums(potential.fields, motions, inertia)
+
+    # Many steps in one kernel
+
+    def steps(self, scheme: Scheme) -> Code:
+        """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on.
+
+        With a tape also of `at`, the number of the first step on the tape, which is written on the way.
+        """
+        begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
+        whole = Code.joined([begin, scheme.sequence.code(self._joined(scheme))])
+        loop = (self.constrained.while_solved(whole) if self.constrained else whole).inside(STEPS)
+        return loop.naming(**coefficients(scheme))
+
+    def step(self, scheme: Scheme) -> Code:
+        """The loops of one step, for a kernel of (first, t0, dt) as of `steps`, where each is a task."""
+        begin = Code("sub = 0\nnumber = first\nt = t0 + number * dt\n")
+        moves = scheme.sequence.unrolled_code(self._joined(scheme), scheme.stages)
+        return Code.joined([begin, moves]).naming(**coefficients(scheme))
+
+    def _joined(self, scheme: Scheme) -> JoinedPieces:
+        return JoinedPieces(self.pieces(scheme), "integrator")
+
+    # What each move does
+
+    def pieces(self, scheme: Scheme) -> Rules:
+        """What each move of a step does, in its order."""
+        drift, kick = NodeLoops(self.drift), [MoveLength("kicks"), NodeLoops(self.kick), *self._work()]
+        arrive, turned = self._arrival(scheme), self._turned(scheme)
+        rules: dict[type[Move], Sequence[Piece]] = {
+            HalfFriction: self._half_a_step_of_friction(),
+            Kick: kick,
+            Drift: [DRIFT, drift, *arrive],
+            InteractionKick: kick,
+            Forces: self._before_kick(scheme),
+        }
+        if self.part_flow:
+            rules[FlowDrift] = [*turned, DRIFT, NodeLoops(self.part_flow.drift), *arrive]
+        if self.magnetic:
+            rules[MagneticDrift] = [*turned, DRIFT, *self._rotation(), *arrive]
+        if self.bath:
+            half = [HALF_DRIFT, *self._rotation()] if self.magnetic else []
+            rules[BathDrift] = [*half, DRIFT, self._exchange(not self.magnetic), *half, *arrive]
+        if self.cell:
+            rules |= {
+                PressureKick: [*kick, *self._push(self.cell)],
+                PressureDrift: self._at_pressure(self.cell),
+            }
+        if self.constrained:
+            rules |= self._onto_constraints(self.constrained)
+        return rules
+
+    def _work(self) -> list[Piece]:
+        """The work h dU/dt that an explicit time dependence does in a kick, and moving supports."""
+        timed, moving = self.potential.uses_time, self.holds.moving
+        if not (timed or moving):
+            return []
+
+        def count(at: LaunchedPieces) -> None:
+            power = self.potential.rate(at.t) + self.holds.power(self.gradient)
+            add_to(self.work, at.h * power)
+
+        def loops(number: str) -> list[Code]:
+            return [*self.rates(), *([self.power()] if moving else [])]
+
+        plain = FusedCode(self.potential).statements(self.gradient) < math.inf
+        return [HostMove(count, loops, as_tasks=(plain or not timed) and not self.constrained)]
+
+    def _arrival(self, scheme: Scheme) -> list[Piece]:
+        """The end of a drift: time, supports and the tape's row are those of its end."""
+        rows: list[Piece] = []
+        if self.tape:
+            rows = [TapeRow(self.tape.record_positions, len(scheme.drifts), after=1)]
+        return [DRIFT_END, NodeLoops(self.holds.code), *rows]
+
+    def _turned(self, scheme: Scheme) -> list[Piece]:
+        """A tape has the velocities before a drift that changes them."""
+        return [TapeRow(self.tape.record_turned, len(scheme.drifts))] if self.tape else []
+
+    def _rotation(self) -> list[Piece]:
+        """A drift of length h in a magnetic field, whose time is that length until it is over."""
+        assert self.magnetic
+        sweep = EnergySweep(self.magnetic.potential, self.magnetic.request, PREFIX)
+        return [OWN, sweep, NodeLoops(self.magnetic.moved)]
+
+    def _exchange(self, drifting: bool) -> Piece:
+        """The heat bath, in the middle of a drift if `drifting`; the heat is counted."""
+        alone = partial(self.bath_drift, drifting=drifting)
+
+        def exchange(at: LaunchedPieces) -> None:
+            assert self.bath
+            before = self._sums.kinetic()
+            at.launch(alone)
+            tangent = self.constrained.tangent() if self.constrained else 0.0
+            add_to(self.bath.given, tangent + self._sums.kinetic() - before)
+
+        counted = partial(self.bath_drift, sums=True, drifting=drifting)
+        return HostMove(exchange, lambda number: [counted()], as_tasks=not self.constrained)
+
+    def _push(self, cell: MovingBox) -> list[Piece]:
+        """A kick of the cell."""
+        return [HostMove(lambda at: cell.kick(at.h, self.gradient))]
+
+    def _at_pressure(self, cell: MovingBox) -> list[Piece]:
+        """Half a drift, half a deformation, the baths, and the halves in reverse order."""
+        by_motion = HostMove(lambda at: cell.kick_by_motion(at.h))
+        drift, deform = NodeLoops(self.drift), HostMove(lambda at: cell.deform(at.h))
+        baths: list[Piece] = [self._exchange(drifting=False)] if self.bath else []
+        baths.append(HostMove(lambda at: cell.exchange_heat(at.h, at.clock.number)))
+        before: list[Piece] = [HALF_DRIFT, by_motion, drift, deform]
+        after: list[Piece] = [HALF_DRIFT, deform, drift, by_motion]
+        return [*before, DRIFT, *baths, *after, DRIFT_END, NodeLoops(self.holds.code)]
+
+    def _onto_constraints(self, constrained: ConstrainedMoves) -> dict[type[Move], Sequence[Piece]]:
+        """Drifts onto constraints, in a bath two halves with the exchange of heat between them."""
+        drift, places = NodeLoops(self.drift), NodeLoops(self.holds.code)
+        tangent = HostMove(lambda at: constrained.tangent(), self._tangents)
+
+        def onto(each: int = 1, more: int = 0) -> HostMove:
+            """The projection with the number `each` (number of the drift) + `more`."""
+            return HostMove(
+                lambda at: constrained.project(each * at.number + more, at.h, at.t),
+                lambda number: [constrained.onto(number)],
+            )
+
+        rules: dict[type[Move], Sequence[Piece]] = {
+            TangentProjection: [tangent],
+            ConstrainedDrift: [DRIFT, drift, DRIFT_END, places, onto()],
+        }
+        if self.bath:
+            bath = self._exchange(drifting=False)
+            before: list[Piece] = [HALF_DRIFT, drift, BEFORE_DRIFT_END, places, onto(2)]
+            after: list[Piece] = [HALF_DRIFT, drift, DRIFT_END, places, onto(2, 1)]
+            rules[ConstrainedBathDrift] = [*before, tangent, DRIFT, bath, *after]
+        return rules
+
+    def _tangents(self, number: str) -> list[Code]:
+        assert self.constrained
+        return [self.constrained.tangents()]
+
+    def forces(self) -> list[Piece]:
+        """dU/dx at the present positions, and the part of it that kicks take."""
+        sweep = EnergySweep(self.potential, DerivativeRequest(gradient=self.gradient))
+        return [sweep, *([NodeLoops(self.rest_of_forces)] if self.part_flow else [])]
+
+    def _before_kick(self, scheme: Scheme) -> list[Piece]:
+        forces = self.forces()
+        return [BeforeKick(forces, scheme.kicks)] if scheme.ends_with_drift else forces
+
+    def _half_a_step_of_friction(self) -> list[Piece]:
+        """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t; the energy."""
+        pieces: list[Piece] = [TapeRow(self.tape.record_velocities, 2)] if self.tape else []
+        if not (friction := self.friction):
+            return pieces
+        sweep = EnergySweep(friction.dissipation, DerivativeRequest(gradient=friction.force), "loss")
+        stages = [NodeLoops(partial(self.slowed, h)) for h in ("ti.f64(0.5) * h", "h")]
+        tangents: list[list[Piece]] = [[], []]
+        if constrained := self.constrained:
+            taken = lambda at: add_to(friction.dissipated, -constrained.tangent())  # noqa: E731
+            launched = (lambda at: constrained.velocities(), taken)
+            tangents = [[HostMove(one, self._tangents, as_tasks=False)] for one in launched]
+        pieces += [HALF_STEP, NodeLoops(self.remembered)]
+        for stage, tangent in zip(stages, tangents, strict=True):
+            pieces += [sweep, stage, *tangent]
+        lost = HostMove(self._count_lost, lambda number: self.lost(), as_tasks=not self.constrained)
+        return [*pieces, lost]
+
+    def _count_lost(self, at: LaunchedPieces) -> None:
+        """Count the energy that friction took in a time h, from bodies and from supports."""
+        assert self.friction
+        friction, forces = self.friction, {m.position: self.friction.force[m.velocity] for m in self.motions}
+        for lost in self._sums.kinetic_losses(friction.before):
+            add_to(friction.dissipated, lost)
+        supports = at.h * self.holds.power(forces)
+        add_to(friction.dissipated, supports)
+        add_to(self.work, supports)
+
+    # Loops
 
     def drift(self) -> Code:
         """x <- x + h v"""
         return Code.joined(self._drift(motion) for motion in self.motions)
 
     def bath_drift(self, sums: bool = False, drifting: bool = True) -> Code:
-        """`drift` with the bath in its middle, for scalars h and `number` (the step's).
+        """The heat bath, for scalars h and `number` (the step's); in the middle of a drift if `drifting`.
 
-        With `sums` the heat is added up: in loops on one thread. In a magnetic field, or if not `drifting`,
-        the bath alone.
+        With `sums` the heat is added up: in loops on one thread.
         """
         assert self.bath
-        pieces, drifting = [], drifting and not self.magnetic
+        pieces = []
         for motion in self.motions:
             x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
             pieces.append(
@@ -96,114 +298,9 @@ class Moves:
             return kick
         return Code.joined(self._kick(motion) for motion in self.motions)
 
-    # Many steps in one kernel
-
-    def steps(self, scheme: Scheme) -> Code:
-        """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on.
-
-        With a tape also of `at`, the number of the first step on the tape, which is written on the way.
-        """
-        begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
-        whole = Code.joined([begin, scheme.sequence.code(self._emit(scheme))])
-        loop = (self.constrained.while_solved(whole) if self.constrained else whole).inside(STEPS)
-        return loop.naming(**coefficients(scheme))
-
-    def step(self, scheme: Scheme) -> Code:
-        """The loops of one step, for a kernel of (first, t0, dt) as of `steps`, where each is a task."""
-        begin = Code("sub = 0\nnumber = first\nt = t0 + number * dt\n")
-        moves = scheme.sequence.unrolled_code(self._emit(scheme), scheme.stages)
-        return Code.joined([begin, moves]).naming(**coefficients(scheme))
-
-    def _emit(self, scheme: Scheme) -> Emit:
-        """The rules of moves in kernels."""
-        rules = {
-            HalfFriction: self._half_a_step_of_friction,
-            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
-            Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
-            BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
-            MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
-            InteractionKick: lambda move, number: [
-                Code(f"h = kicks[{number}] * dt\n"),
-                *self._kick_and_work(),
-            ],
-            FlowDrift: lambda move, number: self._flow_drift(number, scheme),
-            ConstrainedDrift: lambda move, number: self._drift_onto(number, scheme),
-            TangentProjection: lambda move, number: [self._tangents()],
-            Forces: lambda move, number: self._forces(number, scheme),
-        }
-        return lambda move, number: rule(rules, move, "integrator")(move, number)
-
-    def _drift_and_place(self, number: str, scheme: Scheme, drift: Code) -> list[Code]:
-        """A drift; then time, supports and the tape's row are those of its end."""
-        row = f"(at + sub) * {len(scheme.drifts)} + {number} + 1"
-        return [
-            Code(f"h = drifts[{number}] * dt\n"),
-            drift,
-            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
-            self.holds.code(),
-            self.tape.record_positions(row) if self.tape else Code(""),
-        ]
-
-    def _drift_onto(self, number: str, scheme: Scheme) -> list[Code]:
-        """A drift and its projection onto constraints."""
-        assert self.constrained
-        return [*self._drift_and_place(number, scheme, self.drift()), self.constrained.onto(number)]
-
-    def _tangents(self) -> Code:
-        """Velocities tangent to constraints, if there are some."""
-        return self.constrained.tangents() if self.constrained else Code("")
-
-    def _around_bath(self) -> Code:
-        """A drift in the heat bath; in a magnetic field between two halves of its flow."""
-        bath = self.bath_drift(sums=True)
-        if self.magnetic is None:
-            return bath
-        half = Code.joined([Code("h = ti.f64(0.5) * h\nt = h\n"), self.magnetic.code()])
-        return Code.joined([half, Code("h = ti.f64(2.0) * h\n"), bath, half])
-
-    def _magnetic_drift(self, number: str, scheme: Scheme) -> list[Code]:
-        """A drift in a magnetic field, whose time `t` is its length until it is over."""
-        assert self.magnetic
-        row = f"(at + sub) * {len(scheme.drifts)} + {number}"
-        before = [self.tape.record_turned(row)] if self.tape else []
-        drift = Code.joined([Code("t = h\n"), self.magnetic.code()])
-        return [*before, *self._drift_and_place(number, scheme, drift)]
-
-    def _flow_drift(self, number: str, scheme: Scheme) -> list[Code]:
-        """A drift along a flow; with a tape, the velocities before it are recorded, too."""
-        assert self.part_flow
-        row = f"(at + sub) * {len(scheme.drifts)} + {number}"
-        before = [self.tape.record_turned(row)] if self.tape else []
-        return [*before, *self._drift_and_place(number, scheme, self.part_flow.drift())]
-
-    def _forces(self, number: str, scheme: Scheme) -> list[Code]:
-        cleared = [zero_loops(f"g_{name}", array) for name, array in self.gradient.items()]
-        pieces = [*cleared, FusedCode(self.potential).gradient(self.gradient), self.rest_of_forces()]
-        if not scheme.ends_with_drift:
-            return pieces
-        if number.isdecimal():  # of a single step, whose last forces are computed apart
-            return pieces if scheme.kicks[int(number) + 1] else []
-        # between two drifts no kick takes them; the last ones are the stepper's
-        return [Code.joined(pieces).inside(f"if kicks[{number} + 1] != 0.0 or sub + 1 == steps:")]
-
     def rest_of_forces(self) -> Code:
         """With a flow of a part: the forces that kicks take."""
         return self.part_flow.rest(self.gradient[self.part_flow.x]) if self.part_flow else Code("")
-
-    def _kick_and_work(self) -> list[Code]:
-        """A kick, and the work h dU/dt that an explicit time dependence does in it."""
-        pieces = [self.kick(), *self.rates()]
-        if self.holds.moving:
-            pieces.append(self.power())
-        return pieces
-
-    def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
-        """Friction for half a step, and the energy that it takes."""
-        pieces = [self.tape.record_velocities(f"(at + sub) * 2 + {number}")] if self.tape else []
-        if not self.friction:
-            return pieces
-        pieces += [Code("h = ti.f64(0.5) * dt\n"), self.apply_friction(self._tangents())]
-        return [*pieces, *self.lost()]
 
     def lost(self) -> list[Code]:
         """Loops that count the energy which friction took in a time h, from bodies and from supports."""
@@ -228,17 +325,6 @@ class Moves:
         named = {f"g_{name}": array for name, array in self.gradient.items()}
         return self.holds.power_code(forces, "work").naming(work=self.work, **named)
 
-    # Friction
-
-    def apply_friction(self, projected: Code | None = None) -> Code:
-        """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t.
-
-        projected: loops after each of its two stages.
-        """
-        after = [projected] if projected else []
-        half, whole = self.friction_stage("ti.f64(0.5) * h"), self.friction_stage("h")
-        return Code.joined([self.remembered(), *half, *after, *whole, *after])
-
     def remembered(self) -> Code:
         """Copies of the velocities before friction."""
         assert self.friction
@@ -250,13 +336,6 @@ class Moves:
             )
             for v in velocities
         )
-
-    def friction_stage(self, h: str) -> list[Code]:
-        """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
-        assert self.friction
-        pieces = [zero_loops(f"g_{name}", array) for name, array in self.friction.force.items()]
-        pieces.append(FusedCode(self.friction.dissipation, "loss").gradient(self.friction.force))
-        return [*pieces, self.slowed(h)]
 
     def slowed(self, h: str) -> Code:
         """v <- (v before) - h (dR/dv) / inertia, with dR/dv as it was computed."""
@@ -304,39 +383,6 @@ class Moves:
         return Code(at_each(f"f_{v.name}", v.array, line), arrays)
 
 
-@dataclass(frozen=True)
-class Friction:
-    """A dissipation R(v, x, t) with its arrays: dR/dv and v before, by velocity; the dissipated energy."""
-
-    dissipation: Potential
-    force: dict[str, Any]
-    before: dict[str, Any]
-    dissipated: Any
-
-    @property
-    def statements(self) -> float:
-        """The approximate number of statements in one evaluation of dR/dv."""
-        return FusedCode(self.dissipation).statements(self.force)
-
-    @classmethod
-    def of(cls, dissipation: Potential, motions: Sequence[Motion]) -> "Friction":
-        """The friction of these motions. Raises `EnergyError` for a term that depends on no velocity."""
-        for term in dissipation.terms.values():
-            refuse_idle(term, motions)
-        shapes = {m.velocity: np.zeros_like(dissipation.fields[m.velocity].values) for m in motions}
-        force, before = ({v: storage.allocate(s) for v, s in shapes.items()} for _ in range(2))
-        return cls(dissipation, force, before, storage.allocate(np.zeros(1)))
-
-
 def coefficients(scheme: Scheme) -> dict[str, Any]:
     """The rows of a scheme as arrays for kernels, by name."""
     return {name: storage.allocate(np.array(row)) for name, row in scheme.rows.items()}
-
-
-def refuse_idle(term: Term, motions: Sequence[Motion]) -> None:
-    """Raise `EnergyError` for a term of a dissipation that depends on no velocity."""
-    velocities = [m.velocity for m in motions]
-    if not {f.name for f in term.fields.values()} & set(velocities):
-        raise EnergyError(
-            f"dissipation '{term.name}': depends on no velocity; use one of {', '.join(velocities) or 'none'}"
-        )

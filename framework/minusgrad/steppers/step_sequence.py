@@ -2,10 +2,10 @@
 
     half friction 0, kick 0, (drift i, forces i, kick i + 1) for each stage i, half friction 1
 
-The order of a step is written only here. All of these interpret the sequence or its reverse:
-single launches (`single_moves`), one kernel for many steps (`moves`), the adjoint and the tangents, each by
-launches and in one kernel (`adjoint.move_pieces`). A new move is a class here and a rule in each interpreter.
-One without a rule for a move refuses the steps that contain it (`rule`).
+The order of a step is written only here. The stepper (`moves`), its adjoint and its tangents say what each
+move does, as pieces, which run by launches or in one kernel of many steps (`move_pieces`). A new move is a
+class here and pieces in each of the three. One without pieces for a move refuses the steps that contain it
+(`rule`).
 
 Decisions 0359.
 """

@@ -15,10 +15,11 @@ from ..engine import storage
 from ..errors import CheckpointError, EnergyError, TermError
 from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
+from .friction import Friction
 from .holds import Holds
 from .magnetic.force import MagneticForce
 from .minimisers.unknowns import Outside
-from .moves import Friction, Moves
+from .moves import Moves
 from .schemes import Scheme
 from .systems.parts import Consumer
 from .systems.system import System

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..energies.fields import Field, Fields, Motion
 from ..engine import storage
-from ..engine.kernels import BoundKernel, Code, at_each
+from ..engine.kernels import Code, at_each
 
 MOST_NUMBERS = 2**31 - 1
 """The most numbers in an array: Taichi counts them in 32 bits."""
@@ -104,12 +104,3 @@ class Tape:
         line = f"{here} = {there}" if back else f"{there} = {here}"
         text = f"row = {place}\n" + at_each(f"f_{name}", field.array, line)
         return Code(text, {f"f_{name}": field.array, f"{kind}_{name}": array})
-
-
-class TapeKernels:
-    """Kernels that write rows of a tape, for steps by single launches: each takes the row."""
-
-    def __init__(self, tape: Tape):
-        self.positions = BoundKernel(tape.record_positions("at"), "at")
-        self.velocities = BoundKernel(tape.record_velocities("at"), "at") if tape.velocities else None
-        self.turned = BoundKernel(tape.record_turned("at"), "at") if tape.turned else None

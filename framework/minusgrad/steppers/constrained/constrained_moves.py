@@ -7,14 +7,12 @@ ones are taken as they are. They are state: from them and the fields, a resumed 
 Decisions 0379, 0380.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...engine import storage
 from ...engine.kernels import Code
-from ..holds import Holds
 from .projections import Projections
 
 EXTRAPOLATED = ((1.0, 0.0, 0.0, 0.0), (2.0, -1.0, 0.0, 0.0), (4.0, -6.0, 4.0, -1.0))
@@ -28,8 +26,8 @@ class ConstrainedMoves:
     smooth: multipliers change little from step to step.
     """
 
-    def __init__(self, projections: Projections, holds: Holds, work: Any, count: int, smooth: bool = True):
-        self.projections, self.holds, self.work, self.smooth = projections, holds, work, smooth
+    def __init__(self, projections: Projections, work: Any, count: int, smooth: bool = True):
+        self.projections, self.work, self.smooth = projections, work, smooth
         self._kept = storage.allocate(np.zeros((len(EXTRAPOLATED[0]), count, projections.count)))
         self.projected: list[tuple[np.ndarray, np.ndarray]] = []
         """Velocities (N,) and impulses (E,) of projections of velocities, for a tape that empties it."""
@@ -44,13 +42,11 @@ class ConstrainedMoves:
         """Overwrite the multipliers of the last steps."""
         storage.store(self._kept, np.broadcast_to(multipliers, self._kept.shape))
 
-    def drift(self, number: int, h: float, end: float, drift: Callable[[float], None]) -> None:
-        """A drift of length h, the projection onto g = 0 at the time `end`, and the Jacobian there.
+    def project(self, number: int, h: float, end: float) -> None:
+        """After a drift of length h: the projection onto g = 0 at the time `end`, and the Jacobian there.
 
         Raises `UnsolvedStepError` where there is no projection, or where constraints are singular.
         """
-        drift(h)
-        self.holds.place(end)
         known = self.multipliers[:, number]
         order = 0 if not self.smooth else 2 if known[3].any() else 1 if known[1].any() else 0
         guess = sum(c * one for c, one in zip(EXTRAPOLATED[order], known, strict=True) if c)

@@ -22,7 +22,7 @@ from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
-from ..moves import refuse_idle
+from ..friction import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ..systems.missing_motions import refuse_missing
 from ..systems.parts import FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer

@@ -29,8 +29,8 @@ from ...potential.velocity_terms import refuse_velocities
 from ..constrained.move_tape import TakenMove
 from ..constrained.projected_start import projected_start
 from ..constrained.start import ProjectedStart
+from ..friction import refuse_idle
 from ..implicit.moving_components import MovingComponents
-from ..moves import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ..systems.missing_motions import refuse_missing
 from ..systems.parts import (
