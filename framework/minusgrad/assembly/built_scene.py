@@ -5,13 +5,13 @@ validated scene -> state -> fields, terms, potential -> system -> stepper -> obs
 Decisions 0002.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from logging import getLogger
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,9 @@ from .origins import run_origin
 from .origins.plugin_sources import sources
 from .validation import ValidatedScene
 
+if TYPE_CHECKING:
+    from .fits.fitted import Fitted
+
 LONG = 1.0
 """Seconds of one evaluation of the forces from which on an estimate of the run is printed."""
 TABLES = {
@@ -82,9 +85,7 @@ class BuiltScene:
         self.system = SystemParts(self._start, supports, self._terms, self._places).system
         self._refuse_unread()
         self.fitted = validated.fitted
-        self._put_fitted()
-        if validated.member is not None:
-            validated.member.put(self)
+        put_rest = self._put_start()
         with self.placed(scene.stepper.path):
             if scene.stepper.kind != PROGRAM:
                 refuse_time_steps(self.potential)
@@ -92,6 +93,7 @@ class BuiltScene:
         self.stepper = self._places.made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
         self.system = replace(self.system, of_stepper=self.stepper.system.of_stepper)
+        put_rest()
         self._set_clock()
         self._share_the_time()
         with self.placed(scene.stepper.path):
@@ -333,15 +335,31 @@ class BuiltScene:
                 duration(seconds), steps, duration(seconds * steps), memory.size(memory.used()),
             )  # fmt: skip
 
-    def _put_fitted(self) -> None:
-        """Overwrite initial values by those of an earlier fit, and add its checkpoints to the input files."""
-        if self.fitted is None:
-            return
-        self.fitted.put(self)
+    def _put_start(self) -> Callable[[], None]:
+        """Overwrite initial values by those of an earlier fit and of a member.
+
+        Returns a function that does the same with parameters of the stepper's own maps, once it is made.
+        """
+        fitted, member = self.fitted, self._validated.member
+        of_fit = self._put_fitted(fitted) if fitted else []
+        of_member = member.put(self) if member else []
+
+        def put_rest() -> None:
+            if fitted and of_fit:
+                fitted.put_rest(self, of_fit)
+            if member and of_member:
+                member.put_rest(self, of_member)
+
+        return put_rest
+
+    def _put_fitted(self, fitted: "Fitted") -> list[str]:
+        """Put the values of an earlier fit, and its checkpoints among the inputs; the names that are left."""
+        left = fitted.put(self)
         refuse_non_finite(list(self.saved_fields.values()), "the fitted start")
-        self.starting.files.update(self.fitted.files)
-        if self.fitted.folder is not None:
-            self.starting.remarks.append(self.fitted.remark)
+        self.starting.files.update(fitted.files)
+        if fitted.folder is not None:
+            self.starting.remarks.append(fitted.remark)
+        return left
 
     def _start_engine(self) -> None:
         s = self.scene.runtime

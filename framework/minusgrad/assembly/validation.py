@@ -41,8 +41,15 @@ class MemberStart(Protocol):
     """Initial values of a member of an ensemble."""
 
     @property
-    def put(self) -> Callable[[Any], None]:
-        """Called with the simulation before its stepper is made; may overwrite fields and parameters."""
+    def put(self) -> Callable[[Any], list[str]]:
+        """Called with the simulation before its stepper is made; may overwrite fields and parameters.
+
+        Returns the names of parameters that are left for `put_rest`, when the stepper is made.
+        """
+
+    @property
+    def put_rest(self) -> Callable[[Any, Sequence[str]], None]:
+        """Called with the simulation and the names that `put` left."""
 
     @property
     def state(self) -> "State | None":

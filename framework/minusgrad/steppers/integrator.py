@@ -38,14 +38,14 @@ do not depend on how many steps a call takes; the choice depends on the size of 
 Decisions 0032, 0042, 0115, 0353, 0358.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field, refuse_shared
+from ..energies.fields import Field, Motion, refuse_shared
 from ..engine import runtime, storage
 from ..engine.device_tasks import LEAST_WORK, steps_of_tasks
 from ..engine.finite_numbers import FiniteNumbers
@@ -152,7 +152,9 @@ class Integrator(MotionStepper):
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.part_flow = part_flow
         if part_flow:
+            _refuse_motions_beside(motions, part_flow)
             _refuse_symmetric_drifts(scheme, part_flow)
+            self.conserves = part_flow.conserves
             scheme = scheme.along_a_flow()
         if constraints:
             scheme = scheme.constrained()
@@ -621,6 +623,13 @@ def _refuse_shared_names(system: System, flow: PartFlow) -> None:
     for name in (name for potential in flow.potentials for name in potential.parts):
         if name in taken:
             raise EnergyError(f"{flow.name}: its map '{name}' has the name of an energy; give it another")
+
+
+def _refuse_motions_beside(motions: Sequence[Motion], flow: PartFlow) -> None:
+    """Raise `EnergyError` for motions that the drifts of a flow would leave where they are."""
+    if [m.position for m in motions] != [flow.x]:
+        moving = ", ".join(f"'{m.position}'" for m in motions)
+        raise EnergyError(f"{flow.name}: its drifts move '{flow.x}' alone, got motions of {moving}; give one")
 
 
 def _refuse_symmetric_drifts(scheme: Scheme, flow: PartFlow) -> None:

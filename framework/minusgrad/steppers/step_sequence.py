@@ -146,7 +146,7 @@ class StepSequence:
 
     def constrained(self) -> "StepSequence":
         """The same sequence with drifts onto constraints, and tangent velocities at its end."""
-        if any(isinstance(move, TangentProjection) for move in self.closing):
+        if any(isinstance(move, ConstrainedDrift | ConstrainedBathDrift) for move in self.stage):
             return self
         drifts = self.replacing(Drift, ConstrainedDrift).replacing(BathDrift, ConstrainedBathDrift)
         return replace(drifts, closing=(TangentProjection(), *drifts.closing))

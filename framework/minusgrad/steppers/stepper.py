@@ -280,7 +280,7 @@ class Stepper:
         """Everything that a step reads and others may write; each counts its `writes`."""
         fields = self.potential.fields
         energies = [p for p in (self.potential, self.lagrangian, self.dissipation) if p is not None]
-        energies += [self.magnetic.potential] if self.magnetic else []
+        energies += [*([self.magnetic.potential] if self.magnetic else []), *self.system.of_stepper]
         read = set().union(*(one.reads for one in energies), self.weights, {f.name for f in self.moving})
         if self.constraints is not None:
             read |= self.constraints.reads

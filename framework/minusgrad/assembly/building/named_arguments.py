@@ -24,6 +24,13 @@ class Owners(Protocol):
     def holds(self) -> Any: ...
 
 
+def has_owner(owners: Owners, name: str) -> bool:
+    """True for a field, and for "term.argument" and "hold.number" of what there is."""
+    term, _, argument = name.partition(".")
+    known = {part for potential in owners.potentials for part in potential.parts}
+    return not argument or name in owners.holds.numbers or term in known
+
+
 def owner_of(owners: Owners, name: str, more: str = "") -> Potential | HoldNumbers:
     """U, L, the dissipation, the constraints or the flows of magnetic fields; or the numbers of holds.
 

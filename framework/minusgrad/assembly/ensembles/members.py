@@ -24,6 +24,7 @@ from ...errors import EnergyError, UserError
 from ...potential.watches.followed_images import other_images
 from ...scene.ensemble_table import VaryTable
 from ...steppers.timed.inertias import refuse_massless
+from ..building.named_arguments import has_owner
 from ..built_scene import BuiltScene
 from ..validation import ValidatedScene
 from .points import Points
@@ -37,9 +38,13 @@ COPIES = 4
 
 @dataclass(frozen=True)
 class OneMember:
-    """Overwrites the initial values of a simulation by those of a member, before its stepper is made."""
+    """Overwrites the initial values of a simulation by those of a member, before its stepper is made.
 
-    put: Callable[[BuiltScene], None]
+    put: returns the names of parameters that are left for `put_rest`: those of the stepper's own maps.
+    """
+
+    put: Callable[[BuiltScene], list[str]]
+    put_rest: Callable[[BuiltScene, Sequence[str]], None]
     state: State | None = None
     """The initial state of the member; None: that of the scene."""
 
@@ -51,10 +56,14 @@ class Base:
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     state: None = None
 
-    def put(self, simulation: BuiltScene) -> None:
+    def put(self, simulation: BuiltScene) -> list[str]:
         """Called by the simulation when its fields have their initial values."""
         own = (n for n in simulation.fields if n not in simulation.fields.derived)
         self.fields = {name: simulation.fields[name].values.copy() for name in own}
+        return []
+
+    def put_rest(self, simulation: BuiltScene, names: Sequence[str]) -> None:
+        """Does nothing: `put` leaves nothing."""
 
 
 class Members:
@@ -137,7 +146,7 @@ class Members:
 
         Its stepper is left as it is. number: that of the member.
         """
-        self._put_into(self.template, number)
+        self._put_parameters(self.template, self._put_into(self.template, number), number)
 
     def simulation(
         self, number: int, build: Callable[[ValidatedScene, Path | None], BuiltScene] = BuiltScene
@@ -146,21 +155,27 @@ class Members:
 
         build: makes it of the scene and the folder of its input files.
         """
-        put = partial(self._put_into, number=number)
+        put, rest = partial(self._put_into, number=number), partial(self._put_parameters, number=number)
         state = self._state(self._row(number)) if self._keys else None
-        made = build(replace(self._validated, member=OneMember(put, state)), self._folder)
+        made = build(replace(self._validated, member=OneMember(put, rest, state)), self._folder)
         made.stepper.draw_as(self.seed(number))
         made.starting.files.update(self.template.starting.files)
         return made
 
-    def _put_into(self, simulation: BuiltScene, number: int) -> None:
+    def _put_into(self, simulation: BuiltScene, number: int) -> list[str]:
+        """Overwrite fields and parameters; the keys that the simulation has not yet."""
         row = self._row(number)
         for name in self._base:
             simulation.fields[name].set(self.initial(name)[row])
-        for key, values in self.parameters.items():
+        left = [key for key in self.parameters if not has_owner(simulation, key)]
+        self._put_parameters(simulation, [key for key in self.parameters if key not in left], number)
+        return left
+
+    def _put_parameters(self, simulation: BuiltScene, keys: Sequence[str], number: int) -> None:
+        for key in keys:
             place = self._places[key] if simulation is self.template else place_of_term(simulation, key)
             assert place.put is not None
-            place.put(values[row])
+            place.put(self.parameters[key][self._row(number)])
 
     def _row(self, number: int) -> int:
         """The row of a member in all arrays. Raises `UserError` for a number that none has."""

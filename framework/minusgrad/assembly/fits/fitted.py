@@ -28,7 +28,7 @@ from ...scene.units import UnitSystem
 from ...steppers.holds import Holds
 from ...steppers.supports.hold_numbers import HoldNumbers
 from .. import provenance
-from ..building.named_arguments import owner_of
+from ..building.named_arguments import has_owner, owner_of
 
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""
@@ -158,15 +158,26 @@ class Fitted:
         """Where the values come from, for the checkpoints of a run."""
         return [one.facts() for one in self.checkpoints]
 
-    def put(self, simulation: Startable) -> None:
-        """Overwrite fields and parameters of a simulation at its start.
+    def put(self, simulation: Startable) -> list[str]:
+        """Overwrite fields and parameters of a simulation at its start, before its stepper is made.
 
-        Raises `UserError` if the fit is that of another scene, or if a value has no place in this one.
+        Returns the names that are left: parameters of the stepper's own maps, for `put_rest`. Raises
+        `UserError` if the fit is that of another scene.
         """
         if self.folder is not None:
             self._refuse_another(simulation)
+        left = [name for name in self.values if not has_owner(simulation, name)]
+        self.put_rest(simulation, [name for name in self.values if name not in left])
+        return left
+
+    def put_rest(self, simulation: Startable, names: Sequence[str]) -> None:
+        """Overwrite fields and parameters with these names.
+
+        Raises `UserError` if a value has no place in the simulation.
+        """
         for one in self.checkpoints:
-            for name, values in one.values.items():
+            for name in (name for name in one.values if name in names):
+                values = one.values[name]
                 try:
                     place = _Place.of(simulation, name)
                     place.take(values, one.snapshot.units.get(f"fields/{name}"))

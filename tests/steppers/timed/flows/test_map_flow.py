@@ -19,8 +19,11 @@ from minusgrad import (
 )
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.fields import Hold
+from minusgrad.engine.device_tasks import tasks
+from minusgrad.engine.kernels import BoundKernel
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import MapFlow, Slope
+from minusgrad.potential.argument_values import set_argument_values
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
@@ -245,5 +248,48 @@ def test_a_map_with_the_name_of_an_energy_is_refused() -> None:
 def test_supports_are_refused_by_name() -> None:
     of = fields()
     system = System(energies(of), [MOTION], holds=Holds(of, [Hold("wall", "x", np.array([0]))], [MOTION]))
-    with pytest.raises(EnergyError, match=r"^own: has no rule for held nodes, got 'wall'; use leapfrog$"):
+    with pytest.raises(EnergyError, match=r"^own: has no rule for held nodes, got 'wall'; leave it out$"):
         Integrator(system, SCHEMES["leapfrog"], 0.1, part_flow=made(of, arcs(of)))
+
+
+def test_motions_beside_that_of_the_drifts_are_refused() -> None:
+    """They would be kicked, and stay where they are."""
+    rng = np.random.default_rng(1)
+    values = {n: rng.normal(size=(4, 2)) for n in ("x", "v", "y", "w")} | {"m": np.ones(4)}
+    of = Fields(values, {"x": "m", "v": "m s^-1", "y": "m", "w": "m s^-1", "m": "kg"})
+    system = System(energies(of), [MOTION, Motion("y", "w", "m")])
+    said = r"^own: its drifts move 'x' alone, got motions of 'x', 'y'; give one$"
+    with pytest.raises(EnergyError, match=said):
+        Integrator(system, SCHEMES["leapfrog"], 0.1, part_flow=made(of, arcs(of)))
+
+
+# Seams --------------------------------------------------------------------------------------------------
+
+
+def test_the_loops_of_a_step_are_tasks_of_a_device() -> None:
+    """The length of a drift, which maps read, is a task of its own: a device has no statements between."""
+    one, other = rotating(0.05), rotating(0.05)
+    step = BoundKernel(tasks(other.moves.step(other.scheme)), "first", "t0", "dt")
+    for k in range(5):
+        step(float(k), 0.0, 0.05)
+    one.advance(5)
+    for n in "xv":
+        a, b = (each.potential.fields[n].values for each in (one, other))
+        np.testing.assert_allclose(a, b, rtol=1e-14, atol=1e-15)
+
+
+def test_a_write_to_a_parameter_of_the_maps_is_noticed() -> None:
+    one = rotating(0.05)
+    before = one.writes
+    (flow,) = one.system.of_stepper
+    set_argument_values(flow, "coriolis.spin", np.array(0.2))
+    assert one.writes > before
+    assert one.stale
+
+
+@pytest.mark.parametrize("conserves", [True, False])
+def test_drifts_that_do_work_are_not_watched(conserves: bool) -> None:
+    of = fields()
+    flow = MapFlow("driven", of, [arcs(of)], MOTION, BOTH, conserves=conserves)
+    one = Integrator(System(energies(of), [MOTION]), SCHEMES["leapfrog"], 0.1, part_flow=flow)
+    assert one.conserves == conserves

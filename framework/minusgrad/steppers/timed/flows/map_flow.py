@@ -36,8 +36,9 @@ class MapFlow(PartFlow):
         Integrator(System(potential, [motion]), SCHEMES["leapfrog"], 0.01, part_flow=flow)
 
     name: of its stepper, for messages. fields: those of U. maps: bound to them, in their order. motion: what
-    they move. inexact: as of `PartFlow`. Kicks are by all of U. Raises `EnergyError` for slopes, for maps
-    that are staged, depend on time or have elements that are rebuilt, and for updates that do not fit.
+    they move. inexact, conserves: as of `PartFlow`. Kicks are by all of U. Raises `EnergyError` for slopes,
+    for maps that are staged, depend on time or have elements that are rebuilt, and for updates that do not
+    fit.
     """
 
     def __init__(
@@ -48,9 +49,11 @@ class MapFlow(PartFlow):
         motion: Motion,
         updates: Mapping[str, str],
         inexact: tuple[str, str] | None = None,
+        conserves: bool = True,
     ):
         self.name, self.inexact, self.state, self.updates = name, inexact, {}, dict(updates)
-        self.consumer = Consumer(name, {FRICTION, FAR, TIME}, cure="use leapfrog")
+        self.conserves = conserves
+        self.consumer = Consumer(name, {FRICTION, FAR, TIME}, cure="leave it out")
         self.maps, self.x = Potential(fields, [], maps), motion.position
         self._refuse_unfit(motion)
         self.parameters = [n for n in self.maps.arguments if n not in self.maps.time_steps]
@@ -121,7 +124,8 @@ class MapFlow(PartFlow):
         for name in self.maps.time_steps:
             term, _, argument = name.partition(".")
             array, at = self.maps.chain.loops[term].parameter_place(argument)
-            found.append(Code(f"scalars[{at}] = {real(self.maps.fields.dtype)}(h)\n", {"scalars": array}))
+            line = f"scalars[{at}] = {real(self.maps.fields.dtype)}(h)\n"
+            found.append(Code(f"for _ in range(1):\n    {line}", {"scalars": array}))  # a task of a device
         return found
 
     def _refuse_unfit(self, motion: Motion) -> None:

@@ -30,7 +30,7 @@ class PartFlow(ABC):
     field of positions. parameters: the "term.argument" that the flow depends on. state: the arrays beside the
     fields that it reads before it writes, by name. statements: about how many a drift executes. slow: why it
     is slow on a device. inexact: where a drift is not the flow to rounding, what has no exact drifts, and
-    the cure.
+    the cure. conserves: drifts keep the energy, so that a run whose energy leaves is one that diverges.
     """
 
     name: str
@@ -41,6 +41,7 @@ class PartFlow(ABC):
     statements: float
     slow: str = ""
     inexact: tuple[str, str] | None = None
+    conserves: bool = True
 
     @property
     def potentials(self) -> list[Potential]:
