@@ -22,6 +22,7 @@ from minusgrad.errors import RunFolderError
 from minusgrad.files import checkpoint, compaction, durable, run_folder, trajectory, wall_clock
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import LEAVES
+from minusgrad.files.held import system_calls
 from minusgrad.files.run_folder import RECORDER, RunDir
 from minusgrad.files.trajectory import Recorder, contents
 from tests.support.tiers import sampled
@@ -560,7 +561,7 @@ def _no_file_is_synced(patch) -> None:
             if stat.S_ISDIR(os.fstat(descriptor).st_mode):
                 os.fsync(descriptor)
 
-    patch.setattr(durable, "os", Deaf())
+    patch.setattr(system_calls, "os", Deaf())
 
 
 def _files_are_written_in_place(patch) -> None:

@@ -19,6 +19,7 @@ from tests.support.tiers import sampled
 JOINED, LAST, END = 2, 5, 7
 """The next save joins on two levels."""
 REQUESTS = ("open", "write", "fsync", "posix_fallocate", "replace", "mkdir")
+"""Requests that change the disk; with `reads` also those that open files and folders to read."""
 FAULTS = [(errno.EIO, False), (errno.ENOSPC, True)]
 """One bad request; a disk that is full and stays so."""
 
@@ -26,11 +27,16 @@ FAULTS = [(errno.EIO, False), (errno.ENOSPC, True)]
 class Failing:
     """Counts requests to the disk, and refuses the one of a number; if it lasts, all that follow too."""
 
-    def __init__(self, number: int, reason: int = errno.EIO, lasts: bool = False):
+    def __init__(self, number: int, reason: int = errno.EIO, lasts: bool = False, reads: bool = False):
         self.number, self.reason, self.lasts, self.count, self.refused = number, reason, lasts, 0, 0
+        self.reads = reads
 
     def __call__(self, real: Callable) -> Callable:
+        opens = real is os.open
+
         def request(*arguments, **options):
+            if opens and not (self.reads or arguments[1] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)):
+                return real(*arguments, **options)
             self.count += 1
             if self.count == self.number or (self.lasts and self.count > self.number):
                 self.refused += 1
@@ -78,7 +84,7 @@ def _save_of_one_more(path: Path, fault: Failing, requests=REQUESTS) -> None:
 
 
 def _assert_named(error: BaseException, path: Path, reason: int) -> None:
-    named = str(error).split(": cannot be written: ")[0]
+    named = str(error).split(": cannot be ")[0]
     assert Path(named).is_relative_to(path), error
     assert os.strerror(reason) in str(error)
 
@@ -142,6 +148,25 @@ def test_a_temporary_that_cannot_be_deleted_goes_when_the_run_goes_on(tmp_path, 
     assert len(list(path.rglob(".tmp-*"))) == 1
     go_on(path, END)
     assert files(path) == whole
+
+
+@pytest.mark.exam
+def test_a_save_that_cannot_read_loses_nothing(tmp_path, runs):
+    """Segments that cannot be read are not joined; they stay as they are, until they can."""
+    begun, whole = runs
+    for number in range(1, 1000):
+        path, fault = shutil.copytree(begun, tmp_path / str(number)), Failing(number, reads=True)
+        try:
+            _save_of_one_more(path, fault)
+        except (RunFailedError, RunFolderError) as error:
+            _assert_named(error, path, errno.EIO)
+        _assert_saved(path, LAST)
+        go_on(path, END)
+        assert files(path) == whole
+        shutil.rmtree(path)
+        if not fault.refused:
+            break
+    assert number > 100
 
 
 @pytest.mark.parametrize("lasts", [False, True])

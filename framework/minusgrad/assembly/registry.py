@@ -9,7 +9,6 @@ Decisions 0101, 0130, 0222.
 """
 
 import hashlib
-import importlib.util
 import inspect
 import sys
 import traceback
@@ -34,6 +33,7 @@ from ..energies.staged_map import StagedMap
 from ..engine import runtime
 from ..engine.loading import late_import
 from ..errors import PluginError, UserError, printable, suggestion, unknown
+from ..files.python_file import import_file
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
@@ -576,15 +576,9 @@ def _imported(path: Path) -> ModuleType:
         beside = sorted(str(one) for one in path.parent.glob("*.py"))
         raise FileNotFoundError(f"no file {path}{suggestion(str(path), beside)}")
     name = f"minusgrad_file_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
     if (folder := str(path.parent.resolve())) not in sys.path:
         sys.path.append(folder)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(name, str(path))
 
 
 def source_hash(module: ModuleType) -> str:

@@ -16,11 +16,11 @@ import select
 import signal
 import sys
 from collections.abc import Mapping
-from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, BinaryIO
 
 from ...errors import UserError
+from ..python_file import import_file
 from . import limits, plain_data
 
 READY = {"ready": True}
@@ -131,9 +131,4 @@ def _module_named(name: str, source: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-    spec = spec_from_file_location(name, source)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{source} is not a Python file")
-    module = sys.modules[name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return import_file(name, source)
