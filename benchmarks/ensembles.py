@@ -251,7 +251,7 @@ def gradients(steps: int) -> Call:
     """dL/dx of all members, L = |x|^2 at the end."""
     fields, stepper = stepper_of("f64")
     x, v = fields["x"].array, fields["v"].array
-    run = RunLanes(stepper, MEMBERS, [x], steps, 1 << 30)
+    run = RunLanes(stepper, stepper.clock, MEMBERS, [x], steps, 1 << 30)
     v0 = np.broadcast_to(state(BODIES, 1)["v"], starts().shape)
 
     def call() -> np.ndarray:

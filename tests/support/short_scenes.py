@@ -105,6 +105,10 @@ DRIVEN: dict[str, dict[str, Any]] = {
 
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
+BATHS = {"mercury": {"friction": 1e-4, "temperature": 1e-13}}
+"""Of scenes that the bath would end: here the planet falls into the Sun."""
+LENGTHS = {"cantilever": "1 mm", "stiffness_from_shape": "1 mm"}
+"""By what the first steps of a search move nodes, in scenes that Newton's method takes without."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
 FEW_BODIES = ("yoshida8", "mclachlan8", "kahan_li8", "blanes_moan4", "blanes_moan6")
 FEW_BODIES += ("blanes_moan_rkn4", "blanes_moan_rkn6", "gauss_radau", "wisdom_holman")
@@ -232,14 +236,15 @@ def moved(scene: str, kind: str) -> dict[str, Any]:
     own = load(path_of(scene)).data["stepper"]
     short = (IN_TIME | CONSTRAINED)[scene]
     dt = short.get("stepper.dt", own["dt"])
-    bath = {k: own.get(k, BATH[k]) for k in BATH} if kind == "langevin" else {}
+    bath = BATHS.get(scene, BATH)
+    bath = {k: own.get(k, bath[k]) for k in bath} if kind == "langevin" else {}
     return short | {"stepper": {"kind": kind, "dt": dt} | bath}
 
 
 def searched(scene: str, kind: str) -> dict[str, Any]:
     """Overrides for a scene that is minimised in this way."""
     own = load(path_of(scene)).data["stepper"]
-    fields = own.get("fields", {"x": {}})
+    fields = own.get("fields", {"x": {"scale": LENGTHS[scene]} if scene in LENGTHS else {}})
     return AT_REST[scene] | {"stepper": {"kind": kind, "fields": fields}}
 
 

@@ -70,6 +70,7 @@ class RunDir:
         The caller saves a checkpoint of step 0 next; from then on the run can be resumed.
         Raises RunFolderError if the folder is in use, or not empty (with `force`: not empty and not a run).
         """
+        path = without_dots(path)
         refuse_occupied(path, force)
         durable.make_folder(path)
         run = cls._lock_run(path)
@@ -92,6 +93,7 @@ class RunDir:
 
         Raises RunFolderError if the folder is not a run, or another process writes to it.
         """
+        path = without_dots(path)
         refuse_no_run(path)
         held_folders.examine(path)
         if read_only:
@@ -374,6 +376,11 @@ class RunDir:
 def _drop_files(paths: Iterable[Path]) -> None:
     for path in paths:
         durable.remove(path)
+
+
+def without_dots(path: Path) -> Path:
+    """The place that the user's own '..' lead to; those of names that a run contains are refused."""
+    return path.resolve() if ".." in path.parts else path
 
 
 def _hold_folder(path: Path) -> FolderHold:

@@ -37,7 +37,7 @@ from ...errors import (
 from ...files import durable
 from ...files.checkpoint import Snapshot
 from ...files.held import held_folders
-from ...files.run_folder import INPUTS, RunDir
+from ...files.run_folder import INPUTS, RunDir, without_dots
 from ...files.writer import Writer
 from ...scene.document import Document, of_file
 from ...solvers.linear_solver import BITS
@@ -158,6 +158,7 @@ def begin(job: BuiltScene, options: RunOptions) -> Run:
 
 def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
     """Run into a folder that is new, or with `force` emptied."""
+    path = without_dots(path)
     with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
         for place in (INPUTS, SOURCE):
             held_folders.remove_tree(path / place)
@@ -203,7 +204,7 @@ def resume(
     `CheckpointError` if no checkpoint can be read or something has changed, `DivergedError` for a run that
     has diverged, and then as `run` does.
     """
-    path = Path(path)
+    path = without_dots(Path(path))
     options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls)
     with RunDir.open(path) as folder:
         with _refusals(folder):
