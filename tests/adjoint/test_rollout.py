@@ -22,9 +22,9 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, MoveTime, Piece
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.systems.system import System
+from minusgrad.steppers.timed.move_pieces import DRIFT_END, STEP_END, LaunchedPieces, MoveTime, Piece
 from tests.support.damage import method, text
 from tests.support.held_oscillator import assert_seen
 from tests.support.kepler import SHORT

@@ -505,7 +505,9 @@ def test_what_is_no_scene(invoke, here: Path) -> None:
     (here / "broken.toml").write_text("[run\nsteps = 1\n")
     assert complaint(invoke, "run", "latin.toml") == "latin.toml:1:10: byte 0xe9 is not UTF-8"
     assert complaint(invoke, "run", "broken.toml").startswith("broken.toml:1:5: ")
-    folder = f"{here}: is a folder, not a scene; scenes in it are {here / 'broken.toml'}, {here / 'latin.toml'}"
+    folder = (
+        f"{here}: is a folder, not a scene; scenes in it are {here / 'broken.toml'}, {here / 'latin.toml'}"
+    )
     assert complaint(invoke, "run", here) == folder
     said = "none.toml: cannot be read: No such file or directory; did you mean 'broken.toml'?"
     assert complaint(invoke, "check", "none.toml") == said

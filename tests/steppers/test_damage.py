@@ -17,10 +17,10 @@ from minusgrad.codegen.term_loops import Emitter
 from minusgrad.elements.gather import Gather
 from minusgrad.energies.fields import ordered_sum
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.move_pieces import StepClock
 from minusgrad.steppers.moves import Moves
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES, Scheme, composed, mirrored
+from minusgrad.steppers.timed.move_pieces import StepClock
 from minusgrad.symbolic import differentiation
 from tests.assembly import test_observers as looking
 from tests.exams import test_phi4 as lattice

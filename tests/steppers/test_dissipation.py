@@ -19,7 +19,11 @@ from minusgrad.files.trajectory import Recorder
 from minusgrad.steppers import integrator
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.move_pieces import (
+from minusgrad.steppers.moves import Moves
+from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.step_sequence import HalfFriction, Kick
+from minusgrad.steppers.systems.system import System
+from minusgrad.steppers.timed.move_pieces import (
     HALF_STEP,
     EnergySweep,
     JoinedPieces,
@@ -27,10 +31,6 @@ from minusgrad.steppers.move_pieces import (
     MoveLength,
     NodeLoops,
 )
-from minusgrad.steppers.moves import Moves
-from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.step_sequence import HalfFriction, Kick
-from minusgrad.steppers.systems.system import System
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean

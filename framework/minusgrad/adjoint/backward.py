@@ -36,21 +36,6 @@ from ..potential.velocity_terms import refuse_velocities
 from ..steppers.magnetic.drift import PREFIX
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
-from ..steppers.move_pieces import (
-    DRIFT_END,
-    HALF_STEP,
-    OWN,
-    STEP_END,
-    EnergySweep,
-    JoinedPieces,
-    LaunchedPieces,
-    MoveLength,
-    NodeLoops,
-    Piece,
-    Rules,
-    StepClock,
-    TapeRow,
-)
 from ..steppers.moves import coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -65,6 +50,21 @@ from ..steppers.step_sequence import (
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
 from ..steppers.timed.flows.part_flow import Rows as FlowRows
+from ..steppers.timed.move_pieces import (
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    STEP_END,
+    EnergySweep,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+    StepClock,
+    TapeRow,
+)
 from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"

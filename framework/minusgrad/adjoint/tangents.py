@@ -30,18 +30,6 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.magnetic.drift import PREFIX
-from ..steppers.move_pieces import (
-    DRIFT_END,
-    HALF_STEP,
-    OWN,
-    EnergySweep,
-    JoinedPieces,
-    LaunchedPieces,
-    MoveLength,
-    NodeLoops,
-    Piece,
-    Rules,
-)
 from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import (
     Drift,
@@ -54,6 +42,18 @@ from ..steppers.step_sequence import (
     Move,
 )
 from ..steppers.stepper import SplittingStepper
+from ..steppers.timed.move_pieces import (
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    EnergySweep,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+)
 from .backward import HALF, owner, step_clock
 from .supports.support_derivatives import SupportDerivatives
 

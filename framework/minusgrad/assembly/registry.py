@@ -33,7 +33,7 @@ from ..energies.staged_map import StagedMap
 from ..engine import runtime
 from ..engine.loading import late_import
 from ..errors import PluginError, UserError, printable, suggestion, unknown
-from ..files.python_file import import_file
+from ..files.bounded.python_file import import_file
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special

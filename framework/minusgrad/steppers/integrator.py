@@ -61,7 +61,6 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.start import ProjectedStart
-from .friction import Friction
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Moves
@@ -85,6 +84,7 @@ from .systems.system import System
 from .tape import Tape
 from .timed.divided_steps import DividedSteps
 from .timed.flows.part_flow import PartFlow
+from .timed.friction import Friction
 from .timed.motion_stepper import Memory, MotionStepper
 from .timed.single_moves import SingleMoves
 

@@ -20,26 +20,8 @@ from ..engine.kernels import Code, at_each, real
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .constrained.constrained_moves import ConstrainedMoves
-from .friction import Friction
 from .holds import Holds
 from .magnetic.drift import PREFIX, MagneticDrifts
-from .move_pieces import (
-    BEFORE_DRIFT_END,
-    DRIFT,
-    DRIFT_END,
-    HALF_STEP,
-    OWN,
-    BeforeKick,
-    EnergySweep,
-    HostMove,
-    JoinedPieces,
-    LaunchedPieces,
-    MoveLength,
-    NodeLoops,
-    Piece,
-    Rules,
-    TapeRow,
-)
 from .pressure.cell import MovingBox
 from .schemes import Scheme
 from .step_sequence import (
@@ -60,8 +42,26 @@ from .step_sequence import (
 )
 from .tape import Tape
 from .timed.flows.part_flow import PartFlow
+from .timed.friction import Friction
 from .timed.heat_bath import Bath
 from .timed.host_sums import HostSums, add_to
+from .timed.move_pieces import (
+    BEFORE_DRIFT_END,
+    DRIFT,
+    DRIFT_END,
+    HALF_STEP,
+    OWN,
+    BeforeKick,
+    EnergySweep,
+    HostMove,
+    JoinedPieces,
+    LaunchedPieces,
+    MoveLength,
+    NodeLoops,
+    Piece,
+    Rules,
+    TapeRow,
+)
 
 HALF_DRIFT = MoveLength("drifts", 0.5)
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"

@@ -15,7 +15,6 @@ from ..engine import storage
 from ..errors import CheckpointError, EnergyError, TermError
 from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
-from .friction import Friction
 from .holds import Holds
 from .magnetic.force import MagneticForce
 from .minimisers.unknowns import Outside
@@ -24,6 +23,7 @@ from .schemes import Scheme
 from .systems.parts import Consumer
 from .systems.system import System
 from .tape import Tape
+from .timed.friction import Friction
 
 
 class DifferentiableStepper(Protocol):

@@ -7,9 +7,9 @@ from ...energies.magnetic_field import MagneticField
 from ...errors import EnergyError
 from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
-from ...steppers.friction import refuse_idle
 from ...steppers.magnetic.force import MagneticForce
 from ...steppers.systems.system import System
+from ...steppers.timed.friction import refuse_idle
 from ..blocks.term_block import magnetic_term
 from .error_places import ErrorPlaces
 from .start import Start

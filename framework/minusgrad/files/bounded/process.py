@@ -20,8 +20,8 @@ from types import ModuleType
 from typing import Any, BinaryIO
 
 from ...errors import UserError
-from ..python_file import import_file
 from . import limits, plain_data
+from .python_file import import_file
 
 READY = {"ready": True}
 """The first message after a request: its libraries are imported."""

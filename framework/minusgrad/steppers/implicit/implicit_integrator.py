@@ -22,12 +22,12 @@ from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from ...potential.velocity_terms import refuse_velocities
 from ...solvers.sparse_system import SparseSystem
-from ..friction import refuse_idle
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ..systems.missing_motions import refuse_missing
 from ..systems.parts import FRICTION, LAGRANGIAN, MOVING, PERIODIC, SUPPORTS, TIME, Consumer
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
+from ..timed.friction import refuse_idle
 from ..timed.motion_stepper import MotionStepper
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents

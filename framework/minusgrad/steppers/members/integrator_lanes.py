@@ -40,8 +40,8 @@ TOLERANCE = 1e4
 def suits(integrator: Integrator) -> str:
     """The reason why members of an integrator take no lanes; empty where they do.
 
-    It depends on one member alone. Storage on a device, constraints, moving boxes and flows of drifts may have
-    loops that members leave at different times.
+    It depends on one member alone. Storage on a device, constraints, moving boxes and flows of drifts may
+    have loops that members leave at different times.
     """
     nodes = max(len(integrator.potential.fields[m.position]) for m in integrator.motions)
     if nodes > MOST_NODES:

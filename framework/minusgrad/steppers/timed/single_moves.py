@@ -8,10 +8,10 @@ Decisions 0112.
 """
 
 from ..constrained.move_tape import MoveRecorder
-from ..move_pieces import LaunchedPieces, StepClock, TapeRow
 from ..moves import Moves
 from ..schemes import Scheme
 from ..step_sequence import Move
+from .move_pieces import LaunchedPieces, StepClock, TapeRow
 
 
 class SingleMoves:

@@ -29,7 +29,6 @@ from ...potential.velocity_terms import refuse_velocities
 from ..constrained.move_tape import TakenMove
 from ..constrained.projected_start import projected_start
 from ..constrained.start import ProjectedStart
-from ..friction import refuse_idle
 from ..implicit.moving_components import MovingComponents
 from ..stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ..systems.missing_motions import refuse_missing
@@ -47,6 +46,7 @@ from ..systems.parts import (
 )
 from ..systems.system import System
 from ..timed.divided_steps import DividedSteps
+from ..timed.friction import refuse_idle
 from ..timed.motion_stepper import Memory, MotionStepper
 from .accelerations import accelerations
 from .action_tape import ActionTape, PhasePoint, SolvedAction

@@ -14,7 +14,7 @@ from ....engine import storage
 from ....engine.kernels import Code, at_each
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
-from ....steppers.move_pieces import zeros
+from ....steppers.timed.move_pieces import zeros
 
 
 class NodeProducts:

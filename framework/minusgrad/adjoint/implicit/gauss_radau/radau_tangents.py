@@ -20,11 +20,11 @@ from ....errors import NonFiniteError
 from ....potential.fused_code import FusedCode
 from ....potential.potential import Potential
 from ....potential.watches.verified_ranges import ProvenRanges
-from ....steppers.move_pieces import zeros
 from ....steppers.timed.gauss_radau.gauss_radau import MEMORY, GaussRadau
 from ....steppers.timed.gauss_radau.quadrature import STAGES
 from ....steppers.timed.gauss_radau.radau_code import RadauCode
 from ....steppers.timed.gauss_radau.radau_tape import Substep
+from ....steppers.timed.move_pieces import zeros
 from ...backward import owner
 from ...tangents import shaped
 from .placed_substep import PlacedSubstep

@@ -22,11 +22,11 @@ import numpy as np
 from ....engine import storage
 from ....errors import NonFiniteError, NonFiniteStartError, RunFailedError, UnsolvedStepError
 from ....potential.velocity_terms import refuse_velocities
-from ...friction import refuse_idle
 from ...implicit.moving_components import MovingComponents
 from ...stepper import PARTS, Gradient, refuse_time_steps, refuse_unlike
 from ...systems.parts import FAR, FRICTION, PERIODIC, TIME, Consumer
 from ...systems.system import System
+from ..friction import refuse_idle
 from ..motion_stepper import Memory, MotionStepper
 from .close_pairs import ClosePairs
 from .radau_cases import may_move, refuse_unfit

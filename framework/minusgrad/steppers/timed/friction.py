@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Motion
-from ..energies.term import Term
-from ..engine import storage
-from ..errors import EnergyError
-from ..potential.fused_code import FusedCode
-from ..potential.potential import Potential
+from ...energies.fields import Motion
+from ...energies.term import Term
+from ...engine import storage
+from ...errors import EnergyError
+from ...potential.fused_code import FusedCode
+from ...potential.potential import Potential
 
 
 @dataclass(frozen=True)

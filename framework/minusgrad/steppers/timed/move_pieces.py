@@ -19,14 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import runtime
-from ..engine.device_tasks import tasks
-from ..engine.kernels import BoundKernel, Code, short_loops_serial, zero_loops
-from ..potential.fused_code import FusedCode
-from ..potential.potential import Potential
-from .schemes import Scheme
-from .step_sequence import Move, rule
+from ...codegen.derivative_request import DerivativeRequest
+from ...engine import runtime
+from ...engine.device_tasks import tasks
+from ...engine.kernels import BoundKernel, Code, short_loops_serial, zero_loops
+from ...potential.fused_code import FusedCode
+from ...potential.potential import Potential
+from ..schemes import Scheme
+from ..step_sequence import Move, rule
 
 
 @dataclass(frozen=True)
