@@ -20,6 +20,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.supports.held_components import HeldComponents
 from minusgrad.steppers.systems.system import System
+from minusgrad.steppers.timed.move_pieces import StepClock
 from minusgrad_elastic.loads import body_force
 from minusgrad_elastic.springs import spring
 from tests.support.damage import method, text
@@ -757,7 +758,7 @@ UNFUSED = {
     "held as if free": (method(Holds, "mask", lambda *_: None), clamped),
     "work of supports forgotten": (method(Holds, "power", lambda *_: 0.0), kept(STEADY)),
     "places of the step's start": (
-        method(Holds, "place", lambda right, self, t: right(self, t - 0.01)),
+        method(StepClock, "after_drift", lambda right, self, drift: self.at(0)),
         order("leapfrog", STEADY),
     ),
 }
