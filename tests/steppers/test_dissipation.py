@@ -643,6 +643,10 @@ def test_cheaper_splittings_are_of_first_order(name, monkeypatch):
     assert abs(fitted_order(found, (80, 160, 320)) - 1.0) < 0.1
 
 
+def _without_friction(right, stepper, gradients):
+    return {n: storage.host(gradient).astype(np.float64) for n, gradient in gradients.items()}
+
+
 FUSED = {
     "dissipated reversed": (
         text("dissipated[0] + ti.f64(0.5)", "dissipated[0] - ti.f64(0.5)"),
@@ -675,10 +679,6 @@ FUSED = {
         partial(test_the_reaction_of_a_dashpot_to_rounding, None),
     ),
 }
-
-
-def _without_friction(right, stepper, gradients):
-    return {n: storage.host(gradient).astype(np.float64) for n, gradient in gradients.items()}
 
 
 def once(right, self, move, at):
