@@ -43,7 +43,7 @@ REFUSED = {
     "pythons(q[0])": "pythons: cannot take a value of the kernel; write ti.cos (from minusgrad import ti)",
     "np.cos(q[0])": "np.cos: cannot take a value of the kernel; write ti.cos (from minusgrad import ti)",
     "mg.ti.random() * q[0]": "ti.random: differs at every call; draw it in Python and pass it as a Datum",
-    "mg.ti.coss(q[0])": "ti.coss: is not in the language of energies; did you mean 'cos'?",
+    "mg.ti.sinn(q[0])": "ti.sinn: is not in the language of energies; did you mean 'sin'?",
 }
 
 

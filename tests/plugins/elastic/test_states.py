@@ -550,7 +550,7 @@ def test_a_mesh_that_is_not_sound(scene, tmp_path: Path, points, triangles, mess
 def test_fbar_needs_cells_with_several_points(scene) -> None:
     path = scene(RECTANGLE, SOLID + "fbar = true\n")
     assert complaint(path) == (
-        f"{path}:9:3: energy.0: fbar: needs cells with several quadrature points, got none; use"
+        f"{path}:13:8: energy.0: fbar: needs cells with several quadrature points, got none; use"
         " quadrilaterals, hexahedra or cells of order 2, or leave `fbar` out"
     )
     assert build(scene(RECTANGLE + 'cell = "quadrilaterals"\n', SOLID + "fbar = true\n")).potential
