@@ -61,6 +61,18 @@ def test_a_film_has_every_frame(tmp_path: Path, kind: str) -> None:
         assert seen.info["loop"] == 0
 
 
+def test_a_dark_film_is_dark_in_every_frame(tmp_path: Path) -> None:
+    """What each frame draws anew has its colours exchanged, too."""
+    run = _run(tmp_path / "run", {"position": _moving()})
+    for dark in (False, True):
+        with Image.open(movie(run, tmp_path / f"{dark}.webp", dark=dark)) as seen:
+            for number in range(seen.n_frames):
+                seen.seek(number)
+                grey = np.asarray(seen.convert("L"))
+                assert (np.median(grey) < 60) == dark
+                assert np.ptp(grey) > 100
+
+
 def test_mp4_is_read_by_its_library(tmp_path: Path) -> None:
     av = pytest.importorskip("av")
     run = _run(tmp_path / "run", {"position": _moving()})
