@@ -89,6 +89,7 @@ def test_files_of_others(strange: Path, tmp_path: Path, capsys) -> None:
     ("arguments", "text"),
     [
         (["--only", "celestal"], "no row and no area is named 'celestal'; did you mean 'celestial'?"),
+        (["--only", "Keplr"], "no row and no area is named 'keplr'; did you mean 'Kepler'?"),
         (["--data", "nowhere"], "--data: needs a folder, got nowhere"),
         (["--only", "wrong", "--quick"], "validate: no row is left"),
         (["--list", "--json", "nowhere/v.json"], "--list: computes nothing to write, got a file"),
@@ -139,3 +140,11 @@ def test_help_says_what_four_verbs_are_for(verb: str, capsys) -> None:
         cli.main([verb, "--help"])
     lines = capsys.readouterr().out.splitlines()
     assert all(f"{name}: {question}" in lines for name, question in FOUR_QUESTIONS.items())
+
+
+def test_rows_are_chosen_by_the_beginning_of_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["validate", "--list", "--only", "nafems", "KEPLER"]) == 0
+    out = capsys.readouterr().out
+    assert "NAFEMS LE10" in out
+    assert "Kepler e = 0.999" in out
+    assert "Cook" not in out

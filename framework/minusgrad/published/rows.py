@@ -27,20 +27,22 @@ def of_all(registry: Registry) -> list[PublishedValue]:
 
 
 def chosen(rows: Sequence[PublishedValue], only: Iterable[str], quick: bool) -> list[PublishedValue]:
-    """Those of the names and areas in `only` (all, if it is empty), and with `quick` the quick ones of them.
+    """Those of the areas and of the beginnings of names in `only`, and with `quick` the quick ones of them.
 
-    Raises `UserError` for a name that neither a row nor an area has, and where none is left.
+    Capitals or not; all, if `only` is empty. Raises `UserError` for a word with which neither a row nor an
+    area begins, and where none is left.
     """
-    wanted = dict.fromkeys(only)
+    wanted = tuple(dict.fromkeys(name.lower() for name in only))
     known = dict.fromkeys([*(row.area for row in rows), *(row.name for row in rows)])
     for name in wanted:
-        if name not in known:
-            meant = suggestion(name, [*known])
+        if not any(one.lower().startswith(name) for one in known):
+            meant = suggestion(name, [*known, *(one.split()[0].rstrip(",") for one in known)])
             raise UserError(
                 f"validate: no row and no area is named '{printable(name)}'{meant} (`minusgrad validate"
                 " --list` lists them)"
             )
-    kept = [row for row in rows if not wanted or row.name in wanted or row.area in wanted]
+    kept = [row for row in rows if row.area.startswith(wanted) or row.name.lower().startswith(wanted)]
+    kept = kept if wanted else [*rows]
     kept = [row for row in kept if row.quick or not quick]
     if not kept:
         raise UserError("validate: no row is left, got --quick and names of rows that are not; leave it out")

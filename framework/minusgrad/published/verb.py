@@ -22,7 +22,7 @@ STOPPED = 130
 def validate_options(parser: argparse.ArgumentParser) -> None:
     text = "the rows of a few seconds each, two minutes in all once kernels are in the cache"
     parser.add_argument("--quick", action="store_true", help=text)
-    text = "these rows, or all of these areas, e.g. celestial 'LJ13 minimum'"
+    text = "rows and areas whose names begin so, e.g. celestial nafems 'LJ13 minimum'"
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=text)
     text = "a folder with public files that are not ours to ship; rows that need one say so"
     parser.add_argument("--data", type=path, metavar="FOLDER", help=text)
