@@ -18,7 +18,7 @@ from math import comb
 from typing import Any
 
 from ..engine.memory import size
-from ..errors import EnergyError
+from ..errors import EnergyError, at_key
 
 PRESENT = 3
 """States in memory besides those kept: the state at the start of the run, and copies of the present one."""
@@ -50,10 +50,11 @@ class Plan:
         found = [plan for b in lengths if (plan := cls._with(steps, b, tape(b), state, budget))]
         if not found:
             least = min(tape(b) + (PRESENT + (b < steps)) * state for b in lengths)
-            raise EnergyError(
-                f"the adjoint of a run: needs at least {size(least)}, got a budget of {size(budget)}; give it"
-                " more `memory`"
-            )
+            with at_key("memory"):
+                raise EnergyError(
+                    f"the adjoint of a run: needs at least {size(least)}, got a budget of {size(budget)};"
+                    " give it more `memory`"
+                )
         return min(found, key=lambda plan: (plan.again, plan.stored))
 
     @classmethod

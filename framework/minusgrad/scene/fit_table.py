@@ -121,12 +121,17 @@ class FitTable(Record):
 
     @model_validator(mode="after")
     def _is_constrained(self) -> "FitTable":
-        constrained = self.method == "optimality_criteria"
-        if constrained and self.constraint is None:
+        if self.method == "optimality_criteria" and self.constraint is None:
             raise ValueError('method "optimality_criteria" needs a [fit.constraint]; give its field and mean')
-        if self.constraint is not None and not constrained:
-            raise ValueError(f'[fit.constraint] belongs to "optimality_criteria"; "{self.method}" has none')
         return self
+
+    @field_validator("constraint")
+    @classmethod
+    def _constraint_belongs(cls, value: MeanTable | None, info: ValidationInfo) -> MeanTable | None:
+        method = info.data.get("method")
+        if value is not None and method not in (None, "optimality_criteria"):
+            raise ValueError(f'[fit.constraint] belongs to "optimality_criteria"; "{method}" has none')
+        return value
 
     @field_validator("rate", "clip", "pairs", "first", "move")
     @classmethod
