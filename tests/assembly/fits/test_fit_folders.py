@@ -146,7 +146,7 @@ def test_an_explosion_at_the_start_is_told(here: Path) -> None:
 
 
 def test_a_budget_that_is_too_small_is_told_at_its_place(here: Path) -> None:
-    with pytest.raises(SceneError, match="fit.memory: the adjoint of a run: needs at"):
+    with pytest.raises(SceneError, match=r"fit\.memory: the adjoint of a run: needs at"):
         fitted({"fit.memory": 100})
     best, lean = fitted(), fitted({"fit.memory": "2.2 kB"}, "lean")
     assert best.parameter_fit.plan != lean.parameter_fit.plan
