@@ -100,6 +100,11 @@ def _minima(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"multiplicity": rng.integers(1, 4, count)}
 
 
+def _mixture(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Atoms whose diameters are below their distances: others have numbers that differences cannot judge."""
+    return lattice(rng, n, d) | {"sigma": rng.uniform(0.6, 1.0, n)}
+
+
 def _deformed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Deformation gradients near the unit matrix."""
     return {"F": np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (n, d, d))}
@@ -208,7 +213,7 @@ CANONICAL: dict[str, Instance] = {
     "harmonic_angle": Instance(bonded.harmonic_angle),
     "periodic_torsion": Instance(bonded.periodic_torsion, data=_minima),
     "lennard_jones": Instance(lennard_jones.lennard_jones, state=lattice),
-    "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=lattice),
+    "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=_mixture),
     "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=lattice),
     "coulomb": Instance(electrostatics.coulomb, state=lattice),
     "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=lattice),
