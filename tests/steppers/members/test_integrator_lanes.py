@@ -79,7 +79,7 @@ def test_members_without_lanes_say_why() -> None:
     reasons = {
         "argon_liquid": "256 nodes are more than 64",
         "warm_crystal": "121 nodes are more than 64",
-        "mercury": "steps with Kepler drifts have no lanes",
+        "mercury": "steps with drifts along a flow have no lanes",
         "tennis_racket": "steps with constraints have no lanes",
     }
     for scene, reason in reasons.items():

@@ -50,7 +50,7 @@ def suits(integrator: Integrator) -> str:
         return "its steps are not taken in one kernel"
     kept: dict[str, Any] = {
         "constraints": integrator.constraints,
-        "drifts along the flow of a part": integrator.part_flow,
+        "drifts along a flow": integrator.part_flow,
         "a cell": integrator.cell,
         "a heat bath": integrator.bath,  # its draws end the compiler in vectors
     }
