@@ -89,7 +89,7 @@ def test_files_of_others(strange: Path, tmp_path: Path, capsys) -> None:
     ("arguments", "text"),
     [
         (["--only", "celestal"], "no row and no area is named 'celestal'; did you mean 'celestial'?"),
-        (["--only", "Keplr"], "no row and no area is named 'keplr'; did you mean 'Kepler'?"),
+        (["--only", "Keplr"], "no row and no area is named 'Keplr'; did you mean 'Kepler'?"),
         (["--data", "nowhere"], "--data: needs a folder, got nowhere"),
         (["--only", "wrong", "--quick"], "validate: no row is left"),
         (["--list", "--json", "nowhere/v.json"], "--list: computes nothing to write, got a file"),

@@ -27,23 +27,27 @@ def of_all(registry: Registry) -> list[PublishedValue]:
 
 
 def chosen(rows: Sequence[PublishedValue], only: Iterable[str], quick: bool) -> list[PublishedValue]:
-    """Those of the areas and of the beginnings of names in `only`, and with `quick` the quick ones of them.
+    """Those of the areas and names in `only`, and with `quick` the quick ones of them; all, if it is empty.
 
-    Capitals or not; all, if `only` is empty. Raises `UserError` for a word with which neither a row nor an
-    area begins, and where none is left.
+    A word that no area and no row has is the beginning of names; capitals do not count. Raises `UserError`
+    for a word with which neither a row nor an area begins, and where none is left.
     """
-    wanted = tuple(dict.fromkeys(name.lower() for name in only))
-    known = dict.fromkeys([*(row.area for row in rows), *(row.name for row in rows)])
-    for name in wanted:
-        if not any(one.lower().startswith(name) for one in known):
-            meant = suggestion(name, [*known, *(one.split()[0].rstrip(",") for one in known)])
-            raise UserError(
-                f"validate: no row and no area is named '{printable(name)}'{meant} (`minusgrad validate"
-                " --list` lists them)"
-            )
-    kept = [row for row in rows if row.area.startswith(wanted) or row.name.lower().startswith(wanted)]
-    kept = kept if wanted else [*rows]
+    wanted = [name for word in dict.fromkeys(only) for name in _meant(rows, word)]
+    kept = [row for row in rows if row.area in wanted or row.name in wanted] if wanted else [*rows]
     kept = [row for row in kept if row.quick or not quick]
     if not kept:
         raise UserError("validate: no row is left, got --quick and names of rows that are not; leave it out")
     return kept
+
+
+def _meant(rows: Sequence[PublishedValue], word: str) -> list[str]:
+    """The areas and names that a word stands for. Raises `UserError` where there is none."""
+    known = list(dict.fromkeys([*(row.area for row in rows), *(row.name for row in rows)]))
+    equal = [name for name in known if name.lower() == word.lower()]
+    if found := equal or [name for name in known if name.lower().startswith(word.lower())]:
+        return found
+    firsts = [name.split()[0].rstrip(",") for name in known]
+    raise UserError(
+        f"validate: no row and no area is named '{printable(word)}'{suggestion(word, [*known, *firsts])}"
+        " (`minusgrad validate --list` lists them)"
+    )
