@@ -1,6 +1,8 @@
 """`minusgrad validate`: the table, its JSON, exit codes, rows that crash or lack something, Ctrl-C."""
 
 import json
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from minusgrad.app import cli
 from minusgrad.app.verbs import FOUR_QUESTIONS
 from minusgrad.published import measuring
 from minusgrad.published.outcome import Outcome
+from tests.support.command import start
 
 STRANGE = """
 import os, signal
@@ -131,6 +134,54 @@ def test_an_interrupted_table_keeps_what_is_done(strange, tmp_path, monkeypatch,
     data = json.loads((tmp_path / "v.json").read_text())
     assert [row["name"] for row in data["rows"]] == ["right"]
     assert not data["complete"]
+
+
+SLEEPER = """
+import os, time
+from pathlib import Path
+from minusgrad.plugin import hookimpl, published_value
+
+def sleep(place):
+    Path("pid.txt").write_text(str(os.getpid()))
+    time.sleep(600)
+
+sleep.__doc__ = "A number"
+
+@hookimpl
+def register_published_values():
+    words = {"area": "strange", "why": "of a test", "source": "nobody"}
+    return [published_value("sleeper", value=1.0, tolerance=1.0, **words)(sleep)]
+"""
+
+
+def lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def waited(happened: Callable[[], bool]) -> None:
+    """Return once it has happened, and fail where it does not."""
+    for _ in range(3000):
+        if happened():
+            return
+        time.sleep(0.1)
+    pytest.fail("has not happened")
+
+
+def test_the_process_of_the_rows_ends_with_the_command(tmp_path: Path) -> None:
+    """Also where the command is killed."""
+    (tmp_path / "sleeper.py").write_text(SLEEPER)
+    command = start("validate", "--only", "sleeper", "--plugin", "sleeper.py", cwd=tmp_path)
+    file = tmp_path / "pid.txt"
+    waited(lambda: file.is_file() and file.read_text() != "")
+    pid = int(file.read_text())
+    assert lives(pid)
+    command.kill()
+    command.communicate()
+    waited(lambda: not lives(pid))
 
 
 @pytest.mark.unit

@@ -58,8 +58,8 @@ def _of_one_child(
         try:
             assert child.stdin is not None
             assert child.stdout is not None
-            with child.stdin as pipe:
-                json.dump({**request, "plugins": [*map(str, plugins)]}, pipe)
+            child.stdin.write(json.dumps({**request, "plugins": [*map(str, plugins)]}) + "\n")
+            child.stdin.flush()  # it stays open: its end would be the child's
             lines, row = Drained(child.stderr), next(iter(asked.values()))
             for line in child.stdout:
                 message = json.loads(line)

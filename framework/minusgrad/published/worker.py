@@ -1,6 +1,7 @@
 """The process that computes rows: names on stdin, numbers on stdout, one line of JSON each.
 
-A row that raises is an answer; one that ends the process is noticed by the parent (`measuring`).
+A row that raises is an answer; one that ends the process is noticed by the parent (`measuring`). stdin stays
+open as long as the parent lives: at its end this process ends, too, in the middle of a row.
 
 Decisions 0132.
 """
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ def main() -> int:
     """Compute the rows of the request on stdin; answer on the original stdout."""
     with os.fdopen(os.dup(1), "w", buffering=1) as out:
         os.dup2(2, 1)  # prints of rows must not reach the parent
-        asked = json.load(sys.stdin)
+        asked = json.loads(sys.stdin.readline())
+        Thread(target=_end_with_the_parent, daemon=True).start()
         by_name = {
             row.name: row for row in rows.of_all(Registry.load(None, list(map(Path, asked["plugins"]))))
         }
@@ -34,6 +37,12 @@ def main() -> int:
             out.write(json.dumps({"doing": name}) + "\n")
             out.write(json.dumps(computed(by_name[name], data)) + "\n")
     return 0
+
+
+def _end_with_the_parent() -> None:
+    while os.read(0, 1024):  # of the descriptor: a reader of `sys.stdin` would disturb the end of Python
+        pass
+    os._exit(1)
 
 
 def computed(row: PublishedValue, data: Path | None) -> dict[str, Any]:

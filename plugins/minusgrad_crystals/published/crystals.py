@@ -54,7 +54,7 @@ def constants_of_silicon(place: Workplace) -> list[float]:
     value=[5.432, -4.63, 142.5, 75.4, 69.0, 118.8],
     tolerance=[5e-4, 5e-3, 0.1, 0.1, 0.1, 0.1],
     why="a unit of the last published digit of elastic constants, half of one of the others",
-    source="Tersoff 1988, PRB 38, 9902, tables I and II: Si(C)",
+    source="Tersoff 1988, PRB 38, 9902: Si(C)",
     unit="angstrom, eV, GPa",
     quick=True,
 )
