@@ -30,7 +30,7 @@ from tests.support.command import SCENES, own_files
 from tests.support.engine import resident, restarted
 from tests.support.far_energies import attraction
 from tests.support.instances import CANONICAL, MAPS
-from tests.support.short_scenes import shortened
+from tests.support.short_scenes import CONSTRAINED, shortened
 from tests.support.tiers import sampled
 
 INSTANCES = CANONICAL | MAPS
@@ -142,11 +142,16 @@ OF_ENERGIES = sorted(path.stem for path in SCENES.glob("*.toml") if load(path).d
 
 OF_EACH_KIND = ("crossed_fields", "laser_image", "liquid", "two_body", "volume_renderer", "walker")
 """Pairs, tuples, a map to a grid, rays, slopes, terms that depend on time; two in single precision."""
+AT_REST = ("elastica", "inflated_tube")
+"""Solids that begin without load, where all numbers are rounding."""
 
 
 @pytest.mark.parametrize("scene", sampled(OF_ENERGIES, OF_EACH_KIND))
 def test_every_scene_has_the_gradient_of_its_potential(scene: str) -> None:
-    simulation = build(SCENES / f"{scene}.toml", shortened(scene), plugins=own_files(scene))
+    short = CONSTRAINED.get(scene) or shortened(scene)
+    simulation = build(SCENES / f"{scene}.toml", short, plugins=own_files(scene))
+    if scene in AT_REST:
+        simulation.fields["x"].set(1.01 * simulation.fields["x"].values)
     u, potential = energy(simulation), simulation.potential
     given = tensors(u, [n for n in u.guests if n in potential.reads])
     value = u(given)

@@ -78,7 +78,10 @@ def test_the_command_line(here: Path, invoke) -> None:
     facts = json.loads(out)
     assert code == 0
     written = json.loads(Path("run/fit.json").read_text())
-    assert facts == {"folder": "run", "remarks": []} | written
+    over = facts.pop("remarks")
+    assert len(over) == 1
+    assert over[0].startswith("run: is settled already, at iteration ")
+    assert facts == {"folder": "run"} | written
     code, out, _ = invoke("fit", "swing.toml", "--plugin", PLUGIN, "--json", "fit.iterations=2")
     assert code == 1  # it was asked to settle, and has not
     assert json.loads(out)["outcome"] == "finished"
