@@ -199,11 +199,6 @@ def function_within(x):
     return f(x[0][0])
 
 
-def asserts(x):
-    assert x[0] > 0.0  # HERE
-    return x[0]
-
-
 def tries(x):
     try:  # HERE
         return x[0][0]
@@ -510,7 +505,6 @@ REFUSALS = [
         "vector or matrix: must have rows of one length, got 2, 1; a vector takes numbers, a matrix rows",
     ),
     (function_within, "`def` inside a function: cannot be compiled by Taichi; define it beside the energy"),
-    (asserts, "`assert`: is not asked in a kernel; give the argument `bounds`"),
     (
         tries,
         "`try`: has no meaning in an energy; "

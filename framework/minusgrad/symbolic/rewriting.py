@@ -31,7 +31,6 @@ from .tensors import TRUNCATES, as_real, is_integer
 REFUSED = {
     ast.While: "`while`: runs an unknown number of times",
     ast.Try: "`try`: has no meaning in an energy",
-    ast.Assert: "`assert`: is not asked in a kernel; give the argument `bounds`",
     ast.With: "`with`: has no meaning in an energy",
     ast.Lambda: "`lambda`: cannot be compiled by Taichi; define the function beside the energy",
     ast.FunctionDef: "`def` inside a function: cannot be compiled by Taichi; define it beside the energy",
