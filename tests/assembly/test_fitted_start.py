@@ -237,7 +237,7 @@ def test_check_asks_at_the_fitted_values(here: Path, done, invoke) -> None:
     assert invoke("check", "swing.toml", "--fitted", "fit")[0] == 0
     code, _, err = invoke("check", "swing.toml", "--fitted", "nothing")
     assert code == 2
-    assert "nothing: not a run" in err
+    assert "nothing: no such folder; runs here: fit" in err
     code, _, err = invoke("check", "tether", "--fitted", "fit")
     assert (code, err) == (2, "minusgrad: tether: --fitted needs a scene; give the scene that was fitted\n")
 
