@@ -15,7 +15,7 @@ PAGES = [
     TESTS / "README.md",
     ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
-    *(ROOT / "docs").rglob("*.md"),
+    *(page for page in (ROOT / "docs").rglob("*.md") if "generated" not in page.parts),
 ]
 
 
