@@ -10,7 +10,6 @@ Decisions 0101, 0130, 0222.
 
 import hashlib
 import inspect
-import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -33,7 +32,7 @@ from ..energies.staged_map import StagedMap
 from ..engine import runtime
 from ..engine.loading import late_import
 from ..errors import PluginError, UserError, printable, suggestion, unknown
-from ..files.bounded.python_file import import_file
+from ..files.bounded.python_file import add_folder, import_file
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
@@ -576,8 +575,7 @@ def _imported(path: Path) -> ModuleType:
         beside = sorted(str(one) for one in path.parent.glob("*.py"))
         raise FileNotFoundError(f"no file {path}{suggestion(str(path), beside)}")
     name = f"minusgrad_file_{path.stem}"
-    if (folder := str(path.parent.resolve())) not in sys.path:
-        sys.path.append(folder)
+    add_folder(str(path.parent.resolve()))
     return import_file(name, str(path))
 
 

@@ -5,7 +5,7 @@ that a program writes twice in a second would be computed by its first version.
 """
 
 import sys
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from types import CodeType, ModuleType
 
@@ -15,6 +15,14 @@ class _TextLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def add_folder(folder: str) -> None:
+    """Let modules of a folder be imported after those of the same name elsewhere, from their text too."""
+    if folder not in sys.path:
+        sys.path.append(folder)
+        kinds = (ExtensionFileLoader, EXTENSION_SUFFIXES), (_TextLoader, [".py"])
+        sys.path_importer_cache[folder] = FileFinder(folder, *kinds)
 
 
 def import_file(name: str, path: str) -> ModuleType:
