@@ -151,3 +151,11 @@ def test_a_move_without_an_adjoint_is_refused_with_its_cure() -> None:
     with pytest.raises(EnergyError) as refused:
         Rollout(one, [], 3)
     assert str(refused.value) == "stepper 'warm': a run in a heat bath has no derivative; use leapfrog"
+
+
+def test_a_sequence_onto_constraints_is_constrained_once() -> None:
+    """Also one whose velocities are left as they are at its end: a taped run has the moves of the stepper."""
+    once = KICK_DRIFT_KICK.constrained()
+    assert once.constrained() == once
+    without = replace(once, closing=(HalfFriction(1),))
+    assert without.constrained() == without
