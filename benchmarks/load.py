@@ -8,7 +8,6 @@ folders lie in a temporary place and are deleted.
 """
 
 import argparse
-import platform
 import resource
 import subprocess
 import sys
@@ -18,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+
+from minusgrad.published.processor import processor_name
 
 SCENE = Path(__file__).parents[1] / "scenes" / "two_body.toml"
 COMMAND = [sys.executable, "-m", "minusgrad"]
@@ -186,19 +187,11 @@ def main() -> None:
     for name, (count, _) in jobs.items():
         parser.add_argument(f"--{name}", type=type(count), default=count)
     given = vars(parser.parse_args())
-    print(f"{_processor()}, {psutil.cpu_count()} cores, load {psutil.getloadavg()[0]:.1f}")
+    print(f"{processor_name()}, {psutil.cpu_count()} cores, load {psutil.getloadavg()[0]:.1f}")
     for name, (_, job) in jobs.items():
         if given[name]:
             with tempfile.TemporaryDirectory() as place:
                 job(Path(place) / name, given[name])
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from minusgrad.published.processor import processor_name
+
 from .measuring import Measured, Row
 from .peers import versions
 from .process import ROOT
@@ -113,7 +115,7 @@ def machine() -> dict[str, Any]:
     """What the figures belong to."""
     return {
         "machine": platform.machine(),
-        "processor": processor(),
+        "processor": processor_name(),
         "cores": _cores(),
         "system": platform.system(),
         "release": platform.release(),
@@ -122,15 +124,6 @@ def machine() -> dict[str, Any]:
         "gcc": _told(["gcc", "-dumpfullversion"]) if shutil.which("gcc") else None,
         "versions": versions(PACKAGES),
     }
-
-
-def processor() -> str:
-    """The model's name, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _cores() -> int:

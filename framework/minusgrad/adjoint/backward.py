@@ -51,6 +51,7 @@ from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.supports.hold_numbers import HoldNumbers
 from ..steppers.timed.flows.part_flow import Rows as FlowRows
 from ..steppers.timed.move_pieces import (
+    DRIFT,
     DRIFT_END,
     HALF_STEP,
     OWN,
@@ -219,15 +220,15 @@ class Backward(RunAdjoint):
         rules: dict[type[Move], Sequence[Piece]] = {
             HalfFriction: [STEP_END],
             Kick: kick,
-            Drift: [*depart, MoveLength("drifts"), NodeLoops(self._drift)],
+            Drift: [*depart, DRIFT, NodeLoops(self._drift)],
             InteractionKick: kick,
             Forces: [TapeRow(self.tape.read_positions, stages, after=1), DRIFT_END, *self._transposed_kick],
         }
         if moves.part_flow:
-            rules[FlowDrift] = [*depart, *before, MoveLength("drifts"), NodeLoops(self._flow_drift)]
+            rules[FlowDrift] = [*depart, *before, DRIFT, NodeLoops(self._flow_drift)]
         if self.stepper.magnetic:
             flow = EnergySweep(self.stepper.magnetic.potential, self.flow, PREFIX)
-            turn: list[Piece] = [MoveLength("drifts"), OWN, flow, NodeLoops(self._take_drift)]
+            turn: list[Piece] = [DRIFT, OWN, flow, NodeLoops(self._take_drift)]
             rules[MagneticDrift] = [*depart, *before, *turn]
         if friction:
             force = DerivativeRequest(gradient=self._friction_force)

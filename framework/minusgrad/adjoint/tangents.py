@@ -43,6 +43,7 @@ from ..steppers.step_sequence import (
 )
 from ..steppers.stepper import SplittingStepper
 from ..steppers.timed.move_pieces import (
+    DRIFT,
     DRIFT_END,
     HALF_STEP,
     OWN,
@@ -175,16 +176,16 @@ class Sensitivity:
         rules: dict[type[Move], Sequence[Piece]] = {
             HalfFriction: [],
             Kick: [MoveLength("kicks"), NodeLoops(self._kick)],
-            Drift: [MoveLength("drifts"), NodeLoops(self._drift), *arrive],
+            Drift: [DRIFT, NodeLoops(self._drift), *arrive],
             Forces: [EnergySweep(one.potential, self._whole)],
         }
         if flow := moves.part_flow:
             rest, drift = (partial(of, self.tangents) for of in (flow.kick_tangent, flow.drift_tangent))
             rules[InteractionKick] = [MoveLength("kicks"), NodeLoops(self._kick), NodeLoops(rest)]
-            rules[FlowDrift] = [MoveLength("drifts"), NodeLoops(drift), *arrive]
+            rules[FlowDrift] = [DRIFT, NodeLoops(drift), *arrive]
         if moves.magnetic:
             turning = EnergySweep(moves.magnetic.potential, self._flow, PREFIX)
-            rules[MagneticDrift] = [MoveLength("drifts"), OWN, turning, NodeLoops(self._turn), *arrive]
+            rules[MagneticDrift] = [DRIFT, OWN, turning, NodeLoops(self._turn), *arrive]
         if one.dissipation:
             sweep = EnergySweep(one.dissipation, self._friction, "loss")
             half, whole = (NodeLoops(partial(self._slow, h)) for h in (HALF, "h"))

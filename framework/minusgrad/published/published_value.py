@@ -24,7 +24,7 @@ Decisions 0132.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -93,20 +93,7 @@ class PublishedValue:
 
     def declaration(self) -> dict[str, Any]:
         """All but the function, as plain data."""
-        names = (
-            "name",
-            "area",
-            "measured",
-            "value",
-            "tolerance",
-            "at_most",
-            "why",
-            "source",
-            "unit",
-            "quick",
-        )
-        plain = {name: getattr(self, name) for name in names}
-        plain |= {"data": self.data, "needs": self.needs}
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "compute"}
         return {key: [*given] if isinstance(given, tuple) else given for key, given in plain.items()}
 
 

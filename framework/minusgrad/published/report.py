@@ -4,7 +4,6 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from math import ceil, log10
@@ -16,6 +15,7 @@ from ..engine import runtime
 from ..errors import MinusgradError, UserError
 from ..files import durable
 from .outcome import Outcome, summary
+from .processor import processor_name
 from .published_value import PublishedValue
 
 HEAD = ("row", "published", "ours", "within", "", "s", "source")
@@ -77,7 +77,7 @@ def as_json(outcomes: Sequence[Outcome], asked: int) -> dict[str, Any]:
         "complete": len(outcomes) == asked,
         "date": datetime.now(UTC).date().isoformat(),
         "versions": _versions(),
-        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()},
+        "machine": {"processor": processor_name(), "cores": os.cpu_count(), "system": platform.system()},
         "rows": [one.as_dict() for one in outcomes],
     }
 
@@ -85,14 +85,6 @@ def as_json(outcomes: Sequence[Outcome], asked: int) -> dict[str, Any]:
 def _versions() -> dict[str, str]:
     found = {"minusgrad": __version__, "python": platform.python_version()}
     return found | {name: version(name) for name in (runtime.engine_name(), "numpy", "scipy")}
-
-
-def _processor() -> str:
-    """Its name, where the system tells it."""
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return platform.processor() or platform.machine()
 
 
 def write(file: Path, outcomes: Sequence[Outcome], asked: int) -> None:

@@ -7,7 +7,7 @@ Decisions 0112, 0353, 0359.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -147,6 +147,15 @@ class Moves:
             rules |= self._onto_constraints(self.constrained)
         return rules
 
+    def _host_move(
+        self,
+        launched: Callable[[LaunchedPieces], object],
+        joined: Callable[[str], Sequence[Code]],
+        plain: bool = True,
+    ) -> HostMove:
+        """One whose loops a device launches as tasks if they are `plain`; with constraints the host moves."""
+        return HostMove(launched, joined, as_tasks=plain and not self.constrained)
+
     def _work(self) -> list[Piece]:
         """The work h dU/dt that an explicit time dependence does in a kick, and moving supports."""
         timed, moving = self.potential.uses_time, self.holds.moving
@@ -161,7 +170,7 @@ class Moves:
             return [*self.rates(), *([self.power()] if moving else [])]
 
         plain = FusedCode(self.potential).statements(self.gradient) < math.inf
-        return [HostMove(count, loops, as_tasks=(plain or not timed) and not self.constrained)]
+        return [self._host_move(count, loops, plain or not timed)]
 
     def _arrival(self, scheme: Scheme) -> list[Piece]:
         """The end of a drift: time, supports and the tape's row are those of its end."""
@@ -192,7 +201,7 @@ class Moves:
             add_to(self.bath.given, tangent + self._sums.kinetic() - before)
 
         counted = partial(self.bath_drift, sums=True, drifting=drifting)
-        return HostMove(exchange, lambda number: [counted()], as_tasks=not self.constrained)
+        return self._host_move(exchange, lambda number: [counted()])
 
     def _push(self, cell: MovingBox) -> list[Piece]:
         """A kick of the cell."""
@@ -211,11 +220,11 @@ class Moves:
     def _onto_constraints(self, constrained: ConstrainedMoves) -> dict[type[Move], Sequence[Piece]]:
         """Drifts onto constraints, in a bath two halves with the exchange of heat between them."""
         drift, places = NodeLoops(self.drift), NodeLoops(self.holds.code)
-        tangent = HostMove(lambda at: constrained.tangent(), self._tangents)
+        tangent = self._host_move(lambda at: constrained.tangent(), self._tangents)
 
         def onto(each: int = 1, more: int = 0) -> HostMove:
             """The projection with the number `each` (number of the drift) + `more`."""
-            return HostMove(
+            return self._host_move(
                 lambda at: constrained.project(each * at.number + more, at.h, at.t),
                 lambda number: [constrained.onto(number)],
             )
@@ -255,11 +264,11 @@ class Moves:
         if constrained := self.constrained:
             taken = lambda at: add_to(friction.dissipated, -constrained.tangent())  # noqa: E731
             launched = (lambda at: constrained.velocities(), taken)
-            tangents = [[HostMove(one, self._tangents, as_tasks=False)] for one in launched]
+            tangents = [[self._host_move(one, self._tangents)] for one in launched]
         pieces += [HALF_STEP, NodeLoops(self.remembered)]
         for stage, tangent in zip(stages, tangents, strict=True):
             pieces += [sweep, stage, *tangent]
-        lost = HostMove(self._count_lost, lambda number: self.lost(), as_tasks=not self.constrained)
+        lost = self._host_move(self._count_lost, lambda number: self.lost())
         return [*pieces, lost]
 
     def _count_lost(self, at: LaunchedPieces) -> None:

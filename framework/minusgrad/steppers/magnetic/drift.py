@@ -15,7 +15,7 @@ import numpy as np
 from ...codegen.derivative_request import DerivativeRequest
 from ...energies.fields import Motion
 from ...engine import storage
-from ...engine.kernels import Code, at_each, real, zero_loops
+from ...engine.kernels import Code, at_each, real
 from ...potential.fused_code import FusedCode
 from .flow import TO_PLACE, TO_SPEED
 from .force import MagneticForce, covectors
@@ -46,17 +46,6 @@ class MagneticDrifts:
     def request(self) -> DerivativeRequest:
         """x' and v'."""
         return DerivativeRequest(gradient=dict(self.after))
-
-    def swept(self, request: DerivativeRequest) -> Code:
-        """A request to the flow, into zeroed arrays, for scalar `t`, the length."""
-        targets = {f"g_{n}": a for n, a in request.gradient.items()}
-        targets |= {f"h_{n}": a for n, a in request.product.items()}
-        clear = [zero_loops(name, array) for name, array in targets.items()]
-        return Code.joined([*clear, FusedCode(self.potential, PREFIX).sweep(request)])
-
-    def code(self) -> Code:
-        """The drift of all motions, for scalars `h` and `t`, both its length."""
-        return Code.joined([self.swept(self.request), self.moved()])
 
     def moved(self, more: Mapping[str, Mapping[str, Any]] | None = None) -> Code:
         """Replace x and v by x' and v', for scalar `h`; and their tangents, with `more`.

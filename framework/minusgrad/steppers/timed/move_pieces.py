@@ -236,8 +236,10 @@ class LaunchedPieces:
 
     def launch(self, made: Callable[[], Code]) -> None:
         """Launch loops at the present time, length and step; does nothing without loops."""
-        scalars = {"t": self.t, "h": self.h, "number": float(self.clock.draws)}
-        self._run_kernel(made, lambda: short_loops_serial(made()), **scalars)
+        self._launch_loops(made, lambda: short_loops_serial(made()))
+
+    def _launch_loops(self, key: Callable[..., Any], made: Callable[[], Code]) -> None:
+        self._run_kernel(key, made, t=self.t, h=self.h, number=float(self.clock.draws))
 
     def _launch(self, piece: Piece, at: int) -> None:
         number = self.number
@@ -261,8 +263,7 @@ class LaunchedPieces:
                 self.launch(made)
             case HostMove(launched, joined, as_tasks):
                 if self._device and as_tasks and joined:
-                    scalars = {"t": self.t, "h": self.h, "number": float(self.clock.draws)}
-                    self._run_kernel(joined, lambda: tasks(Code.joined(joined(str(number)))), **scalars)
+                    self._launch_loops(joined, lambda: tasks(Code.joined(joined(str(number)))))
                 else:
                     launched(self)
             case BeforeKick(pieces):
