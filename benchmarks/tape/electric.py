@@ -2,7 +2,7 @@
 
 The physics is that of `electric` in DiffTaichi (Hu et al. 2020, ICLR): electrodes whose charges a network of
 two layers sets, Coulomb's force outside of a radius and a linear one inside, exact damping, and a running
-cost. The network reads the state at the start of a step, and goals move on smooth curves.
+cost. The network reads the state at the start of a step; that of the original reads the iteration before.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class World:
     """What acts on a charge, and the scales in which its controller reads places and velocities."""
 
     electrodes: Sequence[Sequence[float]]
-    dt: float = 0.06
+    dt: float = 0.03
     damping: float = 0.2
     strength: float = 1e-3
     radius: float = 0.1
@@ -61,12 +61,10 @@ class Electric:
         def lead():
             for t, i in ti.ndrange(steps, n):
                 time = real(dt) * t / real(of.interval)
-                k = ti.cast(ti.floor(time), ti.i32)
-                s = time - k
-                a, b, c, d = points[i, k], points[i, k + 1], points[i, k + 2], points[i, k + 3]
-                first, second, third = c - a, 2 * a - 5 * b + 4 * c - d, 3 * b - a - 3 * c + d
-                goal[t, i] = b + real(0.5) * s * (first + s * (second + s * third))
-                goal_v[t, i] = real(0.5 / of.interval) * (first + s * (2 * second + 3 * s * third))
+                k = ti.min(ti.cast(ti.floor(time), ti.i32), knots - 2)
+                a, b = points[i, k], points[i, k + 1]
+                goal[t, i] = a + (time - k) * (b - a)
+                goal_v[t, i] = (b - a) / real(of.interval)
 
         @ti.kernel
         def first_layer(t: ti.i32):

@@ -14,12 +14,12 @@ from minusgrad.plugin import hookimpl
 @hookimpl
 def register_maps():
     """Layers, sines of time, sensors of a body, goals on way points, charges that pursue them."""
-    from .electrodes import pursuit, way_point_spline
+    from .electrodes import pursuit, way_point_line
     from .layers import dense, dense_vectors, neuron
     from .sensors import centre, goal_offset, offset, place, sines, velocity
 
     sensors = [sines, centre, offset, place, velocity, goal_offset]
-    return [dense, dense_vectors, neuron, *sensors, way_point_spline, pursuit]
+    return [dense, dense_vectors, neuron, *sensors, way_point_line, pursuit]
 
 
 @hookimpl

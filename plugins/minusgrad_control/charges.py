@@ -3,7 +3,7 @@
 x, v (n, d)               at the first way point, at rest
 cost (n,)                 the running cost, 0
 way_point (n w, d)        way points, uniform in a cube; those of copy i are rows i w, i w + 1, ...
-ways (n w, 2)             rows (goal, way point), with knot = -1, 0, ...: the time of it in intervals
+ways (n w, 2)             rows (goal, way point), with knot = 0, 1, ...: the time of it in intervals
 electrodes (n E, 2)       rows (charge, electrode), with the place [m] of each
 """
 
@@ -44,9 +44,15 @@ class SteeredCharges(Record):
             raise UserError(
                 f"within: its first number is the lower one, got {low:g} and {high:g}; exchange them"
             )
-        n, count, knots = self.copies, len(self.electrodes), self.intervals + 3
+        for axis, places in enumerate(np.array(values["electrodes"], float).T):
+            if low < places.min() or high > places.max():
+                raise UserError(
+                    f"within: goals need to lie in the field that the electrodes span, {places.min():g} to"
+                    f" {places.max():g} along axis {axis}, got {low:g} and {high:g}; narrow it"
+                )
+        n, count, knots = self.copies, len(self.electrodes), self.intervals + 1
         ways = rng.uniform(low, high, (n, knots, axes))
-        start = ways[:, 1].copy()
+        start = ways[:, 0].copy()
         return State(
             fields={
                 "x": start,
@@ -57,7 +63,7 @@ class SteeredCharges(Record):
             units={"x": "m", "v": "m s^-1", "cost": "m^2 s", "way_point": "m"},
             tuples={"ways": _rows_by_copy(n, knots), "electrodes": _rows_by_copy(n, count)},
             data={
-                "ways": {"knot": np.tile(np.arange(-1.0, knots - 1.0), n)},
+                "ways": {"knot": np.tile(np.arange(float(knots)), n)},
                 "electrodes": {"place": np.tile(np.array(values["electrodes"], float), (n, 1))},
             },
             labels={"x": "position", "v": "velocity"},

@@ -1,18 +1,18 @@
 """Charges that electrodes steer towards moving goals.
 
-    way_point_spline    g_i = sum over way points k of w(t/T - k) p_ik        g (n, d) [m]
+    way_point_line      g_i = sum over way points k of w(t/T - k) p_ik        g (n, d) [m]
                         u_i = dg_i/dt                                         u (n, d) [m/s]
     electrode           U = sum over electrodes e of C q_e phi(|x - X_e|)     [J]
     pursuit             v <- exp(-c dt) v + dt f/m,   x <- x + dt v,   l <- l + dt |x - g|^2
     running_cost        L = a sum over charges of l
 
-p (n w, d) [m] the way points, from k = -1 to one beyond the end, T [s] the time between two of them, t [s]
-the time; x, v, f (n, d) [m, m/s, N] the charges, X (d,) [m] the place of an electrode, q [1] the part
-of its largest charge that it has, C [N m^2] the product of that charge, the other one and Coulomb's constant;
-c [1/s] the damping, m [kg] the mass, l (n,) [m^2 s] the running cost, a [1/(m^2 s)] its weight.
+p (n w, d) [m] the way points, T [s] the time between two of them, t [s] the time; x, v, f (n, d)
+[m, m/s, N] the charges, X (d,) [m] the place of an electrode, q [1] the part of its largest charge that it
+has, C [N m^2] the product of that charge, the other one and Coulomb's constant; c [1/s] the damping, m [kg]
+the mass, l (n,) [m^2 s] the running cost, a [1/(m^2 s)] its weight.
 
-w is the cubic convolution kernel, which interpolates with a continuous velocity (Keys 1981, IEEE Trans.
-Acoust. Speech Signal Process. 29, 1153). Electrodes are balls of radius R with a uniform charge:
+w(s) = max(1 - |s|, 0), so a goal moves on straight lines, and at a way point its velocity is that of the next
+one. Electrodes are balls of radius R with a uniform charge:
 phi(r) = 1/r outside, (3 R^2 - r^2) / (2 R^3) inside (Griffiths 2013, Introduction to Electrodynamics, ch. 2).
 Inside its force is linear, as that of `electric` in DiffTaichi (Hu et al. 2020, ICLR).
 """
@@ -27,25 +27,20 @@ ABOVE: dict[str, Any] = {"bounds": (0.0, inf), "open": True}
 
 
 @local_map(
-    "way_point_spline",
+    "way_point_line",
     gives={"goal": Output("m", VECTOR), "goal_velocity": Output("m/s", VECTOR)},
     over=("goal", "way_point"),
     way_point=Node("m", VECTOR, of="way_point"),
-    knot=Datum(about="Time of a way point, in intervals; the first is -1."),
+    knot=Datum(about="Time of a way point, in intervals."),
     interval=Parameter("s", **ABOVE, about="Time between two way points."),
     t=Time(),
 )
-def way_point_spline(way_point, knot, interval, t):
-    """Goals on a smooth curve through way points, and their velocities."""
+def way_point_line(way_point, knot, interval, t):
+    """Goals on straight lines from way point to way point, and their velocities."""
     s = t / interval - knot
-    r = abs(s)
-    near = 1.0 + r * r * (1.5 * r - 2.5)
-    far = 2.0 + r * (-4.0 + r * (2.5 - 0.5 * r))
-    weight = ti.select(r < 1.0, near, ti.select(r < 2.0, far, 0.0))
-    near_slope = s * (4.5 * r - 5.0)
-    far_slope = s * (5.0 - 1.5 * r - 4.0 / ti.max(r, 1.0))
-    slope = ti.select(r < 1.0, near_slope, ti.select(r < 2.0, far_slope, 0.0))
-    return weight * way_point[1], slope / interval * way_point[1]
+    rises, falls = ti.select(s < -1.0, 0.0, 1.0), ti.select(s < 1.0, -1.0, 0.0)
+    slope = ti.select(s < 0.0, rises, falls)
+    return ti.max(1.0 - abs(s), 0.0) * way_point[1], slope / interval * way_point[1]
 
 
 @local_energy(

@@ -46,6 +46,13 @@ class DifferentiableRun(Protocol):
     def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
 
+class Draws(Protocol):
+    """What each iteration of a stochastic search draws anew, as a function of its number alone."""
+
+    def put(self, number: int, held_out: bool = False) -> None:
+        """Write the draw of an iteration, or one that no iteration has, into the run."""
+
+
 @dataclass(frozen=True)
 class FitParameter:
     """A parameter of a fit: its name, first values, SI unit; `put` writes other values into the run."""
@@ -57,7 +64,10 @@ class FitParameter:
 
 
 class RunObjective:
-    """Value, gradient and Gauss-Newton matrix of the loss of a run, over the fields of its parameters."""
+    """Value, gradient and Gauss-Newton matrix of the loss of a run, over the fields of its parameters.
+
+    draws: what is drawn anew when a search calls `redraw`; before that the run is as it was built.
+    """
 
     map_outputs: Mapping[str, Field] = {}
 
@@ -66,7 +76,9 @@ class RunObjective:
         rollout: DifferentiableRun,
         parameters: Sequence[FitParameter],
         limit: MeanConstraint | None = None,
+        draws: Draws | None = None,
     ):
+        self.draws = draws
         self.rollout, self.parameters, self.limit = rollout, {p.name: p for p in parameters}, limit
         starts = {p.name: np.atleast_1d(np.asarray(p.start, np.float64)) for p in parameters}
         self.fields = Fields(starts, {p.name: p.unit for p in parameters})
@@ -103,6 +115,27 @@ class RunObjective:
         found = self.rollout.value()
         self._left = self.rollout.writes
         return found
+
+    def redraw(self, iteration: int) -> None:
+        """From now on the loss is that of the draw of an iteration, if anything is drawn."""
+        if self.draws is not None:
+            self.draws.put(iteration)
+            self._seen, self._left, self._others = (b"", np.nan), self.rollout.writes, self._others + 1
+
+    def held_out(self, count: int, iteration: int) -> float:
+        """The mean loss of `count` draws that no iteration has; then that of `iteration` is put back."""
+        assert self.draws is not None
+        self._notice()
+        memory, found = self.rollout.state(), []
+        for number in range(count):
+            self.draws.put(number, held_out=True)
+            self._put()
+            found.append(self.rollout.value())
+        self.draws.put(iteration)
+        self.rollout.restore(memory)
+        self._put()
+        self._left = self.rollout.writes
+        return float(np.mean(found))
 
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The loss under its name."""

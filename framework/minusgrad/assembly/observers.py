@@ -15,7 +15,7 @@ All sums in double precision and in fixed order.
 Decisions 0010, 0238.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -450,6 +450,18 @@ class FitHistory(Observer):
         free = coordinates.spread(np.ones(len(coordinates), bool))
         values: dict[str, float | np.ndarray] = {"loss": search.energy, "slope": search.residual}
         return values | {f"parameters/{f.name}": f.values[free[f.name]] for f in coordinates.fields}
+
+
+class HeldOutHistory(Observer):
+    """Records the loss of what a fit does not see, which `value` computes."""
+
+    def __init__(self, stepper: Minimiser, recorder: Recorder, every: int, value: Callable[[], float]):
+        super().__init__(stepper, recorder, every)
+        self.value = value
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        self.recorder.record_observables(step, time, {"held_out": self.value()})
 
 
 class Frames(Observer):

@@ -15,6 +15,14 @@ scale = "1e-4 Msun"
 field = "density"
 mean = 0.5
 
+[fit.vary]                     drawn anew in each iteration of "adam"
+"runtime.seed" = { anew = true }                           all that [state] draws at random
+"spring.k" = { normal = ["3 N/m", "0.1 N/m"] }             or uniform, lognormal, jitter
+
+[fit.held_out]                 the loss of other draws, or of members that the fit does not see
+every = 100
+draws = 20
+
 [[fit.loss]]
 kind = "misfit"                or any energy; its keys are those of the kind
 
@@ -29,6 +37,7 @@ from warnings import catch_warnings
 from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
 
 from ..engine import memory as memories
+from .ensemble_table import Pair, Value, VaryTable
 from .records import AnyBlock, Record
 
 Number = float | str
@@ -72,6 +81,63 @@ class MeanTable(Record):
     """The largest mean over its nodes, in the field's unit."""
 
 
+DRAWN = ("uniform", "normal", "lognormal", "jitter")
+"""The distributions of numbers that a fit draws anew."""
+SEEDS = 1 << 52
+"""Seeds that are drawn are below: whole numbers in double precision."""
+
+
+class DrawTable(Record):
+    """`[fit.vary]`: the distribution from which one key is drawn anew in each iteration."""
+
+    uniform: Pair | None = None
+    """Bounds [a, b] of a uniform distribution, in the unit of the key (default: none)."""
+    normal: Pair | None = None
+    """Mean and standard deviation of a normal distribution, in the unit of the key (default: none)."""
+    lognormal: Pair | None = None
+    """Median, in the unit of the key, and standard deviation of the logarithm (default: none)."""
+    jitter: Value | None = None
+    """Standard deviation of a normal displacement, in the unit of the key (default: none)."""
+    anew: Literal[True] | None = None
+    """Draw a new seed; for "runtime.seed", from which `[state]` draws (default: no seed is drawn)."""
+    body: str | tuple[str, ...] | None = None
+    """The nodes or elements that are drawn: a body, or several (default: all)."""
+
+    @property
+    def kind(self) -> str:
+        """The distribution, one of DRAWN, or "anew"."""
+        return next(kind for kind in (*DRAWN, "anew") if getattr(self, kind) is not None)
+
+    @property
+    def way(self) -> VaryTable:
+        """The same as a way to vary a key of members; a seed is uniform."""
+        given = {"uniform": (0, SEEDS)} if self.anew else {self.kind: getattr(self, self.kind)}
+        return VaryTable.model_construct(**given, body=self.body)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "DrawTable":
+        given = [kind for kind in (*DRAWN, "anew") if getattr(self, kind) is not None]
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            raise ValueError(f"needs one of {', '.join(DRAWN)}, got {got}; say from what it is drawn")
+        return self
+
+
+class HeldOutTable(Record):
+    """`[fit.held_out]`: the loss of what the fit does not see, recorded beside its own as `held_out`.
+
+    It is the mean over `draws` of `[fit.vary]` that no iteration has, always the same ones; of experiments
+    over these `members`, which then take no part in the fit, times the number of those that do.
+    """
+
+    every: Annotated[int, Field(ge=1)]
+    """Iterations from one evaluation to the next; the first one is at the start."""
+    draws: Annotated[int, Field(ge=1)] = 1
+    """Number of draws that no iteration of the fit has."""
+    members: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """Numbers of the members of [ensemble] that are held out (default: none)."""
+
+
 class FitTable(Record):
     """`[fit]`: a parameter estimation; `gradient` and `change` are tolerances, as for any minimiser."""
 
@@ -105,6 +171,12 @@ class FitTable(Record):
     """Memory for stored states of the adjoint, such as "1 GB", or a number of bytes."""
     members: Literal["experiments", "starts"] | None = None
     """Members of [ensemble] share what is fitted, or are starts of a fit of each (default: no members)."""
+    batch: Annotated[int, Field(ge=1)] | None = None
+    """Number of experiments that an iteration of "adam" sees, drawn anew (default: all)."""
+    vary: Mapping[str, DrawTable] = {}
+    """By key, such as "spring.k" or "state.x": what is drawn anew in each iteration of "adam"."""
+    held_out: HeldOutTable | None = None
+    """The loss of draws or members that the fit does not see (default: none)."""
     save_every: Annotated[int, Field(ge=1)] | None = None
     """Iterations between checkpoints (default: at most a hundred checkpoints in all)."""
 
@@ -140,6 +212,41 @@ class FitTable(Record):
         if method not in (None, owner):
             raise ValueError(f'belongs to method = "{owner}"; "{method}" does not have it')
         return value
+
+    @model_validator(mode="after")
+    def _is_drawn(self) -> "FitTable":
+        drawn = "vary" if self.vary else "batch" if self.batch is not None else None
+        if drawn is not None and self.method != "adam":
+            raise ValueError(
+                f'{drawn}: draws the loss anew in each iteration, which method = "adam" takes alone, got'
+                f' "{self.method}"; use "adam"'
+            )
+        tolerance = "gradient" if self.gradient is not None else "change" if self.change is not None else None
+        if drawn is not None and tolerance is not None:
+            raise ValueError(
+                f"{tolerance}: says nothing of a loss that is drawn anew (`{drawn}`), got"
+                f" {getattr(self, tolerance):g}; leave it out"
+            )
+        if (self.batch is not None or self._held_members) and self.members != "experiments":
+            key = "batch" if self.batch is not None else "held_out.members"
+            raise ValueError(
+                f'{key}: needs [ensemble] and members = "experiments", got {self.members or "no members"};'
+                " add them, or leave it out"
+            )
+        if self.held_out is not None and not self.vary and not self._held_members:
+            raise ValueError(
+                "held_out: needs draws of [fit.vary] or `members` that the fit does not see, got neither;"
+                " add one of them"
+            )
+        if self.held_out is not None and self.members == "starts":
+            raise ValueError(
+                'held_out: is the loss of one fit, got members = "starts", which are many; leave it out'
+            )
+        return self
+
+    @property
+    def _held_members(self) -> tuple[int, ...]:
+        return () if self.held_out is None else self.held_out.members or ()
 
     @field_validator("memory")
     @classmethod

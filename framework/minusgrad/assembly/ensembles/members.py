@@ -278,19 +278,9 @@ class Members:
             with self.template.placed((*PLACE, "vary", key)):
                 for row in np.flatnonzero(suspects).tolist():
                     try:
-                        self._refuse_field(name, values[row])
+                        refuse_initial_values(self.template, name, values[row])
                     except UserError as error:
                         raise UserError(f"member {self.numbers[row]}: {error}") from None
-
-    def _refuse_field(self, name: str, values: np.ndarray) -> None:
-        """Raise `UserError` for values of one member that its stepper or its terms could not take."""
-        if not np.isfinite(values).all():
-            raise UserError(f"'{name}': needs finite numbers, got infinity or NaN")
-        for motion in self.template.stepper.motions:
-            if motion.inertia == name:
-                refuse_massless(f"'{motion.position}'", values)
-        if name == BOX:
-            PeriodicBox.of(values[0], self.template.fields.periodic)
 
     def _refuse_too_many(self) -> None:
         """Refuse members that do not fit into memory, before their values are drawn."""
@@ -299,6 +289,17 @@ class Members:
         count, left = len(self.numbers), memory.free().count
         cure = f"{left // each:,} fit; run fewer, or one with --member"
         memory.require(count * each, f"{count:,} members", cure)
+
+
+def refuse_initial_values(simulation: BuiltScene, name: str, values: np.ndarray) -> None:
+    """Raise `UserError` for values of an initial field that the stepper or the terms could not take."""
+    if not np.isfinite(values).all():
+        raise UserError(f"'{name}': needs finite numbers, got infinity or NaN")
+    for motion in simulation.stepper.motions:
+        if motion.inertia == name:
+            refuse_massless(f"'{motion.position}'", values)
+    if name == BOX:
+        PeriodicBox.of(values[0], simulation.fields.periodic)
 
 
 def _shown(value: np.ndarray) -> str:

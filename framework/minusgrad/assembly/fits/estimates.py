@@ -85,6 +85,8 @@ class Estimates:
     sigma: float | None = None
     reduced: float | None = None
     undetermined: Sequence[str] = ()
+    held_out: float | None = None
+    """The loss of what was held out, if anything was."""
 
     @classmethod
     def of(cls, found: Mapping[str, Any], verdict: str) -> Self:
@@ -100,6 +102,7 @@ class Estimates:
             found["sigma"],
             found["reduced_chi_squared"],
             found["undetermined"],
+            found.get("held_out"),
         )
 
     @property
@@ -123,6 +126,8 @@ class Estimates:
         """How the fit ended, its loss, and what chi^2 says: lines above a table of the parameters."""
         data = f" over {self.observations} observations" if self.observations else ""
         found = [self.verdict, f"loss: {self.loss:.6g}{data}"]
+        if self.held_out is not None:
+            found.append(f"loss of what was held out: {self.held_out:.6g}")
         if self.reduced is not None:
             found.append(f"chi^2 / (n - p) = {self.reduced:.3g} ({self.judgement})")
         return found
@@ -150,10 +155,12 @@ class Estimates:
 
     def as_dict(self) -> dict[str, Any]:
         """The content of fit.json, without wall-clock times."""
+        held_out = {} if self.held_out is None else {"held_out": self.held_out}
         return {
             "outcome": self.outcome,
             "iterations": self.iterations,
             "loss": self.loss,
+            **held_out,
             "observations": self.observations,
             "errors_from": self.errors_from,
             "sigma": self.sigma,

@@ -4,8 +4,11 @@
 
 All runs are of one simulation, which is set to the values of each member in turn. Sums are in the order of
 the members, in double precision, so that the bits do not depend on threads.
+
+Decisions 0142.
 """
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +25,7 @@ from ...errors import EnergyError
 from ...scene.fit_table import FitTable
 from ..ensembles.members import Members
 from .fitted_members import varied
+from .fresh_draws import FreshDraws
 from .losses import FitLosses, Seen
 from .objective_kinds import KINDS, FitFunction
 
@@ -41,12 +45,17 @@ class Experiments:
 
     Members that are observed at the same steps share one plan of stored states. `count`: the numbers that
     were measured; `first`: the losses and the function of the first member.
+
+    With a `batch` each iteration sees so many of them, and the sum is that of all as these let expect; what
+    `[fit.held_out]` names is no part of it. fresh: what `[fit.vary]` draws for each member and iteration.
     """
+
+    fresh: FreshDraws | None
 
     label = "the experiments"
 
     def __init__(self, members: Members, models: dict[Any, Any], table: FitTable):
-        self.members, self.trouble = members, ""
+        self.members, self.trouble, self.fresh = members, "", None
         kind, numbers = KINDS[table.of](members.template, table), list(members.numbers)
         losses = FitLosses(members.template, models, kind.clock, numbers[0])
         seen = {number: losses.measured(number) for number in numbers}
@@ -57,13 +66,23 @@ class Experiments:
             of_group = losses if first else FitLosses(members.template, models, kind.clock, number)
             made[steps] = kind.function(of_group, len(groups))
         self.first = made[tuple(one.steps for one in seen[numbers[0]])]
-        self._every = [self._experiment(made, n, every) for n, every in seen.items()]
+        every = [self._experiment(made, n, of_member) for n, of_member in seen.items()]
+        held = self._refused_held_out(table, numbers)
+        self._held_out = [one for one in every if one.number in held]
+        self._every = [one for one in every if one.number not in held]
+        self._batch = self._refused_batch(table)
+        self._present, self._draw = self._every, (0, False)
         self._functions = [one.function for one in made.values()]
-        self.count = sum(rows.size for every in seen.values() for one in every for rows in one.data.values())
+        self.count = sum(
+            rows.size for one in self._every for of_loss in one.seen for rows in of_loss.data.values()
+        )
         several = f", {len(made)} with different times of measurements" if len(made) > 1 else ""
-        self.plan = f"{len(numbers)} experiments share the parameters{several}; of each: {self.first.plan}"
+        some = f", {self._batch} in each iteration" if self._batch else ""
+        self.plan = (
+            f"{len(self._every)} experiments share the parameters{some}{several}; of each: {self.first.plan}"
+        )
         self._shared: dict[str, tuple[FitParameter, np.ndarray]] = {}
-        self._memory = {one.number: self._begun(one) for one in self._every}
+        self._memory = {one.number: self._begun(one) for one in every}
         members.put(numbers[0])
 
     @staticmethod
@@ -94,6 +113,55 @@ class Experiments:
         self._shared[parameter.name] = parameter, np.array(values)
         parameter.put(values)
 
+    # Draws
+
+    @property
+    def drawn(self) -> bool:
+        """True if iterations see different losses, or experiments are held out."""
+        return self.fresh is not None or self._batch is not None or bool(self._held_out)
+
+    def put(self, number: int, held_out: bool = False) -> None:
+        """From now on the loss is that of the batch and the draws of an iteration, or of what is held out.
+
+        Each pass through the experiments is in another random order, and gives whole batches.
+        """
+        self._draw, self._present = (number, held_out), self._every
+        if held_out:
+            self._present = self._held_out or self._every
+        elif self._batch is not None:
+            lap, place = divmod(number, len(self._every) // self._batch)
+            digest = hashlib.sha256(f"{self.members.scene.runtime.seed}/fit/batch/{lap}".encode()).digest()
+            order = np.random.default_rng(list(digest)).permutation(len(self._every))
+            chosen = sorted(order[place * self._batch : (place + 1) * self._batch].tolist())
+            self._present = [self._every[k] for k in chosen]
+
+    @property
+    def _share(self) -> float:
+        """The factor that makes the sum over the present experiments comparable with that over all."""
+        return len(self._every) / len(self._present)
+
+    def _refused_held_out(self, table: FitTable, numbers: Sequence[int]) -> set[int]:
+        """The members that are held out. Raises `SceneError` for unknown ones, and for all."""
+        held = set(table.held_out.members or ()) if table.held_out else set()
+        with self.members.template.placed(("fit", "held_out", "members")):
+            if others := sorted(held - set(numbers)):
+                raise EnergyError(
+                    f"members: no member {others[0]}, there are {numbers[0]} to {numbers[-1]}; name one of"
+                    " them"
+                )
+            if held == set(numbers):
+                raise EnergyError("members: hold out all members, which leaves none to fit; name fewer")
+        return held
+
+    def _refused_batch(self, table: FitTable) -> int | None:
+        """The size of a batch. Raises `SceneError` for one that is larger than all experiments."""
+        if table.batch is not None and table.batch > len(self._every):
+            with self.members.template.placed(("fit", "batch")):
+                raise EnergyError(
+                    f"batch: needs at most the {len(self._every)} experiments, got {table.batch}; take fewer"
+                )
+        return table.batch if table.batch != len(self._every) else None
+
     # The function of the parameters
 
     @property
@@ -108,7 +176,7 @@ class Experiments:
             total += one.function.value()
             if self._failed(one, total):
                 return math.nan
-        return total
+        return self._share * total
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
         """L and dL/d(name) in f64; NaN if a run is not finite."""
@@ -120,7 +188,9 @@ class Experiments:
                 return math.nan, {n: np.full_like(slope, math.nan, np.float64) for n, slope in found.items()}
             for name, slope in found.items():
                 slopes[name] = slopes[name] + slope if name in slopes else np.array(slope, np.float64)
-        return total, slopes
+        if self._share != 1.0:
+            slopes = {name: self._share * slope for name, slope in slopes.items()}
+        return self._share * total, slopes
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """The sum of the members' Gauss-Newton matrices (P, P)."""
@@ -147,8 +217,10 @@ class Experiments:
 
     def _each(self) -> Iterator[Experiment]:
         """Every member, while the simulation has its values and the shared ones, and the losses its data."""
-        for one in self._every:
+        for one in self._present:
             self.members.put(one.number)
+            if self.fresh is not None:
+                self.fresh.put_over(one.number, *self._draw)
             if isinstance(one.function, Equilibrium):
                 one.function.begin_here()
             one.function.restore(self._memory[one.number])

@@ -28,12 +28,13 @@ from ...steppers.minimisers.outcomes import Tolerances
 from ...steppers.minimisers.unknowns import Unknown
 from .. import job
 from ..ensembles.members import Members
-from ..observers import FitHistory
+from ..observers import FitHistory, HeldOutHistory, Observer
 from ..validation import ValidatedScene
 from .comparison import ComparedRow, compared
 from .estimates import Estimate, Estimates, combination
 from .experiments import Experiments
 from .fitted_members import refuse_two_starts, refuse_unsaid, simulation_of
+from .fresh_draws import FreshDraws
 from .losses import FitLosses
 from .objective_kinds import KINDS
 from .parameters import FitParameters
@@ -103,12 +104,17 @@ class ParameterFit:
             whole, listed = self.experiments or self.function, self.parameters.listed
             if self.experiments is not None:
                 listed, self.plan = self.experiments.share(listed), self.experiments.plan
+        self.draws = self._draws(validated)
         with self.placed(("fit",)):
-            self.objective = RunObjective(whole, listed, self._limit())
+            self.objective = RunObjective(whole, listed, self._limit(), self.draws)
+            self.objective.redraw(0)
             self.search = self._search()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self.recorded_units(), seconds)
-        self.observers = [FitHistory(self.search, self.recorder, 1)]
+        self.observers: list[Observer] = [FitHistory(self.search, self.recorder, 1)]
+        if (table := self.table.held_out) is not None:
+            held_out = HeldOutHistory(self.search, self.recorder, table.every, self._held_out_loss)
+            self.observers.append(held_out)
 
     # The job
 
@@ -217,8 +223,24 @@ class ParameterFit:
     def recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         units = {f"parameters/{n}": f.unit for n, f in self.objective.fields.items()}
-        units |= {"loss": "1", "slope": "1"}
+        units |= {"loss": "1", "slope": "1"} | ({"held_out": "1"} if self.table.held_out else {})
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}
+
+    def _draws(self, validated: ValidatedScene) -> FreshDraws | Experiments | None:
+        """What each iteration draws anew."""
+        table, names = self.table, [one.name for one in self.parameters.listed]
+        fresh = FreshDraws(validated, self.simulation, names, self.members) if table.vary else None
+        if fresh is not None:
+            self.plan += f"; each iteration draws {', '.join(table.vary)} anew"
+        if self.experiments is None:
+            return fresh
+        self.experiments.fresh = fresh
+        return self.experiments if self.experiments.drawn else None
+
+    def _held_out_loss(self) -> float:
+        """The loss of what is held out at the present parameters."""
+        assert self.table.held_out is not None
+        return self.objective.held_out(self.table.held_out.draws, self.search.step)
 
     def _limit(self) -> MeanConstraint | None:
         if (table := self.table.constraint) is None:
@@ -257,6 +279,7 @@ class ParameterFit:
             sigma=uncertainty.sigma,
             reduced=uncertainty.reduced,
             undetermined=[combination(one, labels) for one in uncertainty.found.undetermined],
+            held_out=self._held_out_loss() if self.table.held_out else None,
         )
 
     def comparison(self) -> list[ComparedRow]:
@@ -289,6 +312,8 @@ class ParameterFit:
         nothing = StandardErrors(np.full(count, np.nan), [])
         if not self.observed.squares:
             return Uncertainty(nothing, "none, because the loss is not only misfits")
+        if self.table.vary or self.table.batch is not None:
+            return Uncertainty(nothing, "none, because the loss is drawn anew in each iteration")
         if count > MOST_ERRORS:
             return Uncertainty(nothing, f"none, because more than {MOST_ERRORS} numbers are sought")
         curvature = self.objective.curvature(self.search.coordinates.directions())

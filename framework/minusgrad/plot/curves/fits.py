@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LOSS, PARAMETERS = f"{OBSERVABLES}/loss", f"{OBSERVABLES}/parameters/"
-SLOPE = f"{OBSERVABLES}/slope"
+SLOPE, HELD_OUT = f"{OBSERVABLES}/slope", f"{OBSERVABLES}/held_out"
 
 
 def draw(figure: "Figure", run: Path, names: list[str]) -> None:
-    """The loss above (logarithmic, if it is never negative), its slope if recorded, the parameters below."""
+    """Losses above (logarithmic, if never negative), the slope if recorded, the parameters below."""
     sought = [name for name in names if name.startswith(PARAMETERS)]
     rows = 2 + (SLOPE in names)
     figure.set_size_inches(6.4, 0.4 + 2.1 * rows)
@@ -29,7 +29,11 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
         axes.set_yscale("log", nonpositive="mask")
         axes.set_ylabel("slope")
     step, _, loss = readings.series(run, LOSS)
-    above.plot(step, loss, color=COLOURS[0], **_marks(step))
+    above.plot(step, loss, color=COLOURS[0], label="of the draw", **_marks(step))
+    if HELD_OUT in names:
+        at, _, held_out = readings.series(run, HELD_OUT)
+        above.plot(at, held_out, color=COLOURS[1], label="held out", **_marks(at))
+        above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     if loss.min() > 0.0:
         above.set_yscale("log")
     above.set_ylabel("loss")

@@ -36,11 +36,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import EnergyError
+from ...errors import EnergyError, NonFiniteError, RunFailedError
 from ..systems.system import System
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot, largest
-from .objective import Objective
+from .objective import Objective, Redrawn
 from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown, positive
 
@@ -52,7 +52,7 @@ PATIENCE, FASTER, SLOWER, FASTEST = 5, 1.1, 0.5, 10.0
 """FIRE: steps downhill before h grows; its growth, its decline, and its limit in parts of the first h."""
 MIXED, FADE = 0.25, 0.99
 """FIRE: a at the start, and the factor by which it decreases."""
-CURE = "a smaller `longest`"
+CURE, CURE_OF_RATE = "a smaller `longest`", "a smaller rate"
 
 
 class GradientDescent(Minimiser):
@@ -128,9 +128,23 @@ class Adam(Minimiser):
         root = np.sqrt(square / (1.0 - b2**k))
         move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
         rate = self._present_rate() * self.coordinates.rate
-        there = self.finite_at(here, here.z - rate * move, "a smaller rate")
+        there = self._at_next_draw(here, here.z - rate * move)
         self.mean, self.square = mean, square
         return there
+
+    def _at_next_draw(self, here: Point, z: np.ndarray) -> Point:
+        """The next point, where a stochastic objective is drawn anew (`Redrawn`)."""
+        objective = self.objective
+        if not isinstance(objective, Redrawn):
+            return self.finite_at(here, z, CURE_OF_RATE)
+        try:
+            objective.redraw(self.step + 1)
+            return self.finite_at(here, z, CURE_OF_RATE)
+        except (NonFiniteError, RunFailedError):
+            objective.redraw(self.step)
+            self.return_to(here)
+            self.mark()
+            raise
 
     def _present_rate(self) -> float:
         """The rate of the next iteration, which follows from its number alone."""

@@ -43,7 +43,7 @@ from ..systems.parts import (
 from ..systems.system import System
 from .cell_variables import variables
 from .constraint_manifold import ConstraintManifold, reached
-from .objective import Objective, WithMemory
+from .objective import Objective, Redrawn, WithMemory
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
 from .unknowns import Unknown
 
@@ -260,6 +260,8 @@ class Minimiser(Stepper):
         for name in ("energy", *self._kept):
             setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
         self.coordinates.restore(state)
+        if isinstance(self.objective, Redrawn):
+            self.objective.redraw(self.step)
         if isinstance(self.objective, WithMemory):
             self.objective.restore(state)
         self.mark()

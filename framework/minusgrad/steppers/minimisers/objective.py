@@ -75,6 +75,14 @@ class Constrained(Objective, Protocol):
 
 
 @runtime_checkable
+class Redrawn(Protocol):
+    """An objective that is drawn anew in each iteration, as a function of its number alone."""
+
+    def redraw(self, iteration: int) -> None:
+        """From now on the objective is that of an iteration; nothing, where nothing is drawn."""
+
+
+@runtime_checkable
 class WithMemory(Protocol):
     """An objective whose bits depend on its last value, besides the fields: a warm start."""
 
