@@ -119,11 +119,16 @@ class Picture(InitialField):
     """Value of dark pixels, in the unit of the field."""
     light: Number = 1.0
     """Value of light pixels, in the unit of the field."""
+    mean: Number | None = None
+    """Mean over the cells, to which all values are shifted, in the unit of the field (default: no shift)."""
 
     def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         light, opaque = images.read(self.file, context.read(self.file))
         dark, full = (context.units.convert(one, self.unit) for one in (self.dark, self.light))
-        return dark + (full - dark) * self._averaged_cells(light * opaque + 1.0 - opaque, cells)
+        found = dark + (full - dark) * self._averaged_cells(light * opaque + 1.0 - opaque, cells)
+        if self.mean is None:
+            return found
+        return found + (context.units.convert(self.mean, self.unit) - found.mean())
 
     def _averaged_cells(self, light: np.ndarray, cells: Cells) -> np.ndarray:
         (height, width), (rows, columns) = light.shape, (cells.rows, cells.columns)

@@ -123,7 +123,7 @@ def own(case: Case) -> bool:
     return (kind, data.get("runtime", {}).get("precision", "f64")) == (case.kind, case.precision)
 
 
-SMALL_FITS = ("billiards", "wave")
+SMALL_FITS = ("billiards", "wave", "wave_original")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "electric", "laser_butterfly")
 ALIKE += (

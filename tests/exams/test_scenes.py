@@ -86,6 +86,7 @@ CLAIMED = {
     "walker": "exams/test_elastic_scenes.py::test_walker",
     "water_renderer": "exams/programs/test_water_renderer.py::test_the_heron_appears",
     "wave": "exams/programs/test_wave.py::test_the_heron_appears",
+    "wave_original": "exams/programs/test_wave.py::test_the_wave_of_difftaichi_descends_as_its_program",
     "wave_energy": "exams/programs/test_wave.py::test_the_ring_wave_keeps_its_energy",
     "weigh_a_planet": "exams/test_fit_scenes.py::test_weigh_a_planet",
     "yukawa_cluster": "exams/test_yukawa_cluster.py::test_yukawa_cluster",

@@ -214,6 +214,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     "water_renderer": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
     | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
     | looking(4, 4),
+    "wave_original": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8},
     "wave": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
     | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
     | looking(4, 4),

@@ -2,7 +2,8 @@
 
 [fit]
 of = "run"                     or "equilibrium": of the minimum that the scene's stepper finds
-method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip), "optimality_criteria" (move)
+method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip),
+                               "gradient_descent" (rate, first), "optimality_criteria" (move)
 iterations = 30
 memory = "1 GB"                for the stored states of the adjoint
 members = "experiments"        the members of [ensemble] share what is fitted; or "starts": a fit of each
@@ -15,7 +16,7 @@ scale = "1e-4 Msun"
 field = "density"
 mean = 0.5
 
-[fit.vary]                     drawn anew in each iteration of "adam"
+[fit.vary]                     drawn anew in each iteration
 "runtime.seed" = { anew = true }                           all that [state] draws at random
 "spring.k" = { normal = ["3 N/m", "0.1 N/m"] }             or uniform, lognormal, jitter
 
@@ -46,8 +47,14 @@ Positive = Annotated[float, Field(gt=0.0)]
 
 SQUARES = ("misfit",)
 """Losses that are sums of squares."""
-OWNERS = {"rate": "adam", "clip": "adam", "pairs": "lbfgs", "first": "lbfgs", "move": "optimality_criteria"}
-"""The method that a key belongs to."""
+OWNERS = {
+    "rate": ("adam", "gradient_descent"),
+    "clip": ("adam",),
+    "pairs": ("lbfgs",),
+    "first": ("lbfgs", "gradient_descent"),
+    "move": ("optimality_criteria",),
+}
+"""The methods that a key belongs to."""
 
 
 class SoughtTable(Record):
@@ -147,7 +154,7 @@ class FitTable(Record):
     """By name, such as "spring.k" or an initial field: bounds, start and scale of a parameter."""
     loss: tuple[AnyBlock, ...] = Field(min_length=1)
     """Losses, whose sum is minimised: misfits to measurements, or any energy."""
-    method: Literal["gauss_newton", "lbfgs", "adam", "optimality_criteria"]
+    method: Literal["gauss_newton", "lbfgs", "adam", "gradient_descent", "optimality_criteria"]
     """The minimiser of the loss; "gauss_newton" is for misfits alone."""
     iterations: Count
     """The largest number of iterations."""
@@ -156,13 +163,15 @@ class FitTable(Record):
     change: Annotated[float, Field(ge=0.0)] | None = None
     """Settled when no scaled parameter changes by more than this (default: gauss_newton 1e-8, else none)."""
     rate: Positive | None = None
-    """Length of the steps of "adam" in scaled parameters (default: 1e-3)."""
+    """Length of the steps of "adam" in scaled parameters (default: 1e-3); of "gradient_descent" the factor
+    of the slope in each step (default: none, the steps are tried)."""
     clip: Positive | None = None
     """Norm to which longer gradients are shortened by "adam" (default: none)."""
     pairs: Annotated[int, Field(ge=1)] | None = None
     """Number of stored pairs of "lbfgs" (default: 10)."""
     first: Positive | None = None
-    """Largest change of a scaled parameter in the first trial of "lbfgs" (default: 0.1)."""
+    """Largest change of a scaled parameter in the first trial of "lbfgs" and "gradient_descent" (default:
+    0.1)."""
     move: Positive | None = None
     """Largest change of a density in one iteration of "optimality_criteria" (default: 0.2)."""
     constraint: MeanTable | None = None
@@ -172,9 +181,9 @@ class FitTable(Record):
     members: Literal["experiments", "starts"] | None = None
     """Members of [ensemble] share what is fitted, or are starts of a fit of each (default: no members)."""
     batch: Annotated[int, Field(ge=1)] | None = None
-    """Number of experiments that an iteration of "adam" sees, drawn anew (default: all)."""
+    """Number of experiments that an iteration sees, drawn anew (default: all)."""
     vary: Mapping[str, DrawTable] = {}
-    """By key, such as "spring.k" or "state.x": what is drawn anew in each iteration of "adam"."""
+    """By key, such as "spring.k" or "state.x": what is drawn anew in each iteration."""
     held_out: HeldOutTable | None = None
     """The loss of draws or members that the fit does not see (default: none)."""
     save_every: Annotated[int, Field(ge=1)] | None = None
@@ -208,18 +217,21 @@ class FitTable(Record):
     @field_validator("rate", "clip", "pairs", "first", "move")
     @classmethod
     def _key_belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
-        owner, method = OWNERS[str(info.field_name)], info.data.get("method")
-        if method not in (None, owner):
-            raise ValueError(f'belongs to method = "{owner}"; "{method}" does not have it')
+        owners, method = OWNERS[str(info.field_name)], info.data.get("method")
+        if method is not None and method not in owners:
+            listed = " and ".join(f'"{owner}"' for owner in owners)
+            raise ValueError(f'belongs to method = {listed}; "{method}" does not have it')
         return value
 
     @model_validator(mode="after")
     def _is_drawn(self) -> "FitTable":
         drawn = "vary" if self.vary else "batch" if self.batch is not None else None
-        if drawn is not None and self.method != "adam":
+        tried = self.method == "gradient_descent" and self.rate is None
+        if drawn is not None and (self.method not in OWNERS["rate"] or tried):
+            got = f'"{self.method}"' + (" without a `rate`, whose steps are tried" if tried else "")
             raise ValueError(
-                f'{drawn}: draws the loss anew in each iteration, which method = "adam" takes alone, got'
-                f' "{self.method}"; use "adam"'
+                f"{drawn}: draws the loss anew in each iteration, and the method compares losses of several"
+                f' points, got {got}; use "adam", or "gradient_descent" with a `rate`'
             )
         tolerance = "gradient" if self.gradient is not None else "change" if self.change is not None else None
         if drawn is not None and tolerance is not None:

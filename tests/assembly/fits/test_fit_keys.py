@@ -33,12 +33,12 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
         " '500 MB', '1 GiB', or in bytes"
     )
     assert lines == [
-        "swing.toml:22:10: fit.method: needs 'gauss_newton', 'lbfgs', 'adam' or 'optimality_criteria', not"
-        " 'gauss_newtn'; did you mean 'gauss_newton'?",
+        "swing.toml:22:10: fit.method: needs 'gauss_newton', 'lbfgs', 'adam', 'gradient_descent' or"
+        " 'optimality_criteria', not 'gauss_newtn'; did you mean 'gauss_newton'?",
         "swing.toml:23:14: fit.iterations: needs a whole number of at least 0, not -1",
-        "swing.toml:24:1: fit.rat: no key 'rat'; did you mean 'rate'? (keys: change, clip,"
-        " constraint, first, gradient, iterations, loss, members, memory, method, move, of, pairs,"
-        " parameters, rate, save_every)",
+        "swing.toml:24:1: fit.rat: no key 'rat'; did you mean 'rate'? (keys: batch, change, clip,"
+        " constraint, first, gradient, held_out, iterations, loss, members, memory, method, move, of, pairs,"
+        " parameters, rate, save_every, vary)",
         "swing.toml:29:1: fit.parameters.v.scal: no key 'scal'; did you mean 'scale'? (keys: body, lower,"
         " rate, scale, start, upper)",
         "swing.toml:30:8: fit.parameters.v.rate: needs a number above 0, not 0",
@@ -53,7 +53,11 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("fit.rate", 0.1, 'fit.rate: belongs to method = "adam"; "gauss_newton" does not have it'),
+        (
+            "fit.rate",
+            0.1,
+            'fit.rate: belongs to method = "adam" and "gradient_descent"; "gauss_newton" does not have it',
+        ),
         ("fit.pairs", 4, 'fit.pairs: belongs to method = "lbfgs"; "gauss_newton" does not have it'),
         ("fit.memory", "0 kB", "fit.memory: '0 kB' is not a size of memory; write it like '500 MB'"),
         ("fit.memory", True, "fit.memory: needs a whole number or text in quotes, not true"),

@@ -210,11 +210,16 @@ class Search(Record):
 
 
 class GradientDescentBlock(Search):
-    """Gradient descent with backtracking; `first` is the largest change of z in the first trial."""
+    """Gradient descent with backtracking; `first` is the largest change of z in the first trial.
+
+    With a `rate` each step is this times the slope, whether U falls or not.
+    """
 
     method = _Method("first_order", "GradientDescent")
     first: Annotated[float, Limits(gt=0.0)] = 0.1
     """Largest change of z in the first trial."""
+    rate: Annotated[float, Limits(gt=0.0)] | None = None
+    """Constant factor of the slope dU/dz in each step (default: none, the steps are tried)."""
 
 
 class AdamBlock(Search):

@@ -19,7 +19,7 @@ from ...errors import Problem, SceneError, UserError, at_key
 from ...files.checkpoint import Snapshot
 from ...files.trajectory import Recorder
 from ...scene.units import UnitSystem
-from ...steppers.minimisers.first_order import Adam
+from ...steppers.minimisers.first_order import Adam, GradientDescent
 from ...steppers.minimisers.gauss_newton import GaussNewton
 from ...steppers.minimisers.lbfgs import LBFGS
 from ...steppers.minimisers.minimiser import Minimiser
@@ -43,6 +43,7 @@ METHODS: dict[str, type[Minimiser]] = {
     "gauss_newton": GaussNewton,
     "lbfgs": LBFGS,
     "adam": Adam,
+    "gradient_descent": GradientDescent,
     "optimality_criteria": OptimalityCriteria,
 }
 CHANGE = 1e-8

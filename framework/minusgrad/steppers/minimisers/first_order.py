@@ -6,6 +6,9 @@ Gradient descent with backtracking (Armijo 1966, Pacific J. Math. 16, 1):
 
     z <- P(z - a r g)                        a halved until U is lower by Armijo's condition, then grown again
 
+or with a constant a = rate, which is stochastic gradient descent where U is drawn anew in each iteration
+(Robbins & Monro 1951, Ann. Math. Stat. 22, 400).
+
 Adam (Kingma & Ba 2015, ICLR), k = 1, 2, ... :
 
     m <- b1 m + (1 - b1) g                   mean = m / (1 - b1^k)
@@ -55,8 +58,29 @@ MIXED, FADE = 0.25, 0.99
 CURE, CURE_OF_RATE = "a smaller `longest`", "a smaller rate"
 
 
-class GradientDescent(Minimiser):
-    """Gradient descent with backtracking; `first`: the largest |dz| of the first trial."""
+class Redrawing(Minimiser):
+    """The base of methods that compare no two values of U, which may be drawn anew in each iteration."""
+
+    def at_next_draw(self, here: Point, z: np.ndarray) -> Point:
+        """The next point, with U and dU/dz of its own draw (`Redrawn`). Raises as `finite_at` does."""
+        objective = self.objective
+        if not isinstance(objective, Redrawn):
+            return self.finite_at(here, z, CURE_OF_RATE)
+        try:
+            objective.redraw(self.step + 1)
+            return self.finite_at(here, z, CURE_OF_RATE)
+        except (NonFiniteError, RunFailedError):
+            objective.redraw(self.step)
+            self.return_to(here)
+            self.mark()
+            raise
+
+
+class GradientDescent(Redrawing):
+    """Gradient descent with backtracking; `first`: the largest |dz| of the first trial.
+
+    `rate`: each step is this times the slope instead, whether U falls or not; U may be drawn anew.
+    """
 
     kept = ("length",)
 
@@ -67,16 +91,20 @@ class GradientDescent(Minimiser):
         tolerances: Tolerances = NO_TOLERANCES,
         *,
         first: float = 0.1,
+        rate: float | None = None,
         **options: Any,
     ):
         super().__init__(objective, unknowns, tolerances, **options)
         self.first, self.length = positive("first", first), 0.0
+        self.rate = None if rate is None else positive("rate", rate)
 
     def _forget(self) -> None:
         self.length = 0.0
 
     def _next_point(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
+        if self.rate is not None:
+            return self.at_next_draw(here, here.z + self.rate * downhill)
         length = self.length or self.first / largest(downhill)
         while ((there := self.evaluate_at(here.z + length * downhill)).x != here.x).any():
             if lowers(self, here, there):
@@ -86,7 +114,7 @@ class GradientDescent(Minimiser):
         return None
 
 
-class Adam(Minimiser):
+class Adam(Redrawing):
     """Adam: steps of about `rate` along each component, independent of the size of its slope.
 
     `final_rate`: the rate that the steps fall to in `decay_steps` iterations, along half a cosine; the first
@@ -128,23 +156,9 @@ class Adam(Minimiser):
         root = np.sqrt(square / (1.0 - b2**k))
         move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
         rate = self._present_rate() * self.coordinates.rate
-        there = self._at_next_draw(here, here.z - rate * move)
+        there = self.at_next_draw(here, here.z - rate * move)
         self.mean, self.square = mean, square
         return there
-
-    def _at_next_draw(self, here: Point, z: np.ndarray) -> Point:
-        """The next point, where a stochastic objective is drawn anew (`Redrawn`)."""
-        objective = self.objective
-        if not isinstance(objective, Redrawn):
-            return self.finite_at(here, z, CURE_OF_RATE)
-        try:
-            objective.redraw(self.step + 1)
-            return self.finite_at(here, z, CURE_OF_RATE)
-        except (NonFiniteError, RunFailedError):
-            objective.redraw(self.step)
-            self.return_to(here)
-            self.mark()
-            raise
 
     def _present_rate(self) -> float:
         """The rate of the next iteration, which follows from its number alone."""
