@@ -2,20 +2,26 @@
 
 A coordinate cast to an integer has the derivative zero at every point, so no force and no minimiser moves it.
 This check runs at the start of a run, for the fields of staged energies and of terms and maps that round
-something; at the start of a fit with such a term, for its parameters. It takes one step of physical size;
-smooth energies cost nothing.
+something; at the start of a fit with such a term, for its parameters. It takes one step of physical size, but
+only of a field whose every way to U ends at a rounding (`FieldPaths`): another field has a derivative, and
+one without a way does not change U. The graphs of terms and maps say so without a kernel.
 
 Decisions 0338.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from ..codegen.kept_traces import KEPT
 from ..codegen.tracing import Trace
+from ..energies.fields import Field
+from ..energies.term import Term
 from ..potential.potential import Potential
+from ..potential.slope import Slope
 from ..symbolic.operations import OPERATIONS
 from .questions import EPS, GAUSS, SHRINKS, field_spread
 
@@ -74,13 +80,65 @@ def rounds(traced: Trace) -> bool:
     return any(OPERATIONS[node.op].rounding for node in traced.graph)
 
 
+class FieldPaths:
+    """The ways by which U depends on fields, through maps: known from the graphs of terms and maps.
+
+    `smooth`: the fields from which a way leads to U on which every operation has a derivative; `all`: those
+    from which any way does. A staged term and a slope may end a derivative, and let a value through.
+    """
+
+    def __init__(self, potential: Potential):
+        self.smooth: set[str] = set()
+        self.all: set[str] = set()
+        for term in potential.terms.values():
+            self._add(term, True, True)
+        for one in reversed(potential.maps.values()):
+            given = {field.name for field in _outputs(one)}
+            self._add(one, bool(given & self.smooth), bool(given & self.all))
+
+    def _add(self, one: Any, smooth: bool, any_way: bool) -> None:
+        """Add the fields that a term or a map reads, whose outputs have such ways."""
+        read = {field.name for field in one.fields.values()}
+        if any_way:
+            self.all |= read
+        if smooth and isinstance(one, Term):
+            self.smooth |= {one.fields[argument].name for argument in smooth_arguments(one)}
+
+
+def smooth_arguments(term: Term) -> set[str]:
+    """The arguments of a term that are fields, from which operations with derivatives lead to its values."""
+    trace = KEPT.of_term(term, "value")
+    left, reached = list(trace.values), set[int]()
+    while left:
+        node = left.pop()
+        if node.serial in reached:
+            continue
+        reached.add(node.serial)
+        row = OPERATIONS[node.op]
+        if row.branches is not None:
+            left += node.args[-2:]  # without the condition
+        elif row.derivative is not None:
+            left += node.args[1:] if row.defined else node.args
+    slots = {name: [one for slot in trace.inputs.get(name, ()) for one in slot] for name in term.fields}
+    return {name for name, given in slots.items() if any(one.serial in reached for one in given)}
+
+
+def _outputs(one: Any) -> Iterable[Field]:
+    """The fields that a map gives."""
+    return (one.gives if isinstance(one, Slope) else one.outputs).values()
+
+
 def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
     """Dead fields among those that the suspected terms and maps read: pairs (field, term).
 
     Restores the fields.
     """
     rng = np.random.default_rng(0)
-    for name, term in _read_by(potential, suspects).items():
+    read = _read_by(potential, suspects)
+    paths = FieldPaths(potential) if read else None
+    for name, term in read.items():
+        if paths is not None and (name in paths.smooth or name not in paths.all):
+            continue
         field = potential.fields[name]
         candidate = Candidate(
             field.values.copy(),

@@ -196,7 +196,7 @@ class ParameterFit:
         rng = np.random.default_rng(0)
         for unknown in self.parameters.unknowns if self.simulation.suspects else ():
             name = unknown.field
-            if self._candidate(unknown).is_dead(rng):
+            if not self.search.has_slope(name) and self._candidate(unknown).is_dead(rng):
                 text = f"the loss changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
                 yield self.scene.document.problem(("fit", "parameters", name), text)
 

@@ -174,6 +174,11 @@ class Minimiser(Stepper):
                 self.moved = float((self.coordinates.scale * s).max())
             self.mark()
 
+    def has_slope(self, name: str) -> bool:
+        """True if dU/d(an unknown field) is not zero everywhere."""
+        self.update()
+        return bool(storage.host(self._slopes[name]).any())
+
     @property
     def energy(self) -> float:
         """U at the present fields."""
