@@ -31,6 +31,16 @@ SHORT: dict[str, Any] = {f"map.{k}.copies": 2 for k in COPIED} | {
 }
 
 
+EQUILIBRIUM = SCENES / "stiffness_from_shape.toml"
+HUNG: dict[str, Any] = {
+    "fit.method": "adam",
+    "fit.rate": 1e-2,
+    "fit.iterations": 4,
+    "fit.vary": {"weight.acceleration": {"jitter": ["0 m/s^2", "0.1 m/s^2"]}},
+    "fit.held_out": {"every": 2, "draws": 2},
+}
+
+
 def fit_of(scene: Path = SCENE, **changes: Any) -> ParameterFit:
     return ParameterFit(RunOptions(scene, {k: v for k, v in changes.items() if v is not None}).validated())
 
@@ -170,6 +180,12 @@ def test_a_key_of_the_state_is_drawn_with_the_data_that_follow_from_it(tmp_path:
             SCENE, MANY | {"fit.batch": 2, "fit.held_out": {"every": 3, "members": [1, 5]}}, id="batch"
         ),
         pytest.param(ELECTRIC, SHORT, id="seed"),
+        pytest.param(
+            SCENE,
+            MANY | {"fit.vary": NOISE, "fit.batch": 2, "runtime.precision": "f32"},
+            id="single precision",
+        ),
+        pytest.param(EQUILIBRIUM, HUNG, id="equilibrium"),
     ],
 )
 def test_half_a_fit_and_half(
