@@ -185,7 +185,7 @@ def test_a_key_of_the_state_is_drawn_with_the_data_that_follow_from_it(tmp_path:
             MANY | {"fit.vary": NOISE, "fit.batch": 2, "runtime.precision": "f32"},
             id="single precision",
         ),
-        pytest.param(EQUILIBRIUM, HUNG, id="equilibrium"),
+        pytest.param(EQUILIBRIUM, HUNG, id="equilibrium", marks=pytest.mark.long),
     ],
 )
 def test_half_a_fit_and_half(
