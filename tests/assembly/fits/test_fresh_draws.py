@@ -366,3 +366,14 @@ def test_a_search_returns_to_the_draw_of_its_point(monkeypatch: pytest.MonkeyPat
     assert fit.search.energy == before[0]
     for name, values in fit.search.state().items():
         np.testing.assert_array_equal(values, before[1][name], err_msg=name)
+
+
+def test_starts_have_the_draws_of_their_fits_alone(tmp_path: Path) -> None:
+    changes = ADAM | {"ensemble.members": 2, "fit.iterations": 3, "fit.vary": NOISE}
+    minusgrad.fit(SCENE, changes | {"fit.members": "starts"}, tmp_path / "fit")
+    rows = (tmp_path / "fit/starts.csv").read_text().splitlines()[1:]
+    for number, row in enumerate(rows):
+        alone = fit_of(**changes, **{"ensemble.member": number})
+        alone.search.advance(3)
+        assert float(row.split(",")[2]) == alone.search.energy
+    assert len(rows) == 2

@@ -156,19 +156,18 @@ def test_an_electrode_is_a_ball_of_uniform_charge() -> None:
 
 @pytest.mark.long
 def test_a_trained_controller_follows_goals_that_it_never_saw(tmp_path: Path) -> None:
-    """2,000 iterations with 64 goals; the mean loss over 20 others is at most a tenth of the untrained."""
+    """1,000 iterations with 16 new goals each; over 20 others the mean loss is a tenth of the untrained."""
     unseen = fit_of(20, seed=1)
     fitted = minusgrad.fit(SCENE, out=tmp_path / "fit")
     trained, parameters = fitted.parameter_fit.simulation, unseen.simulation.potential
-    known = ways(trained)[:, 1]
     losses = []
     for values in (weights(minusgrad.build(SCENE)), weights(trained)):
         for name, value in values.items():
             parameters.set_parameter(name, value)
         losses.append(unseen.function.value())
-    assert len(fitted.series("observables/loss").value) == 2001
-    assert np.linalg.norm(ways(unseen.simulation)[:, None, 1] - known, axis=2).min() > 1e-3
+    assert len(fitted.series("observables/loss").value) == 1001
     assert losses[1] < 0.1 * losses[0]
+    assert fitted.estimates.held_out == pytest.approx(losses[1], rel=0.5)
 
 
 @pytest.mark.parametrize(
