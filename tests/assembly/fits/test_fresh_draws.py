@@ -377,3 +377,11 @@ def test_starts_have_the_draws_of_their_fits_alone(tmp_path: Path) -> None:
         alone.search.advance(3)
         assert float(row.split(",")[2]) == alone.search.energy
     assert len(rows) == 2
+
+
+def test_a_restored_fit_has_the_draw_of_its_iteration() -> None:
+    """What is computed again after it was resumed is computed under the same draw."""
+    fit, other = noisy(), noisy()
+    fit.search.advance(3)
+    other.restore(fit.snapshot())
+    assert other.objective.again() == fit.objective.again() == fit.search.energy
