@@ -18,7 +18,10 @@ from tests.support.tiers import sampled
 
 SHARED = [name for name, instance in CANONICAL.items() if instance.energy.over != "nodes"]
 PLAIN = {"dihedral", "periodic_torsion", "joint", "kinds", "flags", "powers"}
-"""Energies that compute in whole numbers, or many things lane by lane."""
+PLAIN |= {
+    f"{name}_plane_stress" for name in ("neo_hookean", "compressible_mooney_rivlin", "compressible_ogden")
+}
+"""Energies that compute in whole numbers, or many things lane by lane, such as the root of a thickness."""
 
 
 HESSIANS = [
