@@ -16,7 +16,7 @@ from minusgrad.errors import EnergyError
 from minusgrad_elastic.springs import spring
 from tests.support import instances
 from tests.support.energies import readout
-from tests.support.instances import CANONICAL, MAPS
+from tests.support.instances import CANONICAL, MAPS, of_each_class
 from tests.support.tiers import alternating, sampled
 from tests.support.variables import drawn, names, shape
 
@@ -125,7 +125,7 @@ def test_products_are_how_gradients_change(seed: int, case: str) -> None:
         assert np.abs(found[name] - expected[name]).max() <= 1e-7 * scale + 1e-12, name
 
 
-@pytest.mark.parametrize("case", sampled(ALL, [name for name in FEW if name != "gaussian_dose"]))
+@pytest.mark.parametrize("case", sampled(of_each_class(ALL, FEW), [n for n in FEW if n != "gaussian_dose"]))
 def test_tangents_of_one_name_at_a_time_add_up(case) -> None:
     """The product is linear, and each name's part of it stands alone."""
     instance, rng = ALL[case], np.random.default_rng(1)

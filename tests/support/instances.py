@@ -6,7 +6,7 @@ those that give vectors or several fields, and staged ones are examined by `minu
 (`check/test_false_alarms`), and in the exams of their scenes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -286,6 +286,19 @@ MAPS: dict[str, MapInstance] = {
     "self_density": MapInstance(density.self_density, state=lattice, steady="x"),
 }
 """By the name of the map; of every registered one, and of those in `energies.py`."""
+
+
+def of_each_class(instances: Mapping[str, Any], besides: Collection[str] = ()) -> list[str]:
+    """Of energies that differ by their function alone the first one, and those `besides`.
+
+    A class has one kind of term, one kind of elements, and roles of the same kinds and ranks.
+    """
+    found: dict[Any, str] = {}
+    for name, instance in instances.items():
+        energy = instance.energy
+        roles = {(type(role), len(getattr(role, "shape", ()))) for role in energy.roles.values()}
+        found.setdefault((type(energy), type(energy.over), frozenset(roles)), name)
+    return [name for name in instances if name in found.values() or name in besides]
 
 
 MAGNETIC = {"uniform_field"}
