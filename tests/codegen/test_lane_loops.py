@@ -25,7 +25,9 @@ PLAIN |= {
 
 
 SINGLE = of_each_class({name: CANONICAL[name] for name in SHARED}, SHARED[::6])
-LAYOUTS = [(name, "f64") for name in SHARED] + [(name, "f32") for name in SINGLE]
+LAYOUTS = [
+    pytest.param(name, precision) for precision, names in (("f64", SHARED), ("f32", SINGLE)) for name in names
+]
 """Every energy; in single precision, which changes the width of lanes alone, one of each class."""
 HESSIANS = [
     pytest.param(name, precision)
@@ -36,7 +38,9 @@ CHEAP = [row for row in HESSIANS if row.values in (("spring", "f64"), ("spring",
 """Lanes of solids are compared in `potential/test_hessian`, too."""
 
 
-@pytest.mark.parametrize(("name", "precision"), sampled(LAYOUTS, [(name, "f32") for name in SHARED[::6]]))
+@pytest.mark.parametrize(
+    ("name", "precision"), sampled(LAYOUTS, [pytest.param(name, "f32") for name in SHARED[::6]])
+)
 def test_both_layouts_compute_the_same(
     name: str, precision: str, monkeypatch: pytest.MonkeyPatch, engine: None
 ) -> None:
