@@ -158,9 +158,12 @@ def _of_value(subject: Subject, variable: Variable, direction: np.ndarray) -> fl
 def _taylor_remainders(
     subject: Subject, variable: Variable, direction: np.ndarray
 ) -> tuple[list[float], float, float]:
-    """U(h) - U - h slope for h = 1, 1/2, 1/4, ... to the first within rounding; rounding, and slope."""
-    start, floor = subject.value(), subject.rounding()
-    slope = ordered_sum(variable.gradient() * direction)
+    """U(h) - U - h slope for h = 1, 1/2, 1/4, ... to the first within rounding; rounding, and slope.
+
+    The parts of h slope, and of U(h), may be larger than those of U: where these are zero, as in empty cells.
+    """
+    start, parts = subject.value(), variable.gradient() * direction
+    slope, floor = ordered_sum(parts), subject.rounding() + 100.0 * EPS * float(np.abs(parts).sum())
     remainders = []
     for h in 0.5 ** np.arange(30):
         variable.put(variable.values + h * direction)
