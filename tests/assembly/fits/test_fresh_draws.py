@@ -166,7 +166,11 @@ def test_a_key_of_the_state_is_drawn_with_the_data_that_follow_from_it(tmp_path:
         expected = [1.5 + 0.1 * drawn("state.nodes.1", iteration, (2,))[0], 0.0]
         np.testing.assert_allclose(x[1], expected, rtol=1e-14)
         assert fit.simulation.potential.value() == pytest.approx(0.0, abs=1e-28)
-    assert "rest" in spring.data or "length" in spring.data
+    data = {name: storage.host(values).copy() for name, values in spring.data.items()}
+    fit.draws._put_data(fit.simulation.state)
+    fit.simulation.fields["x"].set(fit.simulation.state.fields["x"])
+    assert any((storage.host(spring.data[name]) != values).any() for name, values in data.items())
+    assert fit.simulation.potential.value() == pytest.approx(0.0, abs=1e-28)
 
 
 # Bits
@@ -211,6 +215,7 @@ def test_what_is_held_out_changes_no_bit(changes: dict[str, Any]) -> None:
             fit.search.advance(1)
             if held_out:
                 fit._held_out_loss()
+                assert fit.objective.again() == fit.search.energy
         found.append((fit.search.energy, fit.objective.fields[STIFFNESS].values.tobytes()))
     assert found[0] == found[1]
 
