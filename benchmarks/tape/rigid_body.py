@@ -81,6 +81,10 @@ def program(
         return a[0] * b[1] - a[1] * b[0]
 
     @ti.func
+    def velocity_before(t, i, r):
+        return v[t, i] + omega[t, i] * ti.Vector([-r[1], r[0]])
+
+    @ti.func
     def velocity(t, i, r):
         return new_v[t, i] + new_omega[t, i] * ti.Vector([-r[1], r[0]])
 
@@ -154,7 +158,7 @@ def program(
             for r, body in ti.static(((ri, i), (rj, j))):
                 arm = ti.Vector([-r[1], r[0]])
                 mobility += arm.outer_product(arm) / inertia[body]
-            impulse = mobility.inverse() @ (velocity(t, j, rj) - velocity(t, i, ri))
+            impulse = mobility.inverse() @ (velocity_before(t, j, rj) - velocity_before(t, i, ri))
             kick(t, i, ri, impulse, 0.0)
             kick(t, j, rj, -impulse, 0.0)
 

@@ -101,7 +101,14 @@ class SceneError(UserError):
 
 @contextmanager
 def at_key(*key: str | int) -> Iterator[None]:
-    """Lead mistakes back to this key of the table that is being built."""
+    """Lead mistakes back to this key of the table that is being built.
+
+        with at_key("springs", 3):
+            refuse_loose(spring)
+
+    key: names and numbers below the table; a mistake within that has a key of its own is below this one.
+    Raises the `UserError` of the block within, with the key; a scene or a `TomlTable` gives it its line.
+    """
     try:
         yield
     except SceneError:

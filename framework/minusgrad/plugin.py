@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RunFailedError,
         UnitError,
         UserError,
+        at_key,
         choices,
         pip_line,
         printable,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
-    from .scene.toml_records import read_toml
+    from .scene.toml_records import TomlTable, read_toml
     from .scene.units import UnitSystem, rate_unit
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
@@ -133,7 +134,7 @@ _HOMES = {
     "engine.runtime": "lanes ti",
     "engine.special_functions": "erf erfc",
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError"
-    " choices pip_line printable",
+    " at_key choices pip_line printable",
     "files.bounded": "images numpy_files",
     "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
@@ -147,7 +148,7 @@ _HOMES = {
     "scene.records": "Quantity Record quantities",
     "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
-    "scene.toml_records": "read_toml",
+    "scene.toml_records": "TomlTable read_toml",
     "scene.units": "UnitSystem rate_unit",
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
@@ -172,21 +173,21 @@ _HOMES = {
 __all__ = [
     "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
-    "Datum", "EnergyError", "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator", "Linear",
-    "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow", "MemberLanes",
-    "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer",
-    "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential", "Pressure",
-    "PublishedValue", "Quadrature", "Quantity", "Record", "Recorder", "Rotation", "RunFailedError", "Scheme",
-    "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows", "Stage", "State", "StateContext", "Stepper",
-    "StepperContext", "System", "Table", "Term", "TermElements", "Time", "TimeStep", "Tolerances",
-    "UnitError", "UnitSystem", "Unknown", "UserError", "Variation", "VariationalIntegrator", "Velocity",
-    "Workplace", "biot_squares", "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc",
-    "figure_bytes", "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value", "length",
-    "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory", "node_numbers",
-    "numpy_files", "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable",
-    "published_value", "quantities", "random", "rate_unit", "read_toml", "real", "staged_energy",
-    "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
-    "write_file",
+    "Datum", "EnergyError", "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
+    "Linear", "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
+    "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
+    "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential",
+    "Pressure", "PublishedValue", "Quadrature", "Quantity", "Record", "Recorder", "Rotation",
+    "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Sphere", "StackedRows",
+    "Stage", "State", "StateContext", "Stepper", "StepperContext", "System", "Table", "Term",
+    "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "UnitError", "UnitSystem", "Unknown",
+    "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key", "biot_squares",
+    "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
+    "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value", "length", "local_energy",
+    "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory", "node_numbers", "numpy_files",
+    "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable", "published_value",
+    "quantities", "random", "rate_unit", "read_toml", "real", "staged_energy", "staged_map", "storage",
+    "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential", "write_file",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

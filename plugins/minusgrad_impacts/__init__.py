@@ -25,9 +25,11 @@ def register_energies():
 
 @hookimpl
 def register_states():
-    """Balls at given places; robots of masses; boxes with struts and joints."""
+    """Balls at given places; robots of masses and springs; boxes with struts and joints; robots in files."""
     from .linked_boxes import LINKED_BOXES
+    from .robot_files import ROBOT_FILES
     from .robots import ROBOTS
+    from .spring_robots import SPRING_ROBOTS
     from .tables import BALLS
 
-    return BALLS | ROBOTS | LINKED_BOXES
+    return BALLS | SPRING_ROBOTS | ROBOTS | LINKED_BOXES | ROBOT_FILES

@@ -10,7 +10,8 @@ A step, with f = -dU/dx and torque = -dU/dangle:
 
     free        u = s v + dt (f / m - g e_y),   w = s omega + dt torque / inertia,      s = exp(-dt damping)
     hinge       the impulse K^-1 (u_b - u_a) that brings both points of a joint to one velocity,
-                K = sum over both bodies of (1 / m + t t^T / inertia), t = (-r_y, r_x)
+                K = sum over both bodies of (1 / m + t t^T / inertia), t = (-r_y, r_x); of (v, omega), so
+                that the springs of joints still close their gaps, read `fields = { u = "v", w = "omega" }`
     corner      a corner at height c above the ground that would cross it with its velocity (u_t, u_n) gets
                 j_n = -(1 + e) u_n / (1 / m + r_x^2 / inertia),    |j_t| <= mu j_n        Coulomb's friction
                 at the time of impact s = c / -u_n; below the ground it is lifted by stiffness x depth
@@ -35,7 +36,7 @@ INERTIA = Node("kg m^2", bounds=(0.0, inf), open=True, reason="a body has an ine
 MOTION: dict[str, Any] = {"u": V, "w": OMEGA}
 JUMPS = {"dv": Output("m/s", PLANE), "domega": Output("rad/s")}
 POINT = Datum("m", PLANE, about="Point in the axes of a box.")
-STIFFNESS = Parameter("N/m", bounds=(0.0, inf), about="Stiffness of the spring.")
+STIFFNESS = Parameter("N/m", bounds=(0.0, inf), listed=True, about="Stiffness of the spring.")
 
 
 @ti.func
@@ -62,7 +63,9 @@ def turning_velocity(r):
     rest=Datum("m", about="Length at rest."),
     k=STIFFNESS,
     gain=Parameter(
-        default=0.05, about="Change of the length at rest at an activation of one, relative to it."
+        default=0.05,
+        listed=True,
+        about="Change of the length at rest at an activation of one, relative to it.",
     ),
 )
 def actuated_strut(x, angle, act, first, second, rest, k, gain):

@@ -24,7 +24,7 @@ from minusgrad.plugin import Datum, Node, Output, Parameter, TimeStep, local_ene
     symmetries=("translation", "rotation"),
     x=Node("m", ("d",), of="mass"),
     act=Node(of="spring", bounds=(-1.0, 1.0)),
-    stiffness=Parameter("N/m", bounds=(0.0, inf), about="Stiffness of a spring."),
+    stiffness=Parameter("N/m", bounds=(0.0, inf), listed=True, about="Stiffness of a spring."),
     rest=Datum("m", about="Length at rest."),
     swing=Datum(about="Largest change of the length at rest, relative to it."),
 )

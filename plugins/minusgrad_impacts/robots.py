@@ -1,97 +1,158 @@
-"""Robots of square boxes on legs, for programs with impacts: masses at the corners, joined by springs.
+"""Robots of square boxes and triangles: masses at the corners, joined by springs (`spring_robots`).
 
-x, v (n, d)          positions [m], at rest
-springs (K, 3)       rows (spring, mass, mass), with rest [m] and swing [1] of each
-edges (K, 2)         the same without the first column, as pictures draw them
-members (n, 2)       rows (0, mass), with the fraction [1] of each mass in the whole
+triangle    a side of a box and the box's centre
+muscle      a spring along a chosen side or diagonal of a box; or all springs of legs
+
+Decisions 0143.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import Body, Quantity, Record, State, StateContext, UserError, node_numbers, quantities
+from minusgrad.plugin import Record, State, StateContext, UserError, at_key, quantities
 
-Place = tuple[int, int]
-Boxes = tuple[Place, ...]
-Length = Annotated[float | str, Quantity("m")]
+from .spring_robots import Bodies, Length, Place, Stiffness, Swing, robot_state
+
+Box = tuple[int, int]
+Boxes = tuple[Box, ...]
+Corner = tuple[float, float]
+Pair = tuple[Corner, Corner]
+Side = Literal["left", "right", "bottom", "top"]
+ENDS: dict[str, tuple[Box, Box]] = {
+    "left": ((0, 0), (0, 1)),
+    "right": ((1, 0), (1, 1)),
+    "bottom": ((0, 0), (1, 0)),
+    "top": ((0, 1), (1, 1)),
+    "rising": ((0, 0), (1, 1)),
+    "falling": ((0, 1), (1, 0)),
+}
+"""The ends of the springs of a box, as columns and rows from its lower left corner; two are diagonals."""
+
+
+class Triangle(Record):
+    """A triangle of a side of a box and of its centre."""
+
+    box: Box
+    """The box, by column and row; it need not be one of the body."""
+    side: Side
+    """The side opposite to the corner at the centre of the box."""
+
+
+class Muscles(Record):
+    """Springs of boxes that are muscles."""
+
+    boxes: Annotated[Boxes, Field(min_length=1)]
+    """Boxes of the body or of legs, by column and row."""
+    sides: Annotated[
+        tuple[Literal["left", "right", "bottom", "top", "rising", "falling"], ...], Field(min_length=1)
+    ]
+    """The sides and diagonals of each of them that are muscles."""
+    swing: Swing | None = None
+    """Largest change of their lengths at rest, relative to them (default: that of the robot)."""
 
 
 class BoxRobot(Record):
     """Equal masses at the corners of square boxes in the plane, with springs along sides and diagonals.
 
     `body` and `legs`: boxes by column and row, whose side is `size`; the corner of column 0 and row 0 is at
-    `origin`. Springs of legs that no box of the body has are muscles: their length changes by `swing` at
-    most. `bodies`: masses by name, in the order of boxes and their corners (lower left, lower right, upper
-    left, upper right), each counted once.
+    `origin`. The length of `muscles` changes by `swing` at most; where none are chosen, springs of legs that
+    no box of the body has are muscles. `bodies`: masses by name, in the order of boxes and their corners
+    (lower left, lower right, upper left, upper right), then of triangles, each counted once.
     """
 
     body: Annotated[Boxes, Field(min_length=1)]
     """Boxes of the body, by column and row."""
     legs: Boxes = ()
     """Boxes of the legs, by column and row."""
-    size: Annotated[float | str, Quantity("m", "positive")]
+    triangles: tuple[Triangle, ...] = ()
+    """Triangles, each of a side of a box and the box's centre."""
+    muscles: tuple[Muscles, ...] = ()
+    """Sides and diagonals of boxes that are muscles (default: springs of legs that the body has not)."""
+    size: Length
     """Side of a box."""
-    origin: tuple[Length, Length] = (0.0, 0.0)
+    origin: tuple[Place, Place] = (0.0, 0.0)
     """Place of the corner of column 0 and row 0."""
-    swing: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
-    """Largest change of the length of springs of legs, relative to it, 0 up to 1."""
-    bodies: dict[str, Annotated[tuple[int, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    swing: Swing = 0.0
+    """Largest change of the length of muscles, relative to it, 0 up to 1."""
+    stiffness: Stiffness | None = None
+    """Stiffness of all springs (default: as the energy says)."""
+    bodies: Bodies = {}  # noqa: RUF012
     """By name: the numbers of the masses of a body."""
 
     def make(self, context: StateContext) -> State:
-        numbers = {
-            corner: k for k, corner in enumerate(dict.fromkeys(_box_corners([*self.body, *self.legs])))
-        }
-        self._refuse_strangers(len(numbers))
+        self._refuse_twins()
+        corners = [*_box_corners([*self.body, *self.legs]), *_triangle_corners(self.triangles)]
+        numbers = {corner: k for k, corner in enumerate(dict.fromkeys(corners))}
         given = quantities(self, context.units)
         x = given["size"] * np.array(list(numbers), float) + np.array(given["origin"])
-        passive = dict.fromkeys(_box_sides(self.body))
-        pairs = list(dict.fromkeys([*passive, *_box_sides(self.legs)]))
-        edges = node_numbers("springs", [[numbers[a], numbers[b]] for a, b in pairs])
+        pairs = [*_box_springs(self.body), *_box_springs(self.legs), *_triangle_springs(self.triangles)]
+        swing = dict.fromkeys(pairs, 0.0) | self._muscle_swings()
+        edges = np.array([[numbers[a], numbers[b]] for a, b in swing])
         rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
-        swing = np.array([0.0 if pair in passive else self.swing for pair in pairs])
-        n = len(x)
-        return State(
-            fields={"x": x, "v": np.zeros_like(x)},
-            units={"x": "m", "v": "m s^-1"},
-            bodies=tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items()),
-            tuples={
-                "springs": np.column_stack([np.arange(len(edges)), edges]),
-                "edges": edges,
-                "members": np.column_stack([np.zeros(n, int), np.arange(n)]),
-            },
-            data={
-                "springs": {"rest": rest, "swing": swing},
-                "members": {"fraction": np.full(n, 1.0 / n)},
-            },
-            labels={"x": "position", "v": "velocity"},
-            shown=("edges",),
-        )
+        stiffness = None if self.stiffness is None else np.full(len(edges), given["stiffness"])
+        return robot_state(x, edges, rest, np.array([*swing.values()]), stiffness, self.bodies)
 
-    def _refuse_strangers(self, n: int) -> None:
-        """Raises `UserError` for a box that is named twice, and for masses that there are not."""
+    def _muscle_swings(self) -> dict[Pair, float]:
+        """The swing of each spring that is a muscle."""
+        if not self.muscles:
+            passive = dict.fromkeys(_box_springs(self.body))
+            return {pair: self.swing for pair in _box_springs(self.legs) if pair not in passive}
+        found, boxes = dict[Pair, float](), {*self.body, *self.legs}
+        for k, one in enumerate(self.muscles):
+            for n, box in enumerate(one.boxes):
+                if box not in boxes:
+                    with at_key("muscles", k, "boxes", n):
+                        raise UserError(f"no box {list(box)}; name it in `body` or `legs`, too")
+                own = self.swing if one.swing is None else one.swing
+                found |= {_spring_along(box, side): own for side in one.sides}
+        return found
+
+    def _refuse_twins(self) -> None:
+        """Raises `UserError` for a box that is named twice, and for a triangle in one, or named twice."""
         boxes = [*self.body, *self.legs]
         if twice := [box for box in boxes if boxes.count(box) > 1]:
             raise UserError(f"box {list(twice[0])} is named twice; name it once")
-        for name, nodes in self.bodies.items():
-            if strange := [k for k in nodes if not 0 <= k < n]:
-                raise UserError(f"bodies.{name}: no mass {strange[0]}; there are {n}, counted from 0")
+        for k, one in enumerate(self.triangles):
+            with at_key("triangles", k):
+                if one in self.triangles[:k]:
+                    raise UserError("is named twice; name it once")
+                if one.box in boxes:
+                    raise UserError(f"lies in box {list(one.box)}; leave one of them out")
 
 
-def _box_corners(boxes: list[Place]) -> Iterator[Place]:
+def _box_corners(boxes: Sequence[Box]) -> Iterator[Corner]:
     """The corners of boxes, in columns and rows."""
     for i, j in boxes:
         yield from ((i, j), (i + 1, j), (i, j + 1), (i + 1, j + 1))
 
 
-def _box_sides(boxes: Boxes) -> Iterator[tuple[Place, Place]]:
+def _box_springs(boxes: Boxes) -> Iterator[Pair]:
     """The sides and diagonals of boxes, by their corners."""
     for box in boxes:
         yield from combinations(sorted(_box_corners([box])), 2)
+
+
+def _spring_along(box: Box, side: str) -> Pair:
+    """A side or diagonal of a box, by its corners."""
+    first, second = sorted((box[0] + i, box[1] + j) for i, j in ENDS[side])
+    return first, second
+
+
+def _triangle_corners(triangles: Sequence[Triangle]) -> Iterator[Corner]:
+    """The corners of triangles, in columns and rows."""
+    for one in triangles:
+        yield from _spring_along(one.box, one.side)
+        yield one.box[0] + 0.5, one.box[1] + 0.5
+
+
+def _triangle_springs(triangles: Sequence[Triangle]) -> Iterator[Pair]:
+    """The sides of triangles, by their corners."""
+    for one in triangles:
+        yield from combinations(sorted(_triangle_corners([one])), 2)
 
 
 ROBOTS = {"box_robot": BoxRobot}

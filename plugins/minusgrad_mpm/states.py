@@ -11,7 +11,8 @@
 
 Grid `grid`, whose axes are those of space in reverse order: x runs along the last one. Cell (0, 0) lies at
 the origin. A block is a body, whose particles may belong to a muscle: list `muscles` of (particle, number of
-the muscle). A sheet has the list `cells` of triangles, with `gradients` and `volume`.
+the muscle). The sizes of the sets `particle` and `muscle` follow from the blocks. A sheet has the list
+`cells` of triangles, with `gradients` and `volume`.
 """
 
 from itertools import pairwise
@@ -172,6 +173,7 @@ class ParticleBlocks(Record):
             bodies=tuple(Body(b.name, nodes) for b, nodes in zip(self.blocks, spans, strict=True)),
             labels=LABELS,
             grids={"grid": grid},
+            sizes={"particle": n} | ({"muscle": 1 + max(b for _, b in driven)} if driven else {}),
         )
 
 

@@ -9,7 +9,7 @@ import pytest
 from minusgrad import build, fit, resume, run
 from minusgrad.app.compare import compare
 from minusgrad.errors import SceneError
-from tests.support.networks import HIDDEN, INPUTS, OUTPUTS, PLACES, in_numpy, weights
+from tests.support.networks import HIDDEN, INPUTS, LINKS, OUTPUTS, PLACES, in_numpy, weights
 from tests.support.short_scenes import cut
 
 PLUGIN = """
@@ -165,9 +165,52 @@ def test_a_fit_of_weights(scene: Path, tmp_path: Path) -> None:
     assert misfit(fitted) < 0.01 * misfit(weights()["w1"])
 
 
+def of_drawn_weights(scene: Path, size: str) -> str:
+    """The scene with drawn weights and with this in place of the size of its hidden layer."""
+    text = scene.read_text().replace(f"sizes = {{ hidden = {HIDDEN} }}\n", size)
+    for name, values in weights().items():
+        written = values.ravel() if name == "w2" else values
+        text = text.replace(
+            f"{name[0]} = {written.tolist()}", f"{name[0]} = {{ each = 0.0, deviation = 0.3 }}"
+        )
+    return text
+
+
+@pytest.mark.parametrize(("name", "count"), [("x", 5), ("links", len(LINKS)), ("legs", 3)])
+def test_a_size_is_that_of_a_field_a_list_or_a_set_of_the_state(scene: Path, name: str, count: int) -> None:
+    plugin = scene.parent / "masses.py"
+    plugin.write_text(plugin.read_text().replace("networks.LINKS})", 'networks.LINKS}, sizes={"legs": 3})'))
+    scene.write_text(of_drawn_weights(scene, f'sizes = {{ hidden = "{name}" }}\n'))
+    potential = build(scene, **options(scene)).potential
+    assert potential.parameter("one.w").shape == (count, INPUTS)
+    assert potential.parameter("two.w").shape == (OUTPUTS, count)
+
+
+def test_a_set_that_the_state_counts_needs_no_size(scene: Path) -> None:
+    """Where no field is over it; a size of the block comes first."""
+    plugin = scene.parent / "masses.py"
+    plugin.write_text(plugin.read_text().replace("networks.LINKS})", 'networks.LINKS}, sizes={"hidden": 3})'))
+    scene.write_text(of_drawn_weights(scene, ""))
+    potential = build(scene, **options(scene)).potential
+    assert potential.parameter("one.w").shape == (3, INPUTS)
+    assert potential.parameter("two.w").shape == (OUTPUTS, 3)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        (
+            f"sizes = {{ hidden = {HIDDEN} }}",
+            'sizes = { hidden = "lynks" }',
+            "masses.toml:10:20: map.0.sizes.hidden: no list, field or set of the state named 'lynks'; did you"
+            " mean 'links'? (there are: x, v, links)",
+        ),
+        (
+            f"sizes = {{ hidden = {HIDDEN} }}",
+            f"sizes = {{ hidden = 2 }}\ntuples = [[0, 0], [{HIDDEN - 1}, 0]]",
+            "masses.toml:11:10: map.0: one.tuples: row 1 = [6, 0] names a node outside 0..1 of 'hidden',"
+            " got 6 in slot 0; correct it, or the size of 'hidden' in `sizes`",
+        ),
         (
             f"sizes = {{ hidden = {HIDDEN} }}",
             "sizes = { hiden = 7 }",

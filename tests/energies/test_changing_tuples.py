@@ -1,6 +1,7 @@
 """Tuples that change, and lists of none: every number has the bits of a term bound to the same tuples."""
 
 from pathlib import Path
+from shutil import copy
 from textwrap import dedent
 from typing import Any
 
@@ -325,6 +326,8 @@ PLUGIN = """
 def test_a_run_refuses_tuples_that_no_checkpoint_holds(tmp_path: Path, invoke) -> None:
     (tmp_path / "contacts.py").write_text(dedent(PLUGIN))
     scene = Path("scenes/mass_spring.toml").read_text()
+    (tmp_path / "data").mkdir()
+    copy(Path("scenes/data/strider.toml"), tmp_path / "data")
     begin, _, end = scene.partition("[stepper]")
     (tmp_path / "scene.toml").write_text(f'{begin}[[compound]]\nkind = "contacts"\n\n[stepper]{end}')
     code, _, complaint = invoke("run", tmp_path / "scene.toml", "--plugin", tmp_path / "contacts.py")

@@ -183,11 +183,9 @@ FITTED: dict[str, dict[str, Any]] = {
 """What is fitted."""
 COARSE: dict[str, dict[str, Any]] = {
     "diffmpm": {"state.grid": {"cells": [32, 32], "spacing": 0.03125}, "map.5.inverse_moment": 4096.0}
-    | {f"state.blocks.{k}.counts": counts for k, counts in enumerate([[12, 4]] + 4 * [[2, 4]])}
-    | {"map.3.sizes": {"particle": 80}},
+    | {f"state.blocks.{k}.counts": counts for k, counts in enumerate([[12, 4]] + 4 * [[2, 4]])},
     "liquid": {"state.grid": {"cells": [16, 12, 22], "spacing": 0.03125}, "map.6.inverse_moment": 4096.0}
-    | {f"state.blocks.{k}.counts": [2, 1, 3] if k < 16 else [3, 2, 3] for k in range(20)}
-    | {"map.3.sizes": {"particle": 168}},
+    | {f"state.blocks.{k}.counts": [2, 1, 3] if k < 16 else [3, 2, 3] for k in range(20)},
     "mpm_lagrangian": {"state.counts": [12, 4]},
 }
 """Material points in the same places, a few of them on coarse grids."""

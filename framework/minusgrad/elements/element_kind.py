@@ -10,7 +10,7 @@ a tuple    of names: slot k of an element is a node of the set of the k-th name;
 "cells"    each cell of a grid, with neighbours at constant offsets
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,12 +147,18 @@ def usual(
 
 
 def of_sets(
-    kind: ElementKind, name: str, tuples: Any, sizes: Mapping[str, int], copies: int = 1
+    kind: ElementKind,
+    name: str,
+    tuples: Any,
+    sizes: Mapping[str, int],
+    copies: int = 1,
+    given: Collection[str] = (),
 ) -> tuple[Elements, np.ndarray]:
     """The elements over several sets of nodes: as listed, or all combinations of two sets; all are kept.
 
     `sizes`: the nodes of each set, as far as they are known; `copies`: the equal blocks of every set, whose
-    nodes are combined. Raises `EnergyError` naming the term `name`.
+    nodes are combined; `given`: the sets whose sizes the specification gives. Raises `EnergyError` naming the
+    term `name`.
     """
     if tuples is None and kind.can_be_combined:
         if unknown := [one for one in kind.sets if one not in sizes]:
@@ -168,20 +174,23 @@ def of_sets(
         )
     else:
         elements = NodeTuples.of(tuples, kind.arity, None, f"{name}.tuples")
-        _refuse_outside(f"{name}.tuples", kind.sets, elements.nodes, sizes)
+        _refuse_outside(f"{name}.tuples", kind.sets, elements.nodes, sizes, given)
     return elements, np.ones(elements.count, bool)
 
 
-def _refuse_outside(what: str, sets: Sequence[str], rows: np.ndarray, sizes: Mapping[str, int]) -> None:
+def _refuse_outside(
+    what: str, sets: Sequence[str], rows: np.ndarray, sizes: Mapping[str, int], given: Collection[str]
+) -> None:
     """Raise `EnergyError` for the first node number that is beyond its set."""
     for slot, one in enumerate(sets):
         outside = (rows[:, slot] < 0) | (rows[:, slot] >= sizes.get(one, np.inf))
         if outside.any():
             row = int(np.argmax(outside))
             last = f"0..{sizes[one] - 1}" if one in sizes else "0.."
+            cure = f", or the size of '{one}' in `sizes`" if one in given else ""
             raise EnergyError(
                 f"{what}: row {row} = {rows[row].tolist()} names a node outside {last} of '{one}', got"
-                f" {rows[row, slot]} in slot {slot}; correct it"
+                f" {rows[row, slot]} in slot {slot}; correct it{cure}"
             )
 
 

@@ -241,7 +241,8 @@ class State:
     motions      which fields move
     bodies       nodes by name
     tuples       lists of elements, arrays (E, k) of node numbers, by name
-    data         arrays (E, ...) of their elements, by list and by argument of an energy
+    data         arrays (E, ...) of their elements, by list and by argument of an energy: of data, and of
+                 parameters that are `listed`
     holds        components with prescribed motion
     labels       the names under which fields are recorded (H5MD's `position`, `velocity`)
     names        those of the nodes
@@ -260,6 +261,8 @@ class State:
                  pairs also (E, d), those of second nodes; without them images follow as energies declare
     parents      by list, the slot that each slot of each of its tuples follows, (E, k), in place of what
                  energies declare
+    sizes        numbers of nodes of sets that no field of the state is over, such as muscles, by the name of
+                 the set
     """
 
     fields: Mapping[str, np.ndarray]
@@ -281,6 +284,13 @@ class State:
     compare: Callable[[Sequence[Mapping[str, Any]]], Sequence[str]] | None = None
     images: Mapping[str, np.ndarray] = field(default_factory=dict)
     parents: Mapping[str, np.ndarray] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What can be counted, by name: nodes of fields, tuples of lists, and the `sizes` of sets."""
+        counted = {**self.fields, **self.tuples}
+        return {name: len(rows) for name, rows in counted.items()} | dict(self.sizes)
 
 
 class Fields(Mapping[str, Field]):

@@ -147,10 +147,12 @@ class Parameter(Bounded):
         G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", about="Newton's constant.")
 
     unit, shape, scale, bounds, open and reason are those of `Node`. default: a number in `unit`, or a
-    quantity as text; without a default every scene must set it. U has a gradient with respect to it.
+    quantity as text; without a default every scene must set it. listed: where a scene leaves it out, a list
+    of the state that has values for each element gives them. U has a gradient with respect to it.
     """
 
     default: float | str | None = None
+    listed: bool = field(default=False, kw_only=True)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Values near the default (near the scale, if there is none or it is zero), within the bounds."""

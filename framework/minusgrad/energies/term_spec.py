@@ -216,7 +216,7 @@ class TermSpec:
             self._refuse_uncopied(plain, sizes)
         if kind.several or not sizes or (kind.can_be_combined and plain):
             self._refuse_one_set_alone()
-            return element_kind.of_sets(kind, self.label, self.tuples, sizes, self.copies)
+            return element_kind.of_sets(kind, self.label, self.tuples, sizes, self.copies, self.sizes)
         (count,) = sizes.values()
         if kind.cells and self.elements is not None:
             return self.elements, np.ones(self.elements.rows, bool)

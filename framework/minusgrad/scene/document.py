@@ -511,12 +511,15 @@ class Document:
             if isinstance(table, dict) and isinstance(table.get("kind"), str)
         ]
 
-    def validate(self, block: Block, model: type[M]) -> tuple[M | None, list[Problem]]:
+    def validate(
+        self, block: Block, model: type[M], units: UnitSystem | None = None
+    ) -> tuple[M | None, list[Problem]]:
         """The block as a record of its plugin, or None and all its problems.
 
-        Quantities are checked in this scene's units, so a unit in a dimensionless scene is a problem here.
+        Quantities are checked in this scene's units, or in `units`, so a unit in a dimensionless scene is a
+        problem here.
         """
-        return self._validate(block.path, block.values, model)
+        return self._validate(block.path, block.values, model, units)
 
     def problem(self, path: KeyPath, message: str, at_key: bool = False) -> Problem:
         """A problem located at a key's value (or at the key itself), else at the nearest enclosing table."""
@@ -534,9 +537,12 @@ class Document:
         """Line and column of a table or key in the file; (0, 0) of one that an override has made."""
         return self._keys.get(path, (0, 0))
 
-    def _validate(self, path: KeyPath, values: Any, model: type[M]) -> tuple[M | None, list[Problem]]:
+    def _validate(
+        self, path: KeyPath, values: Any, model: type[M], units: UnitSystem | None = None
+    ) -> tuple[M | None, list[Problem]]:
+        context = {"units": units or self._system}
         try:  # as JSON, because strict records take a list for a tuple only from there
-            return model.model_validate_json(json.dumps(values), context={"units": self._system}), []
+            return model.model_validate_json(json.dumps(values), context=context), []
         except ValidationError as error:
             found = mistakes(model, values, error)
             return None, sorted(self.problem(path + m.path, m.message, m.at_key) for m in found)

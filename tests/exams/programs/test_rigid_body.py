@@ -11,9 +11,7 @@ from minusgrad import Fields, Loss, Potential, Rollout, bind
 from minusgrad.app.run_options import RunOptions
 from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.engine import runtime
-from minusgrad.errors import SceneError
 from minusgrad.plugin import Evolution
-from minusgrad.scene.document import load
 from minusgrad.steppers.systems.system import System
 from minusgrad_impacts.balls import pocket
 from minusgrad_impacts.boxes import corner, free, hinge, motion
@@ -41,13 +39,12 @@ def robot(fit: ParameterFit) -> dict:
 
 
 def test_the_gradient_of_a_hundred_steps_is_that_of_a_tape() -> None:
-    """From 1 cm above the ground, so that the feet meet it with friction."""
-    x = np.array(load(SCENE).data["state"]["centres"]) - [0.0, 0.02]
-    fit = fit_of(**{"run.steps": 100, "state.centres": x})
+    """Above ground 2 cm higher, so that the feet fall 1 cm and meet it with friction."""
+    fit = fit_of(**{"run.steps": 100, "corner.height": "12 cm"})
     names = [unknown.field for unknown in fit.parameters.unknowns]
     loss, found = fit.function.evaluate(names)
     values = {name: fit.simulation.potential.parameter(name) for name in names}
-    expected, gradients = tape.program(robot(fit), 100, swing=0.05)(values)
+    expected, gradients = tape.program(robot(fit), 100, swing=0.05, ground=0.12)(values)
     assert loss == pytest.approx(expected, rel=1e-12)
     for name in names:
         assert np.abs(gradients[name]).max() > 0.0
@@ -55,7 +52,7 @@ def test_the_gradient_of_a_hundred_steps_is_that_of_a_tape() -> None:
         np.testing.assert_allclose(found[name], gradient, rtol=0.0, atol=1e-9 * np.abs(gradient).max())
     fit.simulation.step(100)
     feet = fit.simulation.fields["x"].values[1:4, 1]
-    assert (feet < 0.1201).all()
+    assert (feet < 0.1401).all()
     assert (np.abs(fit.simulation.fields["v"].values[1:4, 1]) < 0.3).all()
 
 
@@ -155,22 +152,3 @@ def test_a_joint_keeps_momentum_and_ends_the_relative_velocity() -> None:
         for turn, speed in ((w, u), (omega, v))
     ]
     assert about[0] == pytest.approx(about[1], abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("[0.03, 0.02], [0.005", "[0.005", "half_sizes: got 4 for 5 boxes; give one for each"),
-        ("head = [0]", "head = [5]", "bodies.head: no box 5; there are 5, counted from 0"),
-        ("boxes = [0, 4]", "boxes = [0, 9]", "joints.0.boxes: no box 9; there are 5, counted from 0"),
-        ("boxes = [0, 4]", "boxes = [4, 4]", "joints.0.boxes: names a box twice; name another one"),
-        ("[state]", "[state]\nangles = [0.0]", "angles: got 1 for 5 boxes; give one for each"),
-    ],
-)
-def test_mistakes_of_the_robot(tmp_path: Path, old: str, new: str, message: str) -> None:
-    text = SCENE.read_text()
-    assert text.count(old) == 1
-    (tmp_path / "scene.toml").write_text(text.replace(old, new))
-    with pytest.raises(SceneError) as error:
-        minusgrad.build(tmp_path / "scene.toml")
-    assert message in str(error.value)

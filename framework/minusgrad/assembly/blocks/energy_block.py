@@ -5,7 +5,8 @@ name = "springs"                      what reports call the term, if not its kin
 tuples = "bonds"                      a list that the state provides, or the rows themselves
 images = [[1, 0, 0], [0, 0, 0]]       and in a periodic box copies of their nodes, of pairs of the second;
                                       or how they follow, "chain", "first" or the parents of slots
-sizes = { hidden = 32 }               over several sets of nodes: the sizes of those that no field is over
+sizes = { hidden = 32 }               over several sets of nodes: the sizes of those that no field is over;
+                                      or { muscle = "springs" }, as many as a list or a field of the state has
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
 gives = "dose_behind"                 of a map: what the field is called, if not as declared; of several
@@ -171,11 +172,19 @@ class PairBlock(EnergyBlock):
     """Compute the pairs of distant nodes by expansions in a tree (default: no tree)."""
 
 
+def _number_or_name(value: Any) -> str:
+    return "name" if isinstance(value, str) else "number"
+
+
+Size = Annotated[Annotated[int, Limits(ge=1)] | str, ByForm(_number_or_name, ("number", "name"))]
+
+
 class SetBlock(TupleBlock):
     """An energy over several sets of nodes may say how many nodes a set has."""
 
-    sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
-    """Number of nodes of a set that no field is over, by its name: { hidden = 32 }."""
+    sizes: dict[str, Size] = {}  # noqa: RUF012
+    """Number of nodes of a set that no field is over, by its name, { hidden = 32 }; as many as a list or a
+    field of the state has, { muscle = "springs" } (default: as the state counts sets of this name)."""
 
 
 class CellBlock(EnergyBlock):
@@ -232,8 +241,9 @@ class StagedBlock(Declared):
     """Name of the term in reports and for other keys (default: the kind)."""
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
     """For an argument whose field has another name, the field: { x = "position" }."""
-    sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
-    """Numbers for the names in the shapes of its arrays, by name: { cells = 64 }."""
+    sizes: dict[str, Size] = {}  # noqa: RUF012
+    """Numbers for the names in the shapes of its arrays, by name, { cells = 64 }, or { cells = "x" }: as many
+    as the field or list of the state has."""
 
 
 class StagedMapBlock(StagedBlock, OutputKeys):
@@ -323,6 +333,8 @@ def definition(
         forms["drawn"] = _drawn(role.unit)
     several = _one_of(forms, len(role.shape))
     if isinstance(role, Parameter) and role.default is None:
+        if role.listed:
+            return several | None, Limits(None, description=_of_state(role.about))
         return several, Limits(description=role.about or None)
     if isinstance(role, Parameter):
         usual: Any = {"default": role.default}

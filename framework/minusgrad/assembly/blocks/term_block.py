@@ -1,6 +1,6 @@
 """From the block of an energy or a map to a term's specification: names become arrays of the state.
 
-Decisions 0071, 0226.
+Decisions 0071, 0143, 0226.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ from ...energies.pairs.cutoff import Cutoff
 from ...energies.pairs.far import Far
 from ...energies.pairs.scaled_pairs import with_scaled_pairs
 from ...energies.repeated_maps import sweeps
-from ...energies.roles import Datum, Table
+from ...energies.roles import Datum, Node, Parameter, Table
 from ...energies.staged_energy import Staged
 from ...energies.term import Term
 from ...energies.term_spec import TermSpec
 from ...energies.values.drawn_values import DrawnValues
 from ...energies.written.mean_dilatation import with_mean_dilatation
 from ...energies.written.rest_shape import REST, with_rest_shape
-from ...errors import EnergyError, choices, unknown
+from ...errors import EnergyError, at_key, choices, unknown
 from ...scene.records import Record, quantities
 from ...scene.units import UnitSystem
 from ...steppers.magnetic.force import MagneticTerm
@@ -118,11 +118,11 @@ class TermBlock:
             bodies=bodies,
             renamed=getattr(model, "fields", {}),
             data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | self._at_points(cells),
-            parameters=self.parameters,
+            parameters=_listed_values(energy, found) | self.parameters,
             tables=self.tables(Table),
             gives=getattr(model, "gives", None),
             grid=self._grid(energy, getattr(model, "grid", None)),
-            sizes=getattr(model, "sizes", {}),
+            sizes=self._usual_sizes(energy) | self.sizes,
             copies=getattr(model, "copies", 1),
             edges=getattr(model, "edges", None),
             outside=getattr(model, "outside", None),
@@ -136,6 +136,29 @@ class TermBlock:
             members=self._members(listed, [one.name for one in bodies], cells, len(tuples)) if listed else {},
             **self._images(energy, listed),
         )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes that the block gives. Raises `EnergyError` for names that the state cannot count."""
+        given: Mapping[str, int | str] = getattr(self.model, "sizes", {})
+        counts = self.state.counts
+        if strange := [
+            (of, name) for of, name in given.items() if name not in counts and isinstance(name, str)
+        ]:
+            ((of, name), *_) = strange
+            with at_key("sizes", of):
+                raise EnergyError(unknown("list, field or set of the state", name, counts))
+        return {of: self._of_copy(counts[one]) if isinstance(one, str) else one for of, one in given.items()}
+
+    def _usual_sizes(self, energy: LocalEnergy) -> dict[str, int]:
+        """The sizes that the state knows of sets that no field of the energy is over."""
+        kind = energy.element_kind
+        over = {energy.set_of(a) for a in energy.of_role(Node)}
+        return {of: self._of_copy(n) for of, n in self.state.sizes.items() if of in set(kind.sets) - over}
+
+    def _of_copy(self, count: int) -> int:
+        """The part of each of the block's copies in a number."""
+        return count // getattr(self.model, "copies", 1)
 
     def _of_pairs(self, key: str, default: Any) -> Any:
         """The value of a key of pairs; an argument of that name is one of its energy."""
@@ -272,6 +295,15 @@ class TermBlock:
         if name not in self.state.grids:
             raise EnergyError(unknown("grid", name, self.state.grids))
         return self.state.grids[name]
+
+
+def _listed_values(energy: LocalEnergy, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The values of parameters that a list has for each of its elements."""
+    return {
+        a: v
+        for a, v in found.items()
+        if a in energy.of_role(Parameter) and getattr(energy.roles[a], "listed", False)
+    }
 
 
 def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:

@@ -160,7 +160,7 @@ class SceneTerms:
             renamed=model.fields,
             data=block.tables(Datum) | block.data,
             parameters=block.parameters,
-            sizes=model.sizes,
+            sizes=block.sizes,
             gives=getattr(model, "gives", None),
             grid=block.grid_named(getattr(model, "grid", None)),
             units=self.start.units,
