@@ -16,18 +16,20 @@ the muscle). The sizes of the sets `particle` and `muscle` follow from the block
 """
 
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from minusgrad.plugin import (
     Body,
+    ByForm,
     Grid,
     Quantity,
     Record,
     State,
     StateContext,
+    TomlTable,
     UserError,
     memory,
     quantities,
@@ -134,24 +136,38 @@ class Block(Record):
         return np.array(own["corner"]) + within
 
 
+Blocks = Annotated[tuple[Block, ...], Field(min_length=1)]
+
+
+class BlockList(Record):
+    """A TOML file with blocks of particles: `[[blocks]]`."""
+
+    blocks: Blocks
+    """The blocks."""
+
+
+def _file_or_rows(value: Any) -> str:
+    return "file" if isinstance(value, str) else "rows"
+
+
 class ParticleBlocks(Record):
-    """Blocks of particles, each a body."""
+    """Blocks of particles, each a body; written in the scene, or in a TOML file as `[[blocks]]`."""
 
     grid: GridTable
     """The grid beneath the particles."""
-    blocks: Annotated[tuple[Block, ...], Field(min_length=1)]
-    """Blocks of particles, each a body."""
+    blocks: Annotated[Blocks | str, ByForm(_file_or_rows, ("rows", "file"))]
+    """Blocks of particles, each a body; or a TOML file beside the scene that has them."""
     volume: Annotated[float | str, Quantity("m^3", "positive")] = 1.0
     """Volume of every particle at rest."""
 
     def make(self, context: StateContext) -> State:
         grid, over_grid = self.grid.make(context)
         d = len(grid.shape)
-        x = [block.points(d, context) for block in self.blocks]
+        blocks, x = self._placed_blocks(d, context)
         ends = np.cumsum([0, *map(len, x)])
         n = int(ends[-1])
         spans = [np.arange(a, b, dtype=np.int32) for a, b in pairwise(ends)]
-        own = [quantities(block, context.units) for block in self.blocks]
+        own = [quantities(block, context.units) for block in blocks]
         v = [np.tile(o["velocity"] or [0.0] * d, (len(p), 1)) for o, p in zip(own, x, strict=True)]
         fields = {
             "x": np.concatenate(x),
@@ -162,19 +178,26 @@ class ParticleBlocks(Record):
             "volume": np.full(n, quantities(self, context.units)["volume"]),
             **over_grid,
         }
-        driven = [
-            (nodes, b.muscle) for b, nodes in zip(self.blocks, spans, strict=True) if b.muscle is not None
-        ]
+        driven = [(nodes, b.muscle) for b, nodes in zip(blocks, spans, strict=True) if b.muscle is not None]
         pairs = [np.stack([nodes, np.full_like(nodes, muscle)], axis=1) for nodes, muscle in driven]
         return State(
             fields=fields,
             units={name: UNITS[name] for name in fields},
             tuples={"muscles": np.concatenate(pairs)} if pairs else {},
-            bodies=tuple(Body(b.name, nodes) for b, nodes in zip(self.blocks, spans, strict=True)),
+            bodies=tuple(Body(b.name, nodes) for b, nodes in zip(blocks, spans, strict=True)),
             labels=LABELS,
             grids={"grid": grid},
             sizes={"particle": n} | ({"muscle": 1 + max(b for _, b in driven)} if driven else {}),
         )
+
+    def _placed_blocks(self, d: int, context: StateContext) -> tuple[Blocks, list[np.ndarray]]:
+        """The blocks and the places of their particles, along d axes."""
+        if not isinstance(self.blocks, str):
+            return self.blocks, [block.points(d, context) for block in self.blocks]
+        table = TomlTable(self.blocks, context.read(self.blocks), context.units)
+        listed = table.record(BlockList).blocks
+        with table.placed():
+            return listed, [block.points(d, context) for block in listed]
 
 
 class ParticleSheet(Record):
