@@ -347,11 +347,8 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
     """Keys of a scene that the schema does not know, each table judged by the arm of its kind."""
     node = resolved(schema, node)
     if isinstance(value, list):
-        return [
-            u
-            for k, v in enumerate(value)
-            for u in unknown_keys(schema, node.get("items", {}), v, f"{path}.{k}")
-        ]
+        rows = next((one["items"] for one in alternatives(schema, node) if "items" in one), {})
+        return [u for k, v in enumerate(value) for u in unknown_keys(schema, rows, v, f"{path}.{k}")]
     if not isinstance(value, dict):
         return []
     for one in alternatives(schema, node):  # tables by field or body

@@ -183,8 +183,8 @@ class SetBlock(TupleBlock):
     """An energy over several sets of nodes may say how many nodes a set has."""
 
     sizes: dict[str, Size] = {}  # noqa: RUF012
-    """Number of nodes of a set that no field is over, by its name, { hidden = 32 }; as many as a list or a
-    field of the state has, { muscle = "springs" } (default: as the state counts sets of this name)."""
+    """Nodes of a set without a field, { hidden = 32 }, or what has as many, { hidden = "springs" } (default: as
+    the state counts it)."""
 
 
 class CellBlock(EnergyBlock):
@@ -242,8 +242,7 @@ class StagedBlock(Declared):
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
     """For an argument whose field has another name, the field: { x = "position" }."""
     sizes: dict[str, Size] = {}  # noqa: RUF012
-    """Numbers for the names in the shapes of its arrays, by name, { cells = 64 }, or { cells = "x" }: as many
-    as the field or list of the state has."""
+    """Numbers for the names in the shapes of its arrays, { cells = 64 }; or what has as many, by its name."""
 
 
 class StagedMapBlock(StagedBlock, OutputKeys):
