@@ -183,8 +183,8 @@ class SetBlock(TupleBlock):
     """An energy over several sets of nodes may say how many nodes a set has."""
 
     sizes: dict[str, Size] = {}  # noqa: RUF012
-    """Nodes of a set without a field, { hidden = 32 }; or what has as many, by its name (default: as the state
-    counts it)."""
+    """Nodes of a set without a field, { hidden = 32 }; or what has as many, by its name (default: as the
+    state counts it)."""
 
 
 class CellBlock(EnergyBlock):
