@@ -16,7 +16,7 @@ import numpy as np
 
 from minusgrad.adjoint.rollout import Rollout
 
-from .evolution_programs import PROGRAMS
+from .evolution_programs import PROGRAMS, fit_of
 from .harness import session
 from .harness.cases import OURS, Call, Case, Column, Goal
 from .harness.process import ROOT, environment
@@ -59,16 +59,11 @@ def case(name: str, precision: str) -> Case:
 
 def _ours(name: str, steps: int, precision: str) -> Call:
     """The rollout of the scene's fit, as `minusgrad fit` calls it; it is built by the first call."""
-    from minusgrad.app.run_options import RunOptions
-    from minusgrad.assembly.fits.fit import ParameterFit
-
     program = PROGRAMS[name]
-    changes = {"run.steps": steps, "runtime.precision": precision, "runtime.threads": session.threads()}
-    options = RunOptions(ROOT / f"scenes/{name}.toml", {**changes, **program.changes})
 
     @cache
     def rollout() -> Rollout:
-        return ParameterFit(options.validated()).function
+        return fit_of(name, steps, precision).function
 
     def call() -> np.ndarray:
         _, found = rollout().evaluate(list(program.sought))
