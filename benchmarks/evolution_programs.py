@@ -236,6 +236,6 @@ PROGRAMS = {
     "electric": Program(ELECTRIC, 512, 16, 0.5, 1e-2, _electric_by_tape),
     "rigid_body": Program(BOXES, 2047, 32, 0.5, None, _robot_of_boxes_by_tape),
     "liquid": Program(CRAWLER, 512, 4, 1.0, None, _liquid_by_tape),
-    "water_renderer": Program(("height",), 256, 16, 0.5, 1e-2, _pond_by_tape, changes=FOUND),
+    "water_renderer": Program(("height",), 256, 16, 0.5, 5e-2, _pond_by_tape, changes=FOUND),
     "billiards": Program(("x", "v"), 1023, 64, 0.5, 2e-3, _billiards_by_tape),
 }
