@@ -20,13 +20,16 @@ from minusgrad import (
 )
 from minusgrad.adjoint.checks.first_step import OF_PROGRAM, of_program
 from minusgrad.adjoint.programs.program import ProgramAdjoint, ProgramTangents
+from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.engine.kernels import Code
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution, Holds, Slope
+from minusgrad.potential.term_kernels import MapKernels
+from minusgrad.steppers.programs.serial_steps import SerialSteps
 from minusgrad.steppers.programs.state_tape import StateTape
 from minusgrad.steppers.systems.system import System
-from tests.support.programs import ALL, DT, N, chain, differences, fields, program, scatter
+from tests.support.programs import ALL, DT, UPDATES, N, chain, differences, fields, program, scatter
 
 NAMES = ["x", "v", "link.k", "kick.push", "kick.omega"]
 
@@ -86,6 +89,48 @@ def test_energies_that_are_only_observed_leave_the_derivatives_as_they_are() -> 
         assert value == expected
         assert {n: a.tobytes() for n, a in gradient.items()} == {n: a.tobytes() for n, a in plain.items()}
     assert np.abs(found[0][1]["x"]).max() > 0.1
+
+
+@local_map("shown", gives="picture", over="nodes", x=Node("m"), gain=Parameter())
+def shown(x, gain):
+    """What one looks at; no state depends on it."""
+    return gain * x[0] * x[0]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_map_that_no_state_depends_on_waits_for_who_reads_it(
+    fused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps by launches leave it out, and the way back does; its parameter has the derivative zero."""
+    if not fused:
+        monkeypatch.setattr(SerialSteps, "serve", staticmethod(lambda statements: False))
+    of, ran = fields(), []
+    parts = chain(of)
+    stages = [*parts.slopes.values(), *parts.maps.values()]
+    plain = rollout(Evolution(System(Potential(of, [], stages)), UPDATES, DT)).evaluate(NAMES)
+    one = Evolution(
+        System(Potential(of, [], [*stages, bind(shown, of, parameters={"gain": 2.0})])), UPDATES, DT
+    )
+    assert one.fused is fused
+    value, gradient = rollout(one).evaluate([*NAMES, "shown.gain"])
+    assert value == plain[0]
+    assert {n: gradient[n].tobytes() for n in NAMES} == {n: a.tobytes() for n, a in plain[1].items()}
+    assert gradient["shown.gain"] == 0.0
+    one.advance(1)  # verifies all maps
+    by_map = MapKernels.__call__
+
+    def run(self: MapKernels, t: float) -> None:
+        ran.append(self.loops.term.name)
+        by_map(self, t)
+
+    monkeypatch.setattr(MapKernels, "__call__", run)
+    one.advance(5)
+    assert "shown" not in ran
+    assert fused or ran.count("kick") == 5
+    one.potential.refresh()
+    np.testing.assert_array_equal(of["picture"].values, 2.0 * of["x"].values ** 2)
+    request = DerivativeRequest(gradient={"x": np.zeros(N)}, seeds={"x_next": np.ones(N)}, only_seeds=True)
+    assert "shown" not in one.potential.plan(request, {}).requests
 
 
 def test_single_precision_follows_double() -> None:

@@ -10,7 +10,7 @@ Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest
 Decisions 0040.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -269,17 +269,18 @@ class Potential:
 
     # Value
 
-    def refresh(self, t: float | None = None) -> None:
+    def refresh(self, t: float | None = None, needed: Collection[str] | None = None) -> None:
         """Rebuild elements that are out of date, then recompute the map outputs from the present fields.
 
-        Every evaluation begins with it. Elements see the map outputs of the refresh before.
+        Every evaluation begins with it. Elements see the map outputs of the refresh before. needed: the maps
+        and slopes that are run (default: all).
         """
         t = self.now if t is None else t
         if self._images is not None:
             self._images.follow()
         if self._changing:
             self._rebuild_elements()
-        self.chain.refresh(t)
+        self.chain.refresh(t, needed)
 
     def _prepare(self, request: DerivativeRequest, key: tuple, t: float) -> None:
         """`refresh`; for the adjoints of outputs alone without those that no kernel of the sweep reads."""

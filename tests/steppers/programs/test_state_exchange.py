@@ -1,6 +1,7 @@
 """Steps without copies: the bits of copies, in the fields' own memory, with and without a tape."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,10 +161,10 @@ def test_an_interrupted_call_leaves_the_fields_in_their_memory(monkeypatch: pyte
     before = addresses(one)
     refresh, steps = Potential.refresh, iter(range(4))
 
-    def stopped(self: Potential, t: float = 0.0) -> None:
+    def stopped(self: Potential, t: float = 0.0, needed: Any = None) -> None:
         if next(steps, None) is None:
             raise KeyboardInterrupt
-        refresh(self, t)
+        refresh(self, t, needed)
 
     one._verify()
     with monkeypatch.context() as patch:

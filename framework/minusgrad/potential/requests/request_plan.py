@@ -1,6 +1,7 @@
 """A derivative request shared out: the part of each term, and the arrays that are zeroed before.
 
 The first term that adds to an array overwrites it, if its kernel writes every node; else the array is zeroed.
+Maps and slopes whose outputs have no adjoint, because nothing reads them, have no part in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +49,11 @@ class RequestPlan:
         gradient, product = {**request.gradient, **adjoints}, {**request.product, **changes}
         full = replace(request, gradient=gradient, product=product, tangents=tangents)
         requests = {name: term_request(name, part, full) for name, part in terms.items()}
-        requests |= chain.requests(full)
+        read = {field.name for term in terms.values() for field in term.fields.values()}
+        reached, _ = chain.needed_parts(read | {*request.seeds})
+        for name, one in chain.requests(full).items():
+            if name in reached or one.slopes or one.changes:
+                requests[name] = one
         requests, zeroed = _overwriting_requests(
             full, {n: one for n, one in requests.items() if one}, {**terms, **chain.parts}, kernels, request
         )
