@@ -129,6 +129,10 @@ class RunOptions:
             self.say(f"{path} exists; writing {found}")
         return found
 
+    def folder_beside(self, run: Path) -> Path:
+        """The folder `out`; else the first of RUN-2, RUN-3, ... that does not exist. Raises as `folder`."""
+        return _free(run) if self.out is None else writable(Path(self.out))
+
     def _named(self, suffix: str) -> Path:
         if self.out is not None:
             return Path(self.out)

@@ -47,6 +47,7 @@ from .building.supports import Supports
 from .building.surroundings import surroundings
 from .building.system_parts import SystemParts
 from .building.terms import SceneTerms
+from .building.view_inputs import ViewInputs
 from .contexts import ObserverContext, StateContext, StepperContext
 from .initial.initial_values import InitialValues
 from .installed_plugins import OURS, Plugin
@@ -68,6 +69,8 @@ TABLES = {
     LAGRANGIAN: ("lagrangian", "[[lagrangian]]"),
 }
 """The attribute of a system, and the table of a scene, by part."""
+GIVEN_WORK = "work of inputs"
+"""The name of the work that numbers of a page did, among the parameters of a checkpoint."""
 logger = getLogger("minusgrad")
 
 
@@ -112,6 +115,8 @@ class BuiltScene:
         """Facts about the functions of a run in Python that are called between its steps, by name."""
         self.altered: dict[str, np.ndarray] = {}
         """Parameters that were written between steps, with the values that they had before."""
+        self.inputs = self._bound_inputs()
+        """The numbers that a page gives to a run of it."""
         for plugin in self._used_plugins():
             sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
 
@@ -282,6 +287,16 @@ class BuiltScene:
 
     # Building
 
+    def _bound_inputs(self) -> ViewInputs:
+        """`[view.inputs]`; of a run in time they do work."""
+        with self.placed(("view", "inputs")):
+            if self.scene.view.inputs and self.scene.ensemble is not None:
+                raise EnergyError("are for one run, got an [ensemble]; leave one of the two out")
+            inputs = ViewInputs(self, self.scene.view.inputs)
+        if inputs and self.stepper.motions:
+            self.stepper.given_work = 0.0
+        return inputs
+
     def _set_clock(self) -> None:
         """Begin at the time of the state of `[initial]`, where it says so."""
         if self.initial is None or self.initial.time is None:
@@ -401,6 +416,8 @@ class BuiltScene:
         """A copy of the present state, from which `restore` continues bit for bit."""
         found = job.snapshot(self)
         changed = {f"parameters/{name}": self.owner(name).parameter(name) for name in self.altered}
+        if self.stepper.given_work is not None:
+            changed[f"parameters/{GIVEN_WORK}"] = np.array(self.stepper.given_work)
         return replace(found, arrays=found.arrays | changed) if changed else found
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
@@ -408,12 +425,22 @@ class BuiltScene:
 
         Raises `CheckpointError` if it does not fit this scene: an array is missing, or one is unexpected.
         """
-        self._restore_parameters(snapshot.arrays_under("parameters"))
+        parameters = snapshot.arrays_under("parameters")
+        self._restore_given_work(parameters.pop(GIVEN_WORK, None), changed)
+        self._restore_parameters(parameters)
         job.restore(self, snapshot, changed)
         try:
             self.stepper.refuse_unfit()
         except EnergyError as error:
             raise CheckpointError(f"the checkpoint's fields do not serve: {error}") from None
+
+    def _restore_given_work(self, saved: np.ndarray | None, changed: bool) -> None:
+        """The work of numbers that were written between steps; of a scene that is `changed`, if saved."""
+        if self.stepper.given_work is None:
+            return
+        if saved is None and not changed:
+            raise CheckpointError("the checkpoint lacks the work of [view.inputs]: it is of another scene")
+        self.stepper.given_work = 0.0 if saved is None else float(saved)
 
     def _restore_parameters(self, saved: dict[str, np.ndarray]) -> None:
         """Set the parameters that were written before a state was saved; the others as in the scene."""

@@ -34,7 +34,15 @@ from ..scene.units import UnitSystem
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
-from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
+from ..steppers.stability.energy_balance import (
+    by_node,
+    energies,
+    energy_flows,
+    kept,
+    kinetic,
+    motion_label,
+    reference,
+)
 from ..steppers.stepper import Stepper
 from ..steppers.systems.parts import ALL, CONSTRAINTS, FAR, LAGRANGIAN, MAGNETIC, MOVING, SUPPORTS, Consumer
 from ..steppers.systems.total_force import total_gradient
@@ -170,7 +178,7 @@ class Energies(Observer):
 
     def _moved(self, potential: float) -> dict[str, float]:
         """Energy budget of a moving system."""
-        balance, moving = self.stepper.balance, kinetic(self.stepper)
+        balance, moving = energy_flows(self.stepper), kinetic(self.stepper)
         total = moving + potential
         conserved = kept(total, balance)
         if np.isnan(self.start):

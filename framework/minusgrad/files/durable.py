@@ -65,14 +65,14 @@ def write_new(folder: Path, stem: str, data: bytes | FileImage, suffix: str = ".
     return path
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write a file of fixed name: readers see the old bytes or the new, never a mixture.
 
-    Raises RunFailedError.
+    mode: who may do what with it, less what the process takes from everybody. Raises RunFailedError.
     """
     with named_failure(path):
         _sweep_killed(path)
-        with _temporary_file(path, data) as temporary:
+        with _temporary_file(path, data, mode) as temporary:
             held_folders.replace(temporary, path)
         _sync_folder(path.parent)
 
@@ -278,12 +278,12 @@ def _short_sum(data: bytes | FileImage) -> str:
 
 
 @contextmanager
-def _temporary_file(path: Path, data: bytes | FileImage) -> Iterator[Path]:
+def _temporary_file(path: Path, data: bytes | FileImage, mode: int = 0o666) -> Iterator[Path]:
     """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
     temporary = path.with_name(f"{TEMPORARY}{token_hex(4)}-{path.name}")
     descriptor = None
     try:
-        descriptor = held_folders.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        descriptor = held_folders.open_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):  # a file system without locks
             system_calls.lock(descriptor)
         _allocate_space(descriptor, _byte_count(data))

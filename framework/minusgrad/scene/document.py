@@ -60,6 +60,8 @@ _SINGLE = re.compile(rf"^[ \t]*\[[ \t]*({'|'.join((*MANY, 'hold', 'slope'))})[ \
 
 MISSING = "required, but missing"
 """The message about a key that is not there."""
+MOST_INPUTS = 2
+"""So many numbers a page gives to a run at most."""
 Count = Annotated[int, Field(ge=0)]
 Engine = Literal["taichi", "quadrants", "auto"]
 M = TypeVar("M", bound=BaseModel)
@@ -187,6 +189,36 @@ class Checkpoint(Record):
         return UnitSystem.si().convert(self.wall_time, "s")
 
 
+class ViewInputTable(Record):
+    """`[view.inputs]`: a number that a page gives to a run that goes on (`building.view_inputs`).
+
+    parameter: its address, `goal_offset.goal.0`. range: its ends, in the unit of the parameter.
+    """
+
+    parameter: str
+    """Address of a parameter of a term, or of one of its numbers, such as "goal_offset.goal.0"."""
+    range: Annotated[tuple[float | str, ...], Field(min_length=2, max_length=2)]
+    """Lowest and highest value, in the unit of the parameter."""
+
+
+class ViewTable(Record):
+    """`[view]`: how a run is watched, and the numbers that its page gives to it."""
+
+    pace: Annotated[float | str, Quantity("s", "positive")] | None = None
+    """Time of the run that passes in a second on its page, at most (default: as fast as it is computed)."""
+    inputs: dict[str, ViewInputTable] = {}  # noqa: RUF012
+    """Numbers that the page of a run changes while it goes on, two at most, by the name of their slider."""
+
+    @field_validator("inputs")
+    @classmethod
+    def _two_at_most(cls, value: dict[str, ViewInputTable]) -> dict[str, ViewInputTable]:
+        if len(value) > MOST_INPUTS:
+            raise ValueError(
+                f"takes {MOST_INPUTS} numbers at most, got {len(value)}: {', '.join(value)}; leave one out"
+            )
+        return value
+
+
 class RotationTable(Record):
     """`[[hold]] rotation`: about an axis through `centre`, by an `angle` within the hold's duration, or at a
     `rate`.
@@ -303,6 +335,8 @@ class Skeleton(Record):
     """A parameter estimation, which `minusgrad fit` does (default: none)."""
     ensemble: EnsembleTable | None = None
     """Many members of the scene, which differ in some values (default: one run)."""
+    view: ViewTable = ViewTable()
+    """How a run is watched, and the numbers that its page gives to it."""
 
 
 SKELETON_KEYS = tuple(Skeleton.model_fields)
@@ -393,6 +427,7 @@ class Scene:
     checkpoint: Checkpoint
     fit: FitTable | None
     ensemble: EnsembleTable | None
+    view: ViewTable
     loss: tuple[Block, ...]
     document: "Document" = field(repr=False)
 
@@ -412,7 +447,8 @@ class Scene:
     def resolved(self) -> dict[str, Any]:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON.
 
-        Old names of kinds and keys stay, so that a run with them is the same run later.
+        Without `[view]`, which says how a run is watched. Old names of kinds and keys stay, so that a run
+        with them is the same run later.
         """
         document = self.document
         whole = document.model.model_validate_json(json.dumps(document.as_written or document.data))
@@ -426,6 +462,7 @@ class Scene:
         ):  # as before there were any
             if not data[section]:
                 del data[section]
+        del data["view"]
         if "fit" in data and data["fit"]["of"] == "run":
             del data["fit"]["of"]
         return data
@@ -485,7 +522,7 @@ class Document:
             whole.initial, whole.box, of["map"],
             whole.slope, of["energy"], of["compound"], of["lagrangian"], of["dissipation"], of["magnetic"],
             of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
-            whole.fit, whole.ensemble, of[LOSS], self,
+            whole.fit, whole.ensemble, whole.view, of[LOSS], self,
         ), []  # fmt: skip
 
     def path_of(self, address: str) -> str:

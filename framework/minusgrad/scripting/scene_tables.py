@@ -43,7 +43,7 @@ LISTS = {
 """The section of each argument that is a list of tables."""
 FORCES = ("energy", "compound", "lagrangian", "magnetic", "constraint")
 """The sections of which a scene needs one, if it is no program."""
-TABLES = ("units", "runtime", "initial", "box", "checkpoint", "fit", "ensemble")
+TABLES = ("units", "runtime", "initial", "box", "checkpoint", "fit", "ensemble", "view")
 """Arguments that are tables of the same name."""
 
 
@@ -80,6 +80,7 @@ class SceneTables:
         data |= {"stepper": stepper, "run": self._run}
         data |= {"observe": blocks["observe"] or self._defaults}
         data |= {"checkpoint": given.get("checkpoint"), "fit": self.fit, "ensemble": given.get("ensemble")}
+        data |= {"view": given.get("view")}
         if isinstance(self.fit, Mapping) and not self.fit.get("loss"):
             del data["fit"]  # its measurements are those of `Simulation.fit`
         for name in TABLES:

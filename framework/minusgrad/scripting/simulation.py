@@ -79,6 +79,7 @@ class Simulation(BuiltScene):
     checkpoint    the table [checkpoint]: how often a run is saved
     fit           the table [fit], for `fit`; without losses, if these are given there as `data`
     ensemble      the table [ensemble]: many members
+    view          the table [view]: how a run is watched, and the numbers that its page gives to it
     run           the table [run]; `run` takes the number of steps
     title         title of reports and pictures; default: none
     plugins       names of the installed plugins to load, default all; and files with energies of your
@@ -119,6 +120,7 @@ class Simulation(BuiltScene):
         checkpoint: Mapping[str, Any] | None = None,
         fit: Mapping[str, Any] | None = None,
         ensemble: Mapping[str, Any] | None = None,
+        view: Mapping[str, Any] | None = None,
         run: Mapping[str, Any] | None = None,
         title: str | None = None,
         plugins: Sequence[PluginSource] | None = None,

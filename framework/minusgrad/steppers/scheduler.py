@@ -2,7 +2,7 @@
 
     while steps are left, and the stepper has something to do:
         advance to the nearest step at which an observer is due, in batches of under a tenth of a second
-        between batches: tell the progress, save by the clock, stop if asked to
+        between batches: tell the progress, save by the clock, take numbers from a page, stop if asked to
         at that step, in this order: every observer that is due, then the checkpoint
     the last step is due for everybody
 
@@ -64,18 +64,21 @@ def run(
     progress: Callable[[int], None] = lambda step: None,
     long: Callable[[], AbstractContextManager[None]] = nullcontext,
     between: Callable[[], None] = lambda: None,
+    pauses: Callable[[int], int | None] = lambda step: None,
 ) -> Outcome:
     """Advance to step `last`; `save` is the checkpoint. What is due at the present step is done.
 
     long: gives a context manager around steps that may take long, which it can abandon by an exception.
-    between: called between batches, when every observer that is due has observed.
+    between: called between batches, when every observer that is due has observed. pauses: the first step
+    after a step at which a batch ends in any case, None if there is none.
     """
     everybody = [*observers, save]
     pace = Pace()
     pace.seconds *= getattr(stepper, "patience", 1.0)
     while stepper.step < last and stepper.outcome is None:
         begun = stepper.step
-        due = min([last, *(n for o in everybody if (n := o.trigger.after(begun)) is not None)])
+        stops = [pauses(begun), *(one.trigger.after(begun) for one in everybody)]
+        due = min([last, *(n for n in stops if n is not None)])
         while stepper.step < due and stepper.outcome is None:
             if asked_to_stop():
                 return "interrupted"

@@ -195,6 +195,8 @@ class Stepper:
     """The fields that began outside their bounds, and were moved onto them."""
     slope_unit: str = "J"
     """The SI unit of `residual`: that of dU/dz, a force where z is the unknown itself in the run's unit."""
+    given_work: float | None = None
+    """The work that parameters did which were written between steps; None where none is written."""
     patience: float = 1.0
     """How many times as much work as usual the scheduler gives it at once."""
 

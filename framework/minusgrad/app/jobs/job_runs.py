@@ -34,7 +34,7 @@ from ...errors import (
     RuntimeUnavailableError,
     UserError,
 )
-from ...files import durable
+from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
 from ...files.held import held_folders
 from ...files.run_folder import INPUTS, RunDir, without_dots
@@ -49,6 +49,7 @@ from ..run_options import Plugins, ResumedCalls, RunOptions, Say, ShowsProgress,
 from ..signals import StepAbandonedError, stop_requests
 from . import divergence
 from .saver import UNOBSERVED, Saver, telling
+from .steering import Steering, journal_repeated, recorded_changes, refuse_others
 
 if TYPE_CHECKING:
     from ...assembly.ensembles.ensemble import Ensemble
@@ -156,8 +157,51 @@ def begin(job: BuiltScene, options: RunOptions) -> Run:
     return _begun(_ready(job), options.folder(), options)
 
 
-def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
-    """Run into a folder that is new, or with `force` emptied."""
+def repeat(
+    path: Path | str,
+    out: Path | str | None = None,
+    plugins: Plugins = (),
+    force: bool = False,
+    progress: ShowsProgress = None,
+    max_hours: float | None = None,
+    say: Say = unsaid,
+) -> Run:
+    """Compute a run, or a fit, once more in a new folder, with the numbers that its page gave it: same bits.
+
+    path: the folder of the run, which stays as it is. out: the new folder (default: the next free one beside
+    it). The other arguments are those of `resume`.
+
+    Returns the finished `Run` or `Fit`. Raises as `resume` does, and `UserError` for a run that goes on.
+    """
+    path = without_dots(Path(path))
+    old = RunDir.open(path, read_only=True)
+    if old.is_running():
+        raise UserError(
+            f"{path}: is being computed, so that it may get more numbers; repeat it when it is over"
+        )
+    newest, remarks = checkpoint.newest(path / "ckpt")
+    if newest is None:
+        raise RunFolderError("\n".join([f"{path}: has no usable checkpoint; run the scene again", *remarks]))
+    snapshot = checkpoint.load(newest)
+    _ask_for_callbacks(path, snapshot.meta, ())
+    job, grave, _ = rebuilt(old, snapshot, plugins, verb="repeat")
+    if grave:
+        raise CheckpointError("\n".join([f"{path}: {OTHER}", *grave, "run the scene again"]))
+    changes = recorded_changes(old)
+    if isinstance(job, BuiltScene):
+        refuse_others(job.inputs, changes, path)
+    options = RunOptions(path, (), out, plugins, force, progress, max_hours, say)
+    with blaming(job.registry):
+        job.look()
+    return _begun(
+        job, options.folder_beside(path), options, partial(journal_repeated, run=path, changes=changes)
+    )
+
+
+def _begun(
+    job: Runnable, path: Path, options: RunOptions, note: Callable[[RunDir], None] = lambda folder: None
+) -> Run:
+    """Run into a folder that is new, or with `force` emptied; note: writes into its journal at the start."""
     path = without_dots(path)
     with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
         for place in (INPUTS, SOURCE):
@@ -175,6 +219,7 @@ def _begun(job: Runnable, path: Path, options: RunOptions) -> Run:
         built = {"engine": engine, "lanes": lanes, "threads": threads, "plugins": plugins}
         built |= {"members": job.stepper.why} if _is_ensemble(job) else {}
         folder.journal("built", **built, remarks=remarks)
+        note(folder)
         with Writer() as writer:
             saver = Saver(job, folder, writer)
             for remark in remarks:
@@ -344,11 +389,10 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
                 called = options.calls.observers(folder, watched.again) if options.calls else ()
                 observers = [*watched.observers, *rounds.observers, *called]
                 long, show = partial(saver.before_a_long_step, asked), telling(tell, saver)
+                between = _between_steps(job, saver, options)
                 try:
                     with divergence.ranges_of_steps(job):
-                        outcome = scheduler.run(
-                            stepper, last, observers, saver, asked, show, long, saver.look
-                        )
+                        outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, *between)
                 except StepAbandonedError:
                     outcome = "interrupted"
             saver.write_events()
@@ -395,6 +439,26 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
         return EnsembleRun(folder.path, job.template, outcome, remarks, ensemble=job)
     assert isinstance(job, BuiltScene)
     return Run(folder.path, job, outcome, remarks, watched.step_size)
+
+
+def _between_steps(
+    job: Runnable, saver: Saver, options: RunOptions
+) -> tuple[Callable[[], None], Callable[[int], int | None]]:
+    """What is called between batches of steps, and what gives the first step after one to pause at."""
+    if not isinstance(job, BuiltScene) or not job.inputs:
+        return saver.look, lambda step: None
+
+    def remark(text: str) -> None:
+        saver.remarks.append(text)
+        warn(options.say, text)
+
+    steering = Steering(job.inputs, job.stepper, saver.folder, remark)
+
+    def between() -> None:
+        saver.look()
+        steering.apply()
+
+    return between, steering.pause_after
 
 
 def _observe(job: Runnable, everybody: Sequence[scheduler.ScheduledObserver]) -> None:

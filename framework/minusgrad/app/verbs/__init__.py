@@ -10,6 +10,7 @@ VERBS = {
     "run": ("runs", "run a scene into a new folder"),
     "fit": ("runs", "parameter estimation: do the [fit] of a scene, into a new folder"),
     "resume": ("runs", "continue an interrupted run or fit, bit for bit"),
+    "repeat": ("runs", "compute a run once more in a new folder, bit for bit, with the numbers of its page"),
     "sweep": ("..sweeps.verb", "run a scene at many points: a table of runs, sensitivity indices"),
     "info": ("folders", "print contents and state of a run"),
     "verify": ("folders", "compare every file of a run with its hash"),
@@ -67,5 +68,5 @@ LISTS = (
     *("source", "plugins", "devices", "schema", "completion"),
 )
 """The verbs that print nothing but their result, so that `--quiet` has no meaning for them."""
-SAVING = ("run", "fit", "resume", "sweep")
+SAVING = ("run", "fit", "resume", "repeat", "sweep")
 """The verbs whose results are on disk, whatever becomes of their output."""

@@ -1,4 +1,4 @@
-"""`run`, `fit` and `resume`: scenes into run folders, and the summary that is printed at the end."""
+"""`run`, `fit`, `resume`, `repeat`: scenes into run folders, and the summary that is printed at the end."""
 
 from __future__ import annotations
 
@@ -74,6 +74,14 @@ def resume_options(parser: argparse.ArgumentParser) -> None:
     common_options(parser)
 
 
+def repeat_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, metavar="RUN", help="folder of a run or a fit that is over")
+    out_option(parser, "folder of the new run (default: RUN-2, or the next free one)")
+    parser.add_argument("--force", action="store_true", help="delete an earlier run in that folder")
+    _hours_option(parser)
+    common_options(parser)
+
+
 def _hours_option(parser: argparse.ArgumentParser) -> None:
     text = "save and stop after H hours (exit code 4); resume continues"
     parser.add_argument("--max-hours", type=hours, metavar="H", help=text)
@@ -126,6 +134,18 @@ def resume(a: argparse.Namespace) -> int:
     say = Aloud()
     with _divergence_in_json(a.json):
         done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say, arch=a.arch)
+    report = _report_fit if isinstance(done, Fit) else report_run
+    return report(done, a.json, say.said)
+
+
+def repeat(a: argparse.Namespace) -> int:
+    from ..jobs.job_runs import repeat
+    from ..progress import progress
+    from ..results.fit import Fit
+
+    say = Aloud()
+    with _divergence_in_json(a.json):
+        done = repeat(a.folder, a.out, a.plugin, a.force, progress, a.max_hours, say)
     report = _report_fit if isinstance(done, Fit) else report_run
     return report(done, a.json, say.said)
 

@@ -69,6 +69,14 @@ def motion_label(stepper: Stepper) -> str:
     return "kinetic" if stepper.lagrangian is None else "energy_function"
 
 
+def energy_flows(stepper: Stepper) -> dict[str, float]:
+    """The stepper's `balance`, with the work of parameters that were written between steps."""
+    found = dict(stepper.balance)
+    if stepper.given_work is not None:
+        found["work"] = found.get("work", 0.0) + stepper.given_work
+    return found
+
+
 def kept(total: float, balance: dict[str, float]) -> float:
     """The part of the total energy that is conserved."""
     left = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
@@ -133,5 +141,5 @@ class EnergyWatch:
     def _now(self) -> tuple[float, dict[str, float], float]:
         """Kinetic energy, the flows of energy, and the energy that is conserved."""
         with self.stepper.observed():
-            moving, balance = kinetic(self.stepper), dict(self.stepper.balance)
+            moving, balance = kinetic(self.stepper), energy_flows(self.stepper)
             return moving, balance, kept(moving + sum(energies(self.stepper).values()), balance)
