@@ -433,7 +433,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",
         "bad.toml:40:2: checkpont: no key 'checkpont'; did you mean 'checkpoint'? "
         "(keys: box, checkpoint, compound, constraint, dissipation, energy, ensemble, fit, hold, initial, "
-        "lagrangian, magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units, view)",
+        "lagrangian, magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units, "
+        "view)",
         "override 'observe.0.every=0': observe.0.every: needs a whole number of at least 1, not 0",
     ]
     assert not (here / "runs").exists()

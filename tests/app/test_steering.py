@@ -292,7 +292,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "above": ({"goal": 0.9000001}, "'goal': needs a number between 0.1 and 0.9, got 0.9"),
     "below": ({"wind": -4}, "'wind': needs a number between -3 and 3, got -4"),
     "text": ({"goal": "0.5"}, "got a str"),
-    "true": ({"goal": True}, "got nan"),
+    "true": ({"goal": True}, "got a bool"),
     "list": ({"goal": [0.5]}, "got a list"),
     "null": ({"goal": None}, "got a NoneType"),
     "huge": ({"goal": 10**400}, "needs a number between 0.1 and 0.9"),

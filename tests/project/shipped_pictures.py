@@ -83,6 +83,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "docs/pictures/quenched_bar.png": ShippedPicture("quenched_bar", "mesh_temperature"),
     "docs/pictures/topology.png": ShippedPicture("topology", "density"),
     "docs/pictures/view_cantilever.png": ShippedPicture("cantilever_damped", "view page"),
+    "docs/pictures/view_robot.png": ShippedPicture("mass_spring", "steered page"),
 }
 """The pictures that are not the first of a scene's row."""
 
@@ -167,8 +168,9 @@ OF_PAGES: dict[str, PagePicture] = {
 
 
 def scene_hash(scene: str, changes: tuple[str, ...] = ()) -> str:
-    """Of what a scene says, of its overrides, and of the files that it names; comments do not count."""
+    """Of what a scene says, of its overrides, and of the files that it names; not of comments and [view]."""
     table = tomllib.loads((SCENES / f"{scene}.toml").read_text())
+    table.pop("view", None)
     digest = hashlib.sha256(json.dumps([table, *changes], sort_keys=True, default=str).encode())
     for text in sorted({*_texts(table)}):
         file = SCENES / text
@@ -229,6 +231,10 @@ def _minusgrad(*words: str) -> None:
 
 def drawn(one: ShippedPicture) -> bytes:
     """A picture as PNG, with its title and words."""
+    if one.what == "steered page":
+        from . import view_picture
+
+        return few_colours(view_picture.steered(SCENES / f"{one.scene}.toml"), title_of(one.scene))
     run = run_folder(one)
     verb, _, file = one.what.partition(" ")
     if one.what == "view page":

@@ -158,7 +158,8 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
     )
     tops = (
         "box, checkpoint, compound, constraint, dissipation, energy, ensemble, fit, hold, initial,"
-        " lagrangian, magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units"
+        " lagrangian, magnetic, map, observe, plugins, run, runtime, slope, state, stepper, title, units,"
+        " view"
     )
     assert scene is None
     assert str(SceneError(problems)).splitlines() == [

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..assembly.built_scene import BuiltScene
     from ..files.run_folder import RunDir
     from ..steppers.scheduler import ScheduledObserver
+    from .jobs.watching import WatchedRun
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
@@ -91,6 +92,7 @@ class RunOptions:
     say: Say = unsaid
     fitted: Path | str | None = None
     calls: "Calls | None" = None
+    watched: "WatchedRun | None" = None
 
     def validated(self) -> ValidatedScene:
         """The validated scene, with the values of `fitted`. Raises `SceneError` with all its mistakes.

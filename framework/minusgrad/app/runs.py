@@ -94,7 +94,11 @@ def run(
     for infinity or NaN, `DivergedError` for an energy that has left all bounds, and `InterruptedRunError`
     after a signal or `max_hours`; the run is then saved, and `resume` continues it.
     """
-    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
+    return run_with(RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted))
+
+
+def run_with(options: RunOptions) -> "Run":
+    """As `run`, with options that only the command line has."""
     options.refuse_occupied()
     validated = options.validated()
     from .jobs import job_runs

@@ -120,6 +120,8 @@ class Recorder:
             self._list_rows(name)
         self._grids = {name: _raster_as_written(name, raster) for name, raster in (grids or {}).items()}
         self._series: dict[str, _Rows] = {}
+        self.heard: Callable[[str, int, float, np.ndarray], None] | None = None
+        """Called with each row as it is recorded: series, step, time, value."""
 
     def unit(self, label: str, symbol: str, size: float) -> None:
         """Set the unit, of this size in SI, of all series with this label.
@@ -342,6 +344,8 @@ class Recorder:
         rows.steps.append(step)
         rows.times.append(time)
         rows.values.append(value.copy())
+        if self.heard is not None:
+            self.heard(name, step, time, rows.values[-1])
 
 
 def join_columns(columns: Sequence[Column]) -> Column:

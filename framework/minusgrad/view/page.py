@@ -20,9 +20,11 @@ from ..plot.option_types import check_types
 from . import server
 from .behind import parse_proxy
 from .guard import Guard
+from .live_rows import LiveRows
 from .notebook_frame import frame
 from .observables import Chart, charts
 from .scenery import OWN, Scenery
+from .sliders import Sliders
 
 TICK = 1.0 / 30.0
 """Seconds from one look at the controls to the next."""
@@ -49,6 +51,7 @@ class Page:
         port: int | None,
         shown: tuple[Path, str, Sequence[str], int | None],
         behind: str = "",
+        live: LiveRows | None = None,
     ):
         port = server.free(host, port)
         guard, self._shown = Guard(host, parse_proxy(behind, port) if behind else None), shown
@@ -58,7 +61,7 @@ class Page:
         self.failure: MinusgradError | None = None
         self._closed = threading.Event()
         server.prepare(self._server, scenery)
-        self._controls = _Controls(self._server, scenery)
+        self._controls, self._live = _Controls(self._server, scenery, follows=live is not None), live
         self._thread = threading.Thread(target=self._work_loop, name="minusgrad view", daemon=True)
         self._thread.start()
 
@@ -93,13 +96,16 @@ class Page:
             server.stop(self._server)
 
     def _work_loop(self) -> None:
-        looked = time.monotonic()
+        looked, grown = time.monotonic(), False
         while not self._closed.wait(TICK):
             try:
-                if time.monotonic() - looked > LOOK:
-                    if self._scenery.refresh():
-                        self._controls.grow()
-                    looked = time.monotonic()
+                due = time.monotonic() - looked > LOOK
+                if (due or self._live is not None) and self._scenery.refresh():
+                    self._controls.grow()
+                    grown = True
+                if due:
+                    self._controls.look(grown)
+                    looked, grown = time.monotonic(), False
                 self._controls.draw()
             except MinusgradError as error:
                 self.failure = error
@@ -107,19 +113,25 @@ class Page:
 
 
 class _Controls:
-    """Slider, play button, choices of fields and bodies, legend, curves."""
+    """Slider, play button, numbers that the run takes, choices of fields and bodies, legend, curves.
 
-    def __init__(self, page: Any, scenery: Scenery):
+    follows: show the newest frame at the start.
+    """
+
+    def __init__(self, page: Any, scenery: Scenery, follows: bool = False):
         self._page, self._scenery, gui = page, scenery, page.gui
         count, dark = len(scenery.frames), scenery.is_crowd
         gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
         gui.set_panel_label(scenery.title)
         self._when = gui.add_html("")
+        self._inputs = Sliders(gui, scenery.run, RunDir.open(scenery.run, read_only=True).is_running)
         self._frame = gui.add_slider("frame", 0, max(count - 1, 1), 1, 0, disabled=count < 2)
         self._fps = gui.add_slider("frames a second", 1, 30, 1, round(rate(count)), disabled=count < 2)
         self._play = gui.add_button("Play", disabled=count < 2)
         self._play.on_click(lambda _: self._toggle_playing())
-        self._last = gui.add_checkbox("follow", False, hint="show the newest frame of a run that is going on")
+        self._last = gui.add_checkbox(
+            "follow", follows, hint="show the newest frame of a run that is going on"
+        )
         self._field = self._map = self._high = None
         if scenery.colourings:
             self._field = gui.add_dropdown("colour", [OWN, *scenery.colourings], initial_value=scenery.field)
@@ -144,6 +156,7 @@ class _Controls:
 
     def draw(self) -> None:
         """Draw what the controls ask for, if it has changed."""
+        self._inputs.send_moved()
         scenery, now = self._scenery, time.monotonic()
         last = len(scenery.frames) - 1
         if self._last.value:
@@ -153,7 +166,7 @@ class _Controls:
             self._moved = now
         number = min(int(self._frame.value), last)
         chosen = tuple(control and control.value for control in (self._field, self._map, self._high))
-        if (state := (number, last, *chosen)) == self._state:
+        if (state := (scenery.frames.steps[number], scenery.frames.steps[last], *chosen)) == self._state:
             return
         coloured = self._state[1:] != state[1:]
         self._state = state
@@ -173,7 +186,12 @@ class _Controls:
         self._frame.max = max(count - 1, 1)
         for control in (self._frame, self._fps, self._play):
             control.disabled = count < 2
-        self._shown = charts(self._scenery.run)[:CHARTS]
+
+    def look(self, grown: bool) -> None:
+        """Take in what the folder has since: if it has `grown`, rows of curves; numbers that the run took."""
+        if grown:
+            self._shown = charts(self._scenery.run)[:CHARTS]
+        self._inputs.refresh()
 
     def _mark_frame(self, number: int) -> None:
         """Mark the frame in all curves."""
@@ -206,6 +224,7 @@ def show(
     bodies: Sequence[str] = (),
     every: int | None = None,
     behind: str = "",
+    live: LiveRows | None = None,
 ) -> Page:
     """Serve an interactive page of a run, which may be going on: its new frames appear.
 
@@ -213,7 +232,8 @@ def show(
     `remarks` of the page say so. port: default the first free one from 8080 on. field: "speed", or the name
     of a recorded field, "none" for no colours, "" for the usual one. bodies: names of those that are shown
     alone. every: which of the recorded frames (default: at most 240). behind: the address at which a proxy
-    shows the port, whose requests are answered as well, with "{port}" for its number. Returns the page, which
+    shows the port, whose requests are answered as well, with "{port}" for its number. live: rows of a run in
+    this process. Returns the page, which
     is served until it is closed.
 
     Raises `MissingPackageError` without viser, `UserError` if nothing can be shown, the port is in use, or
@@ -227,7 +247,8 @@ def show(
         raise UserError(f"view: every so many frames must be at least 1, got {every}; see --every")
     RunDir.open(run, read_only=True)
     server.viser()
-    return Page(Scenery(run, field, bodies, every), host, port, (run, field, bodies, every), behind)
+    scenery = Scenery(run, field, bodies, every, live)
+    return Page(scenery, host, port, (run, field, bodies, every), behind, live)
 
 
 def _curve_data(chart: Chart, at: float) -> tuple[np.ndarray, ...]:

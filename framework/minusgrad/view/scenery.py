@@ -22,6 +22,7 @@ from . import drawings, legend
 from .around import Around
 from .drawings import Cells, Dots, DrawnPaths, Lines, Names, dot_size
 from .frames import RunFrames
+from .live_rows import LiveRows
 from .maps import Images, Profile, Surface, corners
 from .space import Space
 
@@ -38,10 +39,18 @@ class Scenery:
     """What a page shows of a run, with a field that colours bodies and one over a grid.
 
     field: as for movies, "" for the usual one. bodies: names of those that are shown alone. every: which of
-    the recorded frames. Raises `UserError` if nothing can be shown, or for names that do not exist.
+    the recorded frames. live: rows of a run in this process. Raises `UserError` if nothing can be shown, or
+    for names that do not exist.
     """
 
-    def __init__(self, run: Path, field: str = "", bodies: Sequence[str] = (), every: int | None = None):
+    def __init__(
+        self,
+        run: Path,
+        field: str = "",
+        bodies: Sequence[str] = (),
+        every: int | None = None,
+        live: LiveRows | None = None,
+    ):
         self.run, self.meta = run, pictures.meta(run)
         names = trajectory.names(run)
         if not names:
@@ -69,7 +78,8 @@ class Scenery:
             for name, series in self.maps.items()
             if self._fits_dimension(self._series_raster(series))
         }
-        self.frames = RunFrames(run, h5md.POSITION if self.moves else next(iter(self.maps.values())), every)
+        clock = h5md.POSITION if self.moves else next(iter(self.maps.values()))
+        self.frames = RunFrames(run, clock, every, live)
         if self.moves:
             self._nodes = self.frames.values(h5md.POSITION)[0].shape[0]
         self._few = self.moves and self._nodes <= orbits.FEW and not self._lists and not bodies
@@ -79,6 +89,7 @@ class Scenery:
         self.field = field if field in self.colourings or field == OWN else usual or OWN
         self.map = field if field in self.maps else next(iter(self.maps), "")
         self.high, self.every_point = False, 1
+        self._roams = live is not None  # where to is not known yet
         self._around = Around(run)
         self.space = Space(*self._scene_box())
         self._drawn: dict[str, Any] = {}
@@ -292,6 +303,9 @@ class Scenery:
                 )
         if self.moves:
             extent.add(self._around.corners(extent.low, extent.high))
+            if self._roams:
+                room = float(np.max(extent.high - extent.low)) / 2
+                extent.add(np.stack([extent.low - room, extent.high + room]))
         for raster in dict.fromkeys(map(self._series_raster, self.maps.values())):
             extent.add(np.stack(corners(raster)))
         return extent.low, extent.high

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from ...assembly.fits.estimates import Estimates
     from ...assembly.fits.fit import ParameterFit
     from ...assembly.fits.starts import FitStarts
+    from .watching import WatchedRun
 
 SOURCE = "source"
 """The folder in a run folder with the energies of Python, to be read; nothing is executed from there."""
@@ -109,6 +110,8 @@ def run_validated(validated: ValidatedScene, options: RunOptions) -> Run:
     if validated.scene.ensemble is not None:
         from ...assembly.ensembles.ensemble import Ensemble
 
+        if options.watched is not None:
+            options.watched.refuse_many(validated.scene)
         return _begun(_ready(_built(Ensemble, validated)), options.folder(), options)
     return _begun(_ready(_built(BuiltScene, validated)), options.folder(), options)
 
@@ -237,6 +240,7 @@ def resume(
     say: Say = unsaid,
     calls: ResumedCalls | None = None,
     arch: str | None = None,
+    watched: "WatchedRun | None" = None,
 ) -> Run:
     """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
@@ -244,13 +248,16 @@ def resume(
     even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
     max_hours, say: as for `run`. calls: the functions of a run in Python (`scripting.resume` gives them).
     arch: the architecture to continue on; None: that of the run. On another device the bits are others.
+    watched: opens a page of it.
 
     Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
     `CheckpointError` if no checkpoint can be read or something has changed, `DivergedError` for a run that
     has diverged, and then as `run` does.
     """
     path = without_dots(Path(path))
-    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls)
+    options = RunOptions(
+        path, plugins=plugins, progress=progress, max_hours=max_hours, say=say, calls=calls, watched=watched
+    )
     with RunDir.open(path) as folder:
         with _refusals(folder):
             if not allow_changed:
@@ -259,6 +266,8 @@ def resume(
             if not allow_changed:
                 _ask_for_callbacks(path, snapshot.meta, calls.names if calls else ())
             job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks, calls, arch)
+            if watched is not None and not isinstance(job, BuiltScene):
+                watched.refuse_many(job.scene)
         kept = job.scene.checkpoint
         unobserved = snapshot.meta.get(UNOBSERVED) is True
         with Writer() as writer:
@@ -389,13 +398,15 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
                 called = options.calls.observers(folder, watched.again) if options.calls else ()
                 observers = [*watched.observers, *rounds.observers, *called]
                 long, show = partial(saver.before_a_long_step, asked), telling(tell, saver)
-                between = _between_steps(job, saver, options)
+                between = _between_steps(job, saver, options, asked)
                 try:
                     with divergence.ranges_of_steps(job):
                         outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, *between)
                 except StepAbandonedError:
                     outcome = "interrupted"
             saver.write_events()
+            if options.watched is not None:
+                options.watched.end()
             if outcome == "interrupted":
                 saver.interrupt()
             saver.finish()
@@ -442,10 +453,11 @@ def _finished(job: Runnable, saver: Saver, options: RunOptions, unobserved: bool
 
 
 def _between_steps(
-    job: Runnable, saver: Saver, options: RunOptions
+    job: Runnable, saver: Saver, options: RunOptions, asked: Callable[[], bool]
 ) -> tuple[Callable[[], None], Callable[[int], int | None]]:
     """What is called between batches of steps, and what gives the first step after one to pause at."""
-    if not isinstance(job, BuiltScene) or not job.inputs:
+    watched = options.watched
+    if not isinstance(job, BuiltScene) or not (job.inputs or watched):
         return saver.look, lambda step: None
 
     def remark(text: str) -> None:
@@ -453,12 +465,20 @@ def _between_steps(
         warn(options.say, text)
 
     steering = Steering(job.inputs, job.stepper, saver.folder, remark)
+    if watched is not None:
+        watched.begin(job, saver)
 
     def between() -> None:
         saver.look()
+        if watched is not None:
+            watched.between(asked)
         steering.apply()
 
-    return between, steering.pause_after
+    def pause_after(step: int) -> int | None:
+        stops = [steering.pause_after(step), watched.pause_after(step) if watched else None]
+        return min((stop for stop in stops if stop is not None), default=None)
+
+    return between, pause_after
 
 
 def _observe(job: Runnable, everybody: Sequence[scheduler.ScheduledObserver]) -> None:

@@ -24,10 +24,8 @@ from typing import Any, NamedTuple
 from ...assembly.building.view_inputs import ViewInputs
 from ...errors import RunFolderError, UserError
 from ...files.held import inbox
+from ...files.held.inbox import CHANGED, INPUTS, REFUSED, REPEATED
 from ...files.run_folder import RunDir
-
-INPUTS, CHANGED, REPEATED, REFUSED = "inputs", "input", "repeated", "input refused"
-"""The events of a journal: the inputs of a run, a change, those of another run, a number that is none."""
 
 
 class Change(NamedTuple):

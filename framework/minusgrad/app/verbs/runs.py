@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from ...errors import MinusgradError
+from ...errors import MinusgradError, UserError
 from .shared_options import (
     common_options,
     complain,
@@ -42,6 +42,7 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
 def run_options(parser: argparse.ArgumentParser) -> None:
     _scene_options(parser, 'gravity.G=1.1 or stepper.dt="2 fs"', "folder of the run (default: runs/NAME)")
     _member_option(parser, "run this member of the scene's [ensemble] alone, with the same bits")
+    _page_options(parser)
 
 
 def fit_options(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +71,42 @@ def resume_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-changed", action="store_true", help=text)
     text = "continue on cpu, cuda, vulkan or metal; not bit for bit, if the run was on another device"
     parser.add_argument("--arch", choices=("cpu", "cuda", "vulkan", "metal"), metavar="ARCH", help=text)
+    _page_options(parser)
     _hours_option(parser)
     common_options(parser)
+
+
+def _page_options(parser: argparse.ArgumentParser) -> None:
+    text = "serve a page of the run while it goes on, and of its end until Ctrl-C; see `minusgrad view`"
+    parser.add_argument("--view", action="store_true", help=text)
+    parser.add_argument("--port", type=int, metavar="N", help="with --view: the port of the page")
+    parser.add_argument("--host", metavar="H", help="with --view: the address to listen at")
+    parser.add_argument("--behind", default="", metavar="URL", help="with --view: the address of a proxy")
+
+
+@contextmanager
+def _page(a: argparse.Namespace) -> Iterator[Any]:
+    """The page that is asked for, which stays open when the block ends, until Ctrl-C; None for none."""
+    if not a.view:
+        if given := [f"--{name}" for name in ("port", "host", "behind") if getattr(a, name)]:
+            raise UserError(f"run: {given[0]} is of a page, got no --view; give it, too")
+        yield None
+        return
+    from ..jobs.watching import WatchedRun
+
+    def opened(page: Any) -> None:
+        complain(*page.remarks)
+        print(f"{page.address} shows the run; Ctrl-C ends it", flush=True)
+
+    watched = WatchedRun(a.host, a.port, a.behind, opened)
+    try:
+        yield watched
+        if watched.page is not None:
+            print("the page stays until Ctrl-C", flush=True)
+            with suppress(KeyboardInterrupt):
+                watched.page.wait()
+    finally:
+        watched.close()
 
 
 def repeat_options(parser: argparse.ArgumentParser) -> None:
@@ -100,14 +135,17 @@ def hours(text: str) -> float:
 
 def run(a: argparse.Namespace) -> int:
     from ..progress import progress
-    from ..runs import run
+    from ..run_options import RunOptions
+    from ..runs import run_with
 
     with_scene_file(a)
     say = Aloud()
     with _divergence_in_json(a.json):
         options = (a.scene, _overrides(a), a.out, a.plugin, a.force, progress, a.max_hours, say)
-        done = run(*options, fitted=a.fitted)
-    return report_run(done, a.json, say.said)
+        with _page(a) as watched:
+            done = run_with(RunOptions(*options, fitted=a.fitted, watched=watched))
+            code = report_run(done, a.json, say.said)
+    return code
 
 
 def fit(a: argparse.Namespace) -> int:
@@ -133,9 +171,12 @@ def resume(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with _divergence_in_json(a.json):
-        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say, arch=a.arch)
-    report = _report_fit if isinstance(done, Fit) else report_run
-    return report(done, a.json, say.said)
+        options = (a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say)
+        with _page(a) as watched:
+            done = resume(*options, arch=a.arch, watched=watched)
+            report = _report_fit if isinstance(done, Fit) else report_run
+            code = report(done, a.json, say.said)
+    return code
 
 
 def repeat(a: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ import numpy as np
 from ...energies.roles import Bounded, Parameter, Role, Spacing, TimeStep
 from ...energies.term import Term
 from ...errors import EnergyError, UserError, at_key, unknown
+from ...files.held import inbox
 from ...potential.potential import Potential
 from ...scene.document import ViewInputTable
 from ...scene.units import UnitSystem
@@ -82,15 +83,7 @@ class ViewInput:
 
     def judged(self, value: Any) -> float:
         """The value as a number. Raises `UserError` unless it is finite and within the range."""
-        ends = f"{self.lowest:g} and {self.highest:g}"
-        try:
-            number = math.nan if isinstance(value, (bool, str)) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if not self.lowest <= number <= self.highest:
-            shown = f"{number:g}" if isinstance(value, (int, float)) else f"a {type(value).__name__}"
-            raise UserError(f"'{self.name}': needs a number between {ends}, got {shown}; move it back")
-        return number
+        return inbox.judged_number(self.name, value, self.lowest, self.highest)
 
 
 class ViewInputs:

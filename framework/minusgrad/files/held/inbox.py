@@ -11,6 +11,7 @@ Decisions 0144.
 """
 
 import json
+import math
 import os
 import stat
 from collections.abc import Mapping
@@ -22,9 +23,25 @@ from .. import durable
 from . import held_folders
 from .json_text import TooDeepError, parse_json
 
+INPUTS, CHANGED, REPEATED, REFUSED = "inputs", "input", "repeated", "input refused"
+"""Events of a journal: the numbers that a run takes; one that it took; those of another run; none."""
 NAME = "inbox.json"
 LONGEST = 4096
 """Bytes of the file."""
+
+
+def judged_number(name: str, value: Any, lowest: float, highest: float) -> float:
+    """The value as a number. Raises `UserError` unless it is between these ends, or one of them."""
+    try:
+        number = math.nan if isinstance(value, (bool, str)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not lowest <= number <= highest:
+        plain = isinstance(value, (int, float)) and not isinstance(value, bool)
+        shown = f"{number:.9g}" if plain else f"a {type(value).__name__}"
+        ends = f"{lowest:g} and {highest:g}"
+        raise UserError(f"'{name}': needs a number between {ends}, got {shown}; move it back")
+    return number
 
 
 def put(run: Path, numbers: Mapping[str, float]) -> None:
