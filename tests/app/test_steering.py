@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.app.info import info
 from minusgrad.app.jobs import job_runs, steering
 from minusgrad.app.verify import verify
 from minusgrad.errors import InterruptedRunError, RunFolderError, SceneError, UserError
@@ -62,7 +63,6 @@ JOBS: dict[str, tuple[dict[str, Any], list[dict[str, float]]]] = {
 }
 """Scenes with their overrides, and the numbers that a page leaves, in order: an integrator, a program, a bath
 in single precision, a bath with lists of neighbours."""
-NAMES = [*JOBS]
 
 
 class Page:
@@ -104,7 +104,9 @@ def last_fields(run: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.exam
-@pytest.mark.parametrize("job", [pytest.param(n, marks=[pytest.mark.long] * (n in NAMES[2:])) for n in NAMES])
+@pytest.mark.parametrize(
+    "job", [pytest.param(n, marks=[pytest.mark.long] * (n != "mass_spring")) for n in JOBS]
+)
 def test_a_repeated_run_has_every_byte_of_the_steered_one(
     job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,11 +117,14 @@ def test_a_repeated_run_has_every_byte_of_the_steered_one(
     again = job_runs.repeat(run, tmp_path / "again").folder
     assert without_overrides(again) == without_overrides(run)
     assert changes(again) == given
+    name = f"{given[0].name} = {given[0].value}"
+    assert info(run)["altered"][0] == f"altered at step {given[0].step} by its page: {name}"
+    assert info(again)["altered"] == [f"altered {len(given)} times as {run} was by its page"]
     assert all(answer.passed for answer in verify(again))
 
 
 @pytest.mark.exam
-@pytest.mark.parametrize("job", NAMES[:2])
+@pytest.mark.parametrize("job", ["two_body", "mass_spring"])
 def test_a_steered_run_is_that_of_a_script_that_writes_the_same_numbers(
     job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,8 +174,8 @@ minusgrad.run(scene, overrides, out)
 """
 
 
-@pytest.mark.exam
-@pytest.mark.parametrize("writes", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.long
+@pytest.mark.parametrize("writes", [1, 3])
 def test_a_killed_run_goes_on_with_the_numbers_that_it_had(writes: int, tmp_path: Path) -> None:
     """The process is killed when a number is in the journal, and before it is written."""
     overrides, numbers = JOBS["mass_spring"]
@@ -469,7 +474,9 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.exam
-@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[pytest.mark.long] * (k == "constraint")) for k in WRONG]
+)
 def test_a_wrong_input_is_one_message_at_its_key(kind: str) -> None:
     scene, table, said = WRONG[kind]
     with pytest.raises(SceneError, match=re.escape(said)) as error:
@@ -481,11 +488,11 @@ def test_a_wrong_input_is_one_message_at_its_key(kind: str) -> None:
 @pytest.mark.exam
 def test_two_inputs_at_most_and_of_two_numbers() -> None:
     with pytest.raises(SceneError, match="takes 2 numbers at most, got 3: a, b, c; leave one out"):
-        minusgrad.load(SCENES / "mass_spring.toml", {f"view.inputs.{name}": GOAL for name in "abc"})
+        minusgrad.load(SCENES / "mass_spring.toml", {"view.inputs": dict.fromkeys("abc", GOAL)})
     with pytest.raises(
         SceneError, match=r"inputs\.b\.parameter: 'goal_offset\.goal\.0': is the number of 'a', too"
     ):
-        minusgrad.load(SCENES / "mass_spring.toml", {f"view.inputs.{name}": GOAL for name in "ab"})
+        minusgrad.load(SCENES / "mass_spring.toml", {"view.inputs": dict.fromkeys("ab", GOAL)})
 
 
 @pytest.mark.exam

@@ -20,7 +20,7 @@ from minusgrad.app.jobs import job_runs, steering
 from minusgrad.app.jobs.watching import WatchedRun
 from minusgrad.app.run_options import RunOptions
 from minusgrad.app.runs import run_with
-from minusgrad.errors import MissingPackageError, pip_line
+from minusgrad.errors import MissingPackageError, RunFailedError, pip_line
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.held import inbox
 from minusgrad.files.run_folder import RunDir
@@ -212,6 +212,22 @@ def test_a_slider_in_a_hand_does_not_jump_back(going_on: RunThatGoesOn) -> None:
         going_on.folder.journal(inbox.CHANGED, step=3, name="goal", parameter="a.b", value=0.55)
         one.refresh()
         assert gui.sliders["goal"].value == 0.6
+
+
+@pytest.mark.unit
+def test_a_folder_that_cannot_be_written_is_said(
+    going_on: RunThatGoesOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going_on.folder.journal(inbox.INPUTS, step=0, inputs=[GOAL])
+
+    def fail(*given: object) -> None:
+        raise RunFailedError("run/inbox.json: cannot be written: Permission denied")
+
+    monkeypatch.setattr(inbox, "put", fail)
+    with sliders_of(going_on) as (gui, one):
+        gui.sliders["goal"].value = 0.6
+        one.send_moved()
+        assert "Permission denied" in gui.text.content
 
 
 @pytest.mark.unit

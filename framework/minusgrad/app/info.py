@@ -13,7 +13,7 @@ from ..assembly.ensembles.marks import read_marks
 from ..errors import CheckpointError, printable
 from ..files import checkpoint, trajectory
 from ..files.checkpoint import Snapshot
-from ..files.held import held_folders
+from ..files.held import held_folders, inbox
 from ..files.run_folder import RunDir
 from ..scene.units import SYSTEMS
 
@@ -42,7 +42,7 @@ def info(path: Path) -> dict[str, Any]:
     found["series"] = _series(path, remarks)
     sizes = [status.st_size for _, status in held_folders.walk(path)]
     found["files"], found["bytes"] = len(sizes), sum(sizes)
-    found["altered"] = [_alteration(event) for event in events if event.get("event") == "altered"]
+    found["altered"] = [*filter(None, map(_alteration, events))]
     failed = [event.get("error") for event in events if event.get("event") == "failed"]
     ended = found["state"] in ("failed", "diverged")
     said = {"failed": failed[-1:] if ended else [], "remarks": remarks}
@@ -60,7 +60,15 @@ def _shown(value: Any, most: int) -> Any:
 
 
 def _alteration(event: Mapping[str, Any]) -> str:
-    """What a function or the user of a run in Python wrote between two steps."""
+    """What a function, a user in Python, or a page wrote between two steps; empty for other events."""
+    if event.get("event") == inbox.CHANGED:
+        return f"altered at step {event.get('step')} by its page: {event.get('name')} = {event.get('value')}"
+    if event.get("event") == inbox.REPEATED:
+        changes = event.get("changes")
+        count = len(changes) if isinstance(changes, list) else 0
+        return f"altered {count} times as {event.get('run')} was by its page" if count else ""
+    if event.get("event") != "altered":
+        return ""
     values = event.get("values")
     numbers = values if isinstance(values, Mapping) else {}
     names = [str(name) for name in event.get("changed") or ()]

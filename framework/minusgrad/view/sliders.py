@@ -92,7 +92,10 @@ class Sliders:
                 slider.value = self._sent[name]
         if numbers:
             self._moved = time.monotonic()
-            inbox.put(self._run, numbers)
+            try:
+                inbox.put(self._run, numbers)
+            except MinusgradError as error:
+                self._refusal = str(error)
         if self._refusal:
             self._say_state([])
 

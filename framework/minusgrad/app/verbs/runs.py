@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from contextlib import contextmanager, suppress
 
 from ...errors import MinusgradError, UserError
@@ -94,15 +95,17 @@ def _page(a: argparse.Namespace) -> Iterator[Any]:
         return
     from ..jobs.watching import WatchedRun
 
+    beside = sys.stderr if a.json else sys.stdout
+
     def opened(page: Any) -> None:
         complain(*page.remarks)
-        print(f"{page.address} shows the run; Ctrl-C ends it", flush=True)
+        print(f"{page.address} shows the run; Ctrl-C ends it", file=beside, flush=True)
 
     watched = WatchedRun(a.host, a.port, a.behind, opened)
     try:
         yield watched
         if watched.page is not None:
-            print("the page stays until Ctrl-C", flush=True)
+            print("the page stays until Ctrl-C", file=beside, flush=True)
             with suppress(KeyboardInterrupt):
                 watched.page.wait()
     finally:
