@@ -125,7 +125,15 @@ def own(case: Case) -> bool:
 
 SMALL_FITS = ("billiards", "wave", "wave_original")
 """Programs whose fits are in the sample."""
-ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "electric", "laser_butterfly")
+ALIKE = (
+    "copper_constants",
+    "diffmpm",
+    "diffmpm3d",
+    "dam_break",
+    "elastic_seed",
+    "electric",
+    "laser_butterfly",
+)
 ALIKE += (
     "yukawa_cluster",
     "figure_eight",

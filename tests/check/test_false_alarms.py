@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 LARGE = ("laser_butterfly", "rigid_body", "volume_renderer", "diffmpm", "liquid", "water_renderer")
 LARGE += ("copper_constants", "electric", "laser_image", "mpm_lagrangian", "peptide_in_water", "rigid_water")
-LARGE += ("engraver_text", "process_window", "two_photon")
+LARGE += ("diffmpm3d", "engraver_text", "process_window", "two_photon")
 LARGE += ("silicon_tersoff", "galaxy_collision", "yukawa_cluster")
 COSTLY = ("smoke", "dam_break", "inflated_tube", "topology")
 """Scenes that take more than 8 s of CPU time each; their energies are asked by themselves."""
@@ -69,7 +69,7 @@ SMALLER = {
     "copper_constants": ["state.cells=[1, 1, 1]", 'map.0.cutoff="8 angstrom"', 'energy.0.cutoff="8 angstrom"']
 }
 """Overrides of scenes whose many atoms say no more than a few."""
-SHORT = ("diffmpm", "engraver_text", "liquid")
+SHORT = ("diffmpm", "diffmpm3d", "engraver_text", "liquid")
 """Asked with fewer particles and pixels; many cells of their grids are empty."""
 SAMPLE = [n for n in [n for n in SCENES if n not in LARGE][::6] if n not in (*COSTLY, *BARE)]
 

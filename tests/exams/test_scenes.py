@@ -38,6 +38,7 @@ CLAIMED = {
     "crossed_fields": "exams/test_scenes.py::test_crossed_fields",
     "dam_break": "exams/test_dam_break.py::test_dam_break",
     "diffmpm": "exams/programs/test_diffmpm.py::test_diffmpm",
+    "diffmpm3d": "exams/programs/test_soft_walkers.py::test_diffmpm3d",
     "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",
     "double_pendulum": "exams/test_lagrangian_scenes.py::test_double_pendulum",
     "figure_eight": "exams/test_few_body_scenes.py::test_figure_eight",

@@ -57,6 +57,7 @@ CARD: dict[str, Card] = {
     "dam_break": Card(film=True, field="speed"),
     "wave": Card("height", panel=-1),
     "smoke": Card("smoke", panel=-1),
+    "diffmpm3d": Card(panel=-1),
     "argon_npt": Card("mesh"),
     "laser_image": Card("dose"),
     "mercury": Card("orbits"),

@@ -71,6 +71,9 @@ PICTURES: dict[str, ShippedPicture] = {
     "scenes/pictures/mass_spring.png": ShippedPicture("mass_spring", "mesh", ("runtime.seed=2",)),
     "scenes/pictures/rigid_body.png": ShippedPicture("rigid_body", "orbits", ("runtime.seed=0",)),
     "scenes/pictures/diffmpm.png": ShippedPicture("diffmpm", "orbits", ("runtime.seed=0",)),
+    "scenes/pictures/diffmpm3d.png": ShippedPicture(
+        "diffmpm3d", "orbits", bodies=tuple(f"leg{leg}_{part}" for leg in (0, 2) for part in range(4))
+    ),
     "scenes/pictures/electric.png": ShippedPicture("electric", "orbits", FEW_ROBOTS),
     "scenes/pictures/chain_of_rods.webp": ShippedPicture("chain_of_rods", "movie --every 2 --fps 15"),
     "scenes/pictures/elastic_seed.webp": ShippedPicture("elastic_seed", "movie --fps 8"),

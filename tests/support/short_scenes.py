@@ -186,6 +186,14 @@ COARSE: dict[str, dict[str, Any]] = {
     | {f"state.blocks.{k}.counts": counts for k, counts in enumerate([[12, 4]] + 4 * [[2, 4]])},
     "liquid": {"state.grid": {"cells": [16, 12, 22], "spacing": 0.03125}, "map.6.inverse_moment": 4096.0}
     | {f"state.blocks.{k}.counts": [2, 1, 3] if k < 16 else [3, 2, 3] for k in range(20)},
+    "diffmpm3d": {"state.grid": {"cells": [16, 12, 22], "spacing": 0.03125}, "map.5.inverse_moment": 4096.0}
+    | {
+        "state.blocks": [
+            {"name": f"leg{k}", "muscle": k, "corner": [0.1 + 0.1 * k, 0.1, 0.3], "size": [0.08, 0.06, 0.08]}
+            | {"counts": [2, 2, 3]}
+            for k in range(2)
+        ]
+    },
     "mpm_lagrangian": {"state.counts": [12, 4]},
 }
 """Material points in the same places, a few of them on coarse grids."""
@@ -194,6 +202,7 @@ UNJUDGED = {"run.allow_dead": True}
 PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
     "diffmpm": {"run.steps": 12, "checkpoint.every": 4} | looking(3) | COARSE["diffmpm"] | UNJUDGED,
+    "diffmpm3d": {"run.steps": 6, "checkpoint.every": 2} | looking(3) | COARSE["diffmpm3d"] | UNJUDGED,
     "electric": {"state.copies": 4, "run.steps": 60, "checkpoint.every": 20}
     | {f"map.{k}.copies": 4 for k in (3, *range(5, 12))}
     | looking(10)

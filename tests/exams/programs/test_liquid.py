@@ -75,6 +75,12 @@ def test_the_whole_walker() -> None:
 
 
 @pytest.mark.long
+def test_the_liquid_of_difftaichi_at_its_size() -> None:
+    """28,146 particles, 8 steps."""
+    compared(["state.blocks=data/liquid_walker.toml"], 8)
+
+
+@pytest.mark.long
 def test_it_learns_to_walk_farther_than_the_program_in_taichi_alone(tmp_path: Path) -> None:
     """After 20 iterations of each, from the same weights; the reference is stored."""
     fit = minusgrad.fit(SCENE, out=tmp_path / "fit")

@@ -31,7 +31,8 @@ def joined(of: Callable[[str], np.ndarray] | Mapping[str, np.ndarray]) -> dict[s
 def robot(simulation: BuiltScene) -> Robot:
     of = simulation.state
     springs = of.data["springs"]
-    return Robot(of.fields["x"], of.tuples["edges"], springs["rest"], springs["swing"])
+    head = int(of.bodies[0].nodes[0])
+    return Robot(of.fields["x"], of.tuples["edges"], springs["rest"], springs["swing"], head)
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,23 @@ def test_the_gradient_of_the_run_is_that_of_a_tape(fit: ParameterFit) -> None:
     h = 1e-7
     differences = (8.0 * (moved(h) - moved(-h)) - moved(2.0 * h) + moved(-2.0 * h)) / (12.0 * h)
     assert slope == pytest.approx(differences, rel=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["robot_b", "robot_c", "robot_d"])
+def test_gradients_of_the_robots_of_difftaichi_are_those_of_a_tape(name: str) -> None:
+    """Of 100 steps, in which all feet land."""
+    changes = {"state.file": f"data/{name}.toml", "run.steps": 100, "runtime.precision": "f64"}
+    fit = ParameterFit(RunOptions(SCENE, changes).validated())
+    loss, found = fit.function.evaluate(NAMES)
+    expected, by_tape = MassSpring(robot(fit.simulation), HIDDEN, 100).evaluate(
+        joined(fit.simulation.potential.parameter)
+    )
+    assert loss == pytest.approx(expected, rel=1e-12)
+    for key, gradient in joined(found).items():
+        size = np.abs(by_tape[key]).max()
+        assert size > 0.0
+        np.testing.assert_allclose(gradient, by_tape[key], rtol=0, atol=1e-9 * size, err_msg=key)
 
 
 REFERENCE = Path(__file__).parent / "mass_spring_training.json"
