@@ -36,7 +36,7 @@ from tests.support.tiers import counts, sampled
 
 FILES = sorted(path for path in SCENES.glob("*.toml") if not own_files(path))
 """Scenes of installed kinds; without its file one with a kind of its own is refused undamaged."""
-COUNTS = counts(2000, 10_000)
+COUNTS = counts(2400, 10_000)
 MEMORY, SECONDS = 10**9, 600
 """What the judging process may take: address space in bytes, time of the processor."""
 ROOT = Path(__file__).parents[2]
