@@ -500,6 +500,8 @@ def free(key: Key) -> str:
             return "a key that members differ in: it is known when the template is built"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
+        case ("fit", "vary"):
+            return "a key that is drawn: it is known when the fit is built"
         case ("state", "bodies") if key.name in OrbitingBody.model_fields:
             return ""
         case ("state", "first" | "second", "spheres"):
