@@ -498,6 +498,8 @@ def free(key: Key) -> str:
             return "the name of a field or of a map: they are known when the slope is built"
         case ("ensemble", "vary"):
             return "a key that members differ in: it is known when the template is built"
+        case ("view", "inputs"):
+            return "the name of a number on the page of a run: the scene gives it"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
         case ("fit", "vary"):
