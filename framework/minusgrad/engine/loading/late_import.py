@@ -46,6 +46,8 @@ def imported_late(
     """
     if name in sys.modules:
         module = sys.modules[name]
+        if module is None:  # Python's own word for one that may not be imported
+            raise ModuleNotFoundError(f"import of {name} halted; None in sys.modules", name=name)
         if not waits(module):
             then(module)
         return module
