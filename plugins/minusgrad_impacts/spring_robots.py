@@ -158,7 +158,7 @@ def robot_state(
     n = len(x)
     if not (swing > 0.0).any():
         raise UserError(
-            f"a robot needs muscles, got {len(edges)} springs without a swing; give `swing` to those that a"
+            f"a robot needs muscles, got none among its springs ({len(edges)}); give `swing` to those that a"
             " controller moves"
         )
     for name, nodes in bodies.items():

@@ -31,6 +31,7 @@ from minusgrad.plugin import (
     StateContext,
     TomlTable,
     UserError,
+    at_key,
     memory,
     quantities,
 )
@@ -123,7 +124,7 @@ class Block(Record):
         given = {key: own[key] for key in ("corner", "size", "counts", "velocity") if own[key] is not None}
         if wrong := [key for key, value in given.items() if len(value) != d]:
             raise UserError(
-                f"blocks: '{self.name}': {wrong[0]} needs {d} numbers, as the grid has axes, got"
+                f"'{self.name}': {wrong[0]} needs {d} numbers, as the grid has axes, got"
                 f" {len(given[wrong[0]])}; correct it"
             )
         n = int(np.prod(self.counts))
@@ -193,11 +194,20 @@ class ParticleBlocks(Record):
     def _placed_blocks(self, d: int, context: StateContext) -> tuple[Blocks, list[np.ndarray]]:
         """The blocks and the places of their particles, along d axes."""
         if not isinstance(self.blocks, str):
-            return self.blocks, [block.points(d, context) for block in self.blocks]
+            return self.blocks, _particle_places(self.blocks, d, context)
         table = TomlTable(self.blocks, context.read(self.blocks), context.units)
         listed = table.record(BlockList).blocks
         with table.placed():
-            return listed, [block.points(d, context) for block in listed]
+            return listed, _particle_places(listed, d, context)
+
+
+def _particle_places(blocks: Blocks, d: int, context: StateContext) -> list[np.ndarray]:
+    """The places of the particles of each block; a mistake has the key of its block."""
+    found = []
+    for k, block in enumerate(blocks):
+        with at_key("blocks", k):
+            found.append(block.points(d, context))
+    return found
 
 
 class ParticleSheet(Record):

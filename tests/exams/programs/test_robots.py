@@ -236,7 +236,7 @@ def refused(scene: Path, folder: Path, robot: str, **files: str) -> str:
         ("[0.15, 0.2]", "[0.2, 0.1]", "robot.toml:2:34: nodes.2: is node 1 again, at [0.2, 0.1]; leave one"),
         ("[0.15, 0.2]", "[0.2]", "robot.toml:2:34: nodes.2: has 1 numbers; give 2 for each, or 3 for each"),
         ("[0.15, 0.2]", "[0.15, inf]", "robot.toml:2:41: nodes.2.1: needs a finite number, not inf"),
-        ("swing = 0.1", "swing = 0.0", "a robot needs muscles, got 3 springs without a swing; give `swing`"),
+        ("swing = 0.1", "swing = 0.0", "a robot needs muscles, got none among its springs (3); give `swing`"),
         ("swing = 0.1", "swing = 1.5", "robot.toml:9:9: swing: "),
         ("stiffness = 1000.0\n", "", "springs.0: needs its own 'stiffness', as others have one; give it, or"),
         ("head = [0]", "head = [7]", "robot.toml:10:19: bodies.head: no mass 7; there are 3"),
@@ -268,7 +268,10 @@ def test_mistakes_of_a_robot_of_springs(tmp_path: Path, old: str, new: str, mess
         ({"springs": LISTED.replace("swing", "sving")}, "no column named 'sving'; did you mean 'swing'?"),
         ({"nodes": NODES.replace("0.15, 0.2", "0.1, 0.1")}, "nodes.csv:4: is node 0 again, at [0.1, 0.1]"),
         ({"nodes": NODES.replace("x,", "z,")}, "no column named 'x'"),
-        ({"springs": LISTED.replace("0.1\n", "0\n")}, "a robot needs muscles, got 3 springs without a swing"),
+        (
+            {"springs": LISTED.replace("0.1\n", "0\n")},
+            "a robot needs muscles, got none among its springs (3)",
+        ),
     ],
 )
 def test_mistakes_of_files_stand_at_their_lines(tmp_path: Path, changed: dict, message: str) -> None:
@@ -303,7 +306,7 @@ bodies = { head = [0] }
         ('"left", "right"', '"west"', "robot.toml:5:41: muscles.0.sides.0: "),
         ("box = [1, 0]", "box = [1, 1]", "robot.toml:4:14: triangles.0: lies in box [1, 1]; leave one"),
         ("size = 0.05", "size = 0.0", "robot.toml:6:8: size: needs a quantity above 0, not 0.0"),
-        ("swing = 0.15", "swing = 0.0", "a robot needs muscles, got 18 springs without a swing"),
+        ("swing = 0.15", "swing = 0.0", "a robot needs muscles, got none among its springs (18)"),
     ],
 )
 def test_mistakes_of_a_robot_of_shapes(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -103,7 +103,7 @@ def test_the_gradient_of_the_whole_walker_is_that_of_a_tape() -> None:
         ("blocks = []\n", "few.toml:1:10: blocks: "),
         (
             "[[blocks]]\nname = 'a'\ncorner = [0.1, 0.1]\nsize = [0.1, 0.1, 0.1]\ncounts = [2, 2, 2]\n",
-            "few.toml:1:1: blocks: 'a': corner needs 3 numbers, as the grid has axes, got 2; correct it",
+            "few.toml:1:3: blocks.0: 'a': corner needs 3 numbers, as the grid has axes, got 2; correct it",
         ),
     ],
 )
