@@ -164,7 +164,7 @@ class FitTable(Record):
     """Settled when no scaled parameter changes by more than this (default: gauss_newton 1e-8, else none)."""
     rate: Positive | None = None
     """Length of the steps of "adam" in scaled parameters (default: 1e-3); of "gradient_descent" the factor
-    of the slope in each step (default: none, the steps are tried)."""
+    of the slope (default: none, the steps are tried)."""
     clip: Positive | None = None
     """Norm to which longer gradients are shortened by "adam" (default: none)."""
     pairs: Annotated[int, Field(ge=1)] | None = None
