@@ -621,9 +621,10 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "weigh.tuples: row 1 = [0, 2] names a node outside 0..1 of 'input', got 2 in slot 1; correct it": (
         lambda: bound(tuples=[[5, 1], [0, 2]])
     ),
-    "weigh.tuples: row 0 = [3, 1] names a node outside 0..2 of 'hidden', got 3 in slot 0; correct it": (
-        lambda: bound(tuples=[[3, 1]], sizes={"hidden": 3})
-    ),
+    (
+        "weigh.tuples: row 0 = [3, 1] names a node outside 0..2 of 'hidden', got 3 in slot 0; correct it, or"
+        " the size of 'hidden' in `sizes`"
+    ): (lambda: bound(tuples=[[3, 1]], sizes={"hidden": 3})),
     "weigh.tuples: row 0 = [-1, 1] names a node outside 0.. of 'hidden', got -1 in slot 0; correct it": (
         lambda: bound(tuples=[[-1, 1]])
     ),
