@@ -38,7 +38,7 @@ class JoinedLaunch:
         shared = {array for array, count in writers.items() if count > 1}
         own = {id(array) for one in sweep.emitted for array in one.loops.arrays.values()}
         fits = len(merged.arrays) <= MOST_ARRAYS and own.isdisjoint(shared)
-        self.serves = runtime.arch() == "cpu" and sweep.possible and fits
+        self.serves = runtime.arch() == "cpu" and sweep.possible and bool(pieces) and fits
         self._launch = BoundKernel(merged.inside(HEADER), "t") if self.serves else None
         self._kernels = _kernels_of(potential) if self.serves else []
         self._verified = [

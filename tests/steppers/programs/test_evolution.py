@@ -135,6 +135,15 @@ def test_a_program_has_neither_forces_nor_a_balance() -> None:
     assert repr(one) == "Evolution(step 0, dt = 0.05)"
 
 
+def test_a_program_without_maps_exchanges_its_fields() -> None:
+    """There is nothing to compute, and nothing to verify."""
+    of = Fields({"a": np.arange(3.0), "b": np.ones(3)})
+    one = Evolution(System(Potential(of, [])), {"a": "b", "b": "a"}, 0.1)
+    one.advance(3)
+    np.testing.assert_array_equal(of["a"].values, np.ones(3))
+    np.testing.assert_array_equal(of["b"].values, np.arange(3.0))
+
+
 # Refusals -------------------------------------------------------------------------------------------
 
 
