@@ -19,7 +19,6 @@ from pydantic import Field
 
 from minusgrad.plugin import (
     Body,
-    ByForm,
     Quantity,
     Record,
     State,
@@ -30,15 +29,10 @@ from minusgrad.plugin import (
     quantities,
 )
 
-from .listed_rows import ListedRows, rows_or_file
+from .listed_rows import FILE_OR_ROWS, Length, ListedRows, Number, Place, Stiffness
 
-Place = Annotated[float | str, Quantity("m")]
-Length = Annotated[float | str, Quantity("m", "positive")]
-Stiffness = Annotated[float | str, Quantity("N/m", "positive")]
 Angle = Annotated[float | str, Quantity("rad")]
-Number = Annotated[int, Field(ge=0)]
 Point = tuple[Place, Place]
-FILE_OR_ROWS = ByForm(rows_or_file, ("rows", "file"))
 POINTS = ("first_x", "first_y", "second_x", "second_y")
 LISTS = ("struts", "joints", "hinges", "members")
 

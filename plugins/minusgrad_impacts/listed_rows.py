@@ -6,11 +6,17 @@ A mistake in a row is led back to it: to its line in the CSV file, else to its k
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
-from minusgrad.plugin import CsvTable, StateContext, UserError, at_key, choices
+from minusgrad.plugin import ByForm, CsvTable, Quantity, StateContext, UserError, at_key, choices
+
+Place = Annotated[float | str, Quantity("m")]
+Length = Annotated[float | str, Quantity("m", "positive")]
+Stiffness = Annotated[float | str, Quantity("N/m", "positive")]
+Number = Annotated[int, Field(ge=0)]
 
 Row = dict[str, Any]
 
@@ -18,6 +24,9 @@ Row = dict[str, Any]
 def rows_or_file(value: Any) -> str:
     """The form of a value for `ByForm`: "file" for the name of a CSV file, else "rows"."""
     return "file" if isinstance(value, str) else "rows"
+
+
+FILE_OR_ROWS = ByForm(rows_or_file, ("rows", "file"))
 
 
 @dataclass(frozen=True)

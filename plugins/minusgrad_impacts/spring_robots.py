@@ -20,7 +20,6 @@ from pydantic import Field
 from minusgrad.plugin import (
     Body,
     ByForm,
-    Quantity,
     Record,
     State,
     StateContext,
@@ -31,13 +30,9 @@ from minusgrad.plugin import (
     quantities,
 )
 
-from .listed_rows import ListedRows, rows_or_file
+from .listed_rows import FILE_OR_ROWS, Length, ListedRows, Number, Place, Stiffness
 
-Place = Annotated[float | str, Quantity("m")]
-Length = Annotated[float | str, Quantity("m", "positive")]
-Stiffness = Annotated[float | str, Quantity("N/m", "positive")]
 Swing = Annotated[float, Field(ge=0.0, lt=1.0)]
-Number = Annotated[int, Field(ge=0)]
 Bodies = dict[str, Annotated[tuple[int, ...], Field(min_length=1)]]
 
 
@@ -64,9 +59,9 @@ class SpringRobot(Record):
     counted from 0) and, if wanted, length, stiffness and swing, in the run's units.
     """
 
-    nodes: Annotated[tuple[tuple[Place, ...], ...] | str, ByForm(rows_or_file, ("rows", "file"))]
+    nodes: Annotated[tuple[tuple[Place, ...], ...] | str, FILE_OR_ROWS]
     """Places of the masses, two or three coordinates each; or a CSV file beside the scene."""
-    springs: Annotated[Springs | str, ByForm(rows_or_file, ("rows", "file"))]
+    springs: Annotated[Springs | str, FILE_OR_ROWS]
     """Pairs of nodes, or tables with `nodes`, `length`, `stiffness`, `swing`; or a CSV file."""
     stiffness: Stiffness | None = None
     """Stiffness of springs that give none (default: as the energy says)."""

@@ -134,10 +134,11 @@ def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) 
     Restores the fields.
     """
     rng = np.random.default_rng(0)
-    read = _read_by(potential, suspects)
-    paths = FieldPaths(potential) if read else None
+    if not (read := _read_by(potential, suspects)):
+        return
+    paths = FieldPaths(potential)
     for name, term in read.items():
-        if paths is not None and (name in paths.smooth or name not in paths.all):
+        if name in paths.smooth or name not in paths.all:
             continue
         field = potential.fields[name]
         candidate = Candidate(

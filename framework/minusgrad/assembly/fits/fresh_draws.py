@@ -71,8 +71,8 @@ class FreshDraws:
 
     def put_over(self, member: int, number: int, held_out: bool = False) -> None:
         """The same over the present values, which are those of a member."""
-        fields = self.simulation.fields
-        present = {name: fields[name].values.copy() for name in self._base}
+        drawn = {one.place.field for one in self._varied.values() if one.place.field}
+        present = {name: self.simulation.fields[name].values for name in drawn}
         self._write(number, f"{'held out' if held_out else 'fit'}/{member}", present)
 
     # Keys
@@ -147,8 +147,8 @@ class FreshDraws:
             self._put_data(state)
         given = [name for name in self.simulation.state.fields if name in self._base]
         found = {name: np.asarray(state.fields[name], self.simulation.fields.dtype) for name in given}
-        changed = {n: a for n, a in found.items() if not np.array_equal(a, self._base[n])}
-        if both := sorted(changed.keys() & self._fitted):
+        fitted = sorted(found.keys() & self._fitted)
+        if both := [name for name in fitted if not np.array_equal(found[name], self._base[name])]:
             raise UserError(f'"{both[0]}": is fitted, and [state] draws it anew; leave one of the two out')
         return found
 

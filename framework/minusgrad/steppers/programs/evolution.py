@@ -73,7 +73,9 @@ class Evolution(TimeStepper):
         self.tape = tape
         self._copied = self._copies()
         self._exchange = StateExchange(potential.fields, self.updates, tape)
-        self._needed = self._needed_parts()
+        self._needed, _ = potential.chain.needed_parts(
+            self.updates.values()
+        )  # others wait for who reads them
         self._steps, self._proven = self._kernel_of_steps(), ProvenRanges(self.potential)
         self._finite = FiniteNumbers([field.array for field in self.moving])
         self.holds.place(self.time)
@@ -123,11 +125,6 @@ class Evolution(TimeStepper):
         sources = {x: kept.get(y, fields[y].array) for x, y in self.updates.items()}
         self._scratch = [*kept.values(), *(field.array for field in self.potential.map_outputs.values())]
         return [*saved, *((fields[x].array, source) for x, source in sources.items())]
-
-    def _needed_parts(self) -> frozenset[str] | None:
-        """The maps and slopes on which the next state depends; None for all. Who reads others refreshes."""
-        found, _ = self.potential.chain.needed_parts(self.updates.values())
-        return None if len(found) == len(self.potential.chain.parts) else found
 
     def _kernel_of_steps(self) -> SerialSteps | None:
         """Many steps in one kernel, which also records them on a tape; None for a large program."""
