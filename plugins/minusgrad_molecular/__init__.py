@@ -25,11 +25,12 @@ def register_observers():
 
 @hookimpl
 def register_states():
-    """Molecules from an OpenMM System, and random clusters."""
+    """Molecules from an OpenMM System, files of atoms, and random clusters."""
+    from .atom_files.state import STATES as ATOMS
     from .clusters import STATES as CLUSTERS
     from .states import STATES
 
-    return STATES | CLUSTERS
+    return STATES | CLUSTERS | ATOMS
 
 
 @hookimpl

@@ -286,10 +286,11 @@ READ_FROM_BYTES = (
     "initial_fields.py: images.read(self.file, context.read(self.file))",
     "solar_system.py: TABLE.read_bytes()",
     "convert.py: input_files.read(pdb)",
+    "reading.py: read(stream, **options)",
 )
 """Calls with bytes that came from the context; the first, with a copy of them in a folder of its own, which
-it opens by the second. The last two read a table that is part of the plugin, and the file that a user names
-to a command."""
+it opens by the second. The last three read a table that is part of the plugin, the file that a user names to
+a command, and a stream in memory."""
 
 
 def test_a_class_name_stands_in_one_module() -> None:

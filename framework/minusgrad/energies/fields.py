@@ -3,7 +3,7 @@
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 
-Decisions 0021, 0050, 0209, 0283, 0302.
+Decisions 0021, 0050, 0145, 0209, 0283, 0302.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -263,6 +263,7 @@ class State:
                  energies declare
     sizes        numbers of nodes of sets that no field of the state is over, such as muscles, by the name of
                  the set
+    periodic     the axes along which the field "box" repeats, where [box] does not say it (default: all)
     """
 
     fields: Mapping[str, np.ndarray]
@@ -285,6 +286,7 @@ class State:
     images: Mapping[str, np.ndarray] = field(default_factory=dict)
     parents: Mapping[str, np.ndarray] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    periodic: tuple[bool, ...] | None = None
 
     @property
     def counts(self) -> dict[str, int]:

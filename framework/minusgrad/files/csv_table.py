@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from ..errors import UserError, unknown
+from .bounded.atom_signs import refuse_atoms
 
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that are not UTF-8, as Python's "surrogateescape" decodes them."""
@@ -24,11 +25,12 @@ class CsvTable:
         m = table.numbers("m")
 
     file: the name in messages. data: the bytes of the file, in UTF-8. Lines that begin with # are
-    comments; empty lines, and spaces around values, are ignored. Raises `UserError` if
-    there is no row, if rows differ in their number of values, or if a line is not CSV or not UTF-8.
+    comments; empty lines, and spaces around values, are ignored. Raises `UserError` if there is no row, for
+    atoms of another program, if rows differ in their number of values, or if a line is not CSV or not UTF-8.
     """
 
     def __init__(self, file: str, data: bytes):
+        refuse_atoms(file, data, "a table (CSV)")
         text = data.decode("utf-8-sig", "surrogateescape").splitlines()
         numbered = [(k, line) for k, line in enumerate(text, 1) if line.strip() and line.lstrip()[0] != "#"]
         self.file = file

@@ -24,7 +24,7 @@ class BoxTable(Record):
     vectors: Annotated[tuple[tuple[Length, ...], ...], Field(min_length=1, max_length=3)] | None = None
     """Edge vectors of any other box, one in each row (default: the state's box)."""
     periodic: Annotated[bool | tuple[bool, ...], ByForm(one_or_each, ("one", "each"))] = True
-    """Whether the box repeats, along all axes or along each."""
+    """Whether the box repeats, along all axes or along each (default: as the state says, else all)."""
 
     @model_validator(mode="after")
     def _one_or_the_other(self) -> "BoxTable":

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...errors import CheckpointError, UserError, unknown
 from ...files import hdf5_layout, hdf5_trust
+from ...files.bounded.atom_signs import refuse_atoms
 
 GROUPS = ("fields", "tuples", "images", "data", "bodies", "tables")
 
@@ -49,6 +50,7 @@ def read(name: str, data: bytes) -> dict[str, Stored]:
 
     Raises `UserError` for bytes that are no such file, unknown groups, and numbers that are not finite.
     """
+    refuse_atoms(name, data, "arrays (HDF5)")
     try:
         with hdf5_trust.open_bytes(data) as file:
             found = hdf5_trust.arrays(file, len(data), "a file of arrays")

@@ -1,4 +1,7 @@
-"""The start of a run: the state that the scene's model makes, its fields and box, and `[initial]` values."""
+"""The start of a run: the state that the scene's model makes, its fields and box, and `[initial]` values.
+
+Decisions 0145.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -75,7 +78,7 @@ def _fields(scene: Scene, state: State, units: UnitSystem) -> Fields:
     values, symbols = dict(state.fields), dict(state.units)
     table, precision = scene.box, scene.runtime.precision
     if table is None:
-        return Fields(values, symbols, precision)
+        return Fields(values, symbols, precision, state.periodic)
     given = quantities(table, units)
     vectors = np.diag(given["edges"]) if given["edges"] is not None else given["vectors"]
     if vectors is not None:
@@ -89,6 +92,8 @@ def _fields(scene: Scene, state: State, units: UnitSystem) -> Fields:
             )
         values[BOX], symbols[BOX] = np.array(vectors, np.float64)[None], "m"
     periodic = table.periodic
+    if BOX in state.fields and state.periodic is not None and "periodic" not in table.model_fields_set:
+        periodic = state.periodic
     if isinstance(periodic, bool):
         periodic = (periodic,) * (np.shape(values[BOX])[-1] if BOX in values else 0)
     return Fields(values, symbols, precision, periodic)
