@@ -90,6 +90,7 @@ def pursuit(x, v, f, goal, cost, mass, damping, dt):
 @local_energy(
     "running_cost",
     over="nodes",
+    unit="1",
     cost=Node("m^2 s"),
     weight=Parameter("m^-2 s^-1", default=1.0, about="Weight of the running cost."),
 )

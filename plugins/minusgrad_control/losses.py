@@ -9,6 +9,7 @@ from minusgrad.plugin import Node, Parameter, local_energy
 @local_energy(
     "travel",
     over="nodes",
+    unit="1",
     x=Node("m", ("d",)),
     along=Parameter("m^-1", ("d",), about="Direction along which farther is better, per length."),
 )

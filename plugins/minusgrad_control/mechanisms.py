@@ -102,6 +102,7 @@ def motor(s, t, a, duration):
 @local_energy(
     "standing",
     over="nodes",
+    unit="1",
     s=Node("m"),
     a=Node("rad"),
     v_s=Node("m/s"),

@@ -23,6 +23,7 @@ from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 @local_energy(
     "mass_damping",
     over="nodes",
+    unit="W",
     v=Node("m s^-1", ("d",)),
     m=Node("kg"),
     rate=Parameter("s^-1", bounds=(0.0, inf), about="Rate alpha at which motion fades, as exp(-alpha t)."),
@@ -35,6 +36,7 @@ def mass_damping(v, m, rate):
 @local_energy(
     "strain_rate_damping",
     over="tuples",
+    unit="W",
     symmetries=("translation", "rotation"),
     images="first",
     x=Node("m", ("d",)),
@@ -58,6 +60,7 @@ def strain_rate_damping(F, dF, volume, viscosity, bulk_viscosity):
 @local_energy(
     "ground_friction",
     over="nodes",
+    unit="W",
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
     coefficient=Parameter("1", bounds=(0.0, inf), about="Coulomb's coefficient of friction."),

@@ -26,6 +26,7 @@ MOVING: dict[str, Any] = {
 @local_energy(
     "poynting_robertson",
     over=2,
+    unit="W",
     symmetries=("translation", "rotation"),
     **MOVING,
     G=G,
@@ -43,6 +44,7 @@ def poynting_robertson(x, v, m, G, c, beta):
 @local_energy(
     "gas_drag",
     over=2,
+    unit="W",
     symmetries=("translation",),
     **MOVING,
     G=G,

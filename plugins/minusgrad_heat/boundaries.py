@@ -27,6 +27,7 @@ AROUND = Parameter("K", scale=300.0, about="Temperature of the surroundings.")
 @local_energy(
     "convection",
     over="tuples",
+    unit="W K",
     **FACET,
     coefficient=Parameter("W m^-2 K^-1", bounds=(0.0, inf), about="Coefficient of heat transfer."),
     ambient=AROUND,
@@ -42,6 +43,7 @@ def convection(T, area, shares, coefficient, ambient):
 @local_energy(
     "heat_flux",
     over="tuples",
+    unit="W K",
     **FACET,
     flux=Parameter("W m^-2", about="Heat that flows into the body, per area and time."),
 )
@@ -56,6 +58,7 @@ def heat_flux(T, area, shares, flux):
 @local_energy(
     "thermal_radiation",
     over="tuples",
+    unit="W K",
     **FACET,
     emissivity=Parameter("1", bounds=(0.0, 1.0), about="Emissivity of the surface, 0 to 1."),
     ambient=AROUND,

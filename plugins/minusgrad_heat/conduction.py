@@ -39,6 +39,7 @@ CONDUCTIVITY = Parameter(
 @local_energy(
     "heat_conduction",
     over="tuples",
+    unit="W K",
     **CELL,
     volume=Datum("m^3", about="Volume of a cell, or of a quadrature point."),
     conductivity=CONDUCTIVITY,
@@ -51,6 +52,7 @@ def conduction(G, volume, conductivity):
 @local_energy(
     "anisotropic_heat_conduction",
     over="tuples",
+    unit="W K",
     **CELL,
     volume=Datum("m^3", about="Volume of a cell, or of a quadrature point."),
     conductivity=Parameter(
@@ -67,6 +69,7 @@ def anisotropic_conduction(G, volume, conductivity):
 @local_energy(
     "heat_source",
     over="nodes",
+    unit="W K",
     T=Node("K"),
     share=Node("m^3"),
     power=Parameter("W m^-3", about="Heat that is set free, per volume and time."),

@@ -70,7 +70,7 @@ def roll(x, v, dx, dv, dt):
     return x[0] + dt * v[0] + dx[0], v[0] + dv[0]
 
 
-@local_energy("pocket", over="nodes", x=X, at=Parameter("m", ("d",), about="The place."))
+@local_energy("pocket", over="nodes", unit="m^2", x=X, at=Parameter("m", ("d",), about="The place."))
 def pocket(x, at):
     """Squared distance from a place [m^2]."""
     return (x[0] - at).norm_sqr()

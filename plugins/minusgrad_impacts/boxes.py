@@ -212,7 +212,7 @@ def posture(angle, omega, turn, rate):
     return ti.Vector([angle[0] / turn, omega[0] / rate])
 
 
-@local_energy("distance", over="nodes", x=X, at=Parameter("m", PLANE, about="The place."))
+@local_energy("distance", over="nodes", unit="m", x=X, at=Parameter("m", PLANE, about="The place."))
 def distance(x, at):
     """The distance from a place [m]."""
     return (x[0] - at).norm()

@@ -20,6 +20,7 @@ from .kernels import scale, slope
 @local_energy(
     "artificial_viscosity",
     over="pairs",
+    unit="W",
     symmetries=("translation", "rotation", "permutation"),
     x=X,
     v=Node("m s^-1", ("d",)),

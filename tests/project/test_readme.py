@@ -59,7 +59,7 @@ def test_every_block_is_run_or_marked() -> None:
 
 def test_shell_blocks(folder: Path) -> None:
     (text,) = unnamed("sh")
-    assert "60 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
+    assert "61 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
     assert (folder / "runs/stars/pictures/orbits.png").is_file()
     drift = trajectory.series(folder / "runs/stars", "observables/drift").value
     assert 0.0 < np.abs(drift).max() < 1e-3

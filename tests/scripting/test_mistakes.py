@@ -49,6 +49,15 @@ def own(stepper: Any = None, **given: Any) -> Callable[[], Any]:
     ("mistake", "message"),
     [
         (lambda: made(stepper=None), "stepper: needs a stepper, got none; write stepper=minusgrad.Leap"),
+        (lambda: Parameter(5), 'Parameter: its unit is a text, got 5; write Parameter("N/m"), or P'),
+        (lambda: Node("m", 3), 'Node: the shape of one value is a tuple, got 3; write ("d",) for a vector'),
+        (lambda: local_energy(lambda x: x), "local_energy: needs a name, what it is over and the roles of"),
+        (lambda: local_energy("w")(lambda x: x), "energy 'w': over must be 'nodes', 'pairs', 'triples'"),
+        (lambda: mg.local_map(3, gives="y"), "local_map: needs a name, what it is over and the roles of its"),
+        (lambda: mg.constraint(bowl.function), "constraint: needs a name, what it is over and the roles of"),
+        (lambda: setattr(made(), "time", 3), "time: follows from the steps and cannot be set, got 3"),
+        (lambda: setattr(made(), "tiem", 3), "simulation: no attribute named 'tiem' (those that can be"),
+        (lambda: setattr(made(), "dt", "5 kg"), "dt: '5 kg' is a mass, but 's' (time) is needed; write si"),
         (lambda: made(fields=[X]), "fields: needs arrays by name, got a list"),
         (lambda: made(energy=[]), "Simulation: no argument named 'energy'; did you mean 'energies'?"),
         (lambda: made(energies=[]), "energies: needs an energy, got none; write energies=["),
@@ -171,3 +180,9 @@ def test_an_energy_may_have_the_name_of_an_installed_one() -> None:
     assert "the mass of each node is 1 kg, as there is no field 'm'" in simulation.remarks
     assert not [one for one in made().remarks if "mass" in one]
     assert "plugins = []" in simulation.to_toml()
+
+
+def test_dt_may_be_set_with_its_unit() -> None:
+    sim = made()
+    sim.dt = "5 ms"
+    assert sim.dt == 0.005

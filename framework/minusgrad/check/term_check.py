@@ -49,6 +49,7 @@ from ..potential.staged.staged_term import StagedTerm
 from .decisions import Switches
 from .invariances.box_images import images
 from .invariances.symmetries import Symmetries
+from .invariances.unit_powers import QUESTION, unit_mistakes
 from .map_probe import EDGE, cut_off, pieces, probe_map
 from .questions import (
     INFINITE,
@@ -193,7 +194,7 @@ def _of_term(
 
     limits = {n: role.bounds for n, role in bounded}
     states = [start, *(random_state_near(start, sizes, rng, valid, limits) for _ in range(STATES))]
-    usual, rounds = 0.0, False
+    usual, rounds, of_units = 0.0, False, list[Finding]()
     for state in states:
         _set_fields(fields, state)
         usual = float(np.fmax(usual, potential.magnitude(t)))
@@ -207,6 +208,7 @@ def _of_term(
             continue
         if points:
             yield from _at_state(subject, fields, rng)
+            of_units = of_units or _check_units(subject)
         for variable in _differentiable_variables(subject, sizes):
             yield from _of_variable(subject, variable, rng, rounds, points, paths)
         if isinstance(getattr(term, "elements", None), NearPairs):
@@ -215,6 +217,7 @@ def _of_term(
             )
         elif points:
             yield from _check_symmetries(subject, fields, rng)
+    yield from of_units
     _set_fields(fields, start)
     if points:
         yield from kinks(TermSubject(potential, term, t, "", usual), fields)
@@ -238,6 +241,18 @@ def _at_state(
         yield _check_value(subject)
     if getattr(term, "grid", None):
         yield _check_window(subject)
+
+
+def _check_units(subject: TermSubject) -> list[Finding]:
+    """Whether U, or each output of a map, has its declared unit: a warning if not."""
+    term = subject.term
+    if isinstance(term, StagedTerm) or isinstance(term.elements, NearPairs):
+        return []
+    found = unit_mistakes(term, subject.t)
+    return [
+        Finding(term.name, "", QUESTION, True, None, text and f"{name or 'U'} {text}", warning=bool(text))
+        for name, text in found
+    ]
 
 
 def _check_symmetries(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ..elements.element_kind import Over
 from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
-from .declaration import check_declaration, known_symmetries
+from .declaration import check_declaration, known_symmetries, refuse_bare_decorator
 from .local_energy import LocalEnergy, image_parents
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Table, Time
 from .written.function import function_from_source
@@ -60,13 +60,14 @@ def _as_energy(made: Constraint) -> LocalEnergy:
         symmetries=made.symmetries,
         positions=made.positions,
         images=made.images,
+        unit=made.unit,
     )
 
 
 def constraint(
     name: str,
     *,
-    over: Over,
+    over: Over = "",
     symmetries: Sequence[str] = (),
     images: Follow = CHAIN,
     **roles: Role | Linear,
@@ -86,6 +87,7 @@ def constraint(
     Raises `EnergyError` if the roles do not match the function's arguments, a unit is unknown, or elements
     are pairs, triples or cells.
     """
+    refuse_bare_decorator("constraint", name)
 
     def declare(function: Callable) -> Constraint:
         what = f"constraint '{name}'"
@@ -94,7 +96,7 @@ def constraint(
             check_declaration(name, function, over, roles, "constraint"),
             image_parents(what, over, images),
         )
-        made = Constraint(*own, symmetries=kept, images=follow)
+        made = Constraint(*own, symmetries=kept, images=follow, unit="")
         if not (made.listed or over == "nodes"):
             raise EnergyError(f"{what}: is over {over!r}, got no list of elements; use 'nodes' or tuples")
         if strange := [a for a, role in made.roles.items() if type(role) not in KNOWN]:

@@ -30,6 +30,18 @@ SYMMETRIES = ("translation", "rotation", "permutation")
 """Symmetries that an energy may be declared to have."""
 
 
+def refuse_bare_decorator(decorator: str, name: Any) -> None:
+    """Raise `EnergyError` where a decorator stands without its name: `@local_energy` above a function."""
+    if isinstance(name, str):
+        return
+    got = f"the function '{name.__name__}' alone" if inspect.isfunction(name) else repr(name)
+    called = getattr(name, "__name__", "well")
+    raise EnergyError(
+        f"{decorator}: needs a name, what it is over and the roles of its arguments, got {got}; write"
+        f' @{decorator}("{called}", over="nodes", x=Node("m", ("d",)))'
+    )
+
+
 def refuse_block_keys(what: str, roles: Mapping[str, Role], more: tuple[str, ...] = ()) -> None:
     """Raise `EnergyError` for a parameter or datum that a block of a scene could not have as a key.
 

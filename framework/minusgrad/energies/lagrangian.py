@@ -19,7 +19,7 @@ from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import check_declaration, identifier, known_symmetries
+from .declaration import check_declaration, identifier, known_symmetries, refuse_bare_decorator
 from .local_energy import LocalEnergy, image_parents
 from .roles import Datum, Linear, Node, Parameter, Role, Table, Time, Velocity
 
@@ -44,7 +44,7 @@ class Lagrangian(LocalEnergy):
 def lagrangian(
     name: str,
     *,
-    over: Over,
+    over: Over = "",
     symmetries: Sequence[str] = (),
     images: Follow = CHAIN,
     generators: Mapping[str, Callable] | None = None,
@@ -65,6 +65,7 @@ def lagrangian(
     Raises `EnergyError` if the roles do not match the function's arguments, and for rates without a
     coordinate.
     """
+    refuse_bare_decorator("lagrangian", name)
 
     def declare(function: Callable) -> Lagrangian:
         what = f"lagrangian '{name}'"

@@ -13,7 +13,7 @@ function is a density of F alone.
                   F=Linear("x", "gradients"), volume=Datum("m^3"), mu=Parameter("Pa"), lam=Parameter("Pa"))
     def neo_hookean(F, volume, mu, lam): ...
 
-Decisions 0280.
+Decisions 0154, 0280.
 """
 
 import inspect
@@ -29,10 +29,11 @@ from ..elements.element_kind import ElementKind, Over, kind_of
 from ..elements.periodic.tuple_images import CHAIN, Follow, declared_images
 from ..errors import EnergyError
 from ..scene.shapes import Shape
+from ..scene.units import parse_unit
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import check_declaration, declared_edges, known_symmetries
+from .declaration import check_declaration, declared_edges, known_symmetries, refuse_bare_decorator
 from .fields import Hold
 from .pairs.cutoff import Cutoff
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Table, Time, concrete, listed_roles
@@ -87,6 +88,7 @@ class LocalEnergy(Declaration):
     the cutoffs of other energies, at uniform density. derive: gives data
     that are declared `derived`. plane_stress: its form for
     plates that are free across. borne: gives the forces at held components, where they are not those of U.
+    unit: that of U; "" where any will do, as of constraints.
     """
 
     name: str
@@ -106,6 +108,7 @@ class LocalEnergy(Declaration):
     derive: Derive | None = field(default=None, kw_only=True, compare=False)
     borne: Borne | None = field(default=None, kw_only=True, compare=False)
     plane_stress: "LocalEnergy | None" = field(default=None, kw_only=True, compare=False, repr=False)
+    unit: str = field(default="J", kw_only=True)
 
     def __repr__(self) -> str:
         """`LocalEnergy('gravity', over 'pairs': x [m], m [kg], G [m^3 kg^-1 s^-2])`."""
@@ -291,7 +294,7 @@ def weights_at_rest(x: np.ndarray) -> np.ndarray:
 def local_energy(
     name: str,
     *,
-    over: Over,
+    over: Over = "",
     symmetries: Sequence[str] = (),
     edges: str | Sequence[str] = "",
     images: Follow = CHAIN,
@@ -299,6 +302,7 @@ def local_energy(
     beyond_cutoff: bool = False,
     derive: Derive | None = None,
     borne: Borne | None = None,
+    unit: str = "J",
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
@@ -335,11 +339,14 @@ def local_energy(
     dispersion does: pressure and barostats then count the jumps of sharp cutoffs at this density, too.
 
     `derive` gives the data that are declared as `derived`, from all elements and what is held. `borne` gives
-    the forces that reactions of supports are made of, where U has other ones at held components.
+    the forces that reactions of supports are made of, where U has other ones at held components. `unit` is
+    that of U, which `check` compares with those of the arguments: "1" of a loss, "W K" of a functional of
+    heat.
 
-    Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
-    or a pair energy changes when its two nodes are exchanged.
+    Raises `EnergyError` without a name or `over`, if the roles do not match the function's arguments, a unit
+    or a symmetry is unknown, or a pair energy changes when its two nodes are exchanged.
     """
+    refuse_bare_decorator("local_energy", name)
 
     def declare(function: Callable) -> LocalEnergy:
         kept = known_symmetries(f"energy '{name}'", symmetries)
@@ -347,7 +354,8 @@ def local_energy(
         made = check_declaration(name, function, over, roles)
         follow = image_parents(f"energy '{name}'", over, images)
         more: dict[str, Any] = {"images": follow, "looks": looks, "beyond_cutoff": beyond_cutoff}
-        more |= {"derive": derive, "borne": borne}
+        parse_unit(unit)
+        more |= {"derive": derive, "borne": borne, "unit": unit}
         energy = LocalEnergy(*made, symmetries=kept, edges=known_edges, **more)
         known = (Node, Datum, Parameter, Time, Table, Box)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:

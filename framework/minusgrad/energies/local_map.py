@@ -33,7 +33,14 @@ from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 from ..symbolic.sources.snapshots import snapshot
-from .declaration import MAP_KEYS, check_declaration, declared_edges, identifier, refuse_block_keys
+from .declaration import (
+    MAP_KEYS,
+    check_declaration,
+    declared_edges,
+    identifier,
+    refuse_bare_decorator,
+    refuse_block_keys,
+)
 from .local_energy import LocalEnergy, image_parents
 from .roles import Linear, Node, Parameter, Role, Shape, Table
 from .written.plain_function import plain_function
@@ -165,7 +172,7 @@ def local_map(
     name: str,
     *,
     gives: str | Mapping[str, Output],
-    over: Over,
+    over: Over = "",
     unit: str = "1",
     shape: Shape = (),
     edges: str | Sequence[str] = "",
@@ -204,6 +211,7 @@ def local_map(
     Raises `EnergyError` if the roles do not match the function's arguments or the window's, and for outputs
     that are no such fields.
     """
+    refuse_bare_decorator("local_map", name)
 
     def declare(function: Callable) -> LocalMap:
         outputs = _declared_outputs(f"map '{name}'", gives, Output(unit, shape))

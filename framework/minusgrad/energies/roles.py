@@ -30,6 +30,20 @@ class Role:
     scale: float = 1.0
     about: str = field(default="", kw_only=True, compare=False, repr=False)
 
+    def __post_init__(self) -> None:
+        """Raise `EnergyError` for a unit that is no text, and for a shape that is no tuple."""
+        role = type(self).__name__
+        if not isinstance(self.unit, str):
+            raise EnergyError(
+                f'{role}: its unit is a text, got {self.unit!r}; write {role}("N/m"), or {role}() of a plain'
+                " number"
+            )
+        if not isinstance(self.shape, tuple):
+            raise EnergyError(
+                f'{role}: the shape of one value is a tuple, got {self.shape!r}; write ("d",) for a vector,'
+                " () for a number"
+            )
+
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random values of this role, of a physical size; `shape`: of one value, or of an array of values.
 

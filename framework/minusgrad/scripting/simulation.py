@@ -25,7 +25,7 @@ from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..energies.fields import POSITIONS
-from ..errors import UserError, unknown
+from ..errors import UnitError, UserError, unknown
 from ..files.checkpoint import Snapshot
 from ..potential.watches.followed_images import other_images
 from ..scene import document
@@ -173,6 +173,18 @@ class Simulation(BuiltScene):
         for one in checked(callbacks):
             self._call(one)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute. Raises `UserError` for one that does not exist, or that nobody sets."""
+        of_class = getattr(type(self), name, None)
+        if isinstance(of_class, property) and of_class.fset is None:
+            raise UserError(f"{name}: follows from the steps and cannot be set, got {value!r}; leave it out")
+        if "changes" in vars(self) and not (name.startswith("_") or name in vars(self) or of_class):
+            raise UserError(
+                f"simulation: {unknown('attribute', name, ['dt'], 'those that can be set')}; values of fields"
+                " are set by sim.fields['x'].set(values)"
+            )
+        super().__setattr__(name, value)
+
     # Steps
 
     @property
@@ -182,13 +194,15 @@ class Simulation(BuiltScene):
 
     @property
     def dt(self) -> float:
-        """The size of a step; it may be set between steps."""
+        """The size of a step, in the run's units; it may be set between steps, also as a text, "5 ms"."""
         return self.stepper.dt
 
     @dt.setter
-    def dt(self, dt: float) -> None:
+    def dt(self, dt: float | str) -> None:
         try:
-            float(dt)
+            dt = self.units.convert(dt, "s") if isinstance(dt, str) else float(dt)
+        except UnitError as error:
+            raise UserError(f'dt: {error}; write sim.dt = 0.01, or "5 ms"') from None
         except (TypeError, ValueError):
             raise UserError(f"dt: needs a number, got {dt!r}; write sim.dt = 0.01") from None
         if not isinstance(self.stepper, TimeStepper):
