@@ -9,8 +9,9 @@ def register_energies():
     from .bonded import harmonic_angle, harmonic_bond, periodic_torsion
     from .electrostatics import coulomb, coulomb_14, coulomb_reaction_field
     from .lennard_jones import lennard_jones, lennard_jones_14, lennard_jones_mixture
+    from .torsion_maps import ryckaert_bellemans, torsion_map
 
-    bonded = [harmonic_bond, harmonic_angle, periodic_torsion]
+    bonded = [harmonic_bond, harmonic_angle, periodic_torsion, ryckaert_bellemans, torsion_map]
     dispersion = [lennard_jones, lennard_jones_mixture, lennard_jones_14]
     return [*bonded, *dispersion, coulomb, coulomb_reaction_field, coulomb_14]
 
@@ -31,6 +32,14 @@ def register_states():
     from .states import STATES
 
     return STATES | CLUSTERS | ATOMS
+
+
+@hookimpl
+def register_compounds():
+    """All energies of an OpenMM System, as OpenMM sums them."""
+    from .forces.compound import COMPOUNDS
+
+    return COMPOUNDS
 
 
 @hookimpl

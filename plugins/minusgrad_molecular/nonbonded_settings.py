@@ -13,12 +13,15 @@ which has no counterpart here, is refused by `openmm_system`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isclose
+from math import ceil, isclose, log, sqrt
 from typing import Any
+
+import numpy as np
 
 Block = Mapping[str, Any]
 """The values of a block of a scene, with its kind, in the run's units."""
-NO_CUTOFF, PERIODIC = 0, (2, 3, 4)
+NO_CUTOFF, EWALD, PME = 0, 3, 4
+PERIODIC = (2, EWALD, PME)
 """Methods by their number in files; LJPME is 5."""
 NAMES = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 CHARGES = ("coulomb", "coulomb_reaction_field", "coulomb_reaction_field", "pme", "pme")
@@ -29,13 +32,34 @@ SWITCHED = 0.9
 
 @dataclass(frozen=True)
 class NonbondedSettings:
-    """The settings of a force in OpenMM's units; switch: where it begins, None without one."""
+    """The settings of a force in OpenMM's units; switch: where it begins, None without one.
+
+    error, alpha and mesh: of Ewald sums; alpha = 0 follows from the error. boxed: exceptions are of nearest
+    images.
+    """
 
     method: int = NO_CUTOFF
     cutoff: float = 0.0
     switch: float | None = None
     dispersion: bool = False
     permittivity: float = 1.0
+    error: float = 5e-4
+    alpha: float = 0.0
+    mesh: tuple[int, int, int] = (0, 0, 0)
+    boxed: bool = False
+
+    def splitting_and_mesh(self, box: np.ndarray) -> tuple[float, tuple[int, int, int]]:
+        """alpha [1/nm] and the cells of the mesh of PME in a box (3, 3) [nm], as OpenMM's Reference has them.
+
+            alpha = sqrt(-ln(2 error)) / cutoff,    cells = ceil(2 alpha L / (3 error^(1/5))), at least 6
+
+        L is the component of an edge vector along its own axis.
+        """
+        if self.alpha:
+            return self.alpha, self.mesh
+        alpha = sqrt(-log(2.0 * self.error)) / self.cutoff
+        cells = [max(ceil(2.0 * alpha * box[a, a] / (3.0 * self.error**0.2)), 6) for a in range(3)]
+        return alpha, (cells[0], cells[1], cells[2])
 
     def differences(
         self, blocks: Sequence[Block], nanometre: float, extent: float, charged: bool, wells: bool

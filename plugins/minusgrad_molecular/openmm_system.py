@@ -1,22 +1,18 @@
-"""OpenMM System files: particles, bonded forces, nonbonded parameters and the periodic box, without OpenMM.
+"""OpenMM System files: particles, forces, constraints and the periodic box, without OpenMM.
 
 The XML is that of `openmm.XmlSerializer.serialize(system)`. Units are OpenMM's: nm, kJ/mol, u, e, rad.
 
-    HarmonicBondForce       p1 p2, d (r_0), k
-    HarmonicAngleForce      p1 p2 p3, a (theta_0), k
-    PeriodicTorsionForce    p1 p2 p3 p4, periodicity, phase, k
-    NonbondedForce          of each particle q, sig, eps; exceptions p1 p2 with q (product), sig, eps
-    CMMotionRemover         no energy; left out with a remark
-    Constraints             p1 p2, d: a distance that is kept
+    Particles       mass of each
+    Constraints     p1 p2, d: a distance that is kept
+    Forces          by class, as the rows of `forces.kinds` read them
 
-`NonbondedSettings` are the method, cutoff, switch and corrections of a NonbondedForce, which a scene has in
-its own energies. Forces of one type are put together. Other forces, virtual sites and offsets of parameters
-are refused by name, and so are constraints that cannot be.
+Forces of one class are put together. Other forces and virtual sites are refused by name, and so are
+constraints that cannot be.
 
 Decisions 0329.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from xml.etree import ElementTree
@@ -24,64 +20,70 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from minusgrad.plugin import UserError, bounded_read, node_numbers, printable
+from minusgrad.plugin import UserError, bounded_read, printable
 
-from .nonbonded_settings import NAMES, PERIODIC, NonbondedSettings
+from .forces.force_part import ForcePart, Interactions
+from .forces.kinds import CURES, KINDS
+from .forces.nonbonded_force import without_force
+from .forces.system_reader import SystemReader
+from .nonbonded_settings import NonbondedSettings
 
 DEEPEST = 20
 """Elements within one another: a System has 5."""
-CURES = {
-    "CMAPTorsionForce": "take a force field without CMAP, such as amber14-all.xml",
-    "GBSAOBCForce": "leave the implicit solvent out",
-    "CustomGBForce": "leave the implicit solvent out",
-    "MonteCarloBarostat": "remove it; the stepper of a scene keeps the pressure",
-    "MonteCarloAnisotropicBarostat": "remove it; the stepper of a scene keeps the pressure",
-    "AndersenThermostat": "remove it; the stepper of a scene keeps the temperature",
-}
-"""For forces that users are likely to meet."""
-KNOWN = (
-    "HarmonicBondForce",
-    "HarmonicAngleForce",
-    "PeriodicTorsionForce",
-    "NonbondedForce",
-    "CMMotionRemover",
-)
-
-
-@dataclass(frozen=True)
-class Interactions:
-    """Listed tuples (K, k) of atoms, and numbers (K,) of each by the attribute of the file."""
-
-    atoms: np.ndarray
-    numbers: dict[str, np.ndarray]
-
-    def __len__(self) -> int:
-        return len(self.atoms)
-
-    def of(self, chosen: np.ndarray) -> "Interactions":
-        """Those that a mask (K,) chooses."""
-        return Interactions(self.atoms[chosen], {name: n[chosen] for name, n in self.numbers.items()})
 
 
 @dataclass(frozen=True)
 class System:
     """A parsed System, in OpenMM's units.
 
-    mass (n,); bonds, angles and torsions; constraints of distances; nonbonded: q, sig and eps (n,);
-    exceptions of pairs; box (3, 3), its edge vectors as rows, None without periodic boundaries; settings of
-    the nonbonded force; remarks for the user.
+    file: its name. mass (n,); constraints of distances; parts: what was read of the forces of each class; box
+    (3, 3), its edge vectors as rows, None without periodic boundaries; remarks for the user.
     """
 
+    file: str
     mass: np.ndarray
-    bonds: Interactions
-    angles: Interactions
-    torsions: Interactions
     constraints: Interactions
-    nonbonded: dict[str, np.ndarray]
-    exceptions: Interactions
-    box: np.ndarray | None
-    settings: NonbondedSettings
+    parts: Mapping[str, ForcePart]
+    box: np.ndarray | None = None
     remarks: tuple[str, ...] = ()
+
+    @property
+    def bonds(self) -> Interactions:
+        """Harmonic bonds, p1 p2, d and k."""
+        return self._listed("HarmonicBondForce", 2, "d", "k")
+
+    @property
+    def angles(self) -> Interactions:
+        """Harmonic angles, p1 to p3, a and k."""
+        return self._listed("HarmonicAngleForce", 3, "a", "k")
+
+    @property
+    def torsions(self) -> Interactions:
+        """Periodic torsions, p1 to p4, periodicity, phase and k."""
+        return self._listed("PeriodicTorsionForce", 4, "periodicity", "phase", "k")
+
+    @property
+    def nonbonded(self) -> dict[str, np.ndarray]:
+        """q, sig and eps of the particles, (n,)."""
+        return self._nonbonded_part.own[0]
+
+    @property
+    def exceptions(self) -> Interactions:
+        """Exceptions of the NonbondedForce, p1 p2, q, sig and eps."""
+        return self._nonbonded_part.listed or Interactions.none_of(2, "q", "sig", "eps")
+
+    @property
+    def settings(self) -> NonbondedSettings:
+        """Method, cutoff, switch and corrections of the NonbondedForce."""
+        return self._nonbonded_part.own[1]
+
+    @property
+    def _nonbonded_part(self) -> ForcePart:
+        return self.parts.get("NonbondedForce") or without_force(len(self.mass))
+
+    def _listed(self, kind: str, arity: int, *names: str) -> Interactions:
+        part = self.parts.get(kind)
+        return Interactions.none_of(arity, *names) if part is None or part.listed is None else part.listed
 
 
 def parse(file: str, data: bytes) -> System:
@@ -89,7 +91,7 @@ def parse(file: str, data: bytes) -> System:
 
     Raises `UserError` for other files, for what has no counterpart here, and for atoms that do not exist.
     """
-    return _Reader(file, data).system()
+    return _read_system(SystemReader(file, _root_of(file, data)))
 
 
 def refuse_impossible(file: str, constraints: Interactions) -> None:
@@ -158,179 +160,66 @@ def _element_tree(found: Mapping[str, list]) -> Element:
     return root
 
 
-class _Reader:
-    """Walks through the tree of one file."""
-
-    def __init__(self, file: str, data: bytes):
-        self.file = file
-        if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
-            raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
-        self.root = _element_tree(bounded_read(elements, file, data))
-        if self.root.tag != "System":
-            raise UserError(
-                f"'{file}': must be an OpenMM System, got <{printable(self.root.tag)}>;"
-                " write openmm.XmlSerializer.serialize(system)"
-            )
-        self.forces: dict[str, list[Element]] = {}
-        for force in self.root.iterfind("Forces/Force"):
-            self.forces.setdefault(force.get("type", "?"), []).append(force)
-        self.n = len(self.root.findall("Particles/Particle"))
-
-    def system(self) -> System:
-        self._refuse_the_rest()
-        settings, nonbonded, exceptions = self._nonbonded_values()
-        torsions = self._listed_tuples(
-            "PeriodicTorsionForce", "Torsions/Torsion", 4, ("periodicity", "phase", "k")
+def _root_of(file: str, data: bytes) -> Element:
+    """The element of the System. Raises `UserError` for other files."""
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
+        raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
+    root = _element_tree(bounded_read(elements, file, data))
+    if root.tag != "System":
+        raise UserError(
+            f"'{file}': must be an OpenMM System, got <{printable(root.tag)}>;"
+            " write openmm.XmlSerializer.serialize(system)"
         )
-        minima = torsions.numbers["periodicity"]
-        if (broken := minima[minima != np.rint(minima)]).size:
-            raise UserError(
-                f"'{self.file}': PeriodicTorsionForce: periodicity must be a whole number, got {broken[0]:g};"
-                " correct it"
-            )
-        kept = self._listed_tuples("Constraint", "Constraints/Constraint", 2, ("d",), [self.root])
-        refuse_impossible(self.file, kept)
-        removed = f"'{self.file}': CMMotionRemover is left out: steppers here keep the momentum"
-        return System(
-            mass=self._particle_masses(),
-            bonds=self._listed_tuples("HarmonicBondForce", "Bonds/Bond", 2, ("d", "k")),
-            angles=self._listed_tuples("HarmonicAngleForce", "Angles/Angle", 3, ("a", "k")),
-            torsions=torsions,
-            constraints=kept,
-            nonbonded=nonbonded,
-            exceptions=exceptions,
-            box=self._box_vectors() if settings.method in PERIODIC else None,
-            settings=settings,
-            remarks=(removed,) if "CMMotionRemover" in self.forces else (),
-        )
+    return root
 
-    def _refuse_the_rest(self) -> None:
-        if not self.n:
-            raise UserError(f"'{self.file}': has no particles; write a System with some")
-        if strange := [kind for kind in self.forces if kind not in KNOWN]:
-            cure = CURES.get(strange[0], "remove it from the System, or write it as an energy of the scene")
-            raise UserError(f"'{self.file}': {strange[0]} is not supported; {cure}")
-        sites = (k for k, one in enumerate(self.root.iterfind("Particles/Particle")) if len(one))
-        if (site := next(sites, None)) is not None:
-            raise UserError(
-                f"'{self.file}': virtual sites are not supported, got particle {site}; take a model without,"
-                " such as TIP3P for water"
-            )
-        for force in self.forces.get("NonbondedForce", ()):
-            for name in ("GlobalParameters", "ParticleOffsets", "ExceptionOffsets"):
-                if len(force.find(name) or ()):
-                    raise UserError(
-                        f"'{self.file}': {name} of NonbondedForce are not supported; set the parameters of"
-                        " particles themselves"
-                    )
 
-    def _particle_masses(self) -> np.ndarray:
-        mass = self._attribute_numbers(self.root.findall("Particles/Particle"), "mass", "Particle")
-        if (light := np.flatnonzero(~(mass > 0.0))).size:
-            raise UserError(
-                f"'{self.file}': particle {light[0]} must have a mass above 0, got {mass[light[0]]:g};"
-                " give it its mass and hold it in the scene"
-            )
-        return mass
+def _read_system(reader: SystemReader) -> System:
+    """The System of a file's elements."""
+    _refuse_the_rest(reader)
+    parts = {
+        name: kind.read_part(reader, reader.forces[name])
+        for name, kind in KINDS.items()
+        if name in reader.forces
+    }
+    kept = reader.tuples_of("Constraint", [reader.root], "Constraints/Constraint", 2, ("d",))
+    refuse_impossible(reader.file, kept)
+    return System(
+        file=reader.file,
+        mass=_particle_masses(reader),
+        constraints=kept,
+        parts=parts,
+        box=_box_vectors(reader) if any(part.periodic for part in parts.values()) else None,
+        remarks=tuple(remark for part in parts.values() for remark in part.remarks),
+    )
 
-    def _box_vectors(self) -> np.ndarray:
-        rows = [self.root.find(f"PeriodicBoxVectors/{name}") for name in "ABC"]
-        if None in rows:
-            raise UserError(f"'{self.file}': PeriodicBoxVectors need A, B and C; write them")
-        found = [row for row in rows if row is not None]
-        return np.stack(
-            [self._attribute_numbers(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1
+
+def _refuse_the_rest(reader: SystemReader) -> None:
+    if not reader.n:
+        raise UserError(f"'{reader.file}': has no particles; write a System with some")
+    if strange := [kind for kind in reader.forces if kind not in KINDS]:
+        cure = CURES.get(strange[0], "remove it from the System, or write it as an energy of the scene")
+        raise UserError(f"'{reader.file}': {printable(strange[0])} is not supported; {cure}")
+    sites = (k for k, one in enumerate(reader.root.iterfind("Particles/Particle")) if len(one))
+    if (site := next(sites, None)) is not None:
+        raise UserError(
+            f"'{reader.file}': virtual sites are not supported, got particle {site}; take a model without,"
+            " such as TIP3P for water"
         )
 
-    def _listed_tuples(
-        self,
-        kind: str,
-        path: str,
-        arity: int,
-        names: Sequence[str],
-        within: Sequence[Element] | None = None,
-    ) -> Interactions:
-        """Tuples of atoms and their numbers in the elements `within`, by default the forces of that kind."""
-        places = self.forces.get(kind, []) if within is None else within
-        found = [one for place in places for one in place.iterfind(path)]
-        what = f"'{self.file}': {kind}"
-        columns = [self._attribute_numbers(found, f"p{k + 1}", kind) for k in range(arity)]
-        atoms = np.stack(columns, axis=1).reshape(-1, arity)
-        wrong = ((atoms != np.rint(atoms)) | (atoms < 0) | (atoms >= self.n)).any(axis=1)
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise UserError(
-                f"{what}: atoms must be whole numbers from 0 to {self.n - 1}, got"
-                f" {', '.join(f'{a:g}' for a in atoms[row])}; correct number {row}"
-            )
-        return Interactions(
-            node_numbers(what, atoms.astype(np.int64)),
-            {name: self._attribute_numbers(found, name, kind) for name in names},
-        )
 
-    def _nonbonded_values(self) -> tuple[NonbondedSettings, dict[str, np.ndarray], Interactions]:
-        """The settings, charge, sigma and epsilon of particles, and the exceptions."""
-        forces = self.forces.get("NonbondedForce", [])
-        if len(forces) > 1:
-            raise UserError(
-                f"'{self.file}': must have at most one NonbondedForce, got {len(forces)}; put them together"
-            )
-        names = ("q", "sig", "eps")
-        exceptions = self._listed_tuples("NonbondedForce", "Exceptions/Exception", 2, names)
-        if not forces:
-            return NonbondedSettings(), {name: np.zeros(self.n) for name in names}, exceptions
-        found = forces[0].findall("Particles/Particle")
-        if len(found) != self.n:
-            raise UserError(
-                f"'{self.file}': NonbondedForce must have {self.n} particles, as the System has,"
-                f" got {len(found)}; write the file again"
-            )
-        return (
-            self._nonbonded_settings(forces[0]),
-            {name: self._attribute_numbers(found, name, "NonbondedForce") for name in names},
-            exceptions,
+def _particle_masses(reader: SystemReader) -> np.ndarray:
+    mass = reader.numbers_of(reader.root.findall("Particles/Particle"), "mass", "Particle")
+    if (light := np.flatnonzero(~(mass > 0.0))).size:
+        raise UserError(
+            f"'{reader.file}': particle {light[0]} must have a mass above 0, got {mass[light[0]]:g};"
+            " give it its mass and hold it in the scene"
         )
+    return mass
 
-    def _nonbonded_settings(self, force: Element) -> NonbondedSettings:
-        """Method, cutoff, switch and corrections. Raises `UserError` for those without a counterpart here."""
-        names = {"method": 0.0, "cutoff": 0.0, "useSwitchingFunction": 0.0, "switchingDistance": -1.0}
-        names |= {"dispersionCorrection": 0.0, "rfDielectric": 78.3, "includeDirectSpace": 1.0}
-        found = {
-            name: self._attribute_numbers([force], name, "NonbondedForce")[0]
-            if name in force.attrib
-            else usual
-            for name, usual in names.items()
-        }
-        method = int(found["method"])
-        if method != found["method"] or method not in range(len(NAMES) - 1):
-            shown = dict(enumerate(NAMES)).get(method, f"{found['method']:g}")
-            raise UserError(
-                f"'{self.file}': NonbondedForce with the method {shown}"
-                " is not supported; make the System with PME, and a dispersion correction"
-            )
-        if not found["includeDirectSpace"]:
-            raise UserError(
-                f"'{self.file}': NonbondedForce without its direct space is not supported; set"
-                " setIncludeDirectSpace(True)"
-            )
-        begin, cutoff = found["switchingDistance"], found["cutoff"]
-        switched = bool(found["useSwitchingFunction"]) and method and 0.0 <= begin < cutoff
-        return NonbondedSettings(
-            method,
-            float(cutoff),
-            float(begin) if switched else None,
-            bool(found["dispersionCorrection"]),
-            float(found["rfDielectric"]),
-        )
 
-    def _attribute_numbers(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:
-        """One attribute of some elements, shape (K,)."""
-        try:
-            numbers = np.array([float(one.attrib[name]) for one in found])
-        except (KeyError, ValueError):
-            numbers = np.full(1, np.nan)
-        if not np.isfinite(numbers).all():
-            raise UserError(
-                f"'{self.file}': {what} needs a finite number `{name}` everywhere; write the file again"
-            )
-        return numbers
+def _box_vectors(reader: SystemReader) -> np.ndarray:
+    rows = [reader.root.find(f"PeriodicBoxVectors/{name}") for name in "ABC"]
+    if None in rows:
+        raise UserError(f"'{reader.file}': PeriodicBoxVectors need A, B and C; write them")
+    found = [row for row in rows if row is not None]
+    return np.stack([reader.numbers_of(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1)

@@ -44,8 +44,8 @@ from minusgrad.plugin import (
 )
 
 from . import openmm_system, pdb
+from .forces.force_part import Interactions
 from .nonbonded_settings import Block
-from .openmm_system import Interactions
 from .topology import lists_of, parents_of
 
 ARGUMENTS = {
@@ -94,7 +94,7 @@ class Molecule(Record):
                 " give the PDB file that the System was made of"
             )
         context.remarks += system.remarks
-        lists = lists_of(system)
+        lists, parts = lists_of(system), system.parts.values()
         data = {
             name: _convert_numbers(one.numbers, _list_arguments(name, one.numbers), units)
             for name, one in lists.items()
@@ -104,20 +104,27 @@ class Molecule(Record):
         }
         fields["v"] = self._draw_velocities(fields["m"], context)
         fields |= _convert_numbers(system.nonbonded, OF_PARTICLES, units)
+        own = {name: numbers for part in parts for name, numbers in part.fields.items()}
+        fields |= {name: numbers.in_units(units) for name, numbers in own.items()}
+        of_forces = {name: one for part in parts for name, one in part.lists.items() if len(one.atoms)}
+        data |= {name: {a: n.in_units(units) for a, n in one.data.items()} for name, one in of_forces.items()}
+        tuples = {name: one.atoms for name, one in (lists | of_forces).items()}
         if system.box is not None:
             fields["box"] = system.box[None] * units.convert("1 nm", "m")
         return State(
             fields=fields,
-            units={name: UNITS[name] for name in fields},
+            units={name: own[name].unit if name in own else UNITS[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
             bodies=tuple(
                 Body(name, nodes) for name, nodes in _bodies_by_name(atoms, fields["epsilon"]).items()
             ),
-            tuples={name: one.atoms for name, one in lists.items()},
+            tuples=tuples,
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
             parents=_image_parents(lists),
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
+            tables={name: one.in_units(units) for part in parts for name, one in part.tables.items()},
+            brings=system,
             compare=partial(self._energy_differences, system, fields, units.convert("1 nm", "m")),
         )
 

@@ -9,7 +9,8 @@ constraint of a pair is a bond of fixed length.
 
 import numpy as np
 
-from .openmm_system import Interactions, System
+from .forces.force_part import Interactions
+from .openmm_system import System
 
 LISTS = ("bonds", "urey_bradley", "angles", "torsions", "impropers", "constraints", "pairs14", "exclusions")
 

@@ -35,7 +35,7 @@ from minusgrad_laser.dose import blanking as beams
 from minusgrad_laser.dose import gaussian_beam, spots, stencil_lines
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses, thermal_memory
-from minusgrad_molecular import bonded, electrostatics, lennard_jones
+from minusgrad_molecular import bonded, electrostatics, lennard_jones, torsion_maps
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_sph import compression, density, viscosity
@@ -98,6 +98,11 @@ def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
 def _minima(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     """Numbers of minima per turn, as torsions have them."""
     return {"multiplicity": rng.integers(1, 4, count)}
+
+
+def _maps(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Maps of a table of 7 by 6 by 5 numbers."""
+    return {"which": rng.integers(0, 7, count), "size": rng.integers(4, 6, count)}
 
 
 def _mixture(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -212,6 +217,8 @@ CANONICAL: dict[str, Instance] = {
     "harmonic_bond": Instance(bonded.harmonic_bond),
     "harmonic_angle": Instance(bonded.harmonic_angle),
     "periodic_torsion": Instance(bonded.periodic_torsion, data=_minima),
+    "ryckaert_bellemans": Instance(torsion_maps.ryckaert_bellemans),
+    "torsion_map": Instance(torsion_maps.torsion_map, data=_maps, compiles=False),
     "lennard_jones": Instance(lennard_jones.lennard_jones, state=lattice),
     "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=_mixture),
     "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=lattice),

@@ -264,6 +264,7 @@ class State:
     sizes        numbers of nodes of sets that no field of the state is over, such as muscles, by the name of
                  the set
     periodic     the axes along which the field "box" repeats, where [box] does not say it (default: all)
+    brings       what compounds of the same plugin read of a state, such as the System of a molecule
     """
 
     fields: Mapping[str, np.ndarray]
@@ -287,6 +288,7 @@ class State:
     parents: Mapping[str, np.ndarray] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     periodic: tuple[bool, ...] | None = None
+    brings: Any = None
 
     @property
     def counts(self) -> dict[str, int]:

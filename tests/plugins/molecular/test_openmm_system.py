@@ -131,9 +131,15 @@ def test_velocities_of_a_temperature() -> None:
          '<Constraint d=".21" p1="1" p2="2"/></Constraints>',
          "'a.xml': Constraints of atoms 0, 1 and 2 must be the sides of a triangle, got 0.1, 0.1, 0.21 nm, of"
          " which one is longer than the others together; correct them"),
-        ("<Forces>", '<Forces><Force type="CMAPTorsionForce"/>',
-         "'a.xml': CMAPTorsionForce is not supported; take a force field without CMAP, such as"
-         " amber14-all.xml"),
+        ("<Forces>", '<Forces><Force type="CMAPTorsionForce"><Maps><Map size="2"><Energy e="1"/></Map></Maps>'
+         "</Force>",
+         "'a.xml': CMAPTorsionForce: a map must have `size` times `size` energies, got 1 and size 2; write"
+         " the file again"),
+        ("<Forces>", '<Forces><Force type="CMAPTorsionForce"><Maps><Map size="1"><Energy e="1"/></Map></Maps>'
+         '<Torsions><Torsion map="0" a1="0" a2="1" a3="2" a4="3" b1="0" b2="1" b3="2" b4="3"/></Torsions>'
+         "</Force>",
+         "'a.xml': CMAPTorsionForce: the torsions of a map must be those of a chain of five atoms, got"
+         " [0, 1, 2, 3] and [0, 1, 2, 3]; leave torsion 0 out"),
         ("<Forces>", '<Forces><Force type="CustomBondForce"/>',
          "'a.xml': CustomBondForce is not supported; remove it from the System, or write it as an energy of"
          " the scene"),
