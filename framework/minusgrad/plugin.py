@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
     from .energies.term import Term
+    from .energies.written.function import function_from_source
     from .energies.written.near_zero import length, log1p, log1p_ratio
     from .engine import memory, random, storage
     from .engine.kernels import Code, real
@@ -118,6 +119,7 @@ _HOMES = {
     "elements.periodic.linked_pairs": "LinkedPairs",
     "elements.node_numbers": "node_numbers",
     "energies.constraint": "constraint",
+    "energies.written.function": "function_from_source",
     "energies.written.near_zero": "length log1p log1p_ratio",
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
@@ -183,9 +185,10 @@ __all__ = [
     "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "UnitError", "UnitSystem", "Unknown",
     "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key", "biot_squares",
     "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
-    "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value", "length", "local_energy",
-    "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory", "node_numbers", "numpy_files",
-    "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar", "printable", "published_value",
+    "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value",
+    "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory",
+    "node_numbers", "numpy_files", "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar",
+    "printable", "published_value",
     "quantities", "random", "rate_unit", "read_toml", "real", "staged_energy", "staged_map", "storage",
     "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential", "write_file",
 ]  # fmt: skip
