@@ -14,22 +14,18 @@ Decisions 0329.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
-from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from minusgrad.plugin import UserError, bounded_read, printable
 
+from .element_tree import element_tree, elements
 from .forces.force_part import ForcePart, Interactions
 from .forces.kinds import CURES, KINDS
 from .forces.nonbonded_force import without_force
 from .forces.system_reader import SystemReader
 from .nonbonded_settings import NonbondedSettings
-
-DEEPEST = 20
-"""Elements within one another: a System has 5."""
 
 
 @dataclass(frozen=True)
@@ -121,50 +117,11 @@ def refuse_impossible(file: str, constraints: Interactions) -> None:
                 )
 
 
-def elements(file: str, data: bytes) -> dict[str, list]:
-    """In the child of `bounded_read`: depth, tag and attributes of each element, in the order of the file."""
-    depths: list[int] = []
-    tags: list[str] = []
-    attributes: list[dict[str, str]] = []
-    depth = 0
-    try:
-        for event, one in ElementTree.iterparse(BytesIO(data), events=("start", "end")):
-            if event == "end":
-                depth -= 1
-                one.clear()
-                continue
-            depth += 1
-            if depth > DEEPEST:
-                raise UserError(
-                    f"'{file}': elements nest more than {DEEPEST} deep; write it with openmm.XmlSerializer"
-                )
-            depths.append(depth)
-            tags.append(one.tag)
-            attributes.append(dict(one.attrib))
-    except ElementTree.ParseError as error:
-        raise UserError(f"'{file}': is no XML ({error}); write it with openmm.XmlSerializer") from None
-    return {"depths": depths, "tags": tags, "attributes": attributes}
-
-
-def _element_tree(found: Mapping[str, list]) -> Element:
-    """The elements as a tree again."""
-    open_ones: list[Element] = []
-    for depth, tag, attributes in zip(found["depths"], found["tags"], found["attributes"], strict=True):
-        del open_ones[depth - 1 :]
-        one = Element(tag, attributes)
-        if open_ones:
-            open_ones[-1].append(one)
-        else:
-            root = one
-        open_ones.append(one)
-    return root
-
-
 def _root_of(file: str, data: bytes) -> Element:
     """The element of the System. Raises `UserError` for other files."""
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
         raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
-    root = _element_tree(bounded_read(elements, file, data))
+    root = element_tree(bounded_read(elements, file, data))
     if root.tag != "System":
         raise UserError(
             f"'{file}': must be an OpenMM System, got <{printable(root.tag)}>;"

@@ -1,11 +1,16 @@
-"""PDB files: places, names, residues and chains of atoms, in the order of the file.
+"""PDB files: places, names, residues and chains of atoms, in the order of the file, and the box.
 
 Columns of ATOM and HETATM records, counted from 1: name 13-16, alternate location 17, residue 18-20, chain
 22, number of the residue 23-26, x y z [angstrom] 31-54. Of several models the first is read, of alternate
-locations the first of each atom. Protein Data Bank Contents Guide 3.30 (2012), Coordinate Section.
+locations the first that an atom has, of residues that share a number the first one. Serial numbers are not
+read, so hybrid-36 ones and stars do no harm. CRYST1: a b c [angstrom] 7-33, alpha beta gamma [degree] 34-54;
+edges of 1 angstrom say that there is no box. Protein Data Bank Contents Guide 3.30 (2012), Crystallographic
+and Coordinate Sections.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -14,13 +19,19 @@ from minusgrad.plugin import UserError
 
 @dataclass(frozen=True)
 class Atoms:
-    """Places (n, 3) [angstrom], and of each atom its name, residue, number of the residue and chain."""
+    """Places (n, 3) [angstrom], and of each atom its name, residue, number of the residue and chain.
+
+    velocities: (n, 3) [angstrom/ps], None for a file without. box: (3, 3) [angstrom], the edge vectors as
+    rows, None without one.
+    """
 
     places: np.ndarray
     names: tuple[str, ...]
     residues: tuple[str, ...]
     numbers: tuple[str, ...]
     chains: tuple[str, ...]
+    velocities: np.ndarray | None = None
+    box: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -29,35 +40,85 @@ class Atoms:
 def parse(file: str, data: bytes) -> Atoms:
     """The atoms in the bytes of a PDB file; `file`: its name in messages.
 
-    Raises `UserError` for a file without atoms, and for a coordinate that is not a finite number.
+    Raises `UserError` for a file without atoms, and for a coordinate or a box that is not made of numbers.
     """
-    rows: list[tuple[str, str, str, str]] = []
-    places: list[tuple[float, ...]] = []
+    rows: list[tuple[int, str]] = []
+    box = None
     conformers: dict[str, str] = {}  # by atom, of which a file may have several of one name
+    residues: dict[str, str] = {}
     for number, line in enumerate(data.decode("ascii", "replace").splitlines(), 1):
         if line.startswith("ENDMDL"):
             break
+        if line.startswith("CRYST1"):
+            box = _box_vectors(f"'{file}': line {number}", line)
         if not line.startswith(("ATOM  ", "HETATM")):
             continue
-        atom, location = line[12:16] + line[21:27], line[16:17].strip()
-        if conformers.setdefault(atom, location) != location and location:
+        residue, location = line[21:27], line[16:17].strip()
+        named = residues.setdefault(residue, line[17:20])
+        if location and conformers.setdefault(line[12:16] + residue, location) != location:
             continue
-        rows.append((line[12:16].strip(), line[17:20].strip(), line[22:26].strip(), line[21:22].strip()))
-        places.append(_atom_place(f"'{file}': line {number}", line))
+        if location and line[17:20] != named:
+            continue
+        rows.append((number, line))
     if not rows:
         raise UserError(f"'{file}': has no ATOM or HETATM records, got {len(data)} bytes; give a PDB file")
-    names, residues, numbers, chains = zip(*rows, strict=True)
-    return Atoms(np.array(places), names, residues, numbers, chains)
+    names, kinds, numbers, chains = zip(
+        *(
+            (one[12:16].strip(), one[17:20].strip(), one[22:26].strip(), one[21:22].strip())
+            for _, one in rows
+        ),
+        strict=True,
+    )
+    return Atoms(_atom_places(file, rows), names, kinds, numbers, chains, box=box)
 
 
-def _atom_place(where: str, line: str) -> tuple[float, ...]:
-    texts = [line[k : k + 8] for k in (30, 38, 46)]
+def edge_vectors(lengths: Sequence[float], angles: Sequence[float]) -> np.ndarray:
+    """The edges (3, 3) as rows, the first along x, the second in the plane of x and y; angles [degree]."""
+    cosines = np.cos(np.radians(angles))
+    cosines[np.isclose(angles, 90.0, rtol=0.0, atol=1e-9)] = 0.0
+    alpha, beta, gamma = cosines
+    sine = np.sqrt(1.0 - gamma * gamma)
+    y = (alpha - beta * gamma) / sine
+    z = np.sqrt(1.0 - beta * beta - y * y)
+    return np.array([[1.0, 0.0, 0.0], [gamma, sine, 0.0], [beta, y, z]]) * np.array(lengths)[:, None]
+
+
+def _box_vectors(where: str, line: str) -> np.ndarray | None:
+    """The box of a CRYST1 record; None for one that says that there is none."""
+    ends = (6, 15, 24, 33, 40, 47, 54)
     try:
-        place = tuple(float(text) for text in texts)
+        numbers = [float(line[begin:end]) for begin, end in pairwise(ends)]
     except ValueError:
-        place = (np.nan,)
-    if not np.isfinite(place).all():
+        numbers = [np.nan]
+    if np.isfinite(numbers).all() and max(numbers[:3]) <= 1.0:
+        return None
+    with np.errstate(invalid="ignore", divide="ignore"):
+        box = edge_vectors(numbers[:3], numbers[3:]) if len(numbers) == 6 else np.full((3, 3), np.nan)
+    if not np.isfinite(box).all() or not (np.diag(box) > 0.0).all():
         raise UserError(
-            f"{where}: columns 31 to 54 must be three numbers, got '{line[30:54].strip()}'; correct them"
+            f"{where}: columns 7 to 54 of CRYST1 must be three lengths and three angles of a box, got"
+            f" '{line[6:54].strip()}'; correct them, or remove the line"
         )
-    return place
+    return box
+
+
+def _atom_places(file: str, rows: Sequence[tuple[int, str]]) -> np.ndarray:
+    """The coordinates (n, 3) in the numbered lines of atoms."""
+    try:
+        places = np.array([[float(one[30:38]), float(one[38:46]), float(one[46:54])] for _, one in rows])
+    except ValueError:
+        places = np.full((1, 3), np.nan)
+    if not np.isfinite(places).all():
+        number, line = next(row for row in rows if not _has_a_place(row[1]))
+        raise UserError(
+            f"'{file}': line {number}: columns 31 to 54 must be three numbers, got '{line[30:54].strip()}';"
+            " correct them"
+        )
+    return places
+
+
+def _has_a_place(line: str) -> bool:
+    try:
+        return bool(np.isfinite([float(line[k : k + 8]) for k in (30, 38, 46)]).all())
+    except ValueError:
+        return False

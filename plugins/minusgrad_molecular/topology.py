@@ -40,33 +40,32 @@ def parents_of(impropers: np.ndarray, bonds: np.ndarray) -> np.ndarray:
 
     Without such an atom each slot follows the one before it.
     """
-    known, found = set(_bonded_pairs(bonds)), []
-    for row in impropers.tolist():
-        arms = [{frozenset((one, other)) for other in row if other != one} for one in row]
-        centre = next((k for k in range(4) if arms[k] <= known), None)
-        found.append([0, 0, 1, 2] if centre is None else [centre if k else 0 for k in range(4)])
-        if centre:
-            found[-1][centre] = 0
-    return np.array(found, np.int32).reshape(-1, 4)
+    rows = np.asarray(impropers, np.int64).reshape(-1, 4)
+    arms = np.stack([rows[:, :, None].repeat(4, 2), rows[:, None, :].repeat(4, 1)], axis=-1)
+    is_arm = np.isin(_pair_keys(arms), _pair_keys(bonds)) | (arms[..., 0] == arms[..., 1])
+    is_centre = is_arm.all(axis=2)
+    centre = np.argmax(is_centre, axis=1)
+    found = np.where(np.arange(4) == 0, 0, centre[:, None])
+    found[np.arange(len(rows)), centre] = 0
+    found[~is_centre.any(axis=1)] = 0, 0, 1, 2
+    return found.astype(np.int32)
 
 
-def _bonded_pairs(rows: np.ndarray) -> list[frozenset[int]]:
-    return [frozenset(row) for row in rows.tolist()]
+def _pair_keys(pairs: np.ndarray) -> np.ndarray:
+    """One number for each pair of atoms, whatever their order; pairs (..., 2)."""
+    pairs = np.asarray(pairs, np.int64)
+    return pairs.min(axis=-1) << 32 | pairs.max(axis=-1)
 
 
 def _urey_bradley_bonds(bonds: np.ndarray, angles: np.ndarray, constraints: np.ndarray) -> np.ndarray:
     """Of each bond, whether it is a Urey-Bradley pair."""
-    known, ends = {*_bonded_pairs(bonds), *_bonded_pairs(constraints)}, set(_bonded_pairs(angles[:, [0, 2]]))
-    spanned = {
-        frozenset((i, k))
-        for i, j, k in angles.tolist()
-        if {frozenset((i, j)), frozenset((j, k))} <= known - ends
-    }
-    return np.array([pair in spanned for pair in _bonded_pairs(bonds)], bool)
+    ends = _pair_keys(angles[:, [0, 2]])
+    arms = np.setdiff1d(np.concatenate([_pair_keys(bonds), _pair_keys(constraints)]), ends)
+    is_spanned = np.isin(_pair_keys(angles[:, [0, 1]]), arms) & np.isin(_pair_keys(angles[:, [1, 2]]), arms)
+    return np.isin(_pair_keys(bonds), ends[is_spanned])
 
 
 def _chain_torsions(bonds: np.ndarray, torsions: np.ndarray) -> np.ndarray:
     """Of each torsion, whether its atoms are a chain of bonds."""
-    known = set(_bonded_pairs(bonds))
-    steps = [_bonded_pairs(torsions[:, [k, k + 1]]) for k in range(3)]
-    return np.array([known.issuperset(chain) for chain in zip(*steps, strict=True)], bool)
+    steps = np.stack([torsions[:, [k, k + 1]] for k in range(3)], axis=1)
+    return np.asarray(np.isin(_pair_keys(steps), _pair_keys(bonds)).all(axis=1))
