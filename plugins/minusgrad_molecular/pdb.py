@@ -55,9 +55,8 @@ def parse(file: str, data: bytes) -> Atoms:
             continue
         residue, location = line[21:27], line[16:17].strip()
         named = residues.setdefault(residue, line[17:20])
-        if location and conformers.setdefault(line[12:16] + residue, location) != location:
-            continue
-        if location and line[17:20] != named:
+        first = conformers.setdefault(line[12:16] + residue, location)
+        if location and (location != first or line[17:20] != named):
             continue
         rows.append((number, line))
     if not rows:
