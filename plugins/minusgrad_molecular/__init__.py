@@ -5,15 +5,26 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_energies():
-    """Bonded energies; Lennard-Jones and Coulomb energies of all pairs, and of 1-4 pairs."""
+    """Bonded energies; Lennard-Jones and Coulomb energies of all and of 1-4 pairs; an implicit solvent."""
     from .bonded import harmonic_angle, harmonic_bond, periodic_torsion
     from .electrostatics import coulomb, coulomb_14, coulomb_reaction_field
+    from .implicit.generalized_born import ace_surface, born_self, generalized_born
     from .lennard_jones import lennard_jones, lennard_jones_14, lennard_jones_mixture
     from .torsion_maps import ryckaert_bellemans, torsion_map
 
     bonded = [harmonic_bond, harmonic_angle, periodic_torsion, ryckaert_bellemans, torsion_map]
     dispersion = [lennard_jones, lennard_jones_mixture, lennard_jones_14]
-    return [*bonded, *dispersion, coulomb, coulomb_reaction_field, coulomb_14]
+    solvent = [generalized_born, born_self, ace_surface]
+    return [*bonded, *dispersion, coulomb, coulomb_reaction_field, coulomb_14, *solvent]
+
+
+@hookimpl
+def register_maps():
+    """Effective Born radii of atoms, and the charges that they induce in a solvent."""
+    from .implicit.born_radii import born_descreening, obc_radius, reduced_radius
+    from .implicit.generalized_born import polarization_charge
+
+    return [reduced_radius, born_descreening, obc_radius, polarization_charge]
 
 
 @hookimpl
@@ -36,10 +47,11 @@ def register_states():
 
 @hookimpl
 def register_compounds():
-    """All energies of an OpenMM System, as OpenMM sums them."""
+    """All energies of an OpenMM System, as OpenMM sums them; an implicit solvent."""
     from .forces.compound import COMPOUNDS
+    from .implicit.compounds import COMPOUNDS as SOLVENTS
 
-    return COMPOUNDS
+    return COMPOUNDS | SOLVENTS
 
 
 @hookimpl

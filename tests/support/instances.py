@@ -36,6 +36,7 @@ from minusgrad_laser.dose import gaussian_beam, spots, stencil_lines
 from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, path_costs, pixel_differences
 from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones, torsion_maps
+from minusgrad_molecular.implicit import born_radii, generalized_born
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_sph import compression, density, viscosity
@@ -108,6 +109,29 @@ def _maps(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
 def _mixture(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Atoms whose diameters are below their distances: others have numbers that differences cannot judge."""
     return lattice(rng, n, d) | {"sigma": rng.uniform(0.6, 1.0, n)}
+
+
+def _overlapping(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Atoms apart, overlapping, and inside of others; no pair is near a place where second derivatives jump."""
+    while True:
+        radii = {"reduced_radius": rng.uniform(0.2, 0.6, n), "born_scale": rng.uniform(0.5, 2.0, n)}
+        x, rho = lattice(rng, n, d)["x"], radii["reduced_radius"]
+        r = np.linalg.norm(x[:, None] - x, axis=2) + 9.0 * np.eye(n)
+        off = [r + sign * radii["born_scale"] * rho - rho[:, None] for sign in (-1, 1)]
+        off.append(radii["born_scale"] * rho - r - rho[:, None])
+        if n > 100 or np.abs(off).min() > 0.01:
+            return radii | {"x": x}
+
+
+def _solvated(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Atoms whose effective radii are above their own ones."""
+    radii = {"born_radius": rng.uniform(0.9, 1.0, n), "effective_radius": rng.uniform(1.0, 2.0, n)}
+    return lattice(rng, n, d) | radii
+
+
+def _reduced(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Reduced radii below those of atoms."""
+    return {"reduced_radius": rng.uniform(0.6, 0.8, n), "born_radius": rng.uniform(0.9, 1.0, n)}
 
 
 def _deformed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
@@ -225,6 +249,9 @@ CANONICAL: dict[str, Instance] = {
     "coulomb": Instance(electrostatics.coulomb, state=lattice),
     "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=lattice),
     "coulomb_14": Instance(electrostatics.coulomb_14, state=lattice),
+    "generalized_born": Instance(generalized_born.generalized_born, state=_solvated),
+    "born_self": Instance(generalized_born.born_self, state=_solvated),
+    "ace_surface": Instance(generalized_born.ace_surface, state=_solvated),
     "sutton_chen_repulsion": Instance(sutton_chen.sutton_chen_repulsion),
     "sutton_chen_embedding": Instance(sutton_chen.sutton_chen_embedding),
     "stillinger_weber_pair": Instance(stillinger_weber.stillinger_weber_pair, state=lattice),
@@ -290,6 +317,10 @@ MAPS: dict[str, MapInstance] = {
     "clouds": MapInstance(energies.clouds, state=_strewn, grid={2: Grid((14, 11), 0.375)}, of_body="size"),
     "stamps": MapInstance(energies.stamps, state=_strewn, grid={2: Grid((5, 6))}),
     "kernel_density": MapInstance(density.kernel_density, state=lattice),
+    "reduced_radius": MapInstance(born_radii.reduced_radius),
+    "born_descreening": MapInstance(born_radii.born_descreening, state=_overlapping),
+    "obc_radius": MapInstance(born_radii.obc_radius, state=_reduced),
+    "polarization_charge": MapInstance(generalized_born.polarization_charge),
     "self_density": MapInstance(density.self_density, state=lattice, steady="x"),
 }
 """By the name of the map; of every registered one, and of those in `energies.py`."""
