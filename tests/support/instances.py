@@ -112,7 +112,7 @@ def _mixture(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
 
 
 def _overlapping(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
-    """Atoms apart, overlapping, and inside of others; no pair is near a place where second derivatives jump."""
+    """Atoms apart, overlapping, and inside of others; none near a jump of second derivatives."""
     while True:
         radii = {"reduced_radius": rng.uniform(0.2, 0.6, n), "born_scale": rng.uniform(0.5, 2.0, n)}
         x, rho = lattice(rng, n, d)["x"], radii["reduced_radius"]
