@@ -31,13 +31,15 @@ class Role:
     about: str = field(default="", kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Raise `EnergyError` for a unit that is no text, and for a shape that is no tuple."""
+        """A shape "d" is ("d",). Raises `EnergyError` for a unit that is no text and a shape that is no tuple."""
         role = type(self).__name__
         if not isinstance(self.unit, str):
             raise EnergyError(
                 f'{role}: its unit is a text, got {self.unit!r}; write {role}("N/m"), or {role}() of a plain'
                 " number"
             )
+        if isinstance(self.shape, str):
+            object.__setattr__(self, "shape", (self.shape,))
         if not isinstance(self.shape, tuple):
             raise EnergyError(
                 f'{role}: the shape of one value is a tuple, got {self.shape!r}; write ("d",) for a vector,'
