@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
     from .energies.term import Term
+    from .energies.values.atom_labels import AtomLabels
     from .energies.written.function import function_from_source
     from .energies.written.near_zero import length, log1p, log1p_ratio
     from .engine import memory, random, storage
@@ -122,6 +123,7 @@ _HOMES = {
     "energies.written.function": "function_from_source",
     "energies.written.near_zero": "length log1p log1p_ratio",
     "energies.pairs.cutoff": "Cutoff",
+    "energies.values.atom_labels": "AtomLabels",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.lagrangian": "lagrangian",
     "energies.local_energy": "TermElements local_energy",
@@ -173,7 +175,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "Between", "Body", "Box", "ByForm", "ByKind",
+    "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "AtomLabels", "Between", "Body", "Box",
+    "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
     "Datum", "EnergyError", "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
     "Linear", "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",

@@ -1,11 +1,11 @@
 """PDB files: places, names, residues and chains of atoms, in the order of the file, and the box.
 
 Columns of ATOM and HETATM records, counted from 1: name 13-16, alternate location 17, residue 18-20, chain
-22, number of the residue 23-26, x y z [angstrom] 31-54. Of several models the first is read, of alternate
-locations the first that an atom has, of residues that share a number the first one. Serial numbers are not
-read, so hybrid-36 ones and stars do no harm. CRYST1: a b c [angstrom] 7-33, alpha beta gamma [degree] 34-54;
-edges of 1 angstrom say that there is no box. Protein Data Bank Contents Guide 3.30 (2012), Crystallographic
-and Coordinate Sections.
+22, number of the residue 23-26, x y z [angstrom] 31-54, element 77-78. Of several models the first is
+read, of alternate locations the first that an atom has, of residues that share a number the first one. Serial
+numbers are not read, so hybrid-36 ones and stars do no harm. CRYST1: a b c [angstrom] 7-33, alpha beta gamma
+[degree] 34-54; edges of 1 angstrom say that there is no box. Protein Data Bank Contents Guide 3.30 (2012),
+Crystallographic and Coordinate Sections.
 """
 
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import AtomLabels, UserError
 
 
 @dataclass(frozen=True)
 class Atoms:
     """Places (n, 3) [angstrom], and of each atom its name, residue, number of the residue and chain.
 
-    velocities: (n, 3) [angstrom/ps], None for a file without. box: (3, 3) [angstrom], the edge vectors as
-    rows, None without one.
+    elements: chemical symbols, "" where the file has none. velocities: (n, 3) [angstrom/ps], None for a file
+    without. box: (3, 3) [angstrom], the edge vectors as rows, None without one.
     """
 
     places: np.ndarray
@@ -30,11 +30,28 @@ class Atoms:
     residues: tuple[str, ...]
     numbers: tuple[str, ...]
     chains: tuple[str, ...]
+    elements: tuple[str, ...] = ()
     velocities: np.ndarray | None = None
     box: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def labels(self) -> AtomLabels:
+        """The labels of the atoms; residues are counted anew where a number in the file is no whole one."""
+        try:
+            numbers = tuple(map(int, self.numbers))
+        except ValueError:
+            residues = [*zip(self.residues, self.numbers, self.chains, strict=True)]
+            begins = [k == 0 or one != residues[k - 1] for k, one in enumerate(residues)]
+            numbers = tuple(np.cumsum(begins).tolist())
+        return AtomLabels(
+            elements=self.elements or ("",) * len(self),
+            names=self.names,
+            residues=self.residues,
+            residue_numbers=numbers,
+            chains=self.chains,
+        )
 
 
 def parse(file: str, data: bytes) -> Atoms:
@@ -61,14 +78,11 @@ def parse(file: str, data: bytes) -> Atoms:
         rows.append((number, line))
     if not rows:
         raise UserError(f"'{file}': has no ATOM or HETATM records, got {len(data)} bytes; give a PDB file")
-    names, kinds, numbers, chains = zip(
-        *(
-            (one[12:16].strip(), one[17:20].strip(), one[22:26].strip(), one[21:22].strip())
-            for _, one in rows
-        ),
-        strict=True,
-    )
-    return Atoms(_atom_places(file, rows), names, kinds, numbers, chains, box=box)
+    columns = ((12, 16), (17, 20), (22, 26), (21, 22), (76, 78))
+    texts = [tuple(one[begin:end].strip() for begin, end in columns) for _, one in rows]
+    names, kinds, numbers, chains, elements = zip(*texts, strict=True)
+    symbols = tuple(map(AtomLabels.symbol_of, elements))
+    return Atoms(_atom_places(file, rows), names, kinds, numbers, chains, symbols, box=box)
 
 
 def edge_vectors(lengths: Sequence[float], angles: Sequence[float]) -> np.ndarray:

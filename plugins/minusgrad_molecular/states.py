@@ -118,6 +118,7 @@ class Molecule(Record):
             bodies=tuple(
                 Body(name, nodes) for name, nodes in _bodies_by_name(atoms, fields["epsilon"]).items()
             ),
+            atoms=atoms.labels(),
             tuples=tuples,
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},

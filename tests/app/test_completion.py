@@ -42,7 +42,9 @@ def test_bash_completes_verbs_options_choices_names_and_files(bash: str, tmp_pat
         *("mass_spring", "mercury", "mpm_lagrangian", "mine.toml")
     ]
     assert completed(bash, "minusgrad run mine.toml --fo", tmp_path) == ["--force"]
-    assert completed(bash, "minusgrad export runs/a --format ", tmp_path) == ["csv", "xyz", "vtu"]
+    assert completed(bash, "minusgrad export runs/a --format ", tmp_path) == [
+        "csv", "xyz", "extxyz", "pdb", "lammps-data", "dcd", "xtc", "vtu"
+    ]  # fmt: skip
     assert completed(bash, "minusgrad completion ", tmp_path)[:3] == ["bash", "zsh", "fish"]
 
 

@@ -81,7 +81,7 @@ VERBS = [
     (("fit", "magnets.toml", *PLUGIN), "has no [fit]; add one, or run the scene with `minusgrad run`"),
     (("movie", "runs/one"), "a movie needs two frames or more, got 1"),
     (("export", "runs/magnets", "totl"), "no series named 'totl'; did you mean 'total'?"),
-    (("export", "runs/magnets", "--format", "dcd"), "invalid choice: 'dcd'"),
+    (("export", "runs/magnets", "--format", "gro"), "invalid choice: 'gro'"),
     (("plot", "runs/magnets", "--field", "sped"), "no field named 'sped'; did you mean 'speed'?"),
     (("movie", "runs/magnets", "--field", "sped"), "no field to show named 'sped'; did you mean 'speed'?"),
     (

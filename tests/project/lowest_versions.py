@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = (
     "ase", "devices", "fast", "image", "mesh", "movie", "openmm", "plot", "quadrants", "sensitivity",
-    "svg", "sweep", "view",
+    "svg", "sweep", "trajectory", "view",
     "xarray",
 )  # fmt: skip
 LEFT_OUT = {
@@ -46,6 +46,7 @@ SUITE = {
     "adapters/test_ase.py": "ase",
     "adapters/test_openmm.py": "openmm",
     "adjoint/test_storage_plan.py": "checkpoint-schedules",
+    "app/results/test_atom_exports.py": "MDAnalysis",
     "app/results/test_opened.py": "xarray",
     "assembly/test_registry.py": "pluggy",
     "exams/test_engines.py": "quadrants",

@@ -38,6 +38,7 @@ OBSERVERS = [
     *(one.consumer for one in (observers.Energies, observers.Momenta, observers.ConjugateMomenta)),
     *(one.consumer for one in (observers.Temperatures, observers.Pressures, observers.Reactions)),
     *(one.consumer for one in (observers.ConstraintForces, observers.Frames, observers.ForceErrors)),
+    observers.EnergyForces.consumer,
     observers.CONFIGURATIONAL,
     observers.TOTAL_FORCE,
     replace(BESIDE, name="megno"),

@@ -69,6 +69,7 @@ OBSERVERS = {
     "temperatures": {"kind": "temperatures"},
     "pressure": {"kind": "pressure"},
     "frames": {"kind": "frames"},
+    "forces": {"kind": "forces"},
     "configurational": {"kind": "temperatures", "configurational": True},
     "megno": {"kind": "megno"},
 }

@@ -475,6 +475,8 @@ class BuiltScene:
         fitted |= {} if self.initial is None else self.initial.facts()
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
         named |= {"moving": [self.state.labels.get(m.position, m.position) for m in self.state.motions]}
+        if self.state.atoms is not None:
+            named |= {"atoms": self.state.atoms.as_facts()}
         called = {"callbacks": self.callbacks} if self.callbacks else {}
         return facts | named | {"origin": self.origin} | around | fitted | called
 

@@ -60,6 +60,7 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":
     return {
         "energies": observed.EnergiesBlock,
         "momenta": observed.MomentaBlock,
+        "forces": observed.ForcesBlock,
         "force_errors": observed.ForceErrorsBlock,
         "reactions": observed.ReactionsBlock,
         "constraints": observed.ConstraintsBlock,

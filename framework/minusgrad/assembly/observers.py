@@ -9,10 +9,12 @@
     reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports; of a
             Lagrangian d/dt (dL/dv) - dL/dx in the place of inertia dv/dt; of a pressure that of its facets,
             not dU/dx at a held rim (`potential.borne_forces`)
+    force = -dU/dx of the energies alone, energy_stress = (dU/de) / V, positive in tension: without friction,
+            constraints, supports, heat baths and the motion of nodes, which is in the stress of `pressure`
 
 All sums in double precision and in fixed order.
 
-Decisions 0010, 0238.
+Decisions 0010, 0147, 0238.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +34,8 @@ from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.minimisers.minimiser import Minimiser
+from ..steppers.pressure.cutoff_jumps import CutoffJumps, strain_derivative
+from ..steppers.pressure.stress import Stress, volume
 from ..steppers.pressure.virial import Virial
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import (
@@ -73,6 +77,8 @@ TOTAL_FORCE = Consumer(
     cure="leave it out, or the observer that needs this force",
 )
 """That of energies, friction and constraints, which `Observer.total_gradient` gives."""
+ENERGY_STRESS = "energy_stress"
+"""The series of the stress of the energies alone."""
 NODES = {LAGRANGIAN: "leave the observer out, since the masses of a Lagrangian are not those of nodes"}
 CONFIGURATIONAL = Consumer(
     "configurational",
@@ -300,6 +306,50 @@ class Pressures(Observer):
 def mean_pressure(stress: np.ndarray) -> float:
     """-trace(stress) / d."""
     return 0.0 - float(np.trace(stress)) / len(stress)
+
+
+class EnergyForces(Observer):
+    """Records force (n, d), and of several positions force/FIELD; with `stress` energy_stress (d, d).
+
+    motions: the positions. factor: the run's unit of stress in that of the series. Raises `EnergyError` for a
+    stress where there is no box.
+    """
+
+    consumer = Consumer(
+        "forces", ALL - {LAGRANGIAN}, cures={LAGRANGIAN: "leave the observer out; its momenta are `momenta`"}
+    )
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        recorder: Recorder,
+        every: int,
+        motions: Sequence[Motion],
+        stress: bool = False,
+        factor: float = 1.0,
+    ):
+        super().__init__(stepper, recorder, every)
+        self.names, self.factor = [motion.position for motion in motions], factor
+        self._stress = Stress(self.potential, motions, {}) if stress else None
+        self._jumps = CutoffJumps(self.potential) if stress else None
+        read = [*self.names, *([BOX] if stress else [])]
+        self._into = {n: storage.allocate(np.zeros_like(self.fields[n].values)) for n in read}
+
+    def label(self, name: str) -> str:
+        """The name of the forces on a field in files."""
+        return "force" if len(self.names) == 1 else f"force/{name}"
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        self.potential.gradient_into(self._into, time)
+        for name in self.names:
+            self.recorder.record_frame(step, time, {self.label(name): -storage.host(self._into[name])})
+        if self._stress is None or self._jumps is None:
+            return
+        size = volume(self._stress.box)
+        slope = self._stress.strain_derivative(self._into)
+        slope = slope + strain_derivative(self._jumps.total(time), size, len(slope))
+        self.recorder.record_observables(step, time, {ENERGY_STRESS: slope / size * self.factor})
 
 
 class Momenta(Observer):

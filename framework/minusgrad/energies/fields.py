@@ -21,6 +21,7 @@ from ..elements.node_numbers import node_numbers
 from ..elements.periodic_box import PeriodicBox
 from ..engine import storage
 from ..errors import EnergyError, UnknownFieldError, unknown
+from .values.atom_labels import AtomLabels
 from .values.read_only_values import ReadOnlyValues
 
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
@@ -246,6 +247,7 @@ class State:
     holds        components with prescribed motion
     labels       the names under which fields are recorded (H5MD's `position`, `velocity`)
     names        those of the nodes
+    atoms        the elements, names and residues of nodes that are atoms, for files of atoms
     shown        the lists that a picture is drawn with
     grids        grids of cells by name
     tables       arrays of constants by the argument of an energy
@@ -276,6 +278,7 @@ class State:
     holds: tuple[Hold, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    atoms: AtomLabels | None = None
     shown: tuple[str, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -106,6 +106,25 @@ def rewritten(path: Path) -> Iterator[TextIO]:
         _sync_folder(path.parent)
 
 
+@contextmanager
+def rewritten_by_name(path: Path) -> Iterator[Path]:
+    """A temporary file that a library writes by its name, and which replaces `path` if the block succeeds.
+
+    It has the suffix of `path`. Raises RunFailedError, of the library's OSError too.
+    """
+    with named_failure(path):
+        _sweep_killed(path)
+        with _temporary_file(path, b"") as temporary:
+            yield temporary
+            descriptor = held_folders.open_file(temporary, os.O_WRONLY)
+            try:
+                system_calls.flush(descriptor)
+            finally:
+                os.close(descriptor)
+            held_folders.replace(temporary, path)
+        _sync_folder(path.parent)
+
+
 def append_line(path: Path, text: str) -> None:
     """Append one line and wait until it is on disk; a torn last line is closed first.
 

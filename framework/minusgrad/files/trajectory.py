@@ -612,6 +612,17 @@ def symbols(run: Path, name: str) -> tuple[str, str]:
     return next((found for found in read_each_segment(run, read) if found is not None), ("", ""))
 
 
+def units(run: Path, name: str) -> tuple[Unit | None, Unit | None]:
+    """The units of a series' value and time, with their sizes in SI; None where there are none."""
+
+    def read(file: h5py.File, covered: int) -> tuple[Unit | None, Unit | None] | None:
+        if f"{name}/value" not in file:
+            return None
+        return h5md.unit_of(file[name]["value"]), h5md.unit_of(file[name]["time"])
+
+    return next((found for found in read_each_segment(run, read) if found is not None), (None, None))
+
+
 def connectivity(run: Path) -> dict[str, np.ndarray]:
     """The lists of node tuples that were recorded, int32 (E, k) by name.
 

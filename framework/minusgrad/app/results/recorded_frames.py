@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...errors import CheckpointError, UserError
 from ...files import checkpoint, h5md, trajectory
+from ...files.checkpoint import Snapshot
 from ...files.frames import series_names
 from ...files.run_folder import RunDir
 from ...plot import views
@@ -53,7 +55,7 @@ class RecordedFrames:
         self.run = run
         self.names = self._chosen(names, known)
         self._boxed = [h5md.EDGES] if h5md.EDGES in known else []
-        self._reel = Reel(run, [h5md.POSITION, *self._boxed, *self.names], every)
+        self._reel = Reel(run, [h5md.POSITION, *self._boxed, *self.names], every, recorded=True)
         if step is not None:
             before = self._reel.steps[self._reel.steps <= step]
             if not len(before):
@@ -86,13 +88,23 @@ class RecordedFrames:
         return views.dimension(self.run, [h5md.POSITION])
 
     @cached_property
-    def node_names(self) -> list[str]:
-        """The names of the nodes; empty if they have none."""
+    def snapshot(self) -> Snapshot | None:
+        """The newest checkpoint; None where no undamaged one is."""
         path, _ = checkpoint.newest(self.run / "ckpt")
         try:
-            return [] if path is None else list(checkpoint.load(path).meta.get("names") or ())
+            return None if path is None else checkpoint.load(path)
         except CheckpointError:
-            return []
+            return None
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The facts of that checkpoint; empty without one."""
+        return {} if self.snapshot is None else self.snapshot.meta
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of the nodes; empty if they have none."""
+        return list(self.facts.get("names") or ())
 
     @cached_property
     def lists(self) -> dict[str, np.ndarray]:

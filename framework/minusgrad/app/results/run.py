@@ -7,7 +7,8 @@ run.series("total").time, run.to_xarray(), run.plot(), run.movie(), run.view()
 Files are read as they are asked for, so a run that is going on shows what has been saved.
 """
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,6 +198,37 @@ class Run:
         from ..ensembles.dataset import to_xarray
 
         return to_xarray(self.folder)
+
+    def export(
+        self,
+        to: Path | str,
+        format: str,
+        series: Sequence[str] = (),
+        *,
+        step: int | None = None,
+        every: int | None = None,
+        elements: Mapping[str, str] | str = "",
+    ) -> Path:
+        """Write recorded frames for other programs; returns the file.
+
+            run.export("argon.extxyz", "extxyz");  run.export("end.pdb", "pdb", step=500, elements="Ar")
+
+        format: "extxyz", "pdb", "lammps-data", "dcd", "xtc", "xyz", or "vtu", of which `to` is a folder.
+        series: those of nodes to write (default: all that the format takes). step: the frame of this step, or
+        the last one before it. every: one of so many frames. elements: the chemical symbol of all nodes, or
+        of bodies by name. What was changed or is missing is a Python warning. Raises `UserError` for what the
+        format cannot hold, `MissingPackageError` without the extra `trajectory`, `RunFailedError` where the
+        file cannot be written.
+        """
+        from .frame_export import write_frames
+
+        pairs = {"": elements} if isinstance(elements, str) else elements
+        given = [f"{body}={symbol}" if body else symbol for body, symbol in pairs.items() if symbol]
+        written = write_frames(self.folder, format, Path(to), series, step, every, given)
+        for remark in written.remarks:
+            warnings.warn(f"{written.path}: {remark}", stacklevel=2)
+        assert written.path is not None
+        return written.path
 
     # To look at
 

@@ -5,7 +5,7 @@
     Ar 0.1 0.2 0.3 ...
 
 Numbers are in the run's units, with all digits; `units` names those of length and time. The species of a node
-is its name where that is a chemical symbol, else X, and the names are then a column of their own.
+is its element (`atom_exports.elements`), else X; names of nodes that are no elements are a further column.
 Source: the extended XYZ specification, github.com/libAtoms/extxyz.
 """
 
@@ -15,51 +15,53 @@ from pathlib import Path
 
 import numpy as np
 
+from ...energies.values.atom_labels import SYMBOLS
 from ...files import h5md
+from .atom_exports.elements import node_elements
 from .csv_export import RowStream
 from .recorded_frames import Frame, RecordedFrames, in_space
 
-_TABLE = """
-X H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y
-Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os
-Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn
-Nh Fl Mc Lv Ts Og
-"""
-SYMBOLS = frozenset(_TABLE.split())
-"""Chemical symbols, and X of no element."""
 COLUMNS = {"velocity": "velo", "force": "forces"}
 """The names of our series in extended XYZ, where it has names of its own."""
 
 
 def export_xyz(
-    run: Path, out: RowStream, names: Sequence[str] = (), step: int | None = None, every: int = 1
+    run: Path,
+    out: RowStream,
+    names: Sequence[str] = (),
+    step: int | None = None,
+    every: int = 1,
+    given: Sequence[str] = (),
 ) -> int:
     """Write the recorded frames of a run; returns their number.
 
     names, step, every: as for `RecordedFrames`, which raises its errors; of its series those over nodes.
+    given: elements (`node_elements`).
     """
     frames = RecordedFrames(run, names, step, every)
     columns = [name for name in frames.names if h5md.is_of_nodes(name)]
-    texts = _texts(frames)
+    texts: list[str] = []
     for frame in frames:
+        texts = texts or _texts(frames, len(frame.position), given)
         parts = [frame.position, *(_column(name, frame.arrays[name]) for name in columns)]
         out.write(f"{len(frame.position)}\n{_comment(frames, frame, columns, parts)}\n")
         rows = np.concatenate([np.asarray(part, np.float64) for part in parts], axis=1).tolist()
-        lines = (f"{texts[k] if texts else 'X'} {' '.join(map(repr, row))}\n" for k, row in enumerate(rows))
+        lines = (f"{text} {' '.join(map(repr, row))}\n" for text, row in zip(texts, rows, strict=True))
         out.write("".join(lines))
     return len(frames)
 
 
-def _texts(frames: RecordedFrames) -> list[str]:
-    """The species of each node, and its name where that is no species; empty without names."""
+def _texts(frames: RecordedFrames, count: int, given: Sequence[str]) -> list[str]:
+    """The species of each node, and the names of nodes where these are no species."""
+    species = node_elements(frames.facts, count, given)
+    if not _are_named(frames):
+        return species
     names = [re.sub(r"\s", "_", name) or "_" for name in frames.node_names]
-    if _are_symbols(frames):
-        return names
-    return [f"{name if name in SYMBOLS else 'X'} {name}" for name in names]
+    return [f"{symbol} {name}" for symbol, name in zip(species, names, strict=True)]
 
 
-def _are_symbols(frames: RecordedFrames) -> bool:
-    return set(frames.node_names) <= SYMBOLS
+def _are_named(frames: RecordedFrames) -> bool:
+    return not set(frames.node_names) <= SYMBOLS
 
 
 def _column(name: str, values: np.ndarray) -> np.ndarray:
@@ -72,7 +74,7 @@ def _comment(
     frames: RecordedFrames, frame: Frame, columns: Sequence[str], parts: Sequence[np.ndarray]
 ) -> str:
     """The second line of a frame: box, columns, time, step, units."""
-    kinds = "species:S:1" + ("" if _are_symbols(frames) else ":name:S:1")
+    kinds = "species:S:1" + (":name:S:1" if _are_named(frames) else "")
     for name, part in zip(["pos", *columns], parts, strict=True):
         label = h5md.label(name)
         kinds += f":{COLUMNS.get(label, label).replace(':', '_')}:R:{part.shape[1]}"

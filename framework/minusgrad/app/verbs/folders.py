@@ -10,6 +10,8 @@ from ...errors import UserError
 from ..streams import EndingStream
 from .shared_options import json_option, out_option, path, print_json, run_argument, with_run
 
+EXPORTS = ("csv", "xyz", "extxyz", "pdb", "lammps-data", "dcd", "xtc", "vtu")
+
 
 def info_options(parser: argparse.ArgumentParser) -> None:
     run_argument(parser)
@@ -32,12 +34,19 @@ def export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("series", nargs="*", metavar="SERIES", help=text)
     text = "file to write (default: the terminal); of --member and vtu the folder (default: FOLDER-...)"
     out_option(parser, text, "FILE")
-    text = "csv; xyz: frames for OVITO, VMD and ASE; vtu: frames for ParaView (default: csv)"
-    parser.add_argument("--format", choices=("csv", "xyz", "vtu"), default="csv", help=text)
-    text = "of xyz and vtu: the frame of step N alone, or the last one before it"
+    text = (
+        "csv; xyz: frames in the run's units; extxyz, pdb, lammps-data, dcd, xtc: of atoms, in angstrom, for"
+        " ASE, OpenMM, LAMMPS, MDAnalysis; vtu: for ParaView (default: csv)"
+    )
+    parser.add_argument("--format", choices=EXPORTS, default="csv", metavar="F", help=text)
+    text = "of frames: that of step N alone, or the last one before it"
     parser.add_argument("--step", type=int, metavar="N", help=text)
-    text = "of xyz and vtu: every K-th recorded frame, and the last (default: all)"
+    text = "of frames: every K-th recorded one, and the last (default: all)"
     parser.add_argument("--every", type=int, metavar="K", help=text)
+    text = (
+        "of files of atoms: the element of all nodes (Ar), or of a body (core=Fe); may be given several times"
+    )
+    parser.add_argument("--element", action="append", default=[], metavar="[BODY=]X", help=text)
     kind = parser.add_mutually_exclusive_group()
     text = "of an ensemble: a row for each member, with varied values, failure and last observables"
     kind.add_argument("--table", action="store_true", help=text)
@@ -132,25 +141,37 @@ def compare(a: argparse.Namespace) -> int:
 
 
 def export(a: argparse.Namespace) -> int:
-    from ..results.csv_export import export, export_table
-    from ..results.xyz_export import export_xyz
-
-    if (a.table or a.member is not None) and a.series:
+    members, frames = a.table or a.member is not None, a.format != "csv"
+    if members and a.series:
         raise UserError(
             f"{a.series[0]}: is a series, got an option that exports members; leave one of them out"
         )
-    members, frames = a.table or a.member is not None, a.format != "csv"
     if members and frames:
         raise UserError(f"--format {a.format}: is for frames, got an option that exports members")
     if not frames and (a.step is not None or a.every is not None):
         raise UserError("--step and --every: choose frames, got csv; use --format xyz or vtu")
+    if not frames and a.element:
+        raise UserError("--element: is for files of atoms, got csv; use --format extxyz or pdb")
     if a.member is not None:
         return _export_member(a)
-    if a.format == "vtu":
-        return _export_vtu(a)
+    return _export_frames(a) if frames else _export_rows(a)
+
+
+def _export_frames(a: argparse.Namespace) -> int:
+    from ..results.frame_export import write_frames
+
+    written = write_frames(a.folder, a.format, a.out, a.series, a.step, a.every, a.element)
+    if written.path is not None:
+        print(f"{written.path}: {written.frames} {'frame' if written.frames == 1 else 'frames'}")
+    for remark in written.remarks:
+        print(f"note: {remark}", file=sys.stderr)
+    return 0
+
+
+def _export_rows(a: argparse.Namespace) -> int:
+    from ..results.csv_export import export, export_table
+
     write = export_table if a.table else partial(export, names=a.series)
-    if a.format == "xyz":
-        write = partial(export_xyz, names=a.series, step=a.step, every=a.every or 1)
     if a.out is None:
         write(a.folder, out=EndingStream(sys.stdout))
         return 0
@@ -161,16 +182,7 @@ def export(a: argparse.Namespace) -> int:
         raise UserError(f"{a.out}: cannot be written: {why}; give a file with --out")
     with outside_a_run(a.out, "give another file with --out"), rewritten(a.out) as file:
         rows = write(a.folder, out=file)
-    print(f"{a.out}: {rows} {'frames' if frames else 'rows'}")
-    return 0
-
-
-def _export_vtu(a: argparse.Namespace) -> int:
-    from ..results.vtu_export import NAME, export_vtu
-
-    out = a.out or a.folder.with_name(f"{a.folder.resolve().name}-vtu")
-    count = export_vtu(a.folder, out, a.series, a.step, a.every or 1)
-    print(f"{out / NAME}.pvd: {count} frames")
+    print(f"{a.out}: {rows} rows")
     return 0
 
 

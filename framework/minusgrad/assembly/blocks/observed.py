@@ -151,6 +151,30 @@ class ReactionsBlock(Looks):
         return Reactions(context.stepper, context.recorder, self.every)
 
 
+class ForcesBlock(Looks):
+    """Forces -dU/dx of the energies on all nodes; with `stress` their stress, without that of motion."""
+
+    stress: bool = False
+    """Record the stress of the energies, too, positive in tension; the scene needs a [box]."""
+
+    def make(self, context: "ObserverContext") -> "Observer":
+        from ...steppers.pressure.stress import PRESSURE, box_of
+        from ..observers import ENERGY_STRESS, EnergyForces
+
+        motions, units, factor = context.system.motions, context.units, 1.0
+        if not motions or not context.stepper.potential.terms:
+            raise EnergyError("forces: the scene has no energy of nodes that move; leave the observer out")
+        if self.stress:
+            d = box_of(context.stepper.potential).shape[-1]
+            symbol, in_si, factor = units.reported(PRESSURE[d])
+            context.recorder.unit(ENERGY_STRESS, symbol, in_si)
+        made = EnergyForces(context.stepper, context.recorder, self.every, motions, self.stress, factor)
+        for name in made.names:
+            unit = quotient("J", made.fields[name].unit)
+            context.recorder.unit(made.label(name), units.symbol(unit), units.in_si(unit))
+        return made
+
+
 class ConstraintsBlock(Looks):
     """Multipliers of each constraint, their largest violation, and the forces of constraints on nodes."""
 

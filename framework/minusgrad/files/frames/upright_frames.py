@@ -37,7 +37,7 @@ def copies(columns: Mapping[str, Column]) -> dict[str, Column]:
         return {}
     turns, found = np.array([rotation(box) for box in boxes.astype(np.float64)]), {}
     found[ROTATION] = edges._replace(parts=[turns], dtype=turns.dtype, unit=None)
-    found[COPIES[EDGES]] = edges._replace(parts=[np.array([*map(_turn_upright, boxes, turns)], edges.dtype)])
+    found[COPIES[EDGES]] = edges._replace(parts=[np.array([*map(turn_upright, boxes, turns)], edges.dtype)])
     place = {int(step): k for k, step in enumerate(edges.step)}
     for name, copy in VECTORS.items():
         one = columns.get(name)
@@ -91,7 +91,8 @@ def turned_by(vectors: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return x[:, :1] * turn[0] + x[:, 1:2] * turn[1] + x[:, 2:] * turn[2]
 
 
-def _turn_upright(box: np.ndarray, turn: np.ndarray) -> np.ndarray:
+def turn_upright(box: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """The edges of a box times its rotation, as they stand upright; the third one points up."""
     if stands_upright(box):
         return box.astype(np.float64)
     turned = np.tril(turned_by(box, turn))

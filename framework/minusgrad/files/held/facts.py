@@ -65,6 +65,7 @@ OF_CHECKPOINTS = {
     "interim": Kind("a list", lambda value: isinstance(value, list)),
     "title": Kind("a text", _is_text),
     "names": TEXTS,
+    "atoms": TABLE,
     "bodies": RANGES,
     "labels": NAMED_TEXTS,
     "moving": TEXTS,
