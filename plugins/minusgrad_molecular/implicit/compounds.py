@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from minusgrad.plugin import Compound, CompoundContext, Quantity, Record, quantities
+from minusgrad.plugin import Compound, CompoundContext, Cutoff, Quantity, Record, quantities
 
 from .generalized_born import implicit_solvent
 
@@ -48,8 +48,10 @@ class GeneralizedBorn(Record):
         given = quantities(self, context.units)
         if given["coulomb_constant"] is None:
             del given["coulomb_constant"]
+        cutoff, skin = given.pop("cutoff"), given.pop("skin")
         return implicit_solvent(
             context.fields,
+            within=None if cutoff is None else Cutoff(cutoff, skin=skin, sharp=True),
             surface=given["tension"] != 0.0,
             renamed=given.pop("fields"),
             units=context.units,

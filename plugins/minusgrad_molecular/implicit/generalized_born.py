@@ -118,8 +118,7 @@ def ace_surface(effective_radius, born_radius, tension, probe):
 def implicit_solvent(
     fields: Fields,
     *,
-    cutoff: float | None = None,
-    skin: float | None = None,
+    within: Cutoff | None = None,
     surface: bool = True,
     renamed: Mapping[str, str] | None = None,
     name: str = "generalized_born",
@@ -131,18 +130,18 @@ def implicit_solvent(
         solvent = implicit_solvent(fields, eps_out=78.3, units=units)
         potential = Potential(fields, solvent.terms, solvent.maps)
 
-    fields: x, charge (n,), born_radius (n,), born_scale (n,), or those that `renamed` gives for them. cutoff:
-    of all pairs, sharp, with the shift of OpenMM; None: every pair. skin: of the list (`Cutoff`). surface:
-    with the energy of the surface. name: of the energy of pairs; the others are called `name`_self and
-    `name`_surface, maps `name`_reduced, _descreening, _radius and _charge, as their fields. parameters: of
-    these energies and maps, in `units`; others are the defaults.
+    fields: x, charge (n,), born_radius (n,), born_scale (n,), or those that `renamed` gives for them. within:
+    the cutoff of all pairs, sharp, with the shift of OpenMM; None: every pair. surface: with the energy of
+    the surface. name: of the energy of pairs; the others are called `name`_self and `name`_surface, maps
+    `name`_reduced, _descreening, _radius and _charge, as their fields. parameters: of these energies and
+    maps, in `units`; others are the defaults.
 
     Raises `UserError` for an intrinsic radius that is not above the offset, and in a periodic box without a
     cutoff.
     """
     known = {"x": "x", "charge": "charge", "born_radius": "born_radius", "born_scale": "born_scale"}
     known |= dict(renamed or {})
-    if fields.box is not None and cutoff is None:
+    if fields.box is not None and within is None:
         raise UserError(
             f"{name}: needs a cutoff in a periodic box, got none; give `cutoff`, at most half of its edges"
         )
@@ -152,8 +151,7 @@ def implicit_solvent(
         "effective_radius": f"{name}_radius",
         "polarization_charge": f"{name}_charge",
     }
-    within = None if cutoff is None else Cutoff(cutoff, skin=skin, sharp=True)
-    given = parameters | ({} if cutoff is None else {"shift": 1.0 / cutoff})
+    given = parameters | ({} if within is None else {"shift": 1.0 / within.radius})
 
     def part(of: Any, own: str, **options: Any) -> Any:
         read = {a: field for a, field in (known | made).items() if a in of.roles}

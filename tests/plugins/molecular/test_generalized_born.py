@@ -14,7 +14,7 @@ import torch
 from minusgrad import Fields, Potential
 from minusgrad.check import term_check
 from minusgrad.errors import MinusgradError
-from minusgrad.plugin import UnitSystem
+from minusgrad.plugin import Cutoff, UnitSystem
 from minusgrad.symbolic.plain_python import evaluator
 from minusgrad.torch import energy
 from minusgrad_molecular.implicit.born_radii import born_descreening
@@ -54,9 +54,12 @@ def engulfed() -> Atoms:
     }
 
 
-def solvated(given: Atoms, precision: str = "f64", **more: Any) -> Potential:
+def solvated(
+    given: Atoms, precision: str = "f64", cutoff: float | None = None, skin: float | None = None, **more: Any
+) -> Potential:
     fields = Fields(given, {name: NAMES[name] for name in given}, precision)
-    made = implicit_solvent(fields, units=UNITS, **more)
+    within = None if cutoff is None else Cutoff(cutoff, skin=skin, sharp=True)
+    made = implicit_solvent(fields, within=within, units=UNITS, **more)
     return Potential(fields, made.terms, made.maps)
 
 
