@@ -107,11 +107,17 @@ class DispersionCorrection(Record):
 
     def make(self, context: CompoundContext) -> Compound:
         given, fields = quantities(self, context.units), context.fields
+        named = [self.fields.get(a, a) for a in ("epsilon", "sigma")]
         if fields.box is None:
             raise UserError(f"{self.name}: needs a periodic box, got none; give [box]")
+        if computed := [name for name in named if name in fields.derived]:
+            raise UserError(
+                f"{self.name}: needs epsilon and sigma of the state, got '{computed[0]}', which a map"
+                " computes; give fields of the state"
+            )
         sharp = self.switch == "none"
         cutoff = Cutoff(given["cutoff"], None if sharp else given["switch"], sharp=sharp)
-        epsilon, sigma = (fields[self.fields.get(a, a)].values.astype(float) for a in ("epsilon", "sigma"))
+        epsilon, sigma = (fields[name].values.astype(float) for name in named)
         parameters = {"coefficient": coefficient(epsilon, sigma, cutoff)}
         return Compound(
             [bind(dispersion_correction, fields, name=self.name, sizes={"box": 1}, parameters=parameters)]

@@ -10,10 +10,12 @@ def register_energies():
     from .electrostatics import coulomb, coulomb_14, coulomb_reaction_field
     from .implicit.generalized_born import ace_surface, born_self, generalized_born
     from .lennard_jones import lennard_jones, lennard_jones_14, lennard_jones_mixture
+    from .species.mixing_rules import lennard_jones_geometric, lennard_jones_waldman_hagler
     from .torsion_maps import ryckaert_bellemans, torsion_map
 
     bonded = [harmonic_bond, harmonic_angle, periodic_torsion, ryckaert_bellemans, torsion_map]
     dispersion = [lennard_jones, lennard_jones_mixture, lennard_jones_14]
+    dispersion += [lennard_jones_geometric, lennard_jones_waldman_hagler]
     solvent = [generalized_born, born_self, ace_surface]
     return [*bonded, *dispersion, coulomb, coulomb_reaction_field, coulomb_14, *solvent]
 
@@ -47,11 +49,12 @@ def register_states():
 
 @hookimpl
 def register_compounds():
-    """All energies of an OpenMM System, as OpenMM sums them; an implicit solvent."""
+    """All energies of an OpenMM System, as OpenMM sums them; an implicit solvent; energies by species."""
     from .forces.compound import COMPOUNDS
     from .implicit.compounds import COMPOUNDS as SOLVENTS
+    from .species.compound import COMPOUNDS as OF_SPECIES
 
-    return COMPOUNDS | SOLVENTS
+    return COMPOUNDS | SOLVENTS | OF_SPECIES
 
 
 @hookimpl
