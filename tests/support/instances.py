@@ -37,6 +37,7 @@ from minusgrad_laser.losses import edge_placement, exposure_limits, overlap, pat
 from minusgrad_laser.materials import response_table, responses, thermal_memory
 from minusgrad_molecular import bonded, electrostatics, lennard_jones, torsion_maps
 from minusgrad_molecular.implicit import born_radii, generalized_born
+from minusgrad_molecular.species import mixing_rules
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from minusgrad_sph import compression, density, viscosity
@@ -245,6 +246,8 @@ CANONICAL: dict[str, Instance] = {
     "torsion_map": Instance(torsion_maps.torsion_map, data=_maps, compiles=False),
     "lennard_jones": Instance(lennard_jones.lennard_jones, state=lattice),
     "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=_mixture),
+    "lennard_jones_geometric": Instance(mixing_rules.lennard_jones_geometric, state=_mixture),
+    "lennard_jones_waldman_hagler": Instance(mixing_rules.lennard_jones_waldman_hagler, state=_mixture),
     "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=lattice),
     "coulomb": Instance(electrostatics.coulomb, state=lattice),
     "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=lattice),
