@@ -31,7 +31,7 @@ class Role:
     about: str = field(default="", kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        """A shape "d" is ("d",). Raises `EnergyError` for a unit that is no text and a shape that is no tuple."""
+        """A shape "d" is ("d",). Raises `EnergyError` for a unit that is no text, or no tuple as shape."""
         role = type(self).__name__
         if not isinstance(self.unit, str):
             raise EnergyError(
