@@ -85,6 +85,42 @@ def parse(file: str, data: bytes) -> Atoms:
     return Atoms(_atom_places(file, rows), names, kinds, numbers, chains, symbols, box=box)
 
 
+def text_of(file: str, atoms: Atoms) -> str:
+    """A PDB file of atoms: places to 0.001 angstrom, no velocities; numbers start again behind the widest.
+
+    Raises `UserError` for places that have no columns.
+    """
+    if (atoms.places > 9999.999).any() or (atoms.places < -999.999).any():
+        raise UserError(
+            f"'{file}': places must be from -999.999 to 9999.999 angstrom, got"
+            f" {np.abs(atoms.places).max():g}; move the atoms"
+        )
+    lines = []
+    if atoms.box is not None:
+        lengths, angles = edge_lengths(atoms.box)
+        edges = "".join([*(f"{a:9.3f}" for a in lengths), *(f"{a:7.2f}" for a in angles)])
+        lines.append(f"CRYST1{edges}")
+    symbols = atoms.elements or ("",) * len(atoms)
+    labels = zip(atoms.names, atoms.residues, atoms.chains, atoms.numbers, symbols, strict=True)
+    for k, ((name, residue, chain, number, symbol), (x, y, z)) in enumerate(
+        zip(labels, atoms.places.tolist(), strict=True)
+    ):
+        named = f" {name:<3}" if len(name) < 4 else name[:4]
+        counted = f"{int(number) % 10_000:>4}" if number.lstrip("-").isdigit() else f"{number:>4}"[:4]
+        lines.append(
+            f"HETATM{(k + 1) % 100_000:>5} {named} {residue[:3]:>3} {chain[:1]:1}{counted}    "
+            f"{x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00          {symbol.upper():>2}"
+        )
+    return "\n".join([*lines, "END", ""])
+
+
+def edge_lengths(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths and angles [degree] of the edges (3, 3): the inverse of `edge_vectors`."""
+    lengths = np.linalg.norm(box, axis=1)
+    cosines = (box @ box.T / np.outer(lengths, lengths))[[1, 0, 0], [2, 2, 1]]
+    return lengths, np.degrees(np.arccos(cosines))
+
+
 def edge_vectors(lengths: Sequence[float], angles: Sequence[float]) -> np.ndarray:
     """The edges (3, 3) as rows, the first along x, the second in the plane of x and y; angles [degree]."""
     cosines = np.cos(np.radians(angles))

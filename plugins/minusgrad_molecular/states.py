@@ -1,4 +1,4 @@
-"""Initial states of molecules: from an OpenMM System and the places of its atoms, in run units.
+"""Initial states of molecules: from an OpenMM System, or files that OpenMM makes one of, in run units.
 
     field       shape       unit
     x, v        (n, 3)      m, m s^-1
@@ -19,20 +19,22 @@
     exclusions      (K, 2)      of pairs without nonbonded energies, or with those of a 1-4 pair
 
 Bodies are the residues by name (ALA, HOH), the chains (chain_A), and `lennard_jones`, the atoms whose
-epsilon is above 0. Velocities are zero, or those of a `temperature`: normal with variance k T / m, without
-a common velocity.
+epsilon is above 0. Velocities are those of the file of positions, else zero, or those of a `temperature`:
+normal with variance k T / m, without a common velocity.
 
-Decisions 0330.
+Decisions 0146, 0330.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from minusgrad.plugin import (
     Body,
+    ByForm,
     Motion,
     Quantity,
     Record,
@@ -40,12 +42,15 @@ from minusgrad.plugin import (
     StateContext,
     UnitSystem,
     UserError,
+    one_or_each,
     quantities,
 )
 
-from . import openmm_system, pdb
+from . import openmm_system
 from .forces.force_part import Interactions
 from .nonbonded_settings import Block
+from .pdb import Atoms
+from .programs import door
 from .topology import lists_of, parents_of
 
 ARGUMENTS = {
@@ -71,28 +76,60 @@ OF_PARTICLES = {
 UNITS = {"x": "m", "v": "m s^-1", "m": "kg", "charge": "C", "sigma": "m", "epsilon": "J", "box": "m"}
 
 
-class Molecule(Record):
-    """Molecules: force field of an OpenMM System (`system`, XML), places of a PDB file (`positions`).
+Names = Annotated[str | tuple[str, ...], ByForm(one_or_each, ("one", "each"))]
+AS_THEY_ARE = ("nonbonded", "dispersion", "constraints", "rigid_water", "implicit_solvent")
+TO_MAKE = ("parameters", "include", "defines", *AS_THEY_ARE, "cutoff", "switch", "hydrogen_mass", "box")
+"""Keys of a System that is made."""
 
-    `temperature`: velocities are drawn for it; default: at rest.
+
+class Molecule(Record):
+    """Molecules: an OpenMM System, a topology of another program, or a force field, and `positions`.
+
+    Of `system`, `topology` and `force_field` one is given. `temperature`: velocities are drawn for it.
     """
 
-    system: str
+    system: str | None = None
     """XML file of an OpenMM System: masses and force field."""
+    topology: str | None = None
+    """AMBER prmtop, GROMACS top or CHARMM psf, which OpenMM reads."""
+    parameters: Names = ()
+    """Files of CHARMM parameters for a psf (par, prm, rtf, str), in their order."""
+    force_field: Names = ()
+    """OpenMM's force fields by name, or XML files: applied to a PDB or PDBx/mmCIF file with all hydrogens."""
     positions: str
-    """PDB file of the positions."""
-    temperature: Annotated[float | str, Quantity("K", "nonnegative")] = 0.0
-    """Temperature for which velocities are drawn; 0: at rest."""
+    """File of the positions: PDB, PDBx/mmCIF, gro, inpcrd, rst7 or crd, with its box and velocities."""
+    include: str | None = None
+    """Folder beside the scene in which files are looked for that a GROMACS topology includes."""
+    defines: dict[str, bool | float | str] = Field(default_factory=dict)
+    """Macros of a GROMACS topology: { POSRES = true }; default: FLEXIBLE alone, which false takes away."""
+    nonbonded: (
+        Literal["no_cutoff", "cutoff_non_periodic", "cutoff_periodic", "ewald", "pme", "lj_pme"] | None
+    ) = None
+    """How pairs are summed in the System that is made; default: "pme" in a box, else "no_cutoff"."""
+    cutoff: Annotated[float | str | None, Quantity("m", "positive")] = None
+    """Cutoff of pairs in the System that is made; default: 10 angstrom."""
+    switch: Annotated[float | str | None, Quantity("m", "positive")] = None
+    """Distance from which Lennard-Jones energies are switched off; default: not at all."""
+    dispersion: bool | None = None
+    """Whether the System counts the dispersion beyond the cutoff; default: as OpenMM does, true."""
+    constraints: Literal["none", "h_bonds", "all_bonds", "h_angles"] = "none"
+    """Lengths that are kept in place of springs: bonds of hydrogen, all bonds, or those and angles of"
+    " hydrogen."""
+    rigid_water: bool = False
+    """Whether waters keep their lengths and angle."""
+    hydrogen_mass: Annotated[float | str | None, Quantity("kg", "positive")] = None
+    """Mass of hydrogens, taken from the atoms that they are bonded to; default: as in the file."""
+    implicit_solvent: Literal["hct", "obc1", "obc2", "gbn", "gbn2"] | None = None
+    """Generalised Born model of a prmtop or a psf; default: none."""
+    box: tuple[Annotated[float | str, Quantity("m", "positive")], ...] | None = None
+    """Three edges of a rectangular box; default: that of the positions, else of the topology."""
+    temperature: Annotated[float | str | None, Quantity("K", "nonnegative")] = None
+    """Temperature for which velocities are drawn, 0: at rest; default: velocities of the file, else at"
+    " rest."""
 
     def make(self, context: StateContext) -> State:
         units = context.units
-        system = openmm_system.parse(self.system, context.read(self.system))
-        atoms = pdb.parse(self.positions, context.read(self.positions))
-        if len(atoms) != len(system.mass):
-            raise UserError(
-                f"positions: must have the atoms of the System, {len(system.mass)}, got {len(atoms)};"
-                " give the PDB file that the System was made of"
-            )
+        system, atoms = self._read_files(context)
         context.remarks += system.remarks
         lists, parts = lists_of(system), system.parts.values()
         data = {
@@ -102,7 +139,7 @@ class Molecule(Record):
         fields = {"x": atoms.places * units.convert("1 angstrom", "m")} | {
             "m": system.mass * units.convert("1 u", "kg")
         }
-        fields["v"] = self._draw_velocities(fields["m"], context)
+        fields["v"] = self._velocities(atoms, fields["m"], context)
         fields |= _convert_numbers(system.nonbonded, OF_PARTICLES, units)
         own = {name: numbers for part in parts for name, numbers in part.fields.items()}
         fields |= {name: numbers.in_units(units) for name, numbers in own.items()}
@@ -126,27 +163,107 @@ class Molecule(Record):
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
             tables={name: one.in_units(units) for part in parts for name, one in part.tables.items()},
             brings=system,
-            compare=partial(self._energy_differences, system, fields, units.convert("1 nm", "m")),
+            compare=partial(_energy_differences, system, fields, units.convert("1 nm", "m")),
         )
 
-    def _energy_differences(
-        self,
-        system: openmm_system.System,
-        fields: Mapping[str, np.ndarray],
-        nanometre: float,
-        blocks: Sequence[Block],
-    ) -> list[str]:
-        """Remarks on what the energies of the scene do otherwise than the System."""
-        extent = float(np.linalg.norm(np.ptp(fields["x"], axis=0)))
-        charged, wells = fields["charge"].any(), fields["epsilon"].any()
-        found = system.settings.differences(blocks, nanometre, extent, bool(charged), bool(wells))
-        return [f"'{self.system}': its NonbondedForce {one}; the scene counts" for one in found]
+    def _read_files(self, context: StateContext) -> tuple[openmm_system.System, Atoms]:
+        """The System, and the atoms."""
+        ways = [name for name in ("system", "topology", "force_field") if getattr(self, name)]
+        if len(ways) != 1:
+            raise UserError(
+                f"system: one of `system`, `topology` and `force_field` must be given, got"
+                f" {' and '.join(ways) or 'none'}; a System has all of a topology"
+            )
+        if self.system is None:
+            made = door.make_system(self.request(context.units), context.read)
+            context.remarks += made.remarks
+            return openmm_system.parse(made.file, made.xml), made.atoms
+        if wrong := [name for name in TO_MAKE if _is_given(self, name)]:
+            raise UserError(
+                f"{wrong[0]}: a System has its own, got it with `system`; leave it out, or give `topology`"
+            )
+        system = openmm_system.parse(self.system, context.read(self.system))
+        atoms = door.read_places(self.positions, context.read(self.positions))
+        if len(atoms) != len(system.mass):
+            raise UserError(
+                f"positions: must have the atoms of the System, {len(system.mass)}, got {len(atoms)};"
+                " give the PDB file that the System was made of"
+            )
+        _remark_other_box(self.system, self.positions, system.box, atoms.box, context.remarks)
+        return system, atoms
 
-    def _draw_velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
+    def request(self, units: UnitSystem) -> door.Request:
+        """What OpenMM is asked for, in its units."""
+        values = quantities(self, units)
+        lengths = {
+            name: None if getattr(self, name) is None else values[name] / units.convert("1 nm", "m")
+            for name in ("cutoff", "switch")
+        }
+        mass = None if self.hydrogen_mass is None else values["hydrogen_mass"] / units.convert("1 u", "kg")
+        return door.Request(
+            self.positions, self.topology, _listed_names(self.parameters), _listed_names(self.force_field),
+            self.include, self.defines,
+            lengths
+            | {"hydrogen_mass": mass, "box": self._box_edges(units)}
+            | {name: getattr(self, name) for name in AS_THEY_ARE},
+        )  # fmt: skip
+
+    def _box_edges(self, units: UnitSystem) -> np.ndarray | None:
+        """The edges (3, 3) of `box` [nm]."""
+        if self.box is None:
+            return None
+        if len(self.box) != 3:
+            raise UserError(f"box: must be three lengths, got {len(self.box)}; give those of the edges")
+        return np.diag(quantities(self, units)["box"]) / units.convert("1 nm", "m")
+
+    def _velocities(self, atoms: Atoms, m: np.ndarray, context: StateContext) -> np.ndarray:
+        """Those of the file, or of the temperature."""
+        if self.temperature is None and atoms.velocities is not None:
+            return atoms.velocities * context.units.convert("1 angstrom ps^-1", "m s^-1")
+        if atoms.velocities is not None:
+            context.remarks.append(
+                f"'{self.positions}': its velocities are left out: `temperature` draws others"
+            )
         heat = context.units.convert("1.380649e-23 J K^-1", "J K^-1")
-        heat *= quantities(self, context.units)["temperature"]
+        heat *= 0.0 if self.temperature is None else quantities(self, context.units)["temperature"]
         v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
         return v - m @ v / m.sum()
+
+
+def _listed_names(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given
+
+
+def _is_given(record: Record, name: str) -> bool:
+    """A key is other than where it is left out."""
+    usual = type(record).model_fields[name].get_default(call_default_factory=True)
+    return bool(getattr(record, name) != usual)
+
+
+def _remark_other_box(
+    system: str, positions: str, box: np.ndarray | None, other: np.ndarray | None, remarks: list[str]
+) -> None:
+    """A remark where the box of the positions [angstrom] is not that of the System [nm], which counts."""
+    if box is not None and other is not None and not np.allclose(10.0 * box, other, rtol=0.0, atol=2e-3):
+        edges = [", ".join(f"{edge:g}" for edge in np.diag(one)) for one in (other, 10.0 * box)]
+        remarks.append(
+            f"'{positions}': has a box of {edges[0]} angstrom, '{system}' one of {edges[1]} angstrom; the"
+            " System"
+            " counts"
+        )
+
+
+def _energy_differences(
+    system: openmm_system.System,
+    fields: Mapping[str, np.ndarray],
+    nanometre: float,
+    blocks: Sequence[Block],
+) -> list[str]:
+    """Remarks on what the energies of the scene do otherwise than the System."""
+    extent = float(np.linalg.norm(np.ptp(fields["x"], axis=0)))
+    charged, wells = fields["charge"].any(), fields["epsilon"].any()
+    found = system.settings.differences(blocks, nanometre, extent, bool(charged), bool(wells))
+    return [f"'{system.file}': its NonbondedForce {one}; the scene counts" for one in found]
 
 
 def _image_parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:
@@ -176,7 +293,7 @@ def _convert_numbers(
     return found
 
 
-def _bodies_by_name(atoms: pdb.Atoms, epsilon: np.ndarray) -> dict[str, np.ndarray]:
+def _bodies_by_name(atoms: Atoms, epsilon: np.ndarray) -> dict[str, np.ndarray]:
     """Nodes by the name of their residue, by their chain, and those with a well."""
     chains = ["" if not chain else f"chain_{chain}" for chain in atoms.chains]
     wells = ["lennard_jones" if depth > 0.0 else "" for depth in epsilon]

@@ -17,6 +17,7 @@ import numpy as np
 
 from minusgrad.errors import UserError
 from minusgrad.scene.units import UnitSystem
+from tests.support import peroxide
 
 ROOT = Path(__file__).parents[2]
 SCENES, CORPUS = ROOT / "scenes", Path(__file__).with_name("corpus")
@@ -147,9 +148,32 @@ def _pdb(data: bytes, folder: Path) -> Any:
 
 
 def _openmm_pdb(data: bytes, folder: Path) -> Any:
-    from minusgrad_molecular import convert
+    from minusgrad_molecular.programs import door
 
-    return convert.from_bytes("a.pdb", data, [str(ROOT / "tests" / "fuzz" / "dipeptide_field.xml")])
+    asked = door.Request("a.pdb", force_field=("field.xml",))
+    field = (ROOT / "tests" / "fuzz" / "dipeptide_field.xml").read_bytes()
+    return door.make_system(asked, {"a.pdb": data, "field.xml": field}.__getitem__)
+
+
+def _of_program(program: str, key: str) -> Callable[[bytes, Path], Any]:
+    """A file of another program, with the others beside it."""
+
+    def read(data: bytes, folder: Path) -> Any:
+        from minusgrad_molecular.programs import door
+
+        peroxide.write_files(folder)
+        keys = peroxide.FILES[program]
+        (folder / keys[key]).write_bytes(data)
+
+        def found(name: str) -> bytes:
+            if not (folder / name).is_file():
+                raise UserError(f"cannot read '{name}'")
+            return (folder / name).read_bytes()
+
+        parameters = tuple(keys.get("parameters", ()))
+        return door.make_system(door.Request(keys["positions"], keys["topology"], parameters), found)
+
+    return read
 
 
 X = np.arange(6.0).reshape(3, 2)
@@ -383,6 +407,15 @@ TARGETS: dict[str, Target] = {
     "svg": Target(_svgs, _svg),
     "openmm": Target(_texts("data/dipeptide.xml"), _openmm),
     "openmm_pdb": Target(_texts("data/dipeptide.pdb"), _openmm_pdb),
+    "prmtop": Target(lambda: [peroxide.prmtop().encode()], _of_program("amber", "topology")),
+    "inpcrd": Target(
+        lambda: [peroxide.inpcrd().encode(), peroxide.inpcrd(False, False).encode()],
+        _of_program("amber", "positions"),
+    ),
+    "top": Target(lambda: [peroxide.whole_top().encode()], _of_program("gromacs", "topology")),
+    "gro": Target(lambda: [peroxide.gro().encode()], _of_program("gromacs", "positions")),
+    "psf": Target(lambda: [peroxide.psf().encode()], _of_program("charmm", "topology")),
+    "crd": Target(lambda: [peroxide.crd().encode()], _of_program("charmm", "positions")),
     "pdb": Target(_texts("data/dipeptide.pdb"), _pdb),
     "field": Target(_fields, _field),
     "measurements": Target(

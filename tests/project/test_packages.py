@@ -285,7 +285,7 @@ READ_FROM_BYTES = (
     "stencils.py: images.read(self.file, data)",
     "initial_fields.py: images.read(self.file, context.read(self.file))",
     "solar_system.py: TABLE.read_bytes()",
-    "convert.py: input_files.read(pdb)",
+    "convert.py: input_files.read(Path(name))",
     "reading.py: read(stream, **options)",
 )
 """Calls with bytes that came from the context; the first, with a copy of them in a folder of its own, which

@@ -50,8 +50,13 @@ TESTS: dict[str, list[str]] = {
     "A file larger than the free memory is refused before it is read.": [
         f"{HELD}::test_a_file_larger_than_the_memory_is_refused_before_it_is_read"
     ],
-    "A mesh, a picture, a drawing, a system of OpenMM and a PDB file that OpenMM converts": [
+    "A force field that a scene names executes nothing": [
+        "plugins/molecular/test_program_mistakes::test_files_that_are_refused",
+        "plugins/molecular/test_convert::test_a_script_of_a_force_field_runs_in_a_conversion",
+    ],
+    "A mesh, a picture, a drawing, a system of OpenMM and the files that OpenMM reads": [
         "plugins/molecular/test_convert::test_openmm_reads_a_pdb_file_in_the_child",
+        "plugins/molecular/test_program_mistakes::test_files_that_are_refused",
         f"{BOUNDED}::test_whatever_a_reader_does_is_one_message",
         f"{BOUNDED}::test_an_answer_is_no_array_of_objects",
         f"{BOUNDED}::test_the_limits_grow_with_the_file",
