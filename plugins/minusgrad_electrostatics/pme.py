@@ -93,7 +93,7 @@ def particle_mesh_ewald(
     maps = _mesh_maps(name, fields, cells, known, units)
     lists = {} if scaled is None else dict(scaled)
     every = [*([] if exclude is None else [exclude]), *(rows for rows, _ in lists.values())]
-    left_out = _each_once(every, fields)
+    left_out = _each_once(every, fields, known["x"])
     terms = [
         bind(ewald_direct, fields, name=f"{name}_direct", cutoff=cutoff, exclude=left_out, **of_pairs),
         bind(ewald_self, fields, name=f"{name}_self", **both | {"renamed": {"charge": known["charge"]}}),
@@ -108,11 +108,11 @@ def particle_mesh_ewald(
     return Compound(terms, maps)
 
 
-def _each_once(lists: Sequence[Any], fields: Fields) -> LinkedPairs | None:
+def _each_once(lists: Sequence[Any], fields: Fields, positions: str) -> LinkedPairs | None:
     """The pairs of all lists in their order, each pair of images once; None without any."""
     box = fields.geometry
     assert box is not None
-    x = fields["x"].values.astype(float)
+    x = fields[positions].values.astype(float)
     pairs = LinkedPairs.joined(map(LinkedPairs.of, lists)).placed(x, box).different(x, box)
     return pairs if len(pairs) else None
 

@@ -22,11 +22,13 @@ def register_energies():
 
 @hookimpl
 def register_maps():
-    """Effective Born radii of atoms, and the charges that they induce in a solvent."""
+    """Effective Born radii, and charges that they induce in a solvent; places of virtual sites."""
     from .implicit.born_radii import born_descreening, obc_radius, reduced_radius
     from .implicit.generalized_born import polarization_charge
+    from .virtual_sites import local_frame_sites, virtual_sites
 
-    return [reduced_radius, born_descreening, obc_radius, polarization_charge]
+    solvent = [reduced_radius, born_descreening, obc_radius, polarization_charge]
+    return [*solvent, virtual_sites, local_frame_sites]
 
 
 @hookimpl

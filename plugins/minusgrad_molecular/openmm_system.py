@@ -26,20 +26,23 @@ from .forces.kinds import CURES, KINDS
 from .forces.nonbonded_force import without_force
 from .forces.system_reader import SystemReader
 from .nonbonded_settings import NonbondedSettings
+from .site_elements import Sites
 
 
 @dataclass(frozen=True)
 class System:
     """A parsed System, in OpenMM's units.
 
-    file: its name. mass (n,); constraints of distances; parts: what was read of the forces of each class; box
-    (3, 3), its edge vectors as rows, None without periodic boundaries; remarks for the user.
+    file: its name. mass (n,) of the atoms, which come first; sites: those behind them; constraints of
+    distances; parts: what was read of the forces of each class; box (3, 3), its edge vectors as rows, None
+    without periodic boundaries; remarks for the user.
     """
 
     file: str
     mass: np.ndarray
     constraints: Interactions
     parts: Mapping[str, ForcePart]
+    sites: Sites
     box: np.ndarray | None = None
     remarks: tuple[str, ...] = ()
 
@@ -75,7 +78,7 @@ class System:
 
     @property
     def _nonbonded_part(self) -> ForcePart:
-        return self.parts.get("NonbondedForce") or without_force(len(self.mass))
+        return self.parts.get("NonbondedForce") or without_force(len(self.sites.order))
 
     def _listed(self, kind: str, arity: int, *names: str) -> Interactions:
         part = self.parts.get(kind)
@@ -139,39 +142,23 @@ def _read_system(reader: SystemReader) -> System:
         if name in reader.forces
     }
     kept = reader.tuples_of("Constraint", [reader.root], "Constraints/Constraint", 2, ("d",))
+    reader.sites.refuse_constraints(reader.file, kept.atoms)
     refuse_impossible(reader.file, kept)
     return System(
         file=reader.file,
-        mass=_particle_masses(reader),
+        mass=reader.mass,
         constraints=kept,
         parts=parts,
+        sites=reader.sites,
         box=_box_vectors(reader) if any(part.periodic for part in parts.values()) else None,
-        remarks=tuple(remark for part in parts.values() for remark in part.remarks),
+        remarks=(*reader.sites.remarks(reader.file), *(r for part in parts.values() for r in part.remarks)),
     )
 
 
 def _refuse_the_rest(reader: SystemReader) -> None:
-    if not reader.n:
-        raise UserError(f"'{reader.file}': has no particles; write a System with some")
     if strange := [kind for kind in reader.forces if kind not in KINDS]:
         cure = CURES.get(strange[0], "remove it from the System, or write it as an energy of the scene")
         raise UserError(f"'{reader.file}': {printable(strange[0])} is not supported; {cure}")
-    sites = (k for k, one in enumerate(reader.root.iterfind("Particles/Particle")) if len(one))
-    if (site := next(sites, None)) is not None:
-        raise UserError(
-            f"'{reader.file}': virtual sites are not supported, got particle {site}; take a model without,"
-            " such as TIP3P for water"
-        )
-
-
-def _particle_masses(reader: SystemReader) -> np.ndarray:
-    mass = reader.numbers_of(reader.root.findall("Particles/Particle"), "mass", "Particle")
-    if (light := np.flatnonzero(~(mass > 0.0))).size:
-        raise UserError(
-            f"'{reader.file}': particle {light[0]} must have a mass above 0, got {mass[light[0]]:g};"
-            " give it its mass and hold it in the scene"
-        )
-    return mass
 
 
 def _box_vectors(reader: SystemReader) -> np.ndarray:

@@ -9,7 +9,7 @@ Crystallographic and Coordinate Sections.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +51,23 @@ class Atoms:
             residues=self.residues,
             residue_numbers=numbers,
             chains=self.chains,
+        )
+
+    def in_order(self, order: np.ndarray) -> "Atoms":
+        """The atoms of these numbers (n,), in this order."""
+
+        def chosen(texts: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(texts[k] for k in order) if texts else ()
+
+        return replace(
+            self,
+            places=self.places[order],
+            names=chosen(self.names),
+            residues=chosen(self.residues),
+            numbers=chosen(self.numbers),
+            chains=chosen(self.chains),
+            elements=chosen(self.elements),
+            velocities=None if self.velocities is None else self.velocities[order],
         )
 
 

@@ -35,6 +35,7 @@ from pydantic import Field
 from minusgrad.plugin import (
     Body,
     ByForm,
+    Hold,
     Motion,
     Quantity,
     Record,
@@ -52,6 +53,7 @@ from .nonbonded_settings import Block
 from .pdb import Atoms
 from .programs import door
 from .topology import lists_of, parents_of
+from .virtual_sites import PLACE, site_data, site_lists
 
 ARGUMENTS = {
     "d": ("rest", "1 nm", "m"),
@@ -129,7 +131,9 @@ class Molecule(Record):
 
     def make(self, context: StateContext) -> State:
         units = context.units
-        system, atoms = self._read_files(context)
+        system, read = self._read_files(context)
+        sites, places = system.sites, read.in_order(system.sites.order)
+        atoms = places.in_order(np.arange(sites.atoms))
         context.remarks += system.remarks
         lists, parts = lists_of(system), system.parts.values()
         data = {
@@ -139,7 +143,7 @@ class Molecule(Record):
         fields = {"x": atoms.places * units.convert("1 angstrom", "m")} | {
             "m": system.mass * units.convert("1 u", "kg")
         }
-        fields["v"] = self._velocities(atoms, fields["m"], context)
+        fields["v"] = self._velocities(atoms, fields["m"], sites.held, context)
         fields |= _convert_numbers(system.nonbonded, OF_PARTICLES, units)
         own = {name: numbers for part in parts for name, numbers in part.fields.items()}
         fields |= {name: numbers.in_units(units) for name, numbers in own.items()}
@@ -153,11 +157,13 @@ class Molecule(Record):
             units={name: own[name].unit if name in own else UNITS[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
             bodies=tuple(
-                Body(name, nodes) for name, nodes in _bodies_by_name(atoms, fields["epsilon"]).items()
+                Body(name, nodes) for name, nodes in _bodies_by_name(places, fields["epsilon"]).items()
             ),
             atoms=atoms.labels(),
-            tuples=tuples,
-            data=data,
+            tuples=tuples | site_lists(sites),
+            data=data | site_data(sites, units),
+            holds=(Hold("massless", "x", sites.held),) if len(sites.held) else (),
+            sizes={PLACE: len(sites.order)} if sites.count else {},
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
             parents=_image_parents(lists),
             shown=tuple(name for name in ("bonds", "constraints") if name in lists),
@@ -184,9 +190,9 @@ class Molecule(Record):
             )
         system = openmm_system.parse(self.system, context.read(self.system))
         atoms = door.read_places(self.positions, context.read(self.positions))
-        if len(atoms) != len(system.mass):
+        if len(atoms) != len(system.sites.order):
             raise UserError(
-                f"positions: must have the atoms of the System, {len(system.mass)}, got {len(atoms)};"
+                f"positions: must have the atoms of the System, {len(system.sites.order)}, got {len(atoms)};"
                 " give the PDB file that the System was made of"
             )
         _remark_other_box(self.system, self.positions, system.box, atoms.box, context.remarks)
@@ -216,10 +222,12 @@ class Molecule(Record):
             raise UserError(f"box: must be three lengths, got {len(self.box)}; give those of the edges")
         return np.diag(quantities(self, units)["box"]) / units.convert("1 nm", "m")
 
-    def _velocities(self, atoms: Atoms, m: np.ndarray, context: StateContext) -> np.ndarray:
-        """Those of the file, or of the temperature."""
+    def _velocities(self, atoms: Atoms, m: np.ndarray, held: np.ndarray, context: StateContext) -> np.ndarray:
+        """Those of the file, or of the temperature; held atoms rest."""
         if self.temperature is None and atoms.velocities is not None:
-            return atoms.velocities * context.units.convert("1 angstrom ps^-1", "m s^-1")
+            v = atoms.velocities * context.units.convert("1 angstrom ps^-1", "m s^-1")
+            v[held] = 0.0
+            return v
         if atoms.velocities is not None:
             context.remarks.append(
                 f"'{self.positions}': its velocities are left out: `temperature` draws others"
@@ -227,7 +235,11 @@ class Molecule(Record):
         heat = context.units.convert("1.380649e-23 J K^-1", "J K^-1")
         heat *= 0.0 if self.temperature is None else quantities(self, context.units)["temperature"]
         v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
-        return v - m @ v / m.sum()
+        v[held] = 0.0
+        free = np.setdiff1d(np.arange(len(m)), held)
+        drift = m[free] @ v[free] / m[free].sum() if len(free) else 0.0
+        v[free] -= drift
+        return v
 
 
 def _listed_names(given: str | tuple[str, ...]) -> tuple[str, ...]:

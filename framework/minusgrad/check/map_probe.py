@@ -64,11 +64,17 @@ def probe_map(term: Term | StagedTerm, rng: np.random.Generator, precision: str 
     boxes = {} if box is None else {box.name: box.values}
     fields = Fields(values | weights | boxes, units, precision)
     own = {a: fields[f.name] for a, f in term.fields.items()}
+    for argument, field in term.fields.items():
+        own[argument].computed_places = field.computed_places
     # "1" is a unit that the probe's role fits
-    given = {n: fields.derive(f.name, len(f), "1", f.shape[1:]) for n, f in term.outputs.items()}
+    given = {
+        n: fields.derive(f.name, len(f), "1", f.shape[1:], places=f.computed_places)
+        for n, f in term.outputs.items()
+    }
     made: Term | StagedTerm = replace(term, fields=own, outputs=given, dtype=fields.dtype)
     if isinstance(made, Term):
-        elements = made.elements.following(fields.lists) if made.elements.listed else made.elements
+        listed = fields.lists_at(made.places_field) if made.elements.listed else None
+        elements = made.elements.following(listed)
         made = replace(made, elements=elements, shared={}, box=fields.box, rule=None)
     probes = [
         bind(

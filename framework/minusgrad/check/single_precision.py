@@ -220,7 +220,7 @@ def in_double(potential: Potential) -> Potential:
     fields = _copy_fields({n: f for n, f in known.items() if n not in derived}, known, "f64")
     for of_map in potential.maps.values():
         for f in of_map.outputs.values():
-            fields.derive(f.name, len(f), f.unit, f.shape[1:], f.pair_set)
+            fields.derive(f.name, len(f), f.unit, f.shape[1:], f.pair_set, f.computed_places)
 
     maps = [term_in_f64(m, fields) for m in potential.maps.values()]
     return Potential(fields, [term_in_f64(u, fields) for u in potential.terms.values()], maps, frozen=True)

@@ -3,11 +3,12 @@
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 
-Decisions 0021, 0050, 0145, 0209, 0283, 0302.
+Decisions 0021, 0050, 0145, 0152, 0209, 0283, 0302.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -47,6 +48,8 @@ class Field:
     unit: str = "1"
     pair_set: Hashable = None
     """The directed pairs that it has values for, if it is no field over nodes."""
+    computed_places: bool = False
+    """True if it is the output of a map to positions."""
     check: Callable[[np.ndarray], Any] | None = field(default=None, repr=False, compare=False)
     """Raises an error for values that the field must not have."""
 
@@ -66,6 +69,11 @@ class Field:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def places(self) -> bool:
+        """True if its values are positions of nodes, which have images in a periodic box."""
+        return (self.name == POSITIONS or self.computed_places) and len(self.shape) == 2
 
     def __setitem__(self, place: Any, values: Any) -> None:
         raise EnergyError(
@@ -333,7 +341,8 @@ class Fields(Mapping[str, Field]):
             _refuse_the_time(name)
         self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
         self.periodic: tuple[bool, ...] = self._checked_axes(periodic)
-        self._lists: list[ListReference] = []
+        self._lists: dict[str, ListReference] = {}
+        self._stands: dict[str, str] = {}
 
     def __setitem__(self, name: str, values: Any) -> None:
         raise EnergyError(
@@ -357,32 +366,41 @@ class Fields(Mapping[str, Field]):
 
     @property
     def lists(self) -> ListReference:
-        """The reference of all lists of neighbours; made at first use from the present positions and box."""
-        if not self._lists:
+        """The reference of the lists of neighbours at the positions "x"; made at first use."""
+        return self.lists_at(POSITIONS)
+
+    def lists_at(self, positions: str) -> ListReference:
+        """The reference of the lists of neighbours at a field of positions; made at first use from it."""
+        if positions not in self._lists:
             box = self._fields[BOX].values if self.periodic else None
-            self._lists.append(ListReference(self[POSITIONS].values, box, self.periodic))
-        return self._lists[0]
+            self._lists[positions] = ListReference(self[positions].values, box, self.periodic)
+        return self._lists[positions]
 
     @property
-    def lists_or_none(self) -> ListReference | None:
-        """The reference of the lists of neighbours, if there are any."""
-        return self._lists[0] if self._lists else None
+    def listed_positions(self) -> list[str]:
+        """The fields of positions that have lists of neighbours."""
+        return list(self._lists)
+
+    @property
+    def lists_exclude(self) -> bool:
+        """True if a list of neighbours leaves out pairs."""
+        return any(reference.excludes for reference in self._lists.values())
 
     def follow_lists(self) -> None:
-        """Move the reference of lists to the present positions and box, if a list might miss a pair there."""
-        for reference in self._lists:
+        """Move the references of lists to the present positions and box where a list might miss a pair."""
+        for positions, reference in self._own_lists():
             box = self._fields[BOX].array.last_stored if self.periodic else None
-            reference.follow(self[POSITIONS].array, box)
+            reference.follow(self[positions].array, box)
 
     def list_afresh(self) -> None:
         """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""
-        for reference in self._lists:
-            reference.move(self[POSITIONS].values, self._fields[BOX].values if self.periodic else None)
+        for positions, reference in self._own_lists():
+            reference.move(self[positions].values, self._fields[BOX].values if self.periodic else None)
 
-    def follow_excluded(self, x: np.ndarray, box: PeriodicBox) -> None:
-        """Choose the images of excluded pairs at these positions; rebuild all lists where one is another."""
-        changed = [reference.follow_excluded(x, box) for reference in self._lists]
-        if any(changed):
+    def follow_excluded(self, positions: str, box: PeriodicBox) -> None:
+        """Choose the images of excluded pairs at some positions; rebuild all lists where one changes."""
+        reference = self._lists.get(positions)
+        if reference and reference.follow_excluded(self[positions].values.astype(np.float64), box):
             self.list_afresh()
 
     @contextmanager
@@ -397,27 +415,31 @@ class Fields(Mapping[str, Field]):
     @property
     def lists_last(self) -> bool:
         """True if there are lists that serve for other positions than those of their reference."""
-        return any(reference.lasts for reference in self._lists)
+        return any(reference.lasts for reference in self._lists.values())
 
     @contextmanager
     def lists_kept(self) -> Iterator[None]:
         """Leave the reference of lists as it is, wherever energies are evaluated meanwhile."""
         with ExitStack() as stack:
-            for reference in self._lists:
+            for reference in self._lists.values():
                 stack.enter_context(reference.keep_reference())
             yield
 
     @property
     def of_lists(self) -> dict[str, Field]:
-        """The arrays of the reference of lists as fields, which a run saves; none without lists."""
-        if not self._lists:
-            return {}
-        slots = {POSITIONS: self.lists.positions, BOX: self.lists.box}
-        return {
-            f"listed_{n}": Field(f"listed_{n}", slot, slot.shape, slot.dtype, self[n].unit)
-            for n, slot in slots.items()
-            if slot is not None
-        }
+        """The arrays of the references of lists as fields, which a run saves; none without lists."""
+        found = {}
+        for positions, one in self._own_lists():
+            of_box = BOX if positions == POSITIONS else f"{BOX}_of_{positions}"
+            for name, slot in ((positions, one.positions), (of_box, one.box)):
+                if slot is not None:
+                    label = f"listed_{name}"
+                    found[label] = Field(label, slot, slot.shape, slot.dtype, self[positions].unit)
+        return found
+
+    def _own_lists(self) -> list[tuple[str, ListReference]]:
+        """The references of lists at fields that are here, with the name of each."""
+        return [(name, one) for name, one in self._lists.items() if name in self._fields]
 
     def _checked_axes(self, periodic: Sequence[bool] | None) -> tuple[bool, ...]:
         shape = self._fields[BOX].shape if BOX in self._fields else ()
@@ -439,6 +461,7 @@ class Fields(Mapping[str, Field]):
         return axes
 
     def __getitem__(self, name: str) -> Field:
+        name = self._stands.get(name, name)
         if name not in self._fields:
             meant = next((one for one in _WORDS.get(name, ()) if one in self._fields), None)
             cure = f"; rename '{meant}' to '{name}'" if meant else ""
@@ -465,10 +488,10 @@ class Fields(Mapping[str, Field]):
         return made
 
     def list_as(self, other: "Fields") -> None:
-        """Take the reference of lists of fields of the same names, in this precision."""
-        self._lists = [one.twin(self.dtype) for one in other._lists]
+        """Take the references of lists of fields of the same names, in this precision."""
+        self._lists = {positions: one.twin(self.dtype) for positions, one in other._lists.items()}
         for name, own in self.items():
-            own.pair_set = other[name].pair_set
+            own.pair_set, own.computed_places = other[name].pair_set, other[name].computed_places
 
     def extended(self, values: Mapping[str, Any]) -> "Fields":
         """These same fields, in the same memory, beside others that only the result has."""
@@ -479,6 +502,15 @@ class Fields(Mapping[str, Field]):
         made.images_stay = self.images_stay
         return made
 
+    def renamed(self, stands: Mapping[str, str]) -> "Fields":
+        """These same fields, where names stand for others: `fields.renamed({"x": "places"})["x"]`.
+
+        Terms that are bound to the result read the fields that the names stand for.
+        """
+        made = copy(self)
+        made._stands = {**self._stands, **stands}
+        return made
+
     def derive(
         self,
         name: str,
@@ -486,21 +518,29 @@ class Fields(Mapping[str, Field]):
         unit: str,
         shape: tuple[int, ...] = (),
         pair_set: Hashable = None,
+        places: bool = False,
     ) -> Field:
         """The output field of maps or a slope with this name, for `count` nodes; made at first use.
 
-        shape: of one value. pair_set: the directed pairs that it is over, in place of nodes. Raises
-        `EnergyError` if the name is another field's, or the field has another length, shape or unit.
+        shape: of one value. pair_set: the directed pairs that it is over, in place of nodes. places: its
+        values are positions, which are NaN until its maps have run. Raises `EnergyError` if the name is
+        another field's, or the field has another length, shape or unit, and for places that are none.
         """
         _refuse_the_time(name)
         if name not in self._fields:
-            self._fields[name] = Field.of(name, np.zeros((count, *shape)), unit, self.dtype)
-            self._fields[name].pair_set = pair_set
+            start = np.full((count, *shape), np.nan if places else 0.0)
+            self._fields[name] = Field.of(name, start, unit, self.dtype)
+            self._fields[name].pair_set, self._fields[name].computed_places = pair_set, places
             self.derived.add(name)
         field = self._fields[name]
         if name not in self.derived:
             raise EnergyError(
                 f"field '{name}': is given by the state, so no map can write it; rename the output of the map"
+            )
+        if field.computed_places != places:
+            raise EnergyError(
+                f"field '{name}': is given by a map to places and by one to other values; give each map an"
+                " output of its own"
             )
         if field.shape[1:] != shape:
             raise EnergyError(

@@ -15,7 +15,7 @@ Examples: the dose of a moving spot, particles on a grid, the electron density a
 function becomes a map and an energy of its output. The derivative of U with respect to the arguments of f is
 the gradient of the local energy lambda_p f with lambda = dU/dy.
 
-Decisions 0293, 0294.
+Decisions 0152, 0293, 0294.
 """
 
 import inspect
@@ -91,11 +91,14 @@ class Output:
         gives={"dv": Output("m/s", ("d",)), "dx": Output("m", ("d",))}
 
     unit: an SI unit. shape: () for a number; ("d",) for a vector, where "d" is the dimension of the scene's
-    space; ("d", "d"), (3, 2), ... for a matrix.
+    space; ("d", "d"), (3, 2), ... for a matrix. places: its values are positions, as those of the field "x":
+    in a periodic box they have images, and cutoffs measure between them. Until the map has run they are NaN,
+    and energies that need lists or images of them are refused.
     """
 
     unit: str = "1"
     shape: Shape = ()
+    places: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,6 +257,11 @@ def _declared_outputs(what: str, gives: Any, one: Output) -> dict[str, Output]:
             )
         parse_unit(output.unit)
         _check_shape(f"{what}: '{name}'", output.shape)
+        if output.places and (output.shape != ("d",) or parse_unit(output.unit) != parse_unit("m")):
+            raise EnergyError(
+                f"{what}: '{name}' gives places, which need the unit m and the shape (\"d\",), got"
+                f" '{output.unit}' and {output.shape!r}; correct them"
+            )
     return found
 
 

@@ -22,7 +22,7 @@ from ..elements.periodic_box import PeriodicBox
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
-from .fields import Body, Field, Fields, Grid, Hold
+from .fields import POSITIONS, Body, Field, Fields, Grid, Hold
 from .local_energy import IMAGES, WINDOW, LocalEnergy, TermElements, check_exchange
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
@@ -99,7 +99,7 @@ class Term:
         refuse_other_pairs(spec, bound, elements)
         term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box, rule=rule)
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
-        term.remark = remark_of(spec.label, rule, elements, fields)
+        term.remark = remark_of(spec.label, rule, elements, term.places_field, fields)
         term.grid = spec.grid if windowed else None
         term.cells = spec.grid if term.energy.offsets else None
         term.outside = outside
@@ -196,7 +196,7 @@ class Term:
                     raise EnergyError(f"{self.name}: '{declared}': {error}") from None
                 pair_set = self.elements.pair_set
                 self.outputs[declared] = fields.derive(
-                    names[declared], receivers, output.unit, shape, pair_set
+                    names[declared], receivers, output.unit, shape, pair_set, output.places
                 )
         elif self.elements.unordered:
             self._check_exchange()
@@ -302,6 +302,11 @@ class Term:
     def read(self) -> dict[str, Field]:
         """All fields that it reads, by argument."""
         return self.fields | self.uniform
+
+    @property
+    def places_field(self) -> str:
+        """The field of the positions that lists and images are at: "x", unless its own are others."""
+        return next((f.name for f in self.fields.values() if f.places), POSITIONS)
 
     def one_by_one(self) -> "Term":
         """The same term over its elements as tuples of nodes, where its loop goes from target to target."""
@@ -409,9 +414,10 @@ class Term:
 
     def twin(self, fields: Fields) -> "Term":
         """The same term over other fields of the same names, with copies of its data and parameters."""
+        listed = fields.lists_at(self.places_field) if self.elements.listed else None
         made = replace(
             self,
-            elements=self.elements.following(fields.lists if self.elements.listed else None),
+            elements=self.elements.following(listed),
             box=fields.box,
             fields={a: fields[f.name] for a, f in self.fields.items()},
             data={a: self._held_copy(storage.host(v)) for a, v in self.data.items()},

@@ -2,7 +2,7 @@
 
 y_1 = f_1(fields),  y_2 = f_2(fields, y_1),  ...        adjoint of y: dU/dy, the shape of y
 
-Decisions 0114, 0247, 0293, 0299.
+Decisions 0114, 0152, 0247, 0293, 0299.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -52,6 +52,7 @@ class MapChain:
         for n, output in self.outputs.items():
             for one in (self.adjoints, self.adjoint_tangents, self.output_tangents):
                 one[n].resize(len(output))
+        self.to_places = [n for n, m in self.maps.items() if any(f.places for f in outputs(m))]
         self.loops = {n: loops_of_map(m, self.adjoints) for n, m in self.maps.items() if isinstance(m, Term)}
         self.staged: dict[str, StagedMapKernels] = {}
         kernels: dict[str, Any] = dict(self.differentiators)
@@ -77,6 +78,11 @@ class MapChain:
                 kernels(t)
             elif isinstance(kernels, MapKernels | StagedMapKernels):
                 kernels.locate(t)
+
+    def compute_places(self, t: float) -> None:
+        """Recompute the outputs that are positions, which lists and images of other parts are at."""
+        for name in self.to_places:
+            self.kernels[name](t)
 
     def needed_parts(
         self, read: Collection[str], known: Collection[str] = ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..codegen.kept_traces import KEPT
 from ..codegen.verification.element_samples import Sample
-from ..energies.fields import POSITIONS, Field
+from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError, NonFiniteStartError
@@ -151,7 +151,7 @@ def _in_one_place(term: Term, x: Field, node: int) -> str:
     if term.arity < 2 or len(x.shape) != 2:
         return ""
     apart = x.values.astype(np.float64) - x.values[node].astype(np.float64)
-    box = term.box.values[0].astype(np.float64) if term.box is not None and x.name == POSITIONS else None
+    box = term.box.values[0].astype(np.float64) if term.box is not None and x.places else None
     if box is not None and box.shape[1:] == x.shape[1:]:
         turns = np.round(apart @ np.linalg.inv(box))
         apart = apart - turns @ box

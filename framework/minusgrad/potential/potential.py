@@ -277,18 +277,18 @@ class Potential:
         """
         t = self.now if t is None else t
         if self._images is not None:
-            self._images.follow()
+            self._images.follow(partial(self.chain.compute_places, t))
         if self._changing:
-            self._rebuild_elements()
+            self._rebuild_elements(t)
         self.chain.refresh(t, needed)
 
     def _prepare(self, request: DerivativeRequest, key: tuple, t: float) -> None:
         """`refresh`; for the adjoints of outputs alone without those that no kernel of the sweep reads."""
         if self._images is not None:
-            self._images.follow()
+            self._images.follow(partial(self.chain.compute_places, t))
         if not self.refreshes(request):
             if self._changing:
-                self._rebuild_elements()
+                self._rebuild_elements(t)
             self.chain.refresh(t, ())
         elif request.only_seeds and self.fixed:
             if key not in self._needed:
@@ -297,8 +297,10 @@ class Potential:
         else:
             self.refresh(t)
 
-    def _rebuild_elements(self) -> None:
+    def _rebuild_elements(self, t: float) -> None:
         if any(elements.listed for elements in self._elements):
+            if self.chain.to_places:
+                self.chain.compute_places(t)
             self.fields.follow_lists()
         elements = [term.rebuild() for term in self._changing]
         if any(new is not old for new, old in zip(elements, self._elements, strict=True)):

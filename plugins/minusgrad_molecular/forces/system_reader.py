@@ -1,4 +1,7 @@
-"""Numbers and tuples of atoms in the elements of an OpenMM System file, checked."""
+"""Numbers and tuples of atoms in the elements of an OpenMM System file, checked.
+
+Particles are numbered with atoms first and virtual sites behind them (`site_elements`).
+"""
 
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element
@@ -7,6 +10,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError, node_numbers, printable
 
+from ..site_elements import Sites, read_sites
 from .force_part import Interactions
 
 BOX_KEYS = ("usesPeriodic", "usesPeriodicBoundaryConditions")
@@ -14,14 +18,27 @@ BOX_KEYS = ("usesPeriodic", "usesPeriodicBoundaryConditions")
 
 
 class SystemReader:
-    """The elements of one file: `root`, and the `forces` by class; `n` particles."""
+    """The elements of one file: `root`, and the `forces` by class; `n` particles, and the `sites` of these.
+
+    Elements of all particles of a force are in the order of the sites. Raises `UserError` without particles.
+    """
 
     def __init__(self, file: str, root: Element):
         self.file, self.root = file, root
         self.forces: dict[str, list[Element]] = {}
         for force in root.iterfind("Forces/Force"):
             self.forces.setdefault(force.get("type", "?"), []).append(force)
-        self.n = len(root.findall("Particles/Particle"))
+        particles = root.findall("Particles/Particle")
+        self.n = len(particles)
+        if not self.n:
+            raise UserError(f"'{file}': has no particles; write a System with some")
+        mass = self.numbers_of(particles, "mass", "Particle")
+        self.sites: Sites = read_sites(file, particles, mass)
+        self.mass = self.sites.inertia(file, mass[self.sites.order])
+        for force in root.iterfind("Forces/Force"):
+            for every in force.iterfind("Particles"):
+                if len(every) == self.n:
+                    every[:] = [every[k] for k in self.sites.order]
 
     def tuples_of(
         self, kind: str, within: Sequence[Element], path: str, arity: int, names: Sequence[str]
@@ -46,7 +63,7 @@ class SystemReader:
                 f"{what}: atoms must be whole numbers from 0 to {self.n - 1}, got"
                 f" {', '.join(f'{a:g}' for a in atoms[row])}; correct number {row}"
             )
-        return node_numbers(what, atoms.astype(np.int64))
+        return node_numbers(what, self.sites.places[atoms.astype(np.int64)])
 
     def numbers_of(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:
         """One attribute of some elements, shape (K,). Raises `UserError` for what is no finite number."""

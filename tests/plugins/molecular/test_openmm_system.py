@@ -143,11 +143,8 @@ def test_velocities_of_a_temperature() -> None:
         ("<Forces>", '<Forces><Force type="CustomBondForce"/>',
          "'a.xml': CustomBondForce is not supported; remove it from the System, or write it as an energy of"
          " the scene"),
-        ('<Particle mass="12"/>', '<Particle mass="0"/>',
-         "'a.xml': particle 1 must have a mass above 0, got 0; give it its mass and hold it in the scene"),
-        ('<Particle mass="12"/>', '<Particle mass="12"><TwoParticleAverageSite/></Particle>',
-         "'a.xml': virtual sites are not supported, got particle 1; take a model without, such as TIP3P for"
-         " water"),
+        ('<Particle mass="12"/>', '<Particle mass="-1"/>',
+         "'a.xml': particle 1 must have a mass of at least 0, got -1; correct it"),
         ("<ParticleOffsets/>", "<ParticleOffsets><Offset/></ParticleOffsets>",
          "'a.xml': ParticleOffsets of NonbondedForce are not supported; set the parameters of particles"
          " themselves"),

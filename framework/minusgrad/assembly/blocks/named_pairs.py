@@ -27,6 +27,8 @@ BONDS = "bonds"
 """The list of a state that bonded pairs follow from."""
 LINKS = (BONDS, "constraints")
 """The lists of a state whose pairs are joined, and whose images those of listed pairs follow."""
+PLACE = "place"
+"""The set of atoms and of sites that maps give the places of."""
 BONDED = {"bonded 1-2": 1, "bonded 1-3": 2, "bonded 1-4": 3}
 """Pairs that a few bonds connect, and the most bonds."""
 
@@ -50,7 +52,8 @@ def scaled(state: State, given: Mapping[str, float]) -> dict[str, tuple[LinkedPa
 def _pairs(state: State, named: Any, key: str) -> LinkedPairs:
     """The rows of a list of pairs, with images."""
     if not isinstance(named, str):
-        return _along_bonds(state, NodeTuples.of(named, 2, len(state.fields[POSITIONS]), key).nodes)
+        count = max(len(state.fields[POSITIONS]), state.sizes.get(PLACE, 0))
+        return _along_bonds(state, NodeTuples.of(named, 2, count, key).nodes)
     known = [name for name, rows in state.tuples.items() if rows.shape[1] == 2]
     if named not in known:
         raise EnergyError(f"{key}: {unknown('list of pairs', named, [*known, *BONDED])}")

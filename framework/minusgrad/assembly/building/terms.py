@@ -19,6 +19,7 @@ from ...energies.values.element_data import refuse_in_runs
 from ...energies.written.rest_shape import REST
 from ...errors import EnergyError, SceneError, unknown
 from ...potential.far_pairs.force_error import narrowed
+from ...potential.map_chain import MapChain
 from ...potential.potential import Potential
 from ...potential.slope import Slope
 from ...potential.staged.staged_binding import bind_staged
@@ -77,6 +78,7 @@ class SceneTerms:
                     self._refuse_unsaid_sum(path, found[-1], maps.values())
                 maps |= {one.name: one for one in found}
                 made += found
+                self._compute_places(found, maps.values())
                 for one in found:
                     self._places.terms.setdefault(one.name, path)
                 continue
@@ -92,6 +94,11 @@ class SceneTerms:
                 made.append(slope_of(tables[path], self.start.fields, energies, maps, self.start.units))
             self._places.terms.setdefault(made[-1].name, path)
         return made
+
+    def _compute_places(self, found: Iterable[Any], maps: Iterable[Any]) -> None:
+        """Run the maps to positions, once there is another, since lists and images of others are at them."""
+        if any(field.places for one in found for field in one.outputs.values()):
+            MapChain([*maps]).compute_places(0.0)
 
     def _compound(self, block: Block) -> Compound:
         """The terms and maps of a block, under its place in the scene."""

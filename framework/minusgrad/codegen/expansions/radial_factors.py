@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from ...energies.fields import POSITIONS
 from ...energies.roles import Node
 from ...energies.term import Term
 from ...errors import EnergyError
@@ -88,7 +87,7 @@ class RadialFactors:
 
 def position_of(term: Term) -> str:
     """The argument with the positions."""
-    return next(a for a, f in term.fields.items() if f.name == POSITIONS)
+    return next(a for a, f in term.fields.items() if f.places)
 
 
 def _along_an_axis(term: Term, traced: Trace, squared: Scalar) -> Scalar:

@@ -5,7 +5,7 @@
 The images of listed tuples follow from node to node (`elements.periodic.tuple_images`) at the start, and
 stay, because positions are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
 
-Decisions 0020, 0052, 0282.
+Decisions 0020, 0052, 0152, 0282.
 """
 
 from collections.abc import Mapping
@@ -56,14 +56,15 @@ def among_images(
     energy = spec.energy
     _refuse_unfit(spec, bound, fields)
     positions = positions_of(bound)
+    places = _field_of_places(spec, bound, positions, fields)
     kind = energy.element_kind
     if spec.images is not None and not kind.listed:
         raise EnergyError(f"{spec.label}.images: are of listed tuples, got other elements; leave them out")
     if spec.far is not None:
-        near = _in_tree(spec, spec.far, elements, positions, fields)
+        near = _in_tree(spec, spec.far, elements, positions, places, fields)
         return _of_images(spec, positions, fields), near, None
     if spec.cutoff is not None:
-        return *_pairs_within(spec, spec.cutoff, elements, positions, fields), None
+        return *_pairs_within(spec, spec.cutoff, elements, positions, places, fields), None
     plain = kind.cells or spec.grid is not None or not positions or elements.arity < 2
     if not any(fields.periodic) or plain:
         if isinstance(spec.images, (list, tuple, np.ndarray)) and np.ndim(spec.images) > 1:
@@ -80,13 +81,42 @@ def among_images(
     slots = sorted({slot for a in positions for slot in spec.energy.slots(a, elements.arity)})
     if len(slots) < 2:
         return spec, elements, None
-    rule = _image_rule(spec, elements, kept, slots, fields)
+    assert places is not None
+    _refuse_unlistable(spec.label, places)
+    x = places.values.astype(np.float64)
+    rule = _image_rule(spec, elements, kept, slots, x, fields)
     if any(made.field == REST for made in spec.energy.linear.values()):
         raise EnergyError(
             f"{spec.label}: reads '{REST}', the nodes at rest, which have no images, got a periodic box;"
             " leave `rest_shape` out"
         )
-    return _with_rule_images(spec, rule, kept, positions, fields), elements, rule
+    return _with_rule_images(spec, rule, kept, positions, x, fields), elements, rule
+
+
+def _field_of_places(
+    spec: TermSpec, bound: Mapping[str, Field], positions: tuple[str, ...], fields: Fields
+) -> Field | None:
+    """The one field of positions that lists and images are at, if there is one.
+
+    Raises `EnergyError` for two of them, where images or a cutoff would need both.
+    """
+    found = {bound[a].name: bound[a] for a in positions}
+    if len(found) > 1 and (any(fields.periodic) or spec.cutoff is not None):
+        raise EnergyError(
+            f"{spec.label}: needs positions of one field for images and cutoffs, got {' and '.join(found)};"
+            " give both arguments the same"
+        )
+    return next(iter(found.values()), None)
+
+
+def _refuse_unlistable(what: str, places: Field) -> None:
+    """Raise `EnergyError` for positions at which there are neither lists nor images."""
+    if places.computed_places and np.isnan(places.values).all():
+        raise EnergyError(
+            f"{what}: needs values of '{places.name}', which a map computes that has not run, got NaN; run it"
+            " before: Potential(fields, [], [the_map]).refresh()"
+        )
+    refuse_unlistable(what, places.values)
 
 
 def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) -> None:
@@ -104,7 +134,12 @@ def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) ->
 
 
 def _in_tree(
-    spec: TermSpec, far: Far, elements: Elements, positions: tuple[str, ...], fields: Fields
+    spec: TermSpec,
+    far: Far,
+    elements: Elements,
+    positions: tuple[str, ...],
+    places: Field | None,
+    fields: Fields,
 ) -> NearPairs:
     """The near pairs of a tree. Raises `EnergyError` where there is none."""
     name = spec.label
@@ -119,15 +154,20 @@ def _in_tree(
             f"{name}.far: needs the positions of nodes, got {len(positions)} arguments bound to"
             f" '{POSITIONS}'; leave `far` out"
         )
-    if fields[POSITIONS].shape[1] not in (2, 3):
+    assert places is not None
+    if places.computed_places:
         raise EnergyError(
-            f"{name}.far: needs the plane or space, got {fields[POSITIONS].shape[1]} dimensions; leave `far`"
-            " out"
+            f"{name}.far: is of the positions '{POSITIONS}', got '{places.name}', which a map computes; leave"
+            " `far` out"
+        )
+    if places.shape[1] not in (2, 3):
+        raise EnergyError(
+            f"{name}.far: needs the plane or space, got {places.shape[1]} dimensions; leave `far` out"
         )
     if not runtime.lanes(fields.dtype):
         raise EnergyError(f"{name}.far: needs the CPU, got arch = '{runtime.arch()}'; leave `far` out")
     nodes = np.unique(elements.nodes)
-    refuse_unlistable(f"{name}.far", fields[POSITIONS].values)
+    _refuse_unlistable(f"{name}.far", places)
     order, theta = far.chosen
     choice = TreeChoice(nodes, theta, order, far.skin, name, far.error)
     return NearPairs.of(choice, fields.lists)
@@ -142,7 +182,12 @@ def _of_images(spec: TermSpec, positions: tuple[str, ...], fields: Fields) -> Te
 
 
 def _pairs_within(
-    spec: TermSpec, cutoff: Cutoff, elements: Elements, positions: tuple[str, ...], fields: Fields
+    spec: TermSpec,
+    cutoff: Cutoff,
+    elements: Elements,
+    positions: tuple[str, ...],
+    places: Field | None,
+    fields: Fields,
 ) -> tuple[TermSpec, Elements]:
     """The pairs within a cutoff."""
     if not positions:
@@ -150,14 +195,16 @@ def _pairs_within(
             f"{spec.label}.cutoff: needs the positions of nodes, got no argument bound to '{POSITIONS}';"
             " leave `cutoff` out"
         )
-    excluded, x = None, fields[POSITIONS].values
-    refuse_unlistable(f"{spec.label}.cutoff", x)
+    assert places is not None
+    _refuse_unlistable(f"{spec.label}.cutoff", places)
+    excluded, x = None, places.values
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     nodes = np.unique(elements.nodes)
     if not any(fields.periodic):
         require_nodes(2, nodes, spec.label)
-    pairs = fields.lists.shared_list(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
+    lists = fields.lists_at(places.name)
+    pairs = lists.shared_list(PairChoice(nodes, cutoff.reach, excluded, spec.label), PairList)
     listed = LISTED.get(str(spec.energy.over))
     found: Elements = pairs if listed is None else listed(pairs)
     roles = dict(spec.energy.roles)
@@ -168,12 +215,11 @@ def _pairs_within(
 
 
 def _image_rule(
-    spec: TermSpec, elements: Elements, kept: np.ndarray, slots: list[int], fields: Fields
+    spec: TermSpec, elements: Elements, kept: np.ndarray, slots: list[int], x: np.ndarray, fields: Fields
 ) -> TupleImages | LinkedPairs:
     """How the images of listed tuples follow. Raises `EnergyError` for images of another shape."""
-    box, x = fields.geometry, fields[POSITIONS].values.astype(np.float64)
+    box = fields.geometry
     assert box is not None
-    refuse_unlistable(spec.label, x)
     if isinstance(spec.tuples, LinkedPairs) and spec.images is None:
         return spec.tuples.of_rows(kept).placed(x, box)
     what, arity, follow, given = spec.label, elements.arity, spec.energy.images, None
@@ -186,7 +232,9 @@ def _image_rule(
         parents = np.asarray(spec.parents)[kept]
     given = None if given is None else given[kept]
     at = (None, None) if given is None else (x, box)
-    rule = TupleImages(elements.nodes, parents, given, *at)
+    nodes = elements.nodes.copy()
+    nodes[:, np.setdiff1d(range(arity), slots)] = nodes[:, slots[:1]]  # those of other sets have no place
+    rule = TupleImages(nodes, parents, given, *at)
     if follow != FIRST and not spec.energy.linear:
         _refuse_themselves(what, rule, rule.at(x, box), slots)
     return rule
@@ -230,11 +278,12 @@ def _with_rule_images(
     rule: TupleImages | LinkedPairs,
     kept: np.ndarray,
     positions: tuple[str, ...],
+    x: np.ndarray,
     fields: Fields,
 ) -> TermSpec:
     """The specification with the images of a rule, if there are any but the nodes themselves."""
     assert fields.geometry is not None
-    found = rule.at(fields[POSITIONS].values.astype(np.float64), fields.geometry)
+    found = rule.at(x, fields.geometry)
     if fields.images_stay and not found.any():
         return spec  # its kernels need none
     images = np.zeros((len(kept), *found.shape[1:]))
@@ -244,20 +293,21 @@ def _with_rule_images(
 
 def positions_of(bound: Mapping[str, Field]) -> tuple[str, ...]:
     """The arguments that are positions of nodes."""
-    return tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
+    return tuple(a for a, f in bound.items() if f.places)
 
 
-def remark_of(what: str, rule: Any, elements: Elements, fields: Fields) -> str:
+def remark_of(what: str, rule: Any, elements: Elements, places: str, fields: Fields) -> str:
     """A sentence about images that are a matter of choice; "" if there are none.
 
-    rule: of listed tuples. elements: neighbours, whose images are chosen only of excluded pairs.
+    rule: of listed tuples. elements: neighbours, whose images are chosen only of excluded pairs. places: the
+    field of positions.
     """
     excluded, key = getattr(elements, "excluded", None), "tuples"
     if excluded is not None:
         rule, key = excluded.links, "exclude"
     if rule is None or fields.geometry is None:
         return ""
-    found = rule.remark(fields[POSITIONS].values.astype(np.float64), fields.geometry)
+    found = rule.remark(fields[places].values.astype(np.float64), fields.geometry)
     return f"{what}.{key}: {found}" if found else ""
 
 

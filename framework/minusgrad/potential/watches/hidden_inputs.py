@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from ...codegen.kept_traces import KEPT
-from ...elements.list_reference import POSITIONS
 from ...energies.fields import Field
 from ...energies.term import Term
 from ...engine import runtime, storage
@@ -101,7 +100,7 @@ class HiddenInputs:
         compared = {*self._read_arguments([*traced.values, *windows], COMPARED), *self._field_names(windows)}
         bounded = self._read_arguments(traced.values, BOUNDED) if term.arity > 1 else set()
         for argument, field in term.fields.items():
-            positions = field.name == POSITIONS and len(field.shape) == 2
+            positions = field.places
             if positions and term.elements.listed:
                 continue
             if term.outputs and term.arity == 1 and not positions:
