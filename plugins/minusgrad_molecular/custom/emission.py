@@ -29,9 +29,10 @@ from .trees import Call, Chain, Expression, Name, Negative, Number, Power, Tree
 WIDE = 70
 """Longer texts are named before they are used again."""
 SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[\d\])*|\d[0-9.]*(e[+-]?\d+)?")
-LOCAL = re.compile(r"v\d+_")
+LOCAL = re.compile(r"(v|p|d|r|rr|k|s|angle|cell)\d*_")
 """Names of values in the source of an energy."""
-RESERVED = frozenset({"ti", "erf", "erfc", "x", "box", "given", "self", "print", *keyword.kwlist})
+CALLED = ("erf", "erfc", "angle_between", "dihedral_of", "nearest")
+RESERVED = frozenset({"ti", "x", "box", "given", "self", "print", *CALLED, *keyword.kwlist})
 """Names that stand for something else in the source of an energy."""
 BLOCK = "kind name tuples body fields gives grid sizes edges repeat begin outside adds copies"
 LISTED = "cutoff switch skin images exclude scale fbar rest_shape plane_stress t"
@@ -184,21 +185,25 @@ def write_function(
     symbols: Symbols,
     factor: float = 1.0,
     claim: str = "",
+    weight: str = "",
 ) -> str:
     """The source of the function `name` of `arguments`, which returns factor times the expression.
 
-    opening: lines that make the variables. claim: its docstring.
+    opening: lines that make the variables. claim: its docstring. weight: the text of another factor.
     """
     writer = Writer(expression, symbols)
     value = writer.write_value()
-    returned = _without_brackets(value) if factor == 1.0 else f"{factor!r} * {value}"
+    factors = [*([repr(factor)] if factor != 1.0 else []), *([weight] if weight else []), value]
+    returned = " * ".join(factors) if len(factors) > 1 else _without_brackets(value)
     body = [f'"""{claim}"""'] if claim else []
     lines = [*body, *opening, *writer.lines, f"return {returned}"]
     return "\n".join([f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in lines), ""])
 
 
 @lru_cache(maxsize=512)
-def compiled_function(name: str, source: str) -> FunctionType:
-    """The function of a source that `write_function` made; equal sources are one function."""
-    scope: dict[str, Any] = {"erf": erf, "erfc": erfc}
-    return function_from_source(name, source, scope)
+def compiled_function(name: str, source: str, scope: tuple[tuple[str, Any], ...] = ()) -> FunctionType:
+    """The function of a source that `write_function` made; equal sources are one function.
+
+    scope: names that it uses besides `ti`, `erf` and `erfc`, and what they are.
+    """
+    return function_from_source(name, source, {"erf": erf, "erfc": erfc, **dict(scope)})
