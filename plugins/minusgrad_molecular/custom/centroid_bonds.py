@@ -20,7 +20,7 @@ from ..forces.force_kind import ForceContext, ForceKind
 from ..forces.force_part import ForceList, ForcePart, Numbers
 from ..forces.system_reader import SystemReader
 from .custom_force import CustomForce, read_force
-from .listed_forces import MOST, declare_compound, read_values
+from .listed_forces import declare_compound, read_arity, read_values
 
 KIND = "CustomCentroidBondForce"
 
@@ -46,11 +46,7 @@ def read_centroids(reader: SystemReader, forces: Sequence[Element]) -> ForcePart
     lists: dict[str, ForceList] = {}
     for one in forces:
         force = read_force(reader, one, "PerBondParameters")
-        arity = int(reader.number_of(one, "groups", KIND, 0.0))
-        if not 1 <= arity <= MOST:
-            raise UserError(
-                f"{force.what}: bonds must have 1 to {MOST} groups, got {arity}; divide it among forces"
-            )
+        arity = read_arity(reader, one, force.what, "groups")
         groups = one.findall("Groups/Group")
         members = [_read_group(reader, force.what, k, group, masses) for k, group in enumerate(groups)]
         found = one.findall("Bonds/Bond")

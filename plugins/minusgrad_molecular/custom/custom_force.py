@@ -12,8 +12,6 @@ demands; the derivative by the one number of OpenMM is the sum of theirs. Energy
 nothing.
 
 Terms are called custom_bond, custom_bond_2, ..., or as `setName` says.
-
-Decisions 0149.
 """
 
 import re
@@ -39,16 +37,17 @@ from minusgrad.plugin import (
 )
 
 from ..forces.system_reader import SystemReader
-from .emission import Symbols, argument_names, compiled_function, write_function
+from .emission import Symbols, Writer, argument_names, compiled_function, write_function
 from .expressions import parse_expression
 from .geometry import SCOPE
 from .smooth_names import smooth_names
 from .tabulated import Tabulated, read_tabulated
 
 LISTS = "bonds urey_bradley angles torsions impropers constraints pairs14 exclusions rb_torsions torsion_maps"
+FIELDS = "x v m charge sigma epsilon box state run view stepper"
 TERMS = "lennard_jones lennard_jones_14 coulomb coulomb_14 dispersion_correction splines"
-TAKEN = frozenset(f"{LISTS} {TERMS}".split(" "))
-"""Names of other lists and terms of a System."""
+TAKEN = frozenset(f"{LISTS} {TERMS} {FIELDS}".split(" "))
+"""Names of other lists, terms and fields of a System, and of parts of a scene."""
 CLASS = re.compile(r"Custom(\w+)Force")
 
 
@@ -86,6 +85,7 @@ class CustomForce:
     """A Custom force. what: begins its messages. own: its parameters by element, and the names of arguments.
 
     constants: global parameters and their values. functions: those of tables. periodic: it uses the box.
+    computed: expressions of values of particles, by name, which pairs read.
     """
 
     what: str
@@ -95,6 +95,7 @@ class CustomForce:
     constants: Mapping[str, float] = field(default_factory=dict)
     functions: Mapping[str, Tabulated] = field(default_factory=dict)
     periodic: bool = False
+    computed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -121,29 +122,32 @@ class CustomForce:
 
         opening: lines that make the variables of `symbols` in nanometres, from the text of a factor
         ("" for 1). values: of the parameters of particles, by argument, which pairs read; default: they are
-        data. points,
-        of_points, of_numbers: as in `parse_expression`. weight: the text of a factor of U, and `more` roles
-        of its arguments. Raises `UserError` for the expression.
+        data. points, of_points, of_numbers: as in `parse_expression`. weight: the text of a factor of U, and
+        `more` roles of its arguments. Raises `UserError` for the expression.
         """
         names, nanometre = self.arguments, units.convert("1 nm", "m")
         own = {name: names[name] for name in self.own}
         if values is not None:
             own = {f"{name}{k + 1}": f"{names[name]}[{k}]" for name in self.own for k in range(2)}
-        variables = {**own, **{name: names[name] for name in self.constants}, **symbols.variables}
+        constants = {name: names[name] for name in self.constants}
         numbers = {name: one.arity for name, one in self.functions.items()} | dict(of_numbers or {})
-        expression = parse_expression(self.what, self.energy, variables, numbers, points, of_points)
         calls = {name: partial(one.call_text, names[name]) for name, one in self.functions.items()}
+        rough = [name for name, one in self.functions.items() if not one.ranges]
+        computed = _Computed(self, own, constants, calls, rough)
+        variables = {**own, **computed.variables, **constants, **symbols.variables}
+        expression = parse_expression(self.what, self.energy, variables, numbers, points, of_points)
         known = replace(symbols, variables=variables, calls={**symbols.calls, **calls})
-        smooth = smooth_names(expression, [name for name, one in self.functions.items() if not one.ranges])
+        smooth = computed.smooth_own(smooth_names(expression, rough))
+        scale = "" if nanometre == 1.0 else f"{1.0 / nanometre!r} * "
         roles = {**positions, **self._roles(names, smooth, values), **(more or {})}
         write = partial(
-            write_function, self.term, opening=opening("" if nanometre == 1.0 else f"{1.0 / nanometre!r} * "),
+            write_function, FUNCTION, opening=[*opening(scale), *computed.lines], count=computed.count,
             expression=expression, symbols=known, factor=units.convert("1 kJ/mol", "J"),
             claim="Energy of a Custom force of OpenMM, by its own expression.", weight=weight,
         )  # fmt: skip
         words = {*re.findall(r"[A-Za-z_]\w*", write(arguments=()).partition("\n")[2])}
         used = {argument: role for argument, role in roles.items() if argument in words}
-        function = compiled_function(self.term, write(arguments=(*used,)), tuple(SCOPE.items()))
+        function = compiled_function(FUNCTION, write(arguments=(*used,)), tuple(SCOPE.items()))
         return local_energy(self.term, over=over, symmetries=symmetries, **used)(function)
 
     def _roles(
@@ -174,7 +178,41 @@ class CustomForce:
         }
 
 
+class _Computed:
+    """The computed values of both particles of a pair: their lines, and the text of zz1 and zz2 by name."""
+
+    def __init__(
+        self,
+        force: CustomForce,
+        own: Mapping[str, str],
+        constants: Mapping[str, str],
+        calls: Mapping[str, Any],
+        rough: Collection[str],
+    ):
+        self.lines: list[str] = []
+        self.count = 0
+        self.variables: dict[str, str] = {}
+        self._smooth: dict[str, set[str]] = {}
+        arities = {name: one.arity for name, one in force.functions.items()}
+        for name, text in force.computed.items():
+            what = f"{force.what}: computed value '{printable(name)}'"
+            found = parse_expression(what, text, [*force.own, *constants], arities)
+            for k in "12":
+                known = {one: own[f"{one}{k}"] for one in force.own}
+                writer = Writer(found, Symbols({**known, **constants}, calls=calls), self.count)
+                self.variables[f"{name}{k}"] = writer.hold(writer.write_value())
+                self.lines += writer.lines
+                self.count = writer.count
+                self._smooth[f"{name}{k}"] = {f"{one}{k}" for one in smooth_names(found, rough)}
+
+    def smooth_own(self, names: set[str]) -> set[str]:
+        """The names by which there is a derivative, with those behind computed values."""
+        return names.union(*(self._smooth.get(name, ()) for name in names))
+
+
 BOX: dict[str, Any] = {"box": Box()}
+FUNCTION = "custom_energy"
+"""The name of every energy in its source."""
 GROUP, GROUPS = "group_", "groups_"
 SPARE = (GROUP, GROUPS)
 """Arguments of energies of pairs in groups."""
@@ -191,13 +229,15 @@ def read_force(reader: SystemReader, one: Element, per: str) -> CustomForce:
         raise UserError(
             f"{what}: parameters need names of their own, got two '{printable(twice[0])}'; rename one"
         )
+    values = one.findall("ComputedValues/Value")
     _refuse_other_values(reader, what, constants)
     energy = one.get("energy")
     if energy is None:
         raise UserError(f"{what}: needs its `energy`, got none; write the file again")
     return CustomForce(
-        what, term_names(reader)[id(one)], energy, tuple(own), constants, functions, reader.uses_box([one])
-    )
+        what, term_names(reader)[id(one)], energy, tuple(own), constants, functions, reader.uses_box([one]),
+        {_name_of(what, value): value.get("expression", "") for value in values},
+    )  # fmt: skip
 
 
 def _begin_message(reader: SystemReader, one: Element) -> str:
@@ -235,11 +275,12 @@ def _refuse_other_values(reader: SystemReader, what: str, constants: Mapping[str
     for kind, elements in reader.forces.items():
         for one in elements if CLASS.fullmatch(kind) else []:
             for other in one.iterfind("GlobalParameters/Parameter"):
-                name, value = other.get("name", ""), other.get("default", "")
-                if name in constants and float(value or "nan") != constants[name]:
+                name = other.get("name", "")
+                value = _default_of(what, other) if name in constants else 0.0
+                if value != constants.get(name, value):
                     raise UserError(
                         f"{what}: global parameter '{printable(name)}' must have one value in all forces, got"
-                        f" {constants[name]:g} and {printable(value)}; give it the same default"
+                        f" {constants[name]:g} and {value:g}; give it the same default"
                     )
 
 

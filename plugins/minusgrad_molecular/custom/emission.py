@@ -67,13 +67,14 @@ def argument_names(names: Sequence[str], taken: Collection[str] = ()) -> dict[st
 
 
 class Writer:
-    """Writes the lines of a body, and gives the text of values."""
+    """Writes the lines of a body, and gives the text of values; `count`: of the values that have names."""
 
-    def __init__(self, expression: Expression, symbols: Symbols):
+    def __init__(self, expression: Expression, symbols: Symbols, count: int = 0):
         self.lines: list[str] = []
         self._expression, self._symbols = expression, symbols
         self._definitions: list[str] = []
-        self._count = 0
+        self._squares: dict[int, str | None] = {}
+        self.count = count
 
     def write_value(self) -> str:
         """The text of the whole expression, after the lines of its definitions."""
@@ -85,9 +86,9 @@ class Writer:
         """A name for the value of a text; the text itself, if that is a name or a number."""
         if SIMPLE.fullmatch(text) and not always:
             return text
-        self._count += 1
-        self.lines.append(f"v{self._count}_ = {_without_brackets(text)}")
-        return f"v{self._count}_"
+        self.count += 1
+        self.lines.append(f"v{self.count}_ = {_without_brackets(text)}")
+        return f"v{self.count}_"
 
     def text_of(self, tree: Tree) -> str:
         """The text of a value, in brackets where it has several parts."""
@@ -127,9 +128,12 @@ class Writer:
     def square_of(self, tree: Tree) -> str | None:
         """The text of the square of a value that has a distance as a factor; None of other values."""
         if isinstance(tree, Name):
-            if tree.definition is not None:
-                return self.square_of(self._expression.definitions[tree.definition].tree)
-            return self._symbols.squares.get(tree.name)
+            if tree.definition is None:
+                return self._symbols.squares.get(tree.name)
+            if tree.definition not in self._squares:
+                known = self.square_of(self._expression.definitions[tree.definition].tree)
+                self._squares[tree.definition] = known and self.hold(known)
+            return self._squares[tree.definition]
         if isinstance(tree, Negative):
             return self.square_of(tree.of)
         if isinstance(tree, Call) and tree.function in self._symbols.call_squares:
@@ -186,12 +190,14 @@ def write_function(
     factor: float = 1.0,
     claim: str = "",
     weight: str = "",
+    count: int = 0,
 ) -> str:
     """The source of the function `name` of `arguments`, which returns factor times the expression.
 
     opening: lines that make the variables. claim: its docstring. weight: the text of another factor.
+    count: of the values that have names in `opening`.
     """
-    writer = Writer(expression, symbols)
+    writer = Writer(expression, symbols, count)
     value = writer.write_value()
     factors = [*([repr(factor)] if factor != 1.0 else []), *([weight] if weight else []), value]
     returned = " * ".join(factors) if len(factors) > 1 else _without_brackets(value)

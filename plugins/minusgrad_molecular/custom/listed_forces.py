@@ -60,11 +60,7 @@ class ListedClass:
     def _read_one(self, reader: SystemReader, one: Element) -> tuple[CustomForce, int, ForceList]:
         force, arity = read_force(reader, one, self.per), self.arity
         if not arity:
-            arity = int(reader.number_of(one, "particles", self.kind, 0.0))
-            if not 1 <= arity <= MOST:
-                raise UserError(
-                    f"{force.what}: bonds must have 1 to {MOST} particles, got {arity}; divide it"
-                )
+            arity = read_arity(reader, one, force.what, "particles")
         if self.kind == EXTERNAL:
             force = replace(force, periodic="periodicdistance" in force.energy)
         found = one.findall(self.path)
@@ -89,6 +85,14 @@ class ListedClass:
                     )
                 )  # fmt: skip
         return made
+
+
+def read_arity(reader: SystemReader, one: Element, what: str, of: str) -> int:
+    """How many particles, or groups, a bond has. Raises `UserError` for none and for too many."""
+    number = reader.number_of(one, of, one.get("type", "?"), 0.0)
+    if number not in range(1, MOST + 1):
+        raise UserError(f"{what}: bonds must have 1 to {MOST} {of}, got {number:g}; divide it among forces")
+    return int(number)
 
 
 def read_values(

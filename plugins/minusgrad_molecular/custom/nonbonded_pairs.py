@@ -8,7 +8,7 @@
 The parameters of particles are fields, custom_nonbonded_sigma, ...; U has a gradient with respect to them.
 Groups make kinds of particles, those that are in the same sets: u is multiplied by a table of kinds, which
 says how many groups a pair is in. The expression has to be symmetric under exchange. A long-range correction
-is refused.
+is a term of its own (`pairs_beyond`), in a box and without groups.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +36,7 @@ from ..forces.system_reader import SystemReader
 from .custom_force import GROUP, GROUPS, CustomForce, KnownTable, ParticleNumber, particle_number, read_force
 from .emission import Symbols
 from .listed_forces import INVARIANT, VECTOR, read_values
+from .pairs_beyond import bind_correction
 
 KIND = "CustomNonbondedForce"
 METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic")
@@ -50,7 +51,7 @@ class PairForce:
     """A CustomNonbondedForce. method: a place in METHODS. cutoff, switch in nm; switch: None without one.
 
     groups: the kind of each particle, and how many groups a pair of kinds is in; None without groups. values:
-    the parameters of particles by argument.
+    the parameters of particles by argument. corrected: with a long-range correction.
     """
 
     force: CustomForce
@@ -59,6 +60,7 @@ class PairForce:
     switch: float | None
     groups: tuple[np.ndarray, np.ndarray] | None
     values: Mapping[str, np.ndarray]
+    corrected: bool = False
 
     @property
     def exclusions(self) -> str:
@@ -79,7 +81,7 @@ def read_pairs(reader: SystemReader, forces: Sequence[Element]) -> ForcePart:
         pair = _read_one(reader, one)
         fields |= {pair.field_of(argument): Numbers(values) for argument, values in pair.values.items()}
         if pair.groups is not None:
-            fields[pair.field_of("group")] = Numbers(pair.groups[0].astype(float))
+            fields[pair.field_of(GROUP)] = Numbers(pair.groups[0].astype(float))
         excluded = reader.tuples_of(KIND, [one], "Exclusions/Exclusion", 2, ()).atoms
         lists[pair.exclusions] = ForceList(excluded)
         own.append(pair)
@@ -93,13 +95,12 @@ def _read_one(reader: SystemReader, one: Element) -> PairForce:
         raise UserError(
             f"{force.what}: method must be 0 to 2 ({', '.join(METHODS)}), got {method:g}; correct it"
         )
-    if reader.number_of(one, "useLongRangeCorrection", KIND, 0.0):
+    groups = _read_groups(reader, force.what, one)
+    corrected = bool(reader.number_of(one, "useLongRangeCorrection", KIND, 0.0)) and method == 2
+    if corrected and groups is not None:
         raise UserError(
-            f"{force.what}: a long-range correction is not supported; set setUseLongRangeCorrection(False)"
-        )
-    if len(one.find("ComputedValues") or ()):
-        raise UserError(
-            f"{force.what}: computed values are not supported; write them as definitions after ';'"
+            f"{force.what}: a long-range correction of interaction groups is not supported; set"
+            " setUseLongRangeCorrection(False)"
         )
     cutoff, begin = (reader.number_of(one, name, KIND, -1.0) for name in ("cutoff", "switchingDistance"))
     if method and not cutoff > 0.0:
@@ -117,8 +118,9 @@ def _read_one(reader: SystemReader, one: Element) -> PairForce:
         int(method),
         cutoff,
         begin if switched and 0.0 <= begin < cutoff else None,
-        _read_groups(reader, force.what, one),
+        groups,
         values,
+        corrected,
     )
 
 
@@ -139,8 +141,11 @@ def _read_groups(reader: SystemReader, what: str, one: Element) -> tuple[np.ndar
     return which.reshape(-1), counts
 
 
-def declare_pairs(pair: PairForce, units: UnitSystem) -> Any:
-    """The energy of pairs. Raises `UserError` for an expression that changes when they are exchanged."""
+def declare_pairs(pair: PairForce, units: UnitSystem, over: Any = "pairs") -> Any:
+    """The energy of pairs; over: 2 of listed ones.
+
+    Raises `UserError` for an expression that changes when they are exchanged.
+    """
     force, weight, more = pair.force, "", {}
     if pair.groups is not None:
         weight = f"{GROUPS}[ti.cast({GROUP}[0], ti.i32), ti.cast({GROUP}[1], ti.i32)]"
@@ -148,7 +153,7 @@ def declare_pairs(pair: PairForce, units: UnitSystem) -> Any:
         more = {GROUP: particle_number(kinds, True), GROUPS: KnownTable(axes=2, values=counts)}
     try:
         return force.declare_energy(
-            "pairs", units, VECTOR,
+            over, units, VECTOR,
             lambda scale: [f"d_ = {scale}(x[0] - x[1])", "rr_ = d_.norm_sqr()", "r_ = ti.sqrt(rr_)"],
             Symbols({"r": "r_"}, {"r": "rr_"}), values=pair.values, symmetries=INVARIANT, weight=weight,
             more=more,
@@ -175,7 +180,7 @@ def pair_terms(context: ForceContext) -> Compound:
 def _bound_pairs(context: ForceContext, pair: PairForce) -> list[Term]:
     fields, force = context.fields, pair.force
     energy = declare_pairs(pair, context.units)
-    names = {a: pair.field_of("group" if a == GROUP else a) for a in energy.of_role(ParticleNumber)}
+    names = {a: pair.field_of(a) for a in energy.of_role(ParticleNumber)}
     tables = force.tables_of(energy)
     options: dict[str, Any] = {}
     if pair.groups is not None:
@@ -191,7 +196,10 @@ def _bound_pairs(context: ForceContext, pair: PairForce) -> list[Term]:
     if pair.method or excluded is not None or fields.geometry is not None:
         options["cutoff"] = _cutoff_of(context, pair)
     term = bind(energy, fields, name=force.term, renamed=names, tables=tables, units=context.units, **options)
-    return [term]
+    if not pair.corrected:
+        return [term]
+    listed, cutoff, values = declare_pairs(pair, context.units, over=2), options["cutoff"], dict(pair.values)
+    return [term, bind_correction(context, force, listed, values, cutoff, tables)]
 
 
 def _cutoff_of(context: ForceContext, pair: PairForce) -> Cutoff:

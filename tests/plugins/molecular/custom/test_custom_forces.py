@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import openmm as mm
 import pytest
 
 import minusgrad
@@ -13,6 +12,8 @@ from tests.support.command import files
 from tests.support.command import minusgrad as command
 from tests.support.openmm_systems import beside_openmm, write_scene
 from tests.support.short_scenes import cut
+
+mm = pytest.importorskip("openmm", reason="OpenMM is not installed: pip install 'minusgrad[openmm]'")
 
 N = 10
 BOX = np.array([[2.1, 0.0, 0.0], [0.3, 2.2, 0.0], [-0.2, 0.4, 2.3]])
@@ -181,6 +182,27 @@ def test_pairs(method: str, groups: bool, tmp_path: Path) -> None:
     assert found.error_of_forces < 1e-9
 
 
+@pytest.mark.parametrize("switch", [None, 0.4])
+def test_the_correction_beyond_the_cutoff(switch: float | None, tmp_path: Path) -> None:
+    """OpenMM stops integrating at 1e-5 of each integral."""
+
+    def beside(corrected: bool):
+        force = pair_force(f"0.01*exp(-2*r)+{WELLS}", "CutoffPeriodic")
+        force.setCutoffDistance(0.7)
+        if switch is not None:
+            force.setUseSwitchingFunction(True)
+            force.setSwitchingDistance(switch)
+        force.setUseLongRangeCorrection(corrected)
+        return beside_openmm(tmp_path, empty_system(force, box=True), chain_places(0.4))
+
+    found, without = beside(True), beside(False)
+    assert [*found.terms] == ["custom_nonbonded", "custom_nonbonded_correction"]
+    theirs = found.theirs - without.theirs
+    assert found.terms["custom_nonbonded_correction"] == pytest.approx(theirs, rel=3e-5)
+    assert abs(theirs) > 1e-2
+    assert found.error_of_forces < 1e-9
+
+
 def tabulated(d: int, kind: str, rng: np.random.Generator, periodic: bool = False):
     """A function of d variables of random values, 5 points along the first, 4, 6 along others."""
     sizes = (5, 4, 6)[:d]
@@ -200,7 +222,7 @@ def tabulated(d: int, kind: str, rng: np.random.Generator, periodic: bool = Fals
     return getattr(mm, f"Continuous{d}DFunction")(*own, *ranges, periodic)
 
 
-@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("periodic", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_tabulated_functions(periodic: bool, tmp_path: Path) -> None:
     """Splines of one to three variables, within and outside of their ranges, and tables of whole numbers."""
     text = "f1(distance(p1,p2)) + f2(distance(p1,p3), x2) + f3(distance(p2,p3), y1, 1+sin(z2))"
@@ -219,14 +241,16 @@ def test_tabulated_functions(periodic: bool, tmp_path: Path) -> None:
 
 
 def test_tables_of_types_in_pairs(tmp_path: Path) -> None:
-    """As CHARMM's NBFIX: a table of the types of both atoms; a spline of the distance."""
-    force = mm.CustomNonbondedForce("a(type1,type2)*f(r)/r")
+    """As CHARMM's NBFIX: a table of the types of both atoms; a spline of the distance; a computed value."""
+    force = mm.CustomNonbondedForce("a(type1,type2)*f(r)/r + 0.1*share1*share2*cos(r)")
     force.addPerParticleParameter("type")
+    force.addPerParticleParameter("part")
+    force.addComputedValue("share", "u^2+f(u); u=0.2+part")
     symmetric = [1.0, 0.3, 0.7, 0.3, 2.0, -0.4, 0.7, -0.4, 0.2]
     force.addTabulatedFunction("a", mm.Discrete2DFunction(3, 3, symmetric))
     force.addTabulatedFunction("f", tabulated(1, "Continuous", np.random.default_rng(2)))
     for k in range(N):
-        force.addParticle([k % 3])
+        force.addParticle([k % 3, 0.05 * k])
     found = beside_openmm(tmp_path, empty_system(force), chain_places())
     assert found.error < 1e-9
     assert found.error_of_forces < 1e-9

@@ -52,12 +52,9 @@ MISTAKES = [
      " CutoffPeriodic), got 3; correct it"),
     (PAIRS, 'cutoff="1"', 'cutoff="0"',
      "'a.xml': CustomNonbondedForce 0: cutoff must be above 0, got 0; correct it"),
-    (PAIRS, 'method="1"', 'method="1" useLongRangeCorrection="1"',
-     "'a.xml': CustomNonbondedForce 0: a long-range correction is not supported; set"
-     " setUseLongRangeCorrection(False)"),
-    (PAIRS, "<Exclusions/>", '<ComputedValues><Value expression="q" name="z"/></ComputedValues>',
-     "'a.xml': CustomNonbondedForce 0: computed values are not supported; write them as definitions"
-     " after ';'"),
+    (PAIRS, "<Exclusions/>", '<ComputedValues><Value expression="p" name="z"/></ComputedValues>',
+     "'a.xml': CustomNonbondedForce 0: computed value 'z': expression, character 1: no variable named 'p'"
+     " (there are: q)"),
     (PAIRS, '<Particle param1="2"/>', "",
      "'a.xml': CustomNonbondedForce 0: must have 2 particles, as the System has, got 1; write the"
      " file again"),
@@ -87,10 +84,10 @@ MISTAKES = [
      "'a.xml': CustomCentroidBondForce 0 (c): group 1 needs particles whose weights do not sum to 0;"
      " correct it"),
     (COMPOUND, 'particles="2"', 'particles="40"',
-     "'a.xml': CustomCompoundBondForce 0: bonds must have 1 to 32 particles, got 40; divide it"),
+     "'a.xml': CustomCompoundBondForce 0: bonds must have 1 to 32 particles, got 40; divide it among forces"),
     (COMPOUND, "distance(p1,p2)", "distance(p1,p3)",
-     "'a.xml': CustomCompoundBondForce 0: expression, character 13: no point named 'p3'; did you mean"
-     " 'p1'? (there are: p1, p2)"),
+     "'a.xml': CustomCompoundBondForce 0: expression, character 13: no point named 'p3' (there are:"
+     " p1, p2)"),
     (BOND, "CustomBondForce", "CustomHbondForce",
      "'a.xml': CustomHbondForce is not supported; list its triples as a CustomCompoundBondForce, or"
      " leave it out"),

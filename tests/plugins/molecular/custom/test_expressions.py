@@ -3,7 +3,6 @@
 import ast
 
 import numpy as np
-import openmm
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
@@ -17,6 +16,8 @@ from minusgrad_molecular.custom.emission import (
     write_function,
 )
 from minusgrad_molecular.custom.expressions import DEEPEST, LONGEST, parse_expression
+
+openmm = pytest.importorskip("openmm", reason="OpenMM is not installed: pip install 'minusgrad[openmm]'")
 
 PLACE = (2.0, 3.0, 0.5)
 GLOBALS = {"g": 1.7, "lambda": -0.6}
@@ -180,6 +181,14 @@ def test_long_texts_and_many_definitions_are_refused() -> None:
     names = dict.fromkeys(argument_names([*GLOBALS]).values(), 0.0)
     found = evaluate(energy_of(chain).function, {"x": [np.array(PLACE)]} | names)
     assert found == pytest.approx(1001.0)
+
+
+def test_squares_of_definitions_are_written_once() -> None:
+    """A power of two to the 40 if each use of a definition were written out."""
+    chain = "(a0)^2" + "".join(f";a{k}=a{k + 1}*a{k + 1}*0.5" for k in range(40)) + ";a40=r"
+    expression = parse_expression("F", chain, ["r"])
+    source = write_function("custom", ["r", "rr"], [], expression, Symbols({"r": "r"}, {"r": "rr"}))
+    assert len(source) < 10_000
 
 
 def test_control_characters_of_names_stay_out_of_messages() -> None:
