@@ -12,6 +12,8 @@ demands; the derivative by the one number of OpenMM is the sum of theirs. Energy
 nothing.
 
 Terms are called custom_bond, custom_bond_2, ..., or as `setName` says.
+
+Decisions 0149.
 """
 
 import re

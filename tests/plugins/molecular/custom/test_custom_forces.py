@@ -359,3 +359,16 @@ def test_quadrants_and_resumed_runs(all_kinds: Path, tmp_path: Path) -> None:
     half = cut(tmp_path / "half", all_kinds, {}, 1)
     resume(half)
     assert files(half) == files(wanted.folder)
+
+
+@pytest.mark.long
+def test_members_vary_a_global_parameter(tmp_path: Path) -> None:
+    """Two members, of which one has the bits of a run alone."""
+    scene = write_scene(tmp_path, empty_system(bond_force(), angle_force()), chain_places())
+    vary = {"ensemble.vary.custom_bond.lambda_.range": {"from": 2.0, "to": 3.0, "count": 2}}
+    several = minusgrad.run(scene, vary, out=tmp_path / "two")
+    alone = minusgrad.run(scene, {**vary, "ensemble.member": 1}, out=tmp_path / "one")
+    assert several.ensemble is not None
+    found = several.ensemble.values("x")
+    assert np.abs(found[0] - found[1]).max() > 1e-9
+    np.testing.assert_array_equal(found[1], minusgrad.open(alone.folder)["position"][-1])
