@@ -26,8 +26,8 @@ class Modes:
     weight: np.ndarray
 
     @classmethod
-    def of(cls, mesh: tuple[int, ...]) -> "Modes":
-        """The elements of a mesh with so many cells along each axis.
+    def of(cls, mesh: tuple[int, ...], below: tuple[int, ...] | None = None) -> "Modes":
+        """The elements of a mesh with so many cells along each axis; `below`: those with |m| below it alone.
 
         Of an axis with an even number of cells K the mode K / 2 counts as -K / 2, as in OpenMM, and so in
         -m; in a box that is not rectangular both have a wave vector of their own, so they are two elements.
@@ -43,11 +43,16 @@ class Modes:
         split = paired & halfway.any(axis=1)
         other = np.where(halfway, mode, -mode)[split]
         weight = np.where(paired & ~split, 2.0, 1.0) * weight
-        return cls(
+        made = cls(
             np.concatenate([rows, rows[split]])[:, None],
             np.concatenate([mode, other]),
             np.concatenate([weight, weight[split]]),
         )
+        return made if below is None else made.of_rows((np.abs(made.mode) < below).all(axis=1))
+
+    def of_rows(self, chosen: np.ndarray) -> "Modes":
+        """Those that a mask (E,) chooses."""
+        return Modes(self.rows[chosen], self.mode[chosen], self.weight[chosen])
 
     @property
     def options(self) -> dict[str, Any]:

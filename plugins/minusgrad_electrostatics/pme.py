@@ -33,6 +33,7 @@ from .ewald import (
 from .mesh import mesh_charge, mesh_modes, modes_shape
 from .modes import Modes
 from .splines import ORDER
+from .waves import bound_wave_sums, waves_below
 
 NEUTRAL = 1e-3
 """The charge of a box that counts as rounding, in units of its largest charge."""
@@ -63,6 +64,7 @@ def particle_mesh_ewald(
     renamed: Mapping[str, str] | None = None,
     units: UnitSystem | None = None,
     name: str = "pme",
+    below: tuple[int, ...] | None = None,
 ) -> Compound:
     """The energies and maps of particle-mesh Ewald over fields x (n, 3), charge (n,) and box (1, 3, 3).
 
@@ -74,6 +76,8 @@ def particle_mesh_ewald(
     and with a factor, by name. background: allow a net charge, neutralised uniformly. coulomb_constant:
     1 / (4 pi eps0). renamed: fields that stand for x and charge. All in the units of `units`. Terms are
     called `name`_direct, _excluded, _self, _reciprocal and _background, and `name`_LIST of scaled pairs.
+    below: along each axis only modes with |m| below it: on a mesh that is fine beside it, Ewald's own sum;
+    with mesh = () exactly that, wave by wave.
 
     Raises `UserError` for charges that do not sum to zero, a mesh that is too small, and without a box in
     space that is periodic along all axes.
@@ -81,16 +85,20 @@ def particle_mesh_ewald(
     known = {"x": "x", "charge": "charge"} | dict(renamed or {})
     cells = tuple(map(int, mesh))
     _check_box(name, fields)
-    _check_mesh(name, cells)
+    if cells or below is None:
+        _check_mesh(name, cells)
     charges = fields[known["charge"]].values.astype(float)
     if not background:
         _refuse_net_charge(name, charges)
     constant = {} if coulomb_constant is None else {"coulomb_constant": coulomb_constant}
     both: dict[str, Any] = {"parameters": {"alpha": alpha, **constant}, "units": units}
-    modes = Modes.of(cells)
+    modes = Modes.of(cells, below) if cells or below is None else waves_below(below)
     of_modes: dict[str, Any] = {"renamed": {"mesh_modes": f"{name}_modes"}, **both}
     of_pairs: dict[str, Any] = {"renamed": known, **both}
-    maps = _mesh_maps(name, fields, cells, known, units)
+    if cells:
+        maps = _mesh_maps(name, fields, cells, known, units)
+    else:
+        maps = [bound_wave_sums(f"{name}_modes", fields, modes, known, units)]
     lists = {} if scaled is None else dict(scaled)
     every = [*([] if exclude is None else [exclude]), *(rows for rows, _ in lists.values())]
     left_out = _each_once(every, fields, known["x"])

@@ -7,24 +7,24 @@
     Ewald, PME             pme                                that of the force
 
 A switch begins where that of the force does, or is "none"; a force with a dispersion correction asks for
-`dispersion`. A state has the parameters of atoms alone, so that the scene says all this once more. LJPME,
-which has no counterpart here, is refused by `openmm_system`.
+`dispersion`. A state has the parameters of atoms alone, so that the scene says all this once more. LJPME has
+no energies of a scene; the compound `force_field` has it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, isclose, log, sqrt
+from math import ceil, exp, isclose, log, pi, sqrt
 from typing import Any
 
 import numpy as np
 
 Block = Mapping[str, Any]
 """The values of a block of a scene, with its kind, in the run's units."""
-NO_CUTOFF, EWALD, PME = 0, 3, 4
-PERIODIC = (2, EWALD, PME)
-"""Methods by their number in files; LJPME is 5."""
+NO_CUTOFF, EWALD, PME, LJPME = 0, 3, 4, 5
+PERIODIC = (2, EWALD, PME, LJPME)
+"""Methods by their number in files."""
 NAMES = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
-CHARGES = ("coulomb", "coulomb_reaction_field", "coulomb_reaction_field", "pme", "pme")
+CHARGES = ("coulomb", "coulomb_reaction_field", "coulomb_reaction_field", "pme", "pme", "pme")
 """The energy of charges by method."""
 SWITCHED = 0.9
 """Where a switch begins, in parts of the cutoff, where a block does not say."""
@@ -47,19 +47,47 @@ class NonbondedSettings:
     alpha: float = 0.0
     mesh: tuple[int, int, int] = (0, 0, 0)
     boxed: bool = False
+    dispersion_alpha: float = 0.0
+    dispersion_mesh: tuple[int, int, int] = (0, 0, 0)
 
-    def splitting_and_mesh(self, box: np.ndarray) -> tuple[float, tuple[int, int, int]]:
+    def splitting_and_mesh(
+        self, box: np.ndarray, of_dispersion: bool = False
+    ) -> tuple[float, tuple[int, int, int]]:
         """alpha [1/nm] and the cells of the mesh of PME in a box (3, 3) [nm], as OpenMM's Reference has them.
 
             alpha = sqrt(-ln(2 error)) / cutoff,    cells = ceil(2 alpha L / (3 error^(1/5))), at least 6
 
-        L is the component of an edge vector along its own axis.
+        L is the component of an edge vector along its own axis. Of dispersion: half as many cells.
         """
-        if self.alpha:
-            return self.alpha, self.mesh
+        alpha, mesh = (
+            (self.dispersion_alpha, self.dispersion_mesh) if of_dispersion else (self.alpha, self.mesh)
+        )
+        if alpha:
+            return alpha, mesh
+        double = 1.0 if of_dispersion else 2.0
         alpha = sqrt(-log(2.0 * self.error)) / self.cutoff
-        cells = [max(ceil(2.0 * alpha * box[a, a] / (3.0 * self.error**0.2)), 6) for a in range(3)]
+        cells = [max(ceil(double * alpha * box[a, a] / (3.0 * self.error**0.2)), 6) for a in range(3)]
         return alpha, (cells[0], cells[1], cells[2])
+
+    def splitting_and_waves(self, box: np.ndarray) -> tuple[float, tuple[int, int, int]]:
+        """alpha [1/nm] and the least |m| that Ewald's sum leaves out along each axis, as OpenMM has them.
+
+        0.05 sqrt(L alpha) m exp(-(pi m / (L alpha))^2) falls below the error there; next odd number.
+        """
+        alpha = sqrt(-log(2.0 * self.error)) / self.cutoff
+        found = []
+        for axis in range(3):
+            width, m = box[axis, axis] * alpha, 10
+            while self._wave_error(m, width) < 0.0:
+                m += 1
+            while m > 1 and self._wave_error(m - 1, width) > 0.0:
+                m -= 1
+            found.append(m + 1 - m % 2)
+        return alpha, (found[0], found[1], found[2])
+
+    def _wave_error(self, m: int, width: float) -> float:
+        """How far the error of a sum up to m is below that which is asked."""
+        return self.error - 0.05 * sqrt(width) * m * exp(-((m * pi / width) ** 2))
 
     def differences(
         self, blocks: Sequence[Block], nanometre: float, extent: float, charged: bool, wells: bool

@@ -57,23 +57,28 @@ def write_scene(folder: Path, system: Any, places: np.ndarray, text: str = SCENE
 
 
 def beside_openmm(folder: Path, system: Any, places: np.ndarray, text: str = SCENE, **changes: Any) -> Beside:
-    """A System at places (n, 3) [nm], here and by OpenMM's platform Reference."""
+    """A System at places (n, 3) [nm], here and by OpenMM's platform Reference; forces are those on atoms.
+
+    Virtual sites are where OpenMM computes them.
+    """
     from openmm import Context, Platform, VerletIntegrator, unit
 
     places = np.asarray(places, float)
     built = minusgrad.build(write_scene(folder, system, places, text), changes)
     angstrom = built.units.convert("1 angstrom", "m")
-    built.fields["x"].set(10.0 * places * angstrom)
+    atoms = [k for k in range(len(places)) if not system.isVirtualSite(k)]
+    built.fields["x"].set(10.0 * places[atoms] * angstrom)
     potential, kilojoules = built.potential, built.units.in_si("J") * 6.02214076e20
     per_nanometre = kilojoules / (0.1 * angstrom)
     integrator = VerletIntegrator(0.001)
     context = Context(system, integrator, Platform.getPlatformByName("Reference"))
     context.setPositions(places)
+    context.computeVirtualSites()
     state = context.getState(getEnergy=True, getForces=True)
     kj = unit.kilojoule_per_mole
     return Beside(
         {name: u * kilojoules for name, u in potential.by_term().items()},
         -potential.gradient("x") * per_nanometre,
         state.getPotentialEnergy().value_in_unit(kj),
-        state.getForces(asNumpy=True).value_in_unit(kj / unit.nanometer),
+        state.getForces(asNumpy=True).value_in_unit(kj / unit.nanometer)[atoms],
     )

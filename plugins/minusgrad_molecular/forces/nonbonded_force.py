@@ -4,7 +4,8 @@
     Exceptions    p1 p2 with q (product), sig, eps
     attributes    method, cutoff, switch, corrections, Ewald's parameters: `NonbondedSettings`
 
-Parameters that are offset by global parameters have the values of the defaults of these.
+A parameter with offsets is p + sum over offsets of scale * (the default of a global parameter): OpenMM's
+values of a new context.
 """
 
 from collections.abc import Sequence
@@ -35,6 +36,10 @@ USUAL = {
     "nx": 0.0,
     "ny": 0.0,
     "nz": 0.0,
+    "ljAlpha": 0.0,
+    "ljnx": 0.0,
+    "ljny": 0.0,
+    "ljnz": 0.0,
     "exceptionsUsePeriodic": 0.0,
 }
 """Attributes, and their values where they are not there."""
@@ -50,12 +55,6 @@ def read_nonbonded(reader: SystemReader, forces: Sequence[Element]) -> ForcePart
             f"'{reader.file}': must have at most one NonbondedForce, got {len(forces)}; put them together"
         )
     (force,) = forces
-    for name in ("GlobalParameters", "ParticleOffsets", "ExceptionOffsets"):
-        if len(force.find(name) or ()):
-            raise UserError(
-                f"'{reader.file}': {name} of NonbondedForce are not supported; set the parameters of"
-                " particles themselves"
-            )
     found = force.findall("Particles/Particle")
     if len(found) != reader.n:
         raise UserError(
@@ -63,10 +62,54 @@ def read_nonbonded(reader: SystemReader, forces: Sequence[Element]) -> ForcePart
             f" got {len(found)}; write the file again"
         )
     settings = read_settings(reader, force)
+    particles = {name: reader.numbers_of(found, name, KIND) for name in NUMBERS}
+    exceptions = reader.tuples_of(KIND, forces, "Exceptions/Exception", 2, NUMBERS)
+    offset = [
+        *_add_offsets(reader, force, "particle", particles),
+        *_add_offsets(reader, force, "exception", exceptions.numbers),
+    ]
     return ForcePart(
-        listed=reader.tuples_of(KIND, forces, "Exceptions/Exception", 2, NUMBERS),
-        own=({name: reader.numbers_of(found, name, KIND) for name in NUMBERS}, settings),
+        listed=exceptions,
+        own=(particles, settings),
         periodic=settings.method in PERIODIC,
+        remarks=_remarks_on(reader, offset),
+    )
+
+
+def _add_offsets(
+    reader: SystemReader, force: Element, what: str, numbers: dict[str, np.ndarray]
+) -> list[tuple[str, float]]:
+    """Add offsets to the numbers of particles or exceptions; the parameters that they use, with defaults.
+
+    Raises `UserError` for a parameter that the force does not have, and for a particle that does not exist.
+    """
+    defaults = {
+        one.get("name", "?"): reader.number_of(one, "default", KIND, 0.0)
+        for one in force.iterfind("GlobalParameters/Parameter")
+    }
+    found = force.findall(f"{what.capitalize()}Offsets/Offset")
+    rows = reader.numbers_of(found, what, KIND)
+    names = [one.get("parameter", "?") for one in found]
+    for row, name in zip(rows.tolist(), names, strict=True):
+        if name not in defaults or row != round(row) or not 0 <= row < len(numbers["q"]):
+            raise UserError(
+                f"'{reader.file}': {KIND}: offsets must be of a global parameter and of one of the"
+                f" {len(numbers['q'])} {what}s, got '{printable(name)}' and {row:g}; write the file again"
+            )
+    scales = np.array([defaults[name] for name in names])
+    for number in NUMBERS:
+        np.add.at(numbers[number], rows.astype(int), scales * reader.numbers_of(found, number, KIND))
+    return [(name, defaults[name]) for name in names]
+
+
+def _remarks_on(reader: SystemReader, offset: Sequence[tuple[str, float]]) -> tuple[str, ...]:
+    """A remark on the values of global parameters, if there are some."""
+    if not offset:
+        return ()
+    values = ", ".join(f"{printable(name)} = {value:g}" for name, value in dict(offset).items())
+    return (
+        f"'{reader.file}': {KIND}: parameters with offsets have the values of the defaults, {values}; to"
+        " change them, write the file again",
     )
 
 
@@ -82,11 +125,10 @@ def read_settings(reader: SystemReader, force: Element) -> NonbondedSettings:
     """Method, cutoff, switch and corrections. Raises `UserError` for those without a counterpart here."""
     found = {name: reader.number_of(force, name, KIND, usual) for name, usual in USUAL.items()}
     method = int(found["method"])
-    if method != found["method"] or method not in range(len(NAMES) - 1):
-        shown = dict(enumerate(NAMES)).get(method, f"{found['method']:g}")
+    if method != found["method"] or method not in range(len(NAMES)):
         raise UserError(
-            f"'{reader.file}': NonbondedForce with the method {printable(shown)}"
-            " is not supported; make the System with PME, and a dispersion correction"
+            f"'{reader.file}': NonbondedForce: method must be a number from 0 to 5, got {found['method']:g};"
+            " write the file again"
         )
     if not found["includeDirectSpace"]:
         raise UserError(
@@ -95,7 +137,7 @@ def read_settings(reader: SystemReader, force: Element) -> NonbondedSettings:
         )
     begin, cutoff = found["switchingDistance"], found["cutoff"]
     switched = bool(found["useSwitchingFunction"]) and bool(method) and 0.0 <= begin < cutoff
-    nx, ny, nz = (int(found[name]) for name in ("nx", "ny", "nz"))
+    nx, ny, nz, ljnx, ljny, ljnz = (int(found[f"{of}{axis}"]) for of in ("n", "ljn") for axis in "xyz")
     return NonbondedSettings(
         method,
         cutoff,
@@ -106,6 +148,8 @@ def read_settings(reader: SystemReader, force: Element) -> NonbondedSettings:
         found["alpha"],
         (nx, ny, nz),
         bool(found["exceptionsUsePeriodic"]),
+        found["ljAlpha"],
+        (ljnx, ljny, ljnz),
     )
 
 

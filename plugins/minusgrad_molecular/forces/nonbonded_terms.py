@@ -4,7 +4,9 @@
     NoCutoff               coulomb                                            beyond all pairs
     CutoffNonPeriodic      coulomb_reaction_field, sharp                      that of the force
     CutoffPeriodic         the same, of nearest images                        that of the force
+    Ewald                  the same, its modes alone, of a fine mesh          that of the force
     PME                    particle-mesh Ewald, splines of order 5            that of the force
+    LJPME                  the same, and for dispersion (`dispersion_pme`)    that of the force
 
     lennard_jones          pairs of atoms with wells, switched or cut sharply
     lennard_jones_14       exceptions with wells, at any distance
@@ -15,24 +17,33 @@ Exceptions are no pairs of `lennard_jones` and `coulomb`. Parts without charges,
 out. OpenMM User Guide 8, chapter 19, "NonbondedForce".
 """
 
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
+from scipy.fft import next_fast_len
 
 from minusgrad import bind
 from minusgrad.plugin import Body, Compound, Cutoff, LinkedPairs, Term, UserError
 from minusgrad_electrostatics.dispersion import coefficient, dispersion_correction
+from minusgrad_electrostatics.dispersion_pme import dispersion_mesh_ewald
 from minusgrad_electrostatics.pme import particle_mesh_ewald
 
 from ..electrostatics import coulomb, coulomb_14, coulomb_reaction_field
 from ..lennard_jones import lennard_jones_14, lennard_jones_mixture
-from ..nonbonded_settings import EWALD, NAMES, NO_CUTOFF, PERIODIC, PME, NonbondedSettings
+from ..nonbonded_settings import EWALD, LJPME, NO_CUTOFF, PERIODIC, PME, NonbondedSettings
 from .force_kind import ForceContext
+from .pair_cutoff import pair_cutoff
 
 BEYOND = 1000.0
 """The cutoff of pairs without one, in extents of the molecule or nanometres, whichever is more."""
-SKIN = 0.1
-"""The skin of a list, in parts of the cutoff, where the box has room for it."""
+COULOMB = "138.93545764438198 kJ nm mol^-1 e^-2"
+"""1 / (4 pi eps0) as OpenMM has it."""
+FEW = 1 << 20
+"""Charges times waves up to which Ewald's sum is taken wave by wave."""
+FINE = 16
+"""Cells of the mesh for each mode of Ewald's sum: splines of order 5 then have errors of some 1e-8."""
 PAIRS14, EXCLUSIONS = "pairs14", "exclusions"
 
 
@@ -48,47 +59,51 @@ class _Nonbonded:
         self.context, self.fields, self.units = context, context.fields, context.units
         self.settings: NonbondedSettings = context.system.settings
         self.nanometre = self.units.convert("1 nm", "m")
+        self.coulomb = self.units.convert(COULOMB, "N m^2 C^-2")
         self.charges = self.fields["charge"].values.astype(float)
         self.wells = np.flatnonzero(self.fields["epsilon"].values > 0.0)
         self.exceptions = context.state.tuples.get(EXCLUSIONS)
 
     def compound(self) -> Compound:
-        pairs: list[Term] = []
-        charged = Compound([])
+        wells = charged = Compound([])
         if len(self.wells):
-            pairs += self._well_terms()
+            wells = self._dispersion_sum() if self.settings.method == LJPME else Compound(self._well_terms())
         if self.charges.any():
             charged = self._charge_terms()
-        if PAIRS14 in self.context.state.tuples:
-            pairs += self._terms_of_exceptions()
-        return Compound([*pairs, *charged.terms], charged.maps)
+        listed = self._terms_of_exceptions() if PAIRS14 in self.context.state.tuples else []
+        return Compound([*wells.terms, *listed, *charged.terms], [*wells.maps, *charged.maps])
 
     def _cutoff(self, switch: float | None = None) -> Cutoff:
         """The cutoff of the force with a switch that begins there, in OpenMM's units."""
-        if self.settings.method == NO_CUTOFF:
+        what, boxed = f"'{self.context.file}': NonbondedForce", min(self.settings.method, 2)
+        cutoff = pair_cutoff(self.context, what, boxed, self.settings.cutoff)
+        if cutoff is None:
             extent = float(np.linalg.norm(np.ptp(self.fields["x"].values.astype(float), axis=0)))
             return Cutoff(BEYOND * max(extent, self.nanometre), sharp=True)
-        radius = self.settings.cutoff * self.nanometre
         begin = None if switch is None else switch * self.nanometre
-        return Cutoff(radius, begin, self._skin(radius), sharp=switch is None)
-
-    def _skin(self, radius: float) -> float:
-        """The skin for which the box has room. Raises `UserError` for a box narrower than two cutoffs."""
-        box = self.fields.geometry
-        if box is None:
-            return SKIN * radius
-        room = 0.5 * float(box.least_height) - radius
-        if room < -1e-9 * radius:
-            raise UserError(
-                f"'{self.context.file}': NonbondedForce: its cutoff must be at most half the least distance"
-                f" between opposite faces of the box, {(room + radius) / self.nanometre:.6g} nm, got"
-                f" {self.settings.cutoff:g} nm; use a larger box or a smaller cutoff"
-            )
-        return min(SKIN * radius, max(room, 0.0) * (1.0 - 1e-9))
+        return replace(cutoff, switch=begin, sharp=switch is None)
 
     def _exclusions(self) -> Any:
-        """The pairs of exceptions, of nearest images; None without any."""
-        return None if self.exceptions is None else LinkedPairs.of(self.exceptions)
+        """The pairs of exceptions with their images; None without any.
+
+        Raises `UserError` for a pair of which another image is within the cutoff: a molecule that is cut.
+        """
+        rows, box = self.exceptions, self.fields.geometry
+        if rows is None or box is None or self.settings.boxed:
+            return None if rows is None else LinkedPairs.of(rows)
+        x = self.fields["x"].values.astype(float)
+        off = x[rows[:, 1]] - x[rows[:, 0]]
+        images = box.nearest(off)
+        near = off + images @ box.vectors
+        cut = images.any(axis=1) & (np.linalg.norm(near, axis=1) < self.settings.cutoff * self.nanometre)
+        if cut.any():
+            pair = rows[int(np.argmax(cut))].tolist()
+            raise UserError(
+                f"'{self.context.file}': NonbondedForce: its exception of atoms {pair[0]} and {pair[1]} is"
+                " not periodic, got atoms that are nearer across the box; give whole molecules, or"
+                " setExceptionsUsePeriodicBoundaryConditions(True)"
+            )
+        return LinkedPairs.of(rows, np.zeros((len(rows), 2, len(self.fields.periodic)), np.int32))
 
     def _well_terms(self) -> list[Term]:
         """Lennard-Jones pairs, and their correction beyond the cutoff."""
@@ -110,10 +125,24 @@ class _Nonbonded:
             )
         return found
 
+    def _dispersion_sum(self) -> Compound:
+        """Lennard-Jones pairs, whose attraction goes on beyond the cutoff by its own Ewald sum."""
+        box = self.fields["box"].values[0].astype(float) / self.nanometre
+        beta, mesh = self.settings.splitting_and_mesh(box, of_dispersion=True)
+        return dispersion_mesh_ewald(
+            self.fields,
+            cutoff=self._cutoff(),
+            beta=beta / self.nanometre,
+            mesh=mesh,
+            nodes=self.wells,
+            exclude=self._exclusions(),
+            units=self.units,
+        )
+
     def _charge_terms(self) -> Compound:
         """Coulomb's energy by the method of the force."""
         method = self.settings.method
-        if method in (EWALD, PME):
+        if method in (EWALD, PME, LJPME):
             return self._ewald_sum()
         if len(self.charges) < 2:
             return Compound([])
@@ -122,22 +151,33 @@ class _Nonbonded:
             "exclude": self._exclusions(),
             "units": self.units,
         }
+        own = {"coulomb_constant": self.coulomb}
         if method == NO_CUTOFF:
-            return Compound([bind(coulomb, self.fields, **options)])
-        field = {"radius": self.settings.cutoff * self.nanometre, "eps_rf": self.settings.permittivity}
+            return Compound([bind(coulomb, self.fields, parameters=own, **options)])
+        field = own | {
+            "radius": self.settings.cutoff * self.nanometre,
+            "eps_rf": self.settings.permittivity,
+        }
         return Compound(
             [bind(coulomb_reaction_field, self.fields, name="coulomb", parameters=field, **options)]
         )
 
     def _ewald_sum(self) -> Compound:
-        """Particle-mesh Ewald with OpenMM's splitting and mesh."""
-        if self.settings.method == EWALD:
-            raise UserError(
-                f"'{self.context.file}': NonbondedForce with the method {NAMES[EWALD]} is not supported;"
-                " make the System with PME"
-            )
+        """Particle-mesh Ewald with OpenMM's mesh; Ewald's sum on a mesh that is fine beside its modes."""
+        mesh: tuple[int, ...]
+        below: tuple[int, ...] | None = None
         box = self.fields["box"].values[0].astype(float) / self.nanometre
-        alpha, mesh = self.settings.splitting_and_mesh(box)
+        if self.settings.method == EWALD:
+            if (box != np.diag(np.diag(box))).any():
+                raise UserError(
+                    f"'{self.context.file}': NonbondedForce: Ewald's sum needs a rectangular box, got another"
+                    " one; make the System with PME"
+                )
+            alpha, below = self.settings.splitting_and_waves(box)
+            few = len(self.charges) * prod(2 * m - 1 for m in below) < 2 * FEW
+            mesh = () if few else tuple(next_fast_len(FINE * m, real=True) for m in below)
+        else:
+            alpha, mesh = self.settings.splitting_and_mesh(box)
         total, largest = float(self.charges.sum()), float(np.abs(self.charges).max())
         return particle_mesh_ewald(
             self.fields,
@@ -148,22 +188,24 @@ class _Nonbonded:
             background=abs(total) > 1e-6 * largest,
             units=self.units,
             name="pme",
+            below=below,
+            coulomb_constant=self.coulomb,
         )
 
     def _terms_of_exceptions(self) -> list[Term]:
         """Exceptions with an energy of their own."""
-        data = self.context.state.data[PAIRS14]
-        rows, found = self.context.state.tuples[PAIRS14], []
-        images = self.context.images_of(rows, self.settings.boxed)
-        for energy, name, needs in (
-            (lennard_jones_14, "lennard_jones_14", "epsilon"),
-            (coulomb_14, "coulomb_14", "charge_product"),
-        ):
-            if data[needs].any():
-                own = {a: values for a, values in data.items() if a in energy.roles}
-                found.append(
-                    bind(
-                        energy, self.fields, name=name, tuples=rows, data=own, images=images, units=self.units
-                    )
-                )
+        rows, data = self.context.state.tuples[PAIRS14], self.context.state.data[PAIRS14]
+        given: dict[str, Any] = {
+            "tuples": rows,
+            "images": self.context.images_of(rows, self.settings.boxed),
+            "units": self.units,
+        }
+        found = []
+        if data["epsilon"].any():
+            own = {a: values for a, values in data.items() if a in lennard_jones_14.roles}
+            found.append(bind(lennard_jones_14, self.fields, data=own, **given))
+        if data["charge_product"].any():
+            own = {"charge_product": data["charge_product"]}
+            constant = {"coulomb_constant": self.coulomb}
+            found.append(bind(coulomb_14, self.fields, data=own, parameters=constant, **given))
         return found

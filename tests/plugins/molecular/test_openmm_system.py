@@ -145,9 +145,9 @@ def test_velocities_of_a_temperature() -> None:
          " the scene"),
         ('<Particle mass="12"/>', '<Particle mass="-1"/>',
          "'a.xml': particle 1 must have a mass of at least 0, got -1; correct it"),
-        ("<ParticleOffsets/>", "<ParticleOffsets><Offset/></ParticleOffsets>",
-         "'a.xml': ParticleOffsets of NonbondedForce are not supported; set the parameters of particles"
-         " themselves"),
+        ("<ParticleOffsets/>", '<ParticleOffsets><Offset parameter="a" particle="0"/></ParticleOffsets>',
+         "'a.xml': NonbondedForce: offsets must be of a global parameter and of one of the 4 particles, got"
+         " 'a' and 0; write the file again"),
         ('p1="2" p2="1" p3="3"', 'p1="2" p2="4" p3="3"',
          "'a.xml': HarmonicAngleForce: atoms must be whole numbers from 0 to 3, got 2, 4, 3; correct number"
          " 0"),
