@@ -82,7 +82,7 @@ def refuse_scripts(name: str, data: bytes) -> None:
 
 
 def _with_decimal_numbers(text: str) -> str:
-    """A PDB file whose numbers of residues are decimal: OpenMM puts residues together where they are not."""
+    """A PDB file whose numbers of residues are decimal: OpenMM may join those that are not."""
     lines = text.splitlines(keepends=True)
     for k, line in enumerate(lines):
         if line.startswith(("ATOM  ", "HETATM", "TER   ")) and (number := hybrid_36(line[22:26])) is not None:

@@ -61,15 +61,14 @@ def kind_of(data: bytes) -> str | None:
         return "psf"
     if begin.startswith("<"):
         return next((kind for tag, kind in XML.items() if re.search(f"<{tag}[\\s>/]", text)), None)
-    if begin.startswith("data_"):
+    if begin.startswith("data_") or b"\n_atom_site." in data:
         return "pdbx"
     if begin.startswith("*"):  # titles of AMBER may, too
         return _kind_of_columns(lines) or _kind_of_charmm(lines, text)
-    if _SECTION.search(text) or _INCLUDE.search(text):
-        return "top"
-    return _kind_of_columns(lines) or (
-        "pdb" if _RECORD.search(text) else "parameters" if _WORDS_OF_PARAMETERS.search(text) else None
-    )
+    if (kind := _kind_of_columns(lines)) is not None:
+        return kind
+    looks = (("top", _SECTION), ("top", _INCLUDE), ("pdb", _RECORD), ("parameters", _WORDS_OF_PARAMETERS))
+    return next((kind for kind, look in looks if look.search(text)), None)
 
 
 XML = {"System": "system", "ForceField": "force_field"}

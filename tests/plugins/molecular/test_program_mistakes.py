@@ -342,10 +342,11 @@ def test_hybrid_36(word: str, number: int | None) -> None:
 
 
 def test_residues_of_hybrid_36_stay_apart(folder: Path) -> None:
-    """OpenMM alone would put those that it cannot read into one."""
-    (folder / "a.pdb").write_text(
-        peroxide.pdb().replace("HPO A   1", "HPO AA00G").replace("HPO A   2", "HPO AA00H")
-    )
+    """OpenMM alone puts one that it cannot read, with other names of atoms, into the residue before it."""
+    text = peroxide.pdb().replace("HPO A   1", "HPO A9999").replace("HPO A   2", "HPO AA00G")
+    for name, other in (("H1", "H5"), ("O1", "O5"), ("O2", "O6"), ("H2", "H6")):
+        text = text.replace(f"{name}  HPO AA00G", f"{other}  HPO AA00G")
+    (folder / "a.pdb").write_text(text)
     context = StateContext(UnitSystem.of("nm", "u", "ps"), 0, folder)
     state = Molecule(**KEYS["openmm"]).make(context)
     assert len(state.tuples["bonds"]) == 6
@@ -359,6 +360,7 @@ def test_residues_of_hybrid_36_stay_apart(folder: Path) -> None:
         (peroxide.gro(), "gro"), (peroxide.gro(velocities=False), "gro"), (peroxide.inpcrd(), "inpcrd"),
         (peroxide.crd(), "crd"), (peroxide.RTF, "parameters"), (peroxide.PRM, "parameters"),
         (peroxide.FIELD_XML, "force_field"), ("<System/>", "system"), ("data_1ABC\n_cell.a 1\n", "pdbx"),
+        ("# made by a program\ndata_1ABC\nloop_\n_atom_site.id\n", "pdbx"),
         ("*title of AMBER\n     8\n   0.0000000   0.9300000   0.5500000\n", "inpcrd"), ("CDF\x01", "inpcrd"),
         ("x,y,z\n1,2,3\n", None), ("", None), ("<html></html>", None),
     ],
@@ -368,11 +370,13 @@ def test_kinds_are_known_by_contents(text: str, kind: str | None) -> None:
 
 
 def test_a_skewed_box_of_gro() -> None:
-    """A truncated octahedron as GROMACS writes it."""
+    """Edges beyond half of those before them become their images, as OpenMM has it."""
+    from openmm import Vec3, unit
+    from openmm.app.internal.unitcell import reducePeriodicBoxVectors
+
     text = "\n".join(peroxide.gro().splitlines()[:-1])
-    nine = "   3.00000   2.82843   2.44949   0.00000   0.00000   1.00000   0.00000  -1.00000   1.41421"
-    np.testing.assert_allclose(
-        gro.parse("a.gro", f"{text}\n{nine}\n".encode()).box,
-        [[30.0, 0.0, 0.0], [10.0, 28.2843, 0.0], [-10.0, 14.1421, 24.4949]],
-        rtol=1e-12,
-    )
+    nine = (3.0, 2.8, 2.4, 0.0, 0.0, 2.0, 0.0, -1.9, 1.6)
+    found = gro.parse("a.gro", f"{text}\n{' '.join(map(str, nine))}\n".encode()).box
+    edges = [Vec3(3.0, 0.0, 0.0), Vec3(2.0, 2.8, 0.0), Vec3(-1.9, 1.6, 2.4)] * unit.nanometer
+    np.testing.assert_allclose(found, 10.0 * np.array(reducePeriodicBoxVectors(edges)._value), rtol=1e-12)
+    assert found[1, 0] == pytest.approx(-10.0)

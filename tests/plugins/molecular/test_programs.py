@@ -64,8 +64,12 @@ def request(program: str) -> door.Request:
 
 
 def by_reference(folder: Path, program: str) -> tuple[float, np.ndarray]:
+    """Energy and forces of a program's files."""
+    return reference_of(door.make_system(request(program), lambda name: (folder / name).read_bytes()))
+
+
+def reference_of(made: door.Made) -> tuple[float, np.ndarray]:
     """Energy [kJ/mol] and forces [kJ/mol/angstrom] of OpenMM's platform Reference."""
-    made = door.make_system(request(program), lambda name: (folder / name).read_bytes())
     system = openmm.XmlSerializer.deserialize(made.xml.decode())
     platform = openmm.Platform.getPlatformByName("Reference")
     context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform)
@@ -139,6 +143,46 @@ def test_the_state_of_each_program(folder: Path, program: str) -> None:
     )
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"nonbonded": "pme", "cutoff": "9 angstrom", "switch": "8 angstrom"},
+        {"nonbonded": "no_cutoff", "implicit_solvent": "obc2"},
+        {"nonbonded": "cutoff_periodic", "dispersion": False},
+    ],
+)
+def test_settings_make_the_energy_of_openmm(folder: Path, more: dict) -> None:
+    """All energies of the System, beside Reference."""
+    keys = {"topology": "a.prmtop", "positions": "a.inpcrd", **more}
+    scene = scene_of(**keys) | {"compound": [{"kind": "force_field"}]}
+    scene.pop("energy")
+    simulation = mg.load(scene)
+    asked = Molecule(**keys).request(UnitSystem.of("nm", "u", "ps"))
+    made = door.make_system(asked, lambda name: (folder / name).read_bytes())
+    energy, forces = reference_of(made)
+    assert simulation.potential.value() == pytest.approx(energy, rel=1e-7)
+    np.testing.assert_allclose(-simulation.potential.gradient("x"), forces, atol=1e-7 * np.abs(forces).max())
+
+
+@pytest.mark.long
+def test_single_precision(folder: Path) -> None:
+    simulation = mg.load(scene_of(**peroxide.FILES["gromacs"]) | {"runtime": {"precision": "f32"}})
+    assert simulation.potential.value() == pytest.approx(by_hand(), rel=1e-5)
+
+
+@pytest.mark.long
+def test_members_have_temperatures_of_their_own(folder: Path) -> None:
+    """Each member's state is made of the files once more; forces are those of the topology."""
+    scene = scene_of(topology="a.prmtop", positions="a.inpcrd", temperature="300 K")
+    vary = {"state.temperature": {"list": ["100 K", "500 K", "900 K"]}}
+    run = mg.run(scene | {"ensemble": {"members": 3, "vary": vary}}, out="members")
+    v, x = run["velocity"][0], run["position"][-1]
+    np.testing.assert_allclose(v[2], 3.0 * v[0], rtol=1e-12)
+    assert np.abs(v[0]).max() > 1.0
+    assert np.abs(x[1:] - x[:1]).max(axis=(1, 2)).min() > 1e-6
+
+
 def test_positions_of_any_program_belong_to_any_topology(folder: Path) -> None:
     for positions in ("a.inpcrd", "a.gro", "a.crd", "a.pdb"):
         state, _ = state_of(folder, topology="a.prmtop", positions=positions, nonbonded="no_cutoff")
@@ -178,9 +222,22 @@ def test_settings_reach_the_system(folder: Path) -> None:
     assert not settings.dispersion
 
 
+@pytest.mark.parametrize("rigid", [False, True])
+def test_water_is_rigid_where_it_is_asked_for(tmp_path: Path, rigid: bool) -> None:
+    top, text = _waters(2)
+    (tmp_path / "a.top").write_text(top)
+    (tmp_path / "a.gro").write_text(text)
+    keys = {"topology": "a.top", "positions": "a.gro", "nonbonded": "no_cutoff", "rigid_water": rigid}
+    state, _ = state_of(tmp_path, **keys)
+    counts = {name: len(rows) for name, rows in state.tuples.items() if name != "exclusions"}
+    assert counts == ({"constraints": 24} if rigid else {"bonds": 16, "angles": 8})
+
+
 def test_macros_choose_branches(folder: Path) -> None:
     """Peroxide whose first bond is another with FLEXIBLE, which is there where nothing is said."""
-    text = peroxide.PEROXIDE_ITP.replace("1 2 1\n", "#ifdef FLEXIBLE\n1 2 1\n#else\n1 2 1 stiff\n#endif\n", 1)
+    text = peroxide.PEROXIDE_ITP.replace(
+        "1 2 1\n", "#ifdef FLEXIBLE\n1 2 1\n#endif\n#ifndef FLEXIBLE\n1 2 1 stiff\n#else\n#endif\n", 1
+    )
     (folder / "peroxide.itp").write_text("#define stiff 0.2 500\n" + text)
     keys = {"topology": "a.top", "positions": "a.gro", "nonbonded": "no_cutoff"}
     assert state_of(folder, **keys)[0].data["bonds"]["rest"][0] == pytest.approx(0.96)
