@@ -220,8 +220,11 @@ SPARE = (GROUP, GROUPS)
 """Arguments of energies of pairs in groups."""
 
 
-def read_force(reader: SystemReader, one: Element, per: str) -> CustomForce:
-    """The force in an element; per: the tag of its own parameters. Raises `UserError`."""
+def read_force(reader: SystemReader, one: Element, per: str, staged: bool = False) -> CustomForce:
+    """The force in an element; per: the tag of its own parameters. Raises `UserError`.
+
+    staged: its energy is that of several stages, not one expression.
+    """
     what = _begin_message(reader, one)
     own = [_name_of(what, p) for p in one.iterfind(f"{per}/Parameter")]
     constants = {_name_of(what, p): _default_of(what, p) for p in one.iterfind("GlobalParameters/Parameter")}
@@ -233,7 +236,7 @@ def read_force(reader: SystemReader, one: Element, per: str) -> CustomForce:
         )
     values = one.findall("ComputedValues/Value")
     _refuse_other_values(reader, what, constants)
-    energy = one.get("energy")
+    energy = "" if staged else one.get("energy")
     if energy is None:
         raise UserError(f"{what}: needs its `energy`, got none; write the file again")
     return CustomForce(
@@ -307,6 +310,6 @@ def term_names(reader: SystemReader) -> dict[int, str]:
 def _usual_name(kind: str, given: str) -> str:
     """`custom_bond` of a force that keeps its class as its name, else that name as an identifier."""
     if given == kind:
-        return "custom" + re.sub(r"[A-Z][a-z]+", lambda part: f"_{part[0].lower()}", kind[6:-5])
+        return "custom" + re.sub(r"[A-Z]+[a-z]*", lambda part: f"_{part[0].lower()}", kind[6:-5])
     plain = re.sub(r"\W+", "_", given, flags=re.ASCII).strip("_")
     return plain if plain.isidentifier() and not plain.startswith("_") else f"custom_{plain or 'force'}"

@@ -1,15 +1,14 @@
 """The classes of forces that are obeyed or left out, by name, and what to do about some that are refused."""
 
 from ..custom import centroid_bonds, listed_forces, nonbonded_pairs
-from ..implicit import gbsa_force
+from ..implicit import custom_gb_force, gbsa_force
 from . import bonded_forces, forces_left_out, nonbonded_force, torsion_forces
 
-OWN = (bonded_forces, torsion_forces, nonbonded_force, gbsa_force)
+OWN = (bonded_forces, torsion_forces, nonbonded_force, gbsa_force, custom_gb_force)
 CUSTOM = (listed_forces, nonbonded_pairs, centroid_bonds)
 KINDS = {kind.name: kind for rows in (*OWN, *CUSTOM, forces_left_out) for kind in rows.KINDS}
 """By the class in the file, in the order of their terms."""
 CURES = {
-    "CustomGBForce": "leave the implicit solvent out",
     "CustomHbondForce": "list its triples as a CustomCompoundBondForce, or leave it out",
     "CustomManyParticleForce": "list its sets as a CustomCompoundBondForce, or write an energy over triples",
     "CustomCVForce": "write the forces of its variables themselves, or an energy of the scene",

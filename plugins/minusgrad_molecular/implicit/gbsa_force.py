@@ -16,6 +16,7 @@ from minusgrad.plugin import Compound, UserError
 
 from ..forces.force_kind import ForceContext, ForceKind
 from ..forces.force_part import ForcePart, Numbers
+from ..forces.nonbonded_terms import COULOMB
 from ..forces.pair_cutoff import METHODS, pair_cutoff
 from ..forces.system_reader import SystemReader
 from .generalized_born import implicit_solvent
@@ -58,8 +59,10 @@ def read_solvent(reader: SystemReader, forces: Sequence[Element]) -> ForcePart:
 
 
 def _nonbonded_charges(reader: SystemReader) -> np.ndarray:
-    """The charges of the first NonbondedForce; none without it."""
+    """The charges of the first NonbondedForce; none without it, or where global parameters change them."""
     forces = reader.forces.get("NonbondedForce", [])
+    if forces and len(forces[0].find("ParticleOffsets") or ()):
+        return np.zeros(0)
     return reader.numbers_of(forces[0].findall("Particles/Particle") if forces else [], "q", "NonbondedForce")
 
 
@@ -73,6 +76,7 @@ def solvent_terms(context: ForceContext) -> Compound:
         surface=tension != 0.0,
         renamed={"charge": "born_charge"} if charged else None,
         units=context.units,
+        coulomb_constant=context.units.convert(COULOMB, "N m^2 C^-2"),
         eps_in=settings["soluteDielectric"],
         eps_out=settings["solventDielectric"],
         tension=tension,
