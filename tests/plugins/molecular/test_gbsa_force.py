@@ -53,8 +53,8 @@ def test_energy_and_forces_are_those_of_openmm(
 ) -> None:
     found = beside_openmm(tmp_path, solvated(20, method, edge, factor), places(20, edge or 1.0))
     assert {*PARTS} <= {*found.terms}
-    assert found.error < 5e-9
-    assert found.error_of_forces < 5e-9
+    assert found.error < 1e-12
+    assert found.error_of_forces < 1e-12
 
 
 def test_derivatives_by_radii_and_charges_are_of_fields(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_without_a_surface_there_is_no_term(tmp_path: Path) -> None:
     system.getForce(0).setSurfaceAreaEnergy(0.0)
     found = beside_openmm(tmp_path, system, places(5, 0.5))
     assert PARTS[-1] not in found.terms
-    assert found.error < 5e-9
+    assert found.error < 1e-12
 
 
 def two_solvents() -> Any:
@@ -121,3 +121,13 @@ def test_what_cannot_be_is_refused(system: Any, message: str, tmp_path: Path) ->
     with pytest.raises(SceneError) as refusal:
         minusgrad.build(write_scene(tmp_path, system(), places(4, 1.0)))
     assert message in str(refusal.value)
+
+
+def test_charges_that_global_parameters_offset_are_not_shared(tmp_path: Path) -> None:
+    system = solvated(6)
+    pairs = system.getForce(1)
+    pairs.addGlobalParameter("more", 0.5)
+    pairs.addParticleParameterOffset("more", 2, 0.3, 0.0, 0.0)
+    found = beside_openmm(tmp_path, system, places(6, 0.6))
+    assert found.error < 1e-12
+    assert found.error_of_forces < 1e-12
