@@ -137,7 +137,9 @@ class Term:
         """The data that follow from all elements and what is held, where they are not given."""
         roles = self.energy.of_role(Datum)
         wanted = [a for a, role in roles.items() if role.derived and a not in spec.data]
-        if not wanted or self.energy.derive is None or self.elements.empty:
+        if not wanted:
+            return {}  # a list of neighbours is not built to see whether it is empty
+        if self.energy.derive is None or self.elements.empty:
             return {a: np.zeros((0, *self.shape(a))) for a in wanted} if self.elements.empty else {}
         given = {a: np.asarray(v) for a, v in spec.data.items() if a in roles}
         return self.energy.derive(self._of_all(given, spec.holds))

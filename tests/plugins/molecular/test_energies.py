@@ -10,6 +10,7 @@ import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.check import term_check
 from minusgrad.codegen.element_lanes import lane_loops
+from minusgrad.elements.neighbours.pair_list import PairList
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem
@@ -104,6 +105,15 @@ def test_the_well_of_lennard_jones() -> None:
     hessian = potential.hessian("x").toarray()
     assert hessian[0, 0] == pytest.approx(72.0 * epsilon / least**2, rel=1e-12)
     assert pair(lennard_jones.lennard_jones, sigma, epsilon=epsilon, sigma=sigma).value() == 0.0
+
+
+def test_binding_lists_no_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are made where kernels need them: those of large Systems in blocks alone."""
+    listed: list[str] = []
+    monkeypatch.setattr(PairList, "_build_lists", lambda self: listed.append(self.what))
+    fields = Fields({"x": np.eye(3), "epsilon": np.ones(3), "sigma": np.ones(3)})
+    bind(lennard_jones.lennard_jones_mixture, fields, cutoff=Cutoff(2.0))
+    assert listed == []
 
 
 def test_mixtures_follow_the_rules_of_lorentz_and_berthelot() -> None:
