@@ -150,6 +150,34 @@ def agree(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], limit: fl
         assert np.abs(found[what].astype(float) - expected).max() <= limit * size, what
 
 
+@local_energy("likes", over="pairs", x=X, q=Node())
+def likes(x, q):
+    """exp(-r), a quarter of it for nodes of different signs."""
+    are_alike = ((q[0] > 0.0) & (q[1] > 0.0)) | ((q[0] < 0.0) & (q[1] < 0.0))
+    return ti.select(are_alike, 1.0, 0.25) * ti.exp(-(x[0] - x[1]).norm())
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_conditions_on_each_node_alone(wanted: bool, monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    """Numbers of the sources are packed, conditions on them are not numbers. Beside a sum in NumPy."""
+    in_lanes(monkeypatch, wanted)
+    x, q = lattice(None), np.random.default_rng(1).normal(size=216)
+    fields = Fields({"x": x, "q": q})
+    potential = Potential(fields, [bind(likes, fields, cutoff=Cutoff(2.1, sharp=True))])
+    assert isinstance(emitter(potential), ListedLanes) == wanted
+    r = np.linalg.norm(x[:, None] - x[None], axis=2)
+    factor = np.where(np.sign(q)[:, None] == np.sign(q)[None], 1.0, 0.25)
+    expected = (factor * np.exp(-r))[np.triu(r < 2.1, 1)].sum()
+    assert potential.value() == pytest.approx(expected, rel=1e-12)
+    shift = np.random.default_rng(2).normal(size=x.shape)
+    h, values = 1e-6, []
+    for sign in (1.0, -1.0):
+        r = np.linalg.norm((x + sign * h * shift)[:, None] - (x + sign * h * shift)[None], axis=2)
+        values.append((factor * np.exp(-r))[np.triu(r < 2.1, 1)].sum())
+    slope = (potential.gradient("x") * shift).sum()
+    assert slope == pytest.approx((values[0] - values[1]) / (2.0 * h), rel=1e-6)
+
+
 @pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f64"]))
 @pytest.mark.parametrize("case", sampled(["molecules in a plane", "box"], ["molecules in a plane"]))
 def test_maps_in_both_layouts(

@@ -28,6 +28,7 @@ from ..engine.kernels import GRAIN, Code
 from ..engine.slices import BEGIN, END, Slices
 from ..errors import EnergyError
 from ..symbolic.graph import inputs, reachable
+from ..symbolic.operations import TRUTHS
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
 from .kept_traces import KEPT
@@ -464,7 +465,10 @@ class Emitter(RowSums):
         return [*head, *indented([*loads, *lines, *store])], fetch, names
 
     def _of_sources(self, wanted: list[Scalar]) -> list[Scalar]:
-        """The nodes of a graph that depend on the source and not on the target, and that others need."""
+        """The nodes of a graph that depend on the source and not on the target, and that others need.
+
+        Conditions are computed again from their numbers: arrays hold numbers alone.
+        """
         source, target = set[int](), set[int]()
         for node in reachable(wanted):
             own = node.op == "input"
@@ -476,6 +480,10 @@ class Emitter(RowSums):
         for node in reachable(wanted):
             if node.serial not in alone:
                 needed |= {a.serial: a for a in node.args if a.serial in alone}
+        while conditions := [one for one in needed.values() if one.op in TRUTHS]:
+            for one in conditions:
+                del needed[one.serial]
+                needed |= {a.serial: a for a in one.args if a.serial in alone}
         return [needed[serial] for serial in sorted(needed)]
 
     def _source_size(self) -> int:
