@@ -141,8 +141,7 @@ def test_velocities_of_a_temperature() -> None:
          "'a.xml': CMAPTorsionForce: the torsions of a map must be those of a chain of five atoms, got"
          " [0, 1, 2, 3] and [0, 1, 2, 3]; leave torsion 0 out"),
         ("<Forces>", '<Forces><Force type="DrudeForce"/>',
-         "'a.xml': DrudeForce is not supported; remove it from the System, or write it as an energy of"
-         " the scene"),
+         "'a.xml': DrudeForce is not supported; take a force field with fixed charges"),
         ('<Particle mass="12"/>', '<Particle mass="-1"/>',
          "'a.xml': particle 1 must have a mass of at least 0, got -1; correct it"),
         ("<ParticleOffsets/>", '<ParticleOffsets><Offset parameter="a" particle="0"/></ParticleOffsets>',
