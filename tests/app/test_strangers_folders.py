@@ -32,6 +32,8 @@ VERBS: dict[str, list[str]] = {
     "export csv": ["export", "run"],
     "export xyz": ["export", "run", "--format", "xyz"],
     "export vtu": ["export", "run", "--format", "vtu"],
+    "export pdb": ["export", "run", "--format", "pdb"],
+    "export dcd": ["export", "run", "--format", "dcd", "--out", "frames.dcd"],
     "export --table": ["export", "run", "--table"],
     "export --member": ["export", "run", "--member", "0"],
     "compare": ["compare", "run", "whole"],
@@ -149,7 +151,7 @@ def test_deep_json_of_a_stranger_is_one_message(made, invoke, verb, where):
         assert f"nested deeper than {DEEPEST}" in err
 
 
-@pytest.mark.parametrize("where", ["journal", "sealed", "scene.run", "plugins"])
+@pytest.mark.parametrize("where", ["journal", "sealed", "scene.run", "plugins", "atoms"])
 def test_facts_of_another_kind_are_one_message(made, invoke, where):
     """Of every verb: in the newest line of the journal, and in the newest checkpoint."""
     shutil.copytree(made, "run")

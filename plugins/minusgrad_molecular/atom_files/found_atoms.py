@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import Body, Motion, State, StateContext, UnitSystem, UserError, memory
+from minusgrad.plugin import AtomLabels, Body, Motion, State, StateContext, UnitSystem, UserError, memory
 
 from .formats import AS_IT_STANDS, LAMMPS_UNITS, FileUnits
 
@@ -115,6 +115,7 @@ class FoundAtoms:
             units={name: units.get(name) or usual[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
             bodies=tuple(self._bodies(rows)),
+            atoms=self._labels(rows),
             tuples=tuples,
             shown=("bonds",) if "bonds" in tuples else (),
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
@@ -286,6 +287,24 @@ class FoundAtoms:
                 " [[hold]] holds them"
             )
         return [Body(name, nodes) for name, nodes in found.items()]
+
+    def _labels(self, rows: np.ndarray) -> AtomLabels:
+        """What files of atoms say of each atom; residues of repeated cells are counted on."""
+        found, n = self.found, len(self.species)
+        elements = [one if AtomLabels.symbol_of(one) == one else "" for one in self.species]
+        columns = {name: found[name] for name in ("names", "residues") if found.get(name)}
+        labels = {name: tuple(words[k] for k in rows) for name, words in columns.items()}
+        numbers = found.get("arrays", {}).get("residuenumbers")
+        counted: list[int] = []
+        if numbers is not None and "residues" in labels:
+            apart = int(np.ptp(numbers)) + 1
+            counted = [int(numbers[k]) + (place // n) * apart for place, k in enumerate(rows.tolist())]
+        return AtomLabels(
+            elements=tuple(elements[k] for k in rows),
+            names=labels.get("names", ()),
+            residues=labels.get("residues", ()),
+            residue_numbers=tuple(counted),
+        )
 
     def _tuples(self) -> dict[str, np.ndarray]:
         """Lists of LAMMPS data, and of several types each by itself, `bonds_1`."""

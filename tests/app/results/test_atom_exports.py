@@ -13,6 +13,7 @@ from minusgrad.app.results.frame_export import write_frames
 from minusgrad.energies.values.atom_labels import AtomLabels
 from minusgrad.errors import UserError
 from tests.support.atom_runs import BOXES, SKEWED, atom_run, lattice_of_atoms, nearest_distances
+from tests.support.tiers import sampled
 
 RNG = np.random.default_rng(2)
 N, T = 8, 3
@@ -146,7 +147,7 @@ def read_universe(file: Path, count: int, form: str):
         return universe.load_new(str(file), format=form.upper())
 
 
-@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("kind", sampled([*BOXES], ["upright", "left-handed"]))
 @pytest.mark.parametrize(("form", "near"), [("pdb", 2e-3), ("xtc", 0.02), ("dcd", 5e-5)])
 def test_mdanalysis_finds_the_distances_in_every_box_that_moves(form, near, kind, tmp_path):
     from MDAnalysis.lib.distances import self_distance_array
@@ -256,6 +257,10 @@ def test_what_columns_of_a_pdb_cannot_hold_is_refused(tmp_path):
     run = atom_run(tmp_path / "c", {"position": np.zeros((T, N, 3))}, meta={"atoms": labels.as_facts()})
     with pytest.raises(UserError, match=r"atom 0: its residue name 'LONGER' has more than 4 letters"):
         write_frames(run, "pdb", tmp_path / "c.pdb")
+    odd = AtomLabels(elements=("H",) * N, names=("H\nA", "H Ä", *("H",) * 6), residues=("A\n",) * N)
+    run = atom_run(tmp_path / "odd", {"position": np.zeros((T, N, 3))}, meta={"atoms": odd.as_facts()})
+    lines = exported(run, "pdb", tmp_path / "odd.pdb", step=0).read_text().splitlines()
+    assert [line[12:20] for line in lines[1:3]] == [" H_A  A_", " H__  A_"]
     x[1, 5, 2] = np.nan
     run = atom_run(tmp_path / "d", {"position": x}, meta=SALT)
     for form in ("pdb", "xtc", "dcd"):
@@ -264,6 +269,7 @@ def test_what_columns_of_a_pdb_cannot_hold_is_refused(tmp_path):
         assert not (tmp_path / f"d.{form}").exists()
 
 
+@pytest.mark.long
 def test_many_atoms_are_read_by_their_hybrid_36_numbers(tmp_path):
     x = np.zeros((1, 100_002, 3))
     x[0, :, 0] = np.arange(100_002) % 5000
@@ -285,7 +291,7 @@ def rows_of_atoms(file: Path) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("kind", BOXES)
+@pytest.mark.parametrize("kind", sampled([*BOXES], ["left-handed"]))
 def test_ase_and_mdanalysis_read_lammps_data(kind, tmp_path):
     """Distances, masses and charges, velocities by their dot products, and the places with their images."""
     run, x = salt_run(tmp_path / "run", BOXES[kind], units="si")
@@ -388,6 +394,9 @@ def test_elements_are_those_of_the_state_then_of_bodies_then_of_names(form, tmp_
     meta.pop("atoms")
     run = atom_run(tmp_path / "b", x, meta=meta)
     assert symbols_of(run, form) == ["Ar", "Ar", "C", "X"]
+    if form == "extxyz":
+        said = write_frames(run, form, tmp_path / "said").remarks[-1]
+        assert "1 of 4 atoms have no known element and are X; say it with --element Ar, or BODY=Ar" in said
     assert symbols_of(run, form, given=["chain=Ne", "Ar=Kr"]) == ["Kr", "Kr", "Ne", "Ne"]
     assert symbols_of(run, form, given=["Xe"]) == ["Xe"] * 4
     meta.pop("bodies")
@@ -469,3 +478,7 @@ def test_times_that_a_dcd_cannot_hold_are_said(tmp_path):
     assert times == pytest.approx([4.0, 6.0, 8.0])
     times = [f.time for f in read_universe(exported(run, "xtc", tmp_path / "a.xtc"), N, "xtc").trajectory]
     assert times == pytest.approx([4.0, 6.0, 7.0])
+    even, _ = salt_run(tmp_path / "even", times=(4.0, 6.0, 8.0))
+    assert not [one for one in write_frames(even, "dcd", tmp_path / "b.dcd").remarks if "DCD" in one]
+    times = [frame.time for frame in read_universe(tmp_path / "b.dcd", N, "dcd").trajectory]
+    assert times == pytest.approx([4.0, 6.0, 8.0])

@@ -101,6 +101,19 @@ def test_series_and_steps_that_no_frame_has_are_refused(tmp_path):
         read_xyz(bare)
 
 
+def test_numbers_are_those_that_were_recorded(tmp_path):
+    """Of forces in units that pictures show reduced, here 0.01 kJ/mol/angstrom for u angstrom/ps^2."""
+    rows = Recorder({"force": ("angstrom u ps^-2", 1.66053906892e-13)}, ("ps", 1e-12))
+    with RunDir.create(tmp_path / "run", b"", []) as run:
+        rows.record_frame(0, 0.0, {"position": X[0], "force": V[0]})
+        run.save(Snapshot(0, 0.0, 0.1, {}), rows, keep=1)
+    (atoms,) = read_xyz(tmp_path / "run")
+    np.testing.assert_array_equal(atoms.get_forces(), V[0])
+    export_vtu(tmp_path / "run", tmp_path / "out")
+    force = read_vtu(tmp_path / "out" / "frames_000000000000.vtu").GetPointData().GetArray("force")
+    np.testing.assert_array_equal(vtk_to_numpy(force), V[0])
+
+
 def read_vtu(path: Path):
     reader = vtk.vtkXMLUnstructuredGridReader()
     reader.SetFileName(str(path))

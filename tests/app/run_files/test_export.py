@@ -18,6 +18,7 @@ from minusgrad.files.frames import series_names
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from tests.support import saved_runs as standin
+from tests.support.atom_runs import atom_run
 from tests.support.looked_at import complaint, copied, flipped, unbroken
 
 AWKWARD = [0.1, -0.0, 1e-300, 1.7976931348623157e308, 1 / 3, -2.2250738585072014e-308, np.pi * 1e-40, 2.0**60]
@@ -227,14 +228,17 @@ def test_a_damaged_segment_is_not_exported(made: Path, invoke: Callable, here: P
     assert not (here / "x.csv").exists()
 
 
-def test_a_full_disk_while_exporting_leaves_nothing(recorded: Path, here: Path, invoke, monkeypatch) -> None:
+@pytest.mark.parametrize("form", ["csv", "extxyz", "pdb", "xtc"])
+def test_a_full_disk_while_exporting_leaves_nothing(form, here: Path, invoke, monkeypatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
+    run, series = here / "run", np.ones((3, 2, 3))
+    atom_run(run, {"position": series}, observables={"total": series[:, 0, 0]})
     monkeypatch.setattr(durable.os, "replace", full)
-    code, _, err = invoke("export", recorded, "--out", "x.csv")
+    code, _, err = invoke("export", run, "--format", form, "--out", "x.file")
     assert code == RunFailedError.exit_code
     assert (
-        err == "minusgrad: x.csv: cannot be written: No space left on device; give another file with --out\n"
+        err == "minusgrad: x.file: cannot be written: No space left on device; give another file with --out\n"
     )
-    assert list(here.iterdir()) == []
+    assert list(here.iterdir()) == [run]

@@ -15,6 +15,7 @@ from ...errors import UserError, unknown
 from ...files import durable
 from ..streams import EndingStream
 from .atom_exports.atom_frames import AtomFrames
+from .atom_exports.elements import UNKNOWN
 from .atom_exports.extxyz_file import write_extxyz
 from .atom_exports.lammps_data import write_lammps_data
 from .atom_exports.pdb_file import write_pdb
@@ -69,7 +70,13 @@ def write_frames(
     frames = AtomFrames(run, form, names, step, every or 1, given, lj=form == "lammps-data")
     if form in ATOMS:
         count = 1 if form == "lammps-data" else len(frames)
-        return _write_text(out, lambda file: (count, ATOMS[form](frames, file)))
+        written = _write_text(out, lambda file: (count, ATOMS[form](frames, file)))
+        if unknown_ones := frames.elements.count(UNKNOWN):
+            written.remarks.append(
+                f"{unknown_ones} of {frames.count} atoms have no known element and are {UNKNOWN}; say it with"
+                " --element Ar, or BODY=Ar"
+            )
+        return written
     if out is None:
         raise UserError(f"--format {form}: is no text, got the terminal; give a file with --out")
     _refuse_place(out)

@@ -12,6 +12,8 @@ Source: Protein Data Bank Contents Guide 3.30 (2012).
 Decisions 0147.
 """
 
+import re
+
 import numpy as np
 
 from ....errors import UserError
@@ -25,6 +27,8 @@ LOWEST, HIGHEST, LONGEST = -999.9995, 9999.9995, 99999.9995
 _AMINO_ACIDS = "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL"
 _POLYMERS = frozenset([*_AMINO_ACIDS.split(), "A", "C", "G", "U", "I", "DA", "DC", "DG", "DT", "DI", "DU"])
 """Residues whose records are ATOM, those of others HETATM."""
+_STRANGE = re.compile(r"[^!-~]")
+"""What a column of a word cannot hold: blanks, and letters that are not ASCII."""
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -73,9 +77,10 @@ def _atom_heads(frames: AtomFrames) -> list[tuple[str, str]]:
     residues = [*(labels.residues if named else names)]  # type: ignore[union-attr]
     numbers = [*((labels.residue_numbers if named else ()) or range(1, len(names) + 1))]  # type: ignore[union-attr]
     chains = [*((labels.chains if named else ()) or [""] * len(names))]  # type: ignore[union-attr]
-    rows = [*zip(names, symbols, residues, numbers, chains, strict=True)]
+    rows = [*zip(names, symbols, residues, chains, numbers, strict=True)]
     found = []
-    for k, (name, symbol, residue, number, chain) in enumerate(rows):
+    for k, (*texts, number) in enumerate(rows):
+        name, symbol, residue, chain = (_STRANGE.sub("_", text) for text in texts)
         record = "ATOM" if residue in _POLYMERS and named else "HETATM"
         aligned = f" {name:<3}" if len(symbol) < 2 and len(name) < 4 else f"{name:<4}"
         for what, text, most in (("atom name", name, 4), ("residue name", residue, 4), ("chain", chain, 1)):
@@ -86,7 +91,7 @@ def _atom_heads(frames: AtomFrames) -> list[tuple[str, str]]:
                 )
         head = f"{record:<6}{hybrid_36(k + 1, 5)} {aligned} {residue:>3}"
         head = f"{head:<21}{chain or ' '}{number % 10_000:>4}    "
-        ends = bool(chain) and (k + 1 == len(rows) or rows[k + 1][4] != chain)
+        ends = bool(chain) and (k + 1 == len(rows) or rows[k + 1][3] != rows[k][3])
         found.append((head, f"  1.00  0.00          {symbol:>2}  \n{'TER' if ends else ''}" + "\n" * ends))
     return found
 
