@@ -274,6 +274,7 @@ class State:
     sizes        numbers of nodes of sets that no field of the state is over, such as muscles, by the name of
                  the set
     periodic     the axes along which the field "box" repeats, where [box] does not say it (default: all)
+    absent       by the name of a field that the state does not have, what gives it, for messages
     brings       what compounds of the same plugin read of a state, such as the System of a molecule
     """
 
@@ -299,6 +300,7 @@ class State:
     parents: Mapping[str, np.ndarray] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     periodic: tuple[bool, ...] | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
     brings: Any = None
 
     @property
@@ -334,6 +336,8 @@ class Fields(Mapping[str, Field]):
         self.precision = precision
         self.derived: set[str] = set()
         self.zeros: set[str] = set()
+        self.absent: Mapping[str, str] = {}
+        """By the name of a field that there is not, what gives it."""
         self.images_stay = False
         """True if images of listed tuples stay as bound, whoever writes positions: those of a simulation."""
         units = units or {}
@@ -465,6 +469,7 @@ class Fields(Mapping[str, Field]):
         if name not in self._fields:
             meant = next((one for one in _WORDS.get(name, ()) if one in self._fields), None)
             cure = f"; rename '{meant}' to '{name}'" if meant else ""
+            cure = f"; {self.absent[name]}" if name in self.absent else cure
             raise UnknownFieldError(unknown("field", name, self._fields) + cure, name)
         return self._fields[name]
 

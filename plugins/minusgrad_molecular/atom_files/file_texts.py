@@ -8,7 +8,8 @@ Decisions 0145.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -238,6 +239,8 @@ def prepare_lammps(file: str, text: str, index: int, species: Mapping[str, str])
         raise UserError(
             f"'{file}': must be a LAMMPS data file, got no section Atoms; write it with write_data"
         )
+    if twice := [one for one, count in Counter(_atom_ids(lines)).items() if count > 1]:
+        raise UserError(f"'{file}': each atom must have an id of its own, got {twice[0]} twice; correct it")
     if left := [name for name in sections if name not in TAKEN]:
         found.remarks.append(f"its sections {', '.join(left)} are not taken")
     units = re.search(r"\bunits\s*=\s*(\w+)", lines[0])
@@ -248,6 +251,17 @@ def prepare_lammps(file: str, text: str, index: int, species: Mapping[str, str])
         "labels": _type_labels(lines),
     }
     return found
+
+
+def _atom_ids(lines: Sequence[str]) -> Iterator[str]:
+    """The first words of the lines of the section Atoms."""
+    inside = False
+    for line in lines:
+        match = SECTION.match(line)
+        if match and KNOWN_SECTIONS.fullmatch(match[1]):
+            inside = match[1] == "Atoms"
+        elif inside and (words := line.partition("#")[0].split()):
+            yield words[0]
 
 
 def _type_labels(lines: Sequence[str]) -> dict[str, str]:

@@ -120,6 +120,33 @@ class FoundAtoms:
             shown=("bonds",) if "bonds" in tuples else (),
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
             periodic=periodic or None,
+            atoms=self._labels(rows),
+            absent={name: cure for name, cure in self._cures().items() if name not in fields},
+        )
+
+    def _cures(self) -> dict[str, str]:
+        """What gives fields that a file may not have."""
+        table = ", ".join(f'{_as_key(one)} = "..."' for one in self.names[:4])
+        by_species = '[[compound]] kind = "lennard_jones_by_species" has it by species'
+        return {
+            "charge": f"{self.what} has no charges: write charges = {{ {table} }} in [state]",
+            "epsilon": by_species,
+            "sigma": by_species,
+        }
+
+    def _labels(self, rows: np.ndarray) -> AtomLabels:
+        """What exports say of each atom; its element where the species is called like one."""
+
+        def column(texts: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(texts[k] for k in rows) if len(texts) else ()
+
+        known = {name: name if AtomLabels.symbol_of(name) == name else "" for name in self.names}
+        numbers = self.found.get("arrays", {}).get("residuenumbers", ())
+        return AtomLabels(
+            elements=column([known[one] for one in self.species]),
+            names=column(self.found.get("names", ())),
+            residues=column(self.found.get("residues", ())),
+            residue_numbers=column([int(one) for one in numbers]),
         )
 
     def _masses(self) -> np.ndarray:

@@ -30,11 +30,13 @@ LOADS = ("ase.io", *(f"ase.io.{one}" for one in ("extxyz", "cif", "vasp", "lammp
 ALL_IMAGES = ("cif", "xsf")
 """Formats whose images are counted by reading them."""
 OWN = frozenset([
-    "numbers", "positions", "momenta", "masses", "mass", "initial_charges", "charges", "labels", "id",
+    "numbers", "positions", "momenta", "masses", "mass", "initial_charges", "charges", "id",
     "type", "mmcharges", "bonds", "angles", "dihedrals", "spacegroup_kinds", "residuenames",
     "atomtypes", "occupancy",
 ])  # fmt: skip
 """Arrays of ASE that are told of in other ways, or that it made itself."""
+LABELS = "symbols_as_labels"
+"""The column of an xyz file's symbols, which ASE would refuse where they are no elements."""
 UNTAKEN = {"tags": "tags", "initial_magmoms": "magnetic moments"}
 LISTS = {"bonds": 2, "angles": 3, "dihedrals": 4}
 """ASE's texts of LAMMPS's lists, with the number of atoms of an element."""
@@ -53,10 +55,6 @@ def read_atoms(
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         atoms, images = _images_by_ase(file, data, format, index, style, prepared)
-    ids = atoms.arrays.get("id", np.arange(len(atoms)))
-    if format == "lammps" and len(set(ids.tolist())) < len(ids):
-        twice = sorted(ids.tolist(), key=ids.tolist().count)[-1]
-        raise UserError(f"'{file}': each atom must have an id of its own, got {twice} twice; correct it")
     if not len(atoms):
         raise UserError(f"'{file}': has no atoms, got an empty image; choose another `index`")
     found = _taken(file, atoms, format, prepared)
@@ -78,6 +76,11 @@ def _prepared(file: str, data: bytes, format: str, index: int, species: Mapping[
                 " pickles, which execute code: convert it with `ase convert` where you trust it"
             )
         return PreparedText("")
+    if format == "cif" and b"_atom_site.Cartn_x" in data:
+        raise UserError(
+            f"'{file}': must be a CIF file of a crystal, got mmCIF of the Protein Data Bank; download its PDB"
+            " file, or convert it: gemmi convert FILE FILE.pdb"
+        )
     if b"\0" in data:
         raise UserError(f"'{file}': must be a text file, got zero bytes; name its `format`, or save it again")
     text = data.decode("utf-8-sig", "replace")
@@ -98,7 +101,7 @@ def _images_by_ase(
         """A second line of extended XYZ, whose symbols are labels: ASE would refuse those of no element."""
         given = key_val_str_to_dict(line) if not prepared.stated["comment"] else {}
         named = str(given.get("Properties", "species:S:1:pos:R:3"))
-        return given | {"Properties": re.sub(r"(^|:)(species|symbols):S:1", r"\1labels:S:1", named)}
+        return given | {"Properties": re.sub(r"(^|:)(species|symbols):S:1", rf"\1{LABELS}:S:1", named)}
 
     options: dict[str, Any] = {"format": FORMATS[format].ase}
     if format == "xyz":
@@ -177,9 +180,9 @@ def _taken(file: str, atoms: Any, format: str, prepared: PreparedText) -> dict[s
             found[texts[name]] = [str(one).strip() for one in values]
         elif name in UNTAKEN:
             remarks += [f"its {UNTAKEN[name]} are not taken"] * (name not in taken)
-        elif name not in OWN and values.dtype.kind in "UOSM":
+        elif name not in (*OWN, LABELS) and values.dtype.kind in "UOSM":
             remarks.append(f"its texts '{printable(name, 40)}' are not taken")
-        elif name not in OWN and (name != "bfactor" or values.any()):
+        elif name not in (*OWN, LABELS) and (name != "bfactor" or values.any()):
             found.setdefault("arrays", {})[name] = np.asarray(values, float)
     if format == "lammps":
         found["lists"] = _lists(arrays)
@@ -196,8 +199,8 @@ def _species(atoms: Any, format: str, prepared: PreparedText) -> list[str]:
     """The name of each atom in the file: its label, type, or symbol."""
     if prepared.species is not None:
         return prepared.species
-    if "labels" in atoms.arrays:
-        return [str(one) for one in atoms.arrays["labels"]]
+    if LABELS in atoms.arrays:
+        return [str(one) for one in atoms.arrays[LABELS]]
     if format == "lammps":
         labels = prepared.stated["labels"]
         return [labels.get(str(one), str(one)) for one in atoms.arrays["type"]]

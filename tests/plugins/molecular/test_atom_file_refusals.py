@@ -197,6 +197,13 @@ def refusal(folder: Path, name: str, text: str | bytes, system: UnitSystem = UNI
         ),
         (
             "a.cif",
+            "data_1ABC\nloop_\n_atom_site.group_PDB\n_atom_site.Cartn_x\nATOM 1.0\n",
+            {},
+            "'a.cif': must be a CIF file of a crystal, got mmCIF of the Protein Data Bank; download its PDB"
+            " file, or convert it: gemmi convert FILE FILE.pdb",
+        ),
+        (
+            "a.cif",
             TWO,
             {},
             "'a.cif': ASE cannot read it as cif (it is not there where it is expected); correct it,"

@@ -1,13 +1,17 @@
 """Runs of files of atoms: energies beside sums by hand, open axes, resumed runs, members, wrong doors."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from minusgrad import build, run
 from minusgrad.app.jobs.job_runs import resume
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import SceneError
+from minusgrad.plugin import State, UnitSystem
+from minusgrad_molecular.atom_files.state import AtomFile
 from tests.support.command import files, minusgrad
 from tests.support.short_scenes import cut
 
@@ -110,6 +114,21 @@ def test_a_box_of_the_scene_says_which_axes_repeat(scene: Path) -> None:
         build(scene, {"box.edges": ["9 angstrom"] * 3})
 
 
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("coulomb", '; \'slab.xyz\' has no charges: write charges = { Ar = "...", Kr = "..." } in [state]'),
+        ("lennard_jones_mixture", '; [[compound]] kind = "lennard_jones_by_species" has it by species'),
+        ("pme", "periodic along all axes, got periodic = [true, true, false]; give [box]"),
+    ],
+)
+def test_what_a_scene_needs_and_a_file_has_not_is_asked_for(scene: Path, kind: str, message: str) -> None:
+    section = "compound" if kind == "pme" else "energy"
+    with pytest.raises(SceneError) as refused:
+        build(scene, {"energy": [], section: [{"kind": kind, "cutoff": "4 angstrom"}]})
+    assert str(refused.value).endswith(message)
+
+
 def test_a_run_is_resumed_bit_for_bit(scene: Path, tmp_path: Path) -> None:
     """The file that was read is among the inputs of the run."""
     whole = run(scene, {}, tmp_path / "whole").folder
@@ -145,6 +164,31 @@ def test_quadrants_runs_the_same_file(scene: Path, tmp_path: Path) -> None:
 def test_the_check_of_a_scene_with_a_file(scene: Path) -> None:
     done = minusgrad("check", scene)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def read_back(folder: Path, **keys: Any) -> State:
+    units = UnitSystem.of("angstrom", "u", "fs")
+    return AtomFile(**keys).make(StateContext(units, 0, folder))
+
+
+def test_a_run_goes_out_as_a_file_and_comes_back(scene: Path, tmp_path: Path) -> None:
+    """Positions up to images, velocities, masses, the cell and its open axis, species."""
+    done = run(scene, {"observe.0.unwrapped": False}, tmp_path / "run")
+    last = done.simulation.fields
+    done.export(tmp_path / "back.extxyz", "extxyz")
+    state = read_back(tmp_path, file="back.extxyz")
+    assert state.periodic == (True, True, False)
+    np.testing.assert_allclose(state.fields["box"], last["box"].values, rtol=1e-12)
+    off = (state.fields["x"] - last["x"].values) @ np.linalg.inv(last["box"].values[0])
+    np.testing.assert_allclose(off, np.rint(off), atol=1e-9)
+    np.testing.assert_allclose(state.fields["m"], last["m"].values, rtol=1e-7)
+    np.testing.assert_allclose(state.fields["v"], last["v"].values, rtol=1e-6, atol=1e-12)
+    assert [body.name for body in state.bodies] == ["Ar", "Kr"]
+    assert state.bodies[1].nodes.tolist() == [3, 7, 11, 15]
+    done.export(tmp_path / "back.data", "lammps-data")
+    data = read_back(tmp_path, file="back.data", units="metal", species={"1": "Ar", "2": "Kr"})
+    np.testing.assert_allclose(data.fields["m"], last["m"].values, rtol=1e-6)
+    assert data.bodies[1].nodes.tolist() == [3, 7, 11, 15]
 
 
 DOORS = {

@@ -118,6 +118,29 @@ def test_derivatives_by_the_values_of_species_and_pairs(mixing: str) -> None:
         np.testing.assert_allclose(potential.gradient(f"lj.{argument}"), wanted, rtol=1e-6, atol=1e-8)
 
 
+def test_second_derivatives_follow_through_the_species() -> None:
+    potential, h = mixed("waldman_hagler", PAIRS), 1e-5
+    x, d = potential.fields["x"].values.copy(), np.random.default_rng(1).normal(size=(8, 3))
+    ends = []
+    for s in (1, -1):
+        potential.fields["x"].set(x + s * h * d)
+        ends.append(potential.gradient("x").copy())
+    potential.fields["x"].set(x)
+    wanted = (ends[0] - ends[1]) / (2.0 * h)
+    np.testing.assert_allclose(potential.product({"x": d}, "x"), wanted, atol=1e-7 * np.abs(wanted).max())
+
+
+@pytest.mark.long
+def test_tensors_have_the_derivative_by_a_species(scene: Path) -> None:
+    from minusgrad.torch import energy
+
+    u, name = energy(scene), "lj_species.epsilon"
+    given = u.start(name).requires_grad_()
+    u(**{name: given}).backward()
+    assert given.grad is not None
+    np.testing.assert_allclose(given.grad.numpy(), build(scene).potential.gradient(name), rtol=1e-12)
+
+
 def test_species_without_a_well_have_no_infinite_derivative() -> None:
     potential = mixed("waldman_hagler", None, "f64", EPSILON | {"C": 0.0}, SIGMA | {"C": 0.0})
     assert np.isfinite(potential.gradient("lj_species.epsilon")).all()

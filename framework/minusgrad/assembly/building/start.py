@@ -43,6 +43,7 @@ class Start:
             try:
                 with np.errstate(over="ignore"):  # too large for f32: refused below
                     self.fields = _fields(scene, self.state, self.units)
+                    self.fields.absent = self.state.absent
                     self.fields.images_stay = True  # a path is continuous, and is followed from its start
             except EnergyError as error:
                 raise EnergyError(str(error).removeprefix("box: ") if scene.box else str(error)) from None
