@@ -143,9 +143,7 @@ def lennard_jones_by_species(
     its parameters are epsilon and sigma, in the order of `bodies`. Numbers are in the run's units.
     """
     numbers = {body.name: float(k) for k, body in enumerate(bodies)}
-    number = np.zeros(len(fields["x"]))
-    for body in bodies:
-        number[body.nodes] = numbers[body.name]
+    number = np.repeat([*numbers.values()], [len(body.nodes) for body in bodies])  # elements follow bodies
     listed = dict(pairs or {})
     codes = tuple((numbers[a] + numbers[b], numbers[a] * numbers[b]) for a, b in listed)
     is_ruled = mixing != "none"

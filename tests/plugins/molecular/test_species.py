@@ -34,9 +34,10 @@ RULES: dict[str, Callable[..., tuple[float, float]]] = {
 
 
 def places() -> np.ndarray:
-    rng = np.random.default_rng(4)
+    """Each of the six pairs of species is within the cutoff somewhere."""
+    rng = np.random.default_rng(34)
     corners = np.array([[i, j, k] for i in range(2) for j in range(2) for k in range(2)])
-    return (corners + 0.25 + 0.08 * rng.uniform(-1, 1, (8, 3))) / 2.0 @ BOX
+    return (corners + 0.25 + 0.28 * rng.uniform(-1, 1, (8, 3))) / 2.0 @ BOX
 
 
 def mixed(
@@ -72,6 +73,22 @@ def by_hand(mixing: str, pairs: Any, epsilon: Any = EPSILON, sigma: Any = SIGMA)
         fade = 1.0 - 10.0 * t**3 + 15.0 * t**4 - 6.0 * t**5
         total += 4.0 * e * ((s / r) ** 12 - (s / r) ** 6) * fade
     return total
+
+
+def test_the_fields_of_a_mixture_are_those_of_each_atom() -> None:
+    """Bodies whose nodes are mixed."""
+    potential = mixed("geometric", PAIRS)
+    potential.value()
+    names = ["ABC"[kind] for kind in KINDS]
+    assert potential.fields["lj_kind"].values.tolist() == KINDS
+    assert potential.fields["lj_epsilon"].values.tolist() == [EPSILON[name] for name in names]
+    assert potential.fields["lj_sigma"].values.tolist() == [SIGMA[name] for name in names]
+
+
+def test_each_value_is_read() -> None:
+    """No derivative that is compared below is nothing."""
+    for name in ("lj_species.epsilon", "lj_species.sigma", "lj.pair_epsilon", "lj.pair_sigma"):
+        assert np.abs(mixed("geometric", PAIRS).gradient(name)).min() > 1e-3
 
 
 @pytest.mark.parametrize("mixing", RULES)
