@@ -301,7 +301,7 @@ STEPPED: list[tuple[Callable[[Any], Any], str]] = [
     (lambda sim: sim.fields["x"].values.__setitem__(0, 1), "write fields['x'].set(copy)"),
     (lambda sim: sim.fields["x"].set(X[:3]), "field 'x': needs shape (5, 3), got (3, 3)"),
     (lambda sim: sim.fields["X"], "no field named 'X'; did you mean 'x'?"),
-    (lambda sim: setattr(sim, "dt", "fast"), "dt: needs a number, got 'fast'; write sim.dt = 0.01"),
+    (lambda sim: setattr(sim, "dt", "fast"), "dt: 'fast' is not a quantity; write a number and a unit"),
     (lambda sim: sim.potential.set_parameter("gravity.g", 2.0), "no parameter named 'g'; did you mean 'G'?"),
     (
         lambda sim: sim.potential.set_parameter("gravty.G", 2.0),

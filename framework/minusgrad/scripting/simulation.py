@@ -202,7 +202,8 @@ class Simulation(BuiltScene):
         try:
             dt = self.units.convert(dt, "s") if isinstance(dt, str) else float(dt)
         except UnitError as error:
-            raise UserError(f'dt: {error}; write sim.dt = 0.01, or "5 ms"') from None
+            cure = "" if ";" in str(error) else '; write sim.dt = 0.01, or "5 ms"'
+            raise UserError(f"dt: {error}{cure}") from None
         except (TypeError, ValueError):
             raise UserError(f"dt: needs a number, got {dt!r}; write sim.dt = 0.01") from None
         if not isinstance(self.stepper, TimeStepper):
