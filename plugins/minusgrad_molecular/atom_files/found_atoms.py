@@ -115,7 +115,6 @@ class FoundAtoms:
             units={name: units.get(name) or usual[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
             bodies=tuple(self._bodies(rows)),
-            atoms=self._labels(rows),
             tuples=tuples,
             shown=("bonds",) if "bonds" in tuples else (),
             labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
@@ -133,21 +132,6 @@ class FoundAtoms:
             "epsilon": by_species,
             "sigma": by_species,
         }
-
-    def _labels(self, rows: np.ndarray) -> AtomLabels:
-        """What exports say of each atom; its element where the species is called like one."""
-
-        def column(texts: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(texts[k] for k in rows) if len(texts) else ()
-
-        known = {name: name if AtomLabels.symbol_of(name) == name else "" for name in self.names}
-        numbers = self.found.get("arrays", {}).get("residuenumbers", ())
-        return AtomLabels(
-            elements=column([known[one] for one in self.species]),
-            names=column(self.found.get("names", ())),
-            residues=column(self.found.get("residues", ())),
-            residue_numbers=column([int(one) for one in numbers]),
-        )
 
     def _masses(self) -> np.ndarray:
         """Masses: of `masses`, else of the file, else of the elements. Raises `UserError` for others."""
