@@ -86,11 +86,11 @@ def _nearby_images(x: np.ndarray, box: np.ndarray, reach: float) -> np.ndarray:
 
 
 def _nodes_of(context: ObserverContext, names: tuple[str, str] | None) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes of two bodies; by default all, twice."""
+    """The atoms of two bodies; by default all, twice."""
+    every = np.arange(len(context.state.fields["x"]))
     if names is None:
-        every = np.arange(len(context.state.fields["x"]))
         return every, every
-    bodies = {body.name: body.nodes for body in context.state.bodies}
+    bodies = {body.name: np.intersect1d(body.nodes, every) for body in context.state.bodies}
     for name in names:
         if name not in bodies:
             known = ", ".join(bodies) or "none"

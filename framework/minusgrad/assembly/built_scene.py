@@ -203,9 +203,9 @@ class BuiltScene:
         """The energy, or map, of a block, bound to the fields as the block says."""
         return self._terms.bound_by(block)[-1]
 
-    def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
-        """The state's bodies of these names; none if no name is given."""
-        return bodies_named(self.state, names)
+    def bodies(self, names: str | tuple[str, ...] | None, rows: int | None = None) -> list[Body]:
+        """The state's bodies of these names; none if no name is given. rows: of the field that they have."""
+        return bodies_named(self.state, names, rows)
 
     def _observed(self) -> tuple[Recorder, list[Observer]]:
         """A new recorder, and the observers of the scene, which write into it."""

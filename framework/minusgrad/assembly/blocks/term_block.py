@@ -29,7 +29,7 @@ from ...scene.records import Record, quantities
 from ...scene.units import UnitSystem
 from ...steppers.magnetic.force import MagneticTerm
 from .energy_block import EACH
-from .named_pairs import excluded, pairs_along_bonds, scaled
+from .named_pairs import PLACE, excluded, pairs_along_bonds, scaled
 
 SHARP = "none"
 """The `switch` of a sharp cutoff."""
@@ -306,15 +306,23 @@ def _listed_values(energy: LocalEnergy, found: Mapping[str, np.ndarray]) -> dict
     }
 
 
-def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:
-    """The state's bodies of these names; none if no name is given. Raises `EnergyError`."""
+def bodies_named(state: State, names: str | tuple[str, ...] | None, rows: int | None = None) -> list[Body]:
+    """The state's bodies of these names; none if no name is given. Raises `EnergyError`.
+
+    rows: of a field of the state, which has none for virtual sites: these are left out.
+    """
     known = {b.name: b for b in state.bodies}
     if names == ():
         raise EnergyError("body = [] names no body; leave it out for all nodes")
     names = () if names is None else (names,) if isinstance(names, str) else names
     if missing := [n for n in names if n not in known]:
         raise EnergyError(unknown("body", missing[0], known))
-    return [known[n] for n in names]
+    found = [known[n] for n in names]
+    if rows is None or PLACE not in state.sizes:
+        return found
+    if bare := [body.name for body in found if not (body.nodes < rows).any()]:
+        raise EnergyError(f"body '{bare[0]}': has sites alone, which are no nodes of this field; name atoms")
+    return [Body(body.name, body.nodes[body.nodes < rows]) for body in found]
 
 
 def magnetic_term(field: MagneticField, model: Any, state: State, units: UnitSystem) -> MagneticTerm:

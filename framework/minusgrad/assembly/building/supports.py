@@ -36,11 +36,11 @@ class Supports:
         return Holds(self._start.fields, holds, motions)
 
     def _hold(self, table: HoldTable) -> Hold:
-        bodies = bodies_named(self._start.state, table.body)
         positions = [m.position for m in self._start.state.motions]
         if table.field is None and len(positions) != 1:
             raise EnergyError(f"say which field is held (there move: {', '.join(positions) or 'none'})")
         field = self._start.fields[table.field or positions[0]]
+        bodies = bodies_named(self._start.state, table.body, len(field))
         unit = UnitSystem.si().symbol(field.unit)
         far = tuple(self._start.units.convert(v, unit) for v in table.displacement)
         speed = tuple(self._start.units.convert(v, rate_unit(unit)) for v in table.velocity)

@@ -187,7 +187,7 @@ def field_of(key: str, base: Mapping[str, np.ndarray]) -> str | None:
 
 def _of_field(simulation: BuiltScene, key: str, name: str, how: VaryTable, base: np.ndarray) -> KeyPlace:
     field = simulation.fields[name]
-    bodies = simulation.bodies(how.body)
+    bodies = simulation.bodies(how.body, len(field))
     nodes = np.unique(np.concatenate([b.nodes for b in bodies])) if bodies else None
     roles = [(what, role) for what, role in simulation.potential.roles_of(name) if isinstance(role, Bounded)]
     return KeyPlace(key, base, field.unit, simulation.fields.dtype, roles, None, nodes, name)

@@ -177,7 +177,7 @@ class FitLosses:
         with at_key("field"):
             field = self.simulation.fields[model.field]
         with at_key("body"):
-            return field, self.simulation.bodies(model.body)
+            return field, self.simulation.bodies(model.body, len(field))
 
     def _loss(self, block: Block, model: Any) -> Loss:
         if isinstance(model, Misfit):

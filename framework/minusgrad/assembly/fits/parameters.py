@@ -108,7 +108,7 @@ class FitParameters:
         if name in simulation.fields.derived:
             raise EnergyError(f"'{name}': is computed by a map; fit the fields that it depends on")
         with at_key("body"):
-            bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
+            bodies, free = simulation.bodies(table.body, len(field)), np.zeros(field.shape, bool)
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         free[nodes] = self.function.inputs_of(name)[nodes]
         if isinstance(self.function, Equilibrium) and not free.any():
