@@ -97,8 +97,9 @@ def _add_offsets(
                 f" {len(numbers['q'])} {what}s, got '{printable(name)}' and {row:g}; write the file again"
             )
     scales = np.array([defaults[name] for name in names])
+    places = reader.sites.places[rows.astype(int)] if what == "particle" else rows.astype(int)
     for number in NUMBERS:
-        np.add.at(numbers[number], rows.astype(int), scales * reader.numbers_of(found, number, KIND))
+        np.add.at(numbers[number], places, scales * reader.numbers_of(found, number, KIND))
     return [(name, defaults[name]) for name in names]
 
 

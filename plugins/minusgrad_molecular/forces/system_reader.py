@@ -20,7 +20,8 @@ BOX_KEYS = ("usesPeriodic", "usesPeriodicBoundaryConditions")
 class SystemReader:
     """The elements of one file: `root`, and the `forces` by class; `n` particles, and the `sites` of these.
 
-    Elements of all particles of a force are in the order of the sites. Raises `UserError` without particles.
+    Elements of all particles, of the System and of forces, are put in the order of the sites. Raises
+    `UserError` without particles.
     """
 
     def __init__(self, file: str, root: Element):
@@ -35,8 +36,8 @@ class SystemReader:
         mass = self.numbers_of(particles, "mass", "Particle")
         self.sites: Sites = read_sites(file, particles, mass)
         self.mass = self.sites.inertia(file, mass[self.sites.order])
-        for force in root.iterfind("Forces/Force"):
-            for every in force.iterfind("Particles"):
+        for owner in (root, *root.iterfind("Forces/Force")):
+            for every in owner.iterfind("Particles"):
                 if len(every) == self.n:
                     every[:] = [every[k] for k in self.sites.order]
 

@@ -96,7 +96,7 @@ def test_single_precision_and_members(folder: Path) -> None:
     np.testing.assert_allclose(coarse.gradient("x"), forces, atol=1e-5 * np.abs(forces).max())
     vary = {"ensemble.members": 2, "ensemble.vary": {"state.v": {"jitter": 1e-3}}, "run.steps": 3}
     vary["observe"] = [{"kind": "energies", "every": 1}]
-    assert minusgrad.run(folder / "water.toml", vary, out=folder / "members").steps == 3
+    assert np.max(minusgrad.run(folder / "water.toml", vary, out=folder / "members").steps) == 3
 
 
 def test_bodies_have_sites_and_holds_their_atoms(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,3 +174,47 @@ def test_energies_and_forces_are_those_of_openmm(
     error = 1e-9 if compound else 1e-11  # force_field has a Coulomb constant of its own
     assert potential.value() == pytest.approx(energy, rel=error)
     np.testing.assert_allclose(-potential.gradient("x"), forces, atol=error * np.abs(forces).max())
+
+
+def add_forces(system: Any, sites: list[int]) -> None:
+    """Forces of other classes on sites and atoms: listed, centroids, pairs, external; an offset charge."""
+    import openmm as mm
+
+    bond = mm.HarmonicBondForce()
+    bond.addBond(sites[0], sites[1] + 1, 0.3, 200.0)
+    outside = mm.CustomExternalForce("k*(x-a)^2+z*y^2")
+    for name in "ka":
+        outside.addPerParticleParameter(name)
+    outside.addGlobalParameter("z", 3.0)
+    for k, particle in enumerate((sites[1], 0, sites[0], 5)):
+        outside.addParticle(particle, [10.0 + k, 0.1 * k])
+    centroid = mm.CustomCentroidBondForce(2, "k*distance(g1,g2)")
+    centroid.addPerBondParameter("k")
+    centroid.addGroup([sites[0] - 3, sites[0] - 2, sites[0]])
+    centroid.addGroup([sites[1], sites[1] - 1], [0.7, 0.3])
+    centroid.addBond([0, 1], [25.0])
+    pairs = mm.CustomNonbondedForce("a1*a2/(r+0.1)")
+    pairs.addPerParticleParameter("a")
+    for k in range(system.getNumParticles()):
+        pairs.addParticle([0.01 * (k % 7)])
+    pairs.addExclusion(0, 1)
+    for force in (bond, outside, centroid, pairs):
+        system.addForce(force)
+    for force in system.getForces():
+        if isinstance(force, mm.NonbondedForce):
+            force.addGlobalParameter("more", 0.5)
+            force.addParticleParameterOffset("more", sites[1], 0.2, 0.0, 0.0)
+
+
+@pytest.mark.long
+def test_forces_of_all_classes_act_on_sites(tmp_path: Path) -> None:
+    """Numbers of particles in forces are those of the file, whatever names the particles there."""
+    mm = pytest.importorskip("openmm", reason="OpenMM is not installed: pip install 'minusgrad[openmm]'")
+    system = water_in_openmm(tmp_path, "tip4pew", "vacuum")
+    sites = [k for k in range(system.getNumParticles()) if system.isVirtualSite(k)]
+    add_forces(system, sites)
+    (tmp_path / "water.xml").write_text(mm.XmlSerializer.serialize(system))
+    potential = minusgrad.build(scene_of(tmp_path, "vacuum", compound=True)).stepper.potential
+    energy, forces, _ = reference(system, potential.fields["places"].values)
+    assert potential.value() == pytest.approx(energy, rel=1e-8)
+    np.testing.assert_allclose(-potential.gradient("x"), forces, atol=1e-8 * np.abs(forces).max())
