@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .scene import input_files
     from .scene.records import Quantity, Record, quantities
     from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
-    from .scene.tagged_unions import ByForm, ByKind, one_or_each
+    from .scene.tagged_unions import ByForm, ByKind, one_or_each, one_or_table
     from .scene.toml_records import TomlTable, read_toml
     from .scene.units import UnitSystem, rate_unit
     from .steppers.holds import Holds
@@ -151,7 +151,7 @@ _HOMES = {
     "scene": "input_files",
     "scene.records": "Quantity Record quantities",
     "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
-    "scene.tagged_unions": "ByForm ByKind one_or_each",
+    "scene.tagged_unions": "ByForm ByKind one_or_each one_or_table",
     "scene.toml_records": "TomlTable read_toml",
     "scene.units": "UnitSystem rate_unit",
     "steppers.holds": "Holds",
@@ -190,10 +190,10 @@ __all__ = [
     "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
     "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value",
     "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory",
-    "node_numbers", "numpy_files", "one_or_each", "ordered_sum", "palindrome", "pip_line", "polar",
-    "printable", "published_value",
-    "quantities", "random", "rate_unit", "read_toml", "real", "staged_energy", "staged_map", "storage",
-    "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential", "write_file",
+    "node_numbers", "numpy_files", "one_or_each", "one_or_table", "ordered_sum", "palindrome", "pip_line",
+    "polar", "printable", "published_value", "quantities", "random", "rate_unit", "read_toml", "real",
+    "staged_energy", "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field",
+    "vector_potential", "write_file",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

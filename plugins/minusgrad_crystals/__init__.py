@@ -32,7 +32,7 @@ def register_maps():
 
 @hookimpl
 def register_compounds():
-    """Tersoff's potential in one block."""
+    """Potentials in one block: Tersoff's, Stillinger and Weber's, and embedded-atom tables, of files."""
     from .compounds import COMPOUNDS
 
     return COMPOUNDS

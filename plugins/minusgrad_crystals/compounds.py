@@ -2,8 +2,18 @@
 
 from typing import Annotated, Any
 
-from minusgrad.plugin import Compound, CompoundContext, Quantity, Record, quantities
+from minusgrad.plugin import (
+    ByForm,
+    Compound,
+    CompoundContext,
+    Quantity,
+    Record,
+    UserError,
+    one_or_table,
+    quantities,
+)
 
+from .potential_files.blocks import EAM, StillingerWeber, tersoff_with_file
 from .tersoff import tersoff
 
 Length = Annotated[float | str, Quantity("m", "positive")]
@@ -15,7 +25,8 @@ class Tersoff(Record):
     """The potential of Tersoff (1988) for one element; every key has the value of silicon, T3, by default.
 
     Its two parts are called like the block, the energy, and `NAME_zeta`, the map. `S` is the cutoff; pairs
-    are listed up to `S` and `skin`. `images`: several images of an atom count, where the box is small.
+    are listed up to `S` and `skin`. `images`: several images of an atom count, where the box is small. With
+    `file` all numbers are those of the file, for several elements, too.
     """
 
     name: str = "tersoff"
@@ -49,9 +60,24 @@ class Tersoff(Record):
     images: bool = False
     """Let several images of an atom interact, where the box is small."""
 
+    file: str | None = None
+    """A file of LAMMPS's pair style tersoff, which has all numbers (default: none)."""
+    species: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
+    """With a file: the element of all atoms, or by body (default: bodies that are called as its elements)."""
+
     def make(self, context: CompoundContext) -> Compound:
         given: dict[str, Any] = quantities(self, context.units)
-        return tersoff(context.fields, units=context.units, **given)
+        file, species = given.pop("file"), given.pop("species")
+        if file is None:
+            if species is not None:
+                raise UserError(
+                    f"species: is of the elements of a file, got {species} without one; give `file`"
+                )
+            return tersoff(context.fields, units=context.units, **given)
+        more = {key: given.pop(key) for key in ("name", "skin", "images")}
+        if twice := sorted(self.model_fields_set & given.keys()):
+            raise UserError(f"{twice[0]}: '{file}' has it, got another value; leave {', '.join(twice)} out")
+        return tersoff_with_file(context, file, species, **more)
 
 
-COMPOUNDS = {"tersoff": Tersoff}
+COMPOUNDS = {"tersoff": Tersoff, "eam": EAM, "stillinger_weber": StillingerWeber}

@@ -119,12 +119,15 @@ class CompoundContext:
     """The argument of a compound model's `make`.
 
     units: the run's unit system. fields: those of the state, and the outputs of the scene's maps. state: the
-    initial state, with its lists and tables.
+    initial state, with its lists and tables. read: gives the bytes of a file beside the scene, as
+    `StateContext.read` does. remarks: sentences for the user, shown when the run ends.
     """
 
     units: UnitSystem
     fields: Fields
     state: State
+    read: Callable[[str], bytes] = field(default=lambda name: _no_file(name))
+    remarks: list[str] = field(default_factory=list)
 
     def excluded(self, named: str | Sequence[Sequence[int]] | None) -> LinkedPairs | None:
         """The pairs that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.

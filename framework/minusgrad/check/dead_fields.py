@@ -6,7 +6,7 @@ something; at the start of a fit with such a term, for its parameters. It takes 
 only of a field whose every way to U ends at a rounding (`FieldPaths`): another field has a derivative, and
 one without a way does not change U. The graphs of terms and maps say so without a kernel.
 
-Decisions 0338.
+Decisions 0148, 0338.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -98,7 +98,7 @@ class FieldPaths:
 
     def _add(self, one: Any, smooth: bool, any_way: bool) -> None:
         """Add the fields that a term or a map reads, whose outputs have such ways."""
-        read = {field.name for field in one.fields.values()}
+        read = {field.name for argument, field in one.fields.items() if not _holds_integers(one, argument)}
         if any_way:
             self.all |= read
         if smooth and isinstance(one, Term):
@@ -121,6 +121,12 @@ def smooth_arguments(term: Term) -> set[str]:
             left += node.args[1:] if row.defined else node.args
     slots = {name: [one for slot in trace.inputs.get(name, ()) for one in slot] for name in term.fields}
     return {name for name, given in slots.items() if any(one.serial in reached for one in given)}
+
+
+def _holds_integers(one: Any, argument: str) -> bool:
+    """True for an argument of a term that is whole numbers, which have no derivative."""
+    role = one.energy.roles[argument] if isinstance(one, Term) else None
+    return bool(getattr(role, "integer", False))
 
 
 def _outputs(one: Any) -> Iterable[Field]:

@@ -182,7 +182,7 @@ class _Pair:
         fields = tuple(dict.fromkeys(f.name for f in term.fields.values()))
         rows = sum(self.single.fields[n].values.size for n in fields)
         if not self.single.maps and rows <= MATRIX:
-            least = min(sizes[n] for n in fields) ** 2
+            least = min(sizes[n] for n in fields if sizes[n] > 0.0) ** 2
             yield ("", "hessian"), (lambda u: u.hessian(fields, t).toarray(), least)
 
     def _largest_value(self, argument: str) -> float:

@@ -224,8 +224,10 @@ def _of_term(
 
 
 def _step_sizes(term: Term | StagedTerm) -> dict[str, float]:
-    """The sizes of steps, by field."""
-    return {f.name: 0.1 * _variation_size(term, f.name, f.values) for f in term.fields.values()}
+    """The sizes of steps, by field: 0 of one that holds integers."""
+    still = {f.name for a, f in term.fields.items() if getattr(term.energy.roles.get(a), "integer", False)}
+    sizes = {f.name: 0.1 * _variation_size(term, f.name, f.values) for f in term.fields.values()}
+    return sizes | dict.fromkeys(still, 0.0)
 
 
 def _at_state(

@@ -175,7 +175,7 @@ class LocalEnergy(Declaration):
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that have a gradient, in the function's order."""
         varying = (Node, Parameter, Time, Box)
-        return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _is_differentiable(r))
+        return tuple(n for n, r in self.roles.items() if _varies(r, varying))
 
     @property
     def spacings(self) -> tuple[str, ...]:
@@ -269,8 +269,11 @@ def _in_window(role: Role) -> bool:
     return isinstance(role, Node) and role.in_window
 
 
-def _is_differentiable(role: Role) -> bool:
-    return isinstance(role, Datum) and role.differentiable
+def _varies(role: Role, varying: tuple[type[Role], ...]) -> bool:
+    """True for roles of these types, and differentiable data; not for those that hold integers."""
+    if isinstance(role, Datum):
+        return role.differentiable
+    return isinstance(role, varying) and not (isinstance(role, Node) and role.integer)
 
 
 def _scalar_or_array(value: np.ndarray) -> Any:

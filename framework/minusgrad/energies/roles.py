@@ -1,6 +1,6 @@
 """Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change.
 
-Decisions 0276, 0293, 0295, 0298.
+Decisions 0148, 0276, 0293, 0295, 0298.
 """
 
 import math
@@ -94,23 +94,29 @@ class Node(Bounded):
         x=Node("m", ("d",))                  positions; "d" is the dimension of the scene's space
         T=Node("K", bounds=(0.0, inf))       one number for each node
         s=Node(of="input")                   a field over the nodes of one of several sets
+        kind=Node(integer=True)              a whole number for each node, such as that of its species
 
     unit: an SI unit. shape: that of one value, () for a number. scale: the size of a physically meaningful
     change, in `unit`; checks draw values of this size. bounds: the values that the function is defined for,
     inclusive unless `open`; minimisers stay within them. reason: why, for the message. of: where elements
     are over several sets of nodes, the one that the field is over; it may be read at the slots of its set
-    alone. Over "nodes" there is `x[0]` alone. U has a gradient with respect to it.
+    alone. Over "nodes" there is `x[0]` alone. integer: the values are whole numbers, which nothing moves. U
+    has a gradient with respect to it, unless it holds integers.
     """
 
     of: str = ""
+    integer: bool = field(default=False, kw_only=True)
     in_window: ClassVar[bool] = False
     """True if the field is over the cells of windows; elements have no slot for it."""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds.
 
-        Square matrices without a unit are near the identity, as deformation gradients are.
+        Square matrices without a unit are near the identity, as deformation gradients are. Integers are 0, 1
+        or 2.
         """
+        if self.integer:
+            return rng.integers(0, 3, size=shape).astype(np.float64)
         drawn = rng.normal(size=shape) * self.scale
         if self.unit == "1" and len(self.shape) == 2 and self.shape[0] == self.shape[1]:
             drawn = np.eye(shape[-1]) + 0.2 * drawn

@@ -102,7 +102,10 @@ class SceneTerms:
 
     def _compound(self, block: Block) -> Compound:
         """The terms and maps of a block, under its place in the scene."""
-        context = CompoundContext(self.start.units, self.start.fields, self.start.state)
+        start = self.start
+        context = CompoundContext(
+            start.units, start.fields, start.state, start.context.read, start.context.remarks
+        )
         made = self._places.made(block, context, Compound)
         for one in made.parts:
             self._places.terms.setdefault(one.name, block.path)

@@ -7,7 +7,8 @@ An energy that obeys no such law has a number with a unit in its source, such as
 time: it has other values where a run has other units. One that obeys it with powers of another unit than the
 declared one, such as k x with k in N/m, gives forces of a wrong unit. Both are warnings, because losses and
 functionals may be meant so. Of a map the same is asked for each of its outputs. Nothing is asked where no
-argument has a unit; constraints may have any. Buckingham 1914, Phys. Rev. 4, 345.
+argument has a unit, nor of tables, whose columns may have any; constraints may have any. Buckingham 1914,
+Phys. Rev. 4, 345.
 
 Decisions 0154.
 """
@@ -44,7 +45,11 @@ def unit_mistakes(term: Term, t: float) -> Iterator[tuple[str, str]]:
 
     Outputs that are zero or not finite on all elements are left out.
     """
-    if all(role.unit == "1" for role in term.energy.roles.values()) or getattr(term.energy, "cell", None):
+    if (
+        term.tables
+        or all(role.unit == "1" for role in term.energy.roles.values())
+        or getattr(term.energy, "cell", None)
+    ):
         return
     count = term.elements.count
     rows = np.unique(np.linspace(0, count - 1, min(MOST, count)).astype(int))

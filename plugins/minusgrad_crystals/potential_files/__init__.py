@@ -1,0 +1,1 @@
+"""Potentials from files of other programs: embedded-atom tables, Stillinger-Weber and Tersoff parameters."""
