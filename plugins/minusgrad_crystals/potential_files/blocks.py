@@ -14,6 +14,7 @@ from minusgrad.plugin import (
     Quantity,
     Record,
     UserError,
+    at_key,
     one_or_table,
     quantities,
 )
@@ -52,7 +53,8 @@ class EAM(Record):
         names = [self.file] if isinstance(self.file, str) else list(self.file.values())
         if not names:
             raise UserError("file: needs one file at least, got none; name files by their elements")
-        files = EamFiles.of(self.file, {name: context.read(name) for name in names})
+        with at_key("file"):
+            files = EamFiles.of(self.file, {name: context.read(name) for name in names})
         atoms = _species(self.species, files.elements, context, files.source)
         tables = files.tables(atoms.names)
         _compare_masses(context, atoms, dict(zip(tables.elements, tables.masses, strict=True)), files.source)
@@ -98,7 +100,8 @@ class StillingerWeber(Record):
 
     def make(self, context: CompoundContext) -> Compound:
         _refuse_dimensionless(context)
-        entries = Entries.of(self.file, context.read(self.file), SW)
+        with at_key("file"):
+            entries = Entries.of(self.file, context.read(self.file), SW)
         atoms = _species(self.species, entries.elements, context, entries.source)
         skin = quantities(self, context.units)["skin"]
         return stillinger_weber(
@@ -123,7 +126,8 @@ def tersoff_with_file(
 ) -> Compound:
     """Tersoff's potential with the parameters of a file of LAMMPS. skin: in the run's units."""
     _refuse_dimensionless(context)
-    entries = Entries.of(file, context.read(file), TERSOFF)
+    with at_key("file"):
+        entries = Entries.of(file, context.read(file), TERSOFF)
     atoms = _species(species, entries.elements, context, entries.source)
     return tersoff_of_file(
         context.fields, entries, atoms, skin=skin, images=images, name=name, units=context.units

@@ -90,12 +90,12 @@ class EamFiles:
             file = files[name]
             if found["form"] != "funcfl":
                 raise UserError(
-                    f"file.{name}: files of one element are funcfl, got '{file}', which is setfl, of"
+                    f"{name}: files of one element are funcfl, got '{file}', which is setfl, of"
                     f' {", ".join(found["elements"])}; write file = "{file}"'
                 )
             if found["elements"] != [name]:
                 raise UserError(
-                    f"file.{name}: '{file}' is of {found['elements'][0]}, got {name}; name its own element"
+                    f"{name}: '{file}' is of {found['elements'][0]}, got {name}; name its own element"
                 )
         return cls(", ".join(f"'{file}'" for file in files.values()), read, tuple(read))
 

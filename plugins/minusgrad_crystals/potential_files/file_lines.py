@@ -25,7 +25,7 @@ class FileLines:
 
     def fail(self, wrong: str, line: int | None = None) -> NoReturn:
         """Raise `UserError` that begins with the file and the number of the line last read."""
-        raise UserError(f"'{printable(self.file)}', line {line or self.at}: {wrong}")
+        raise UserError(f"'{printable(self.file)}', line {line or self.at or 1}: {wrong}")
 
     def units(self) -> str:
         """The units that the first line names, those of `metal` if it names none."""

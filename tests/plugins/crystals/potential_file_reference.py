@@ -1,8 +1,8 @@
 """Energy, forces and pressure tensor of small potential files by LAMMPS.
 
-    python -m tests.plugins.crystals.potential_file_reference > tests/plugins/crystals/potential_file_reference.json
+    python -m tests.plugins.crystals.potential_file_reference > potential_file_reference.json
 
-made `potential_file_reference.json` with LAMMPS 22 Jul 2025, in an environment of its own; it needs the MPI
+made the file of that name here with LAMMPS 22 Jul 2025, in an environment of its own; it needs the MPI
 library of the wheel `mpich` on LD_LIBRARY_PATH. Units are those of LAMMPS's `metal`: eV and angstrom, the
 pressure in bar.
 """

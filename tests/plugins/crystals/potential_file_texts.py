@@ -21,7 +21,7 @@ def crystal(a: float, diamond: bool = False) -> tuple[np.ndarray, np.ndarray, np
 
 
 def closed_forms(i: int, j: int, r: np.ndarray, rho: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """F of species i, the density of i at j, and r phi of both, at these places; symmetric where it must be."""
+    """F of species i, the density of i at j, and r phi of both, which is symmetric, at these places."""
     end = np.maximum(1.0 - r / CUTOFF, 0.0) ** 2
     F = -(1.5 + 0.4 * i) * np.sqrt(rho + 0.1 + 0.2 * i) + 0.03 * rho
     density = (30.0 + 7.0 * i + 3.0 * i * j) * np.exp(-0.8 * r) * end
@@ -34,7 +34,7 @@ def numbers(values: np.ndarray, each: int = 5) -> str:
 
 
 def setfl(
-    elements: Sequence[str] = ("Ni", "Al"), fs: bool = False, nrho: int = 23, nr: int = 41, most: float = 9.0
+    elements: Sequence[str] = ("Ni", "Al"), fs: bool = False, nrho: int = 23, nr: int = 41, most: float = 16.0
 ) -> str:
     """A file of alloy, or of Finnis and Sinclair; most: the last density."""
     r, rho, n = np.linspace(0.0, CUTOFF, nr), np.linspace(0.0, most, nrho), len(elements)
@@ -88,7 +88,7 @@ SILICON_TERSOFF = (
 FILES = {
     "NiAl.eam.alloy": setfl(),
     "NiAl.eam.fs": setfl(fs=True),
-    "NiAl_short.eam.alloy": setfl(most=3.0),
+    "NiAl_short.eam.alloy": setfl(most=9.0),
     "Ni.eam": funcfl(28, 31, 50, 20.0, 4.5),
     "Al.eam": funcfl(13, 22, 37, 15.0, 4.1),
     "GaN.sw": SW,
