@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import minusgrad
+import torch
 from minusgrad import Node
 from minusgrad.check import term_check
 from minusgrad.errors import SceneError
+from minusgrad.torch import energy
 from tests.support.command import files
 from tests.support.command import minusgrad as command
+from tests.support.ensembles import rows_of, unlike
 from tests.support.openmm_systems import SCENE, beside_openmm, write_scene
 from tests.support.periodic_sums import slope
 from tests.support.short_scenes import cut
@@ -21,6 +24,7 @@ from tests.support.tiers import sampled
 
 mm = pytest.importorskip("openmm", reason="OpenMM is not installed: pip install 'minusgrad[openmm]'")
 SINGLE, PAIRS, ALL_PAIRS = range(3)
+FRAMES = 'observe = [{ kind = "frames", every = 1 }]\n'
 
 
 def amber(model: str, n: int = 9, method: int = 0, **options: Any) -> Any:
@@ -100,7 +104,7 @@ CASES: dict[str, tuple[Callable[[], Any], np.ndarray]] = {
     "own with a cutoff": (lambda: custom(VALUES, ENERGIES, 25, 1), places(25, 1.2)),
     "own in a box": (lambda: custom(VALUES, ENERGIES, 25, 2, 0), places(25, 1.4)),
 }
-SHORT = ["OBC2 in a box", "GBn2", "own", "own with a cutoff"]
+SHORT = ["own", "own with a cutoff"]
 
 
 @pytest.mark.parametrize("name", sampled(CASES, SHORT))
@@ -182,6 +186,32 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     assert {n: b for n, b in again.items() if n.endswith(".h5")} == {
         n: b for n, b in whole.items() if n.endswith(".h5")
     }
+
+
+@pytest.mark.long
+def test_members_vary_a_global_parameter(tmp_path: Path) -> None:
+    """With the bits that each has alone."""
+    scene = write_scene(tmp_path, custom(VALUES, ENERGIES), places(), FRAMES + SCENE)
+    members = {"ensemble": {"members": 3, "vary": {"custom_gb_globals.eps": {"list": [2.0, 20.0, 80.0]}}}}
+    minusgrad.run(scene, members, out=tmp_path / "all")
+    minusgrad.run(scene, members | {"ensemble.member": 1}, out=tmp_path / "one")
+    assert unlike(tmp_path / "one", tmp_path / "all", 3, 1) == []
+    ends = [rows_of(tmp_path / "all", "particles/all/position", 3, row)[-1] for row in range(3)]
+    assert not np.array_equal(ends[0], ends[1])
+
+
+@pytest.mark.long
+def test_derivatives_as_a_function_of_tensors(tmp_path: Path) -> None:
+    path = write_scene(tmp_path, custom(VALUES, ENERGIES), places())
+    u, potential = energy(path), minusgrad.build(path).potential
+    names = ("x", "custom_gb_a", "custom_gb_globals.k")
+    given = {name: u.start(name).requires_grad_() for name in names}
+    slopes = torch.autograd.grad(u(**given), [*given.values()], create_graph=True)
+    for name, found in zip(names, slopes, strict=True):
+        np.testing.assert_allclose(found.detach().numpy(), potential.gradient(name), rtol=1e-9, atol=1e-9)
+    (bent,) = torch.autograd.grad((slopes[0] ** 2).sum(), [given["custom_gb_a"]])
+    expected = potential.product({"x": 2.0 * slopes[0].detach().numpy()}, "custom_gb_a")
+    np.testing.assert_allclose(bent.numpy(), expected, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.long

@@ -23,7 +23,6 @@ from tests.support.command import files, minusgrad
 from tests.support.ensembles import unlike
 from tests.support.periodic_sums import slope
 from tests.support.short_scenes import cut
-from tests.support.tiers import sampled
 
 UNITS = UnitSystem.of("nm", "u", "ps")
 E = UNITS.convert("1.602176634e-19 C", "C")
@@ -324,7 +323,7 @@ def test_a_scene_has_the_energy_of_the_function(scene: Path) -> None:
 
 
 def test_the_energy_of_a_run_is_kept(scene: Path) -> None:
-    run = mg.run(scene, {"run.steps": 200}, out=scene.parent / "run")
+    run = mg.run(scene, {"run.steps": 60}, out=scene.parent / "run")
     total, kinetic = run["total"], run["kinetic"]
     assert np.abs(total - total[0]).max() < 0.01 * kinetic.max()
 
@@ -339,7 +338,8 @@ def test_a_run_that_was_cut_goes_on_with_the_same_bits(scene: Path, tmp_path: Pa
     }
 
 
-@pytest.mark.parametrize("lanes", sampled([True, False], [True]))
+@pytest.mark.long
+@pytest.mark.parametrize("lanes", [True, False])
 def test_members_have_the_bits_that_they_have_alone(scene: Path, tmp_path: Path, lanes: bool) -> None:
     vary = {"generalized_born_charge.eps_out": {"list": [2.0, 20.0, 80.0]}}
     members = {"ensemble": {"members": 3, "lanes": lanes, "vary": vary}}
