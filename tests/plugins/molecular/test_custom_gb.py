@@ -10,7 +10,6 @@ import pytest
 
 import minusgrad
 import torch
-from minusgrad import Node
 from minusgrad.check import term_check
 from minusgrad.errors import SceneError
 from minusgrad.torch import energy
@@ -155,13 +154,8 @@ def test_derivatives_by_parameters_of_particles_are_those_of_differences(tmp_pat
         np.testing.assert_allclose(found, bent, atol=1e-7 * np.abs(bent).max())
 
 
-WHOLE = pytest.mark.skipif(
-    "integer" not in Node.__dataclass_fields__, reason="needs fields of whole numbers: places in tables"
-)
-
-
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["own", pytest.param("GBn2", marks=WHOLE)])
+@pytest.mark.parametrize("name", ["own", "GBn2"])
 def test_check_finds_nothing_wrong(name: str, tmp_path: Path) -> None:
     system, x = CASES[name]
     found = list(term_check.of_potential(built(tmp_path, system(), x).potential))
