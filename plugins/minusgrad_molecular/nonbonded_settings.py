@@ -26,6 +26,12 @@ PERIODIC = (2, EWALD, PME, LJPME)
 NAMES = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 CHARGES = ("coulomb", "coulomb_reaction_field", "coulomb_reaction_field", "pme", "pme", "pme")
 """The energy of charges by method."""
+OF_SYSTEMS = (
+    *("harmonic_bond", "harmonic_angle", "periodic_torsion", "ryckaert_bellemans", "torsion_map"),
+    *("lennard_jones", "lennard_jones_mixture", "lennard_jones_14", "coulomb_14", "dispersion"),
+    *("generalized_born", *CHARGES),
+)
+"""Energies and compounds by which a scene writes the forces of a System itself."""
 SWITCHED = 0.9
 """Where a switch begins, in parts of the cutoff, where a block does not say."""
 
@@ -148,6 +154,18 @@ class NonbondedSettings:
                 yield f"has a cutoff of {self.cutoff:g} nm, {asked} {has}"
             if not _are_alike(block.get("eps_rf") or 78.3, self.permittivity):
                 yield f"has rfDielectric = {self.permittivity:g}, {asked} eps_rf = {block.get('eps_rf'):g}"
+
+
+def twice_counted(file: str, blocks: Sequence[Block]) -> list[str]:
+    """A remark on energies of the scene that the compound `force_field` has, too."""
+    if all(block["kind"] != "force_field" for block in blocks):
+        return []
+    beside = [str(block.get("name") or block["kind"]) for block in blocks if block["kind"] in OF_SYSTEMS]
+    if not beside:
+        return []
+    return [
+        f"'{file}': force_field has all of its energies, {', '.join(beside)} come on top; the scene counts"
+    ]
 
 
 def _are_alike(a: float | None, b: float | None) -> bool:

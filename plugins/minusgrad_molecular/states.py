@@ -49,7 +49,7 @@ from minusgrad.plugin import (
 
 from . import openmm_system
 from .forces.force_part import Interactions
-from .nonbonded_settings import Block
+from .nonbonded_settings import Block, twice_counted
 from .pdb import Atoms
 from .programs import door
 from .topology import lists_of, parents_of
@@ -275,7 +275,8 @@ def _energy_differences(
     extent = float(np.linalg.norm(np.ptp(fields["x"], axis=0)))
     charged, wells = fields["charge"].any(), fields["epsilon"].any()
     found = system.settings.differences(blocks, nanometre, extent, bool(charged), bool(wells))
-    return [f"'{system.file}': its NonbondedForce {one}; the scene counts" for one in found]
+    remarks = [f"'{system.file}': its NonbondedForce {one}; the scene counts" for one in found]
+    return [*remarks, *twice_counted(system.file, blocks)]
 
 
 def _image_parents(lists: Mapping[str, Interactions]) -> dict[str, np.ndarray]:

@@ -213,6 +213,14 @@ def test_forces_without_energy_are_left_out_with_a_remark(tmp_path: Path) -> Non
         ('cutoff="1"', 'cutoff="2.1"',
          "'a.xml': NonbondedForce: its cutoff must be at most half the least distance between opposite faces"
          " of the box, 1.48839 nm, got 2.1 nm; use a larger box or a smaller cutoff"),
+        ('method="2"', 'method="3"',
+         "'a.xml': NonbondedForce: Ewald's sum needs a rectangular box, got another one; make the System with"
+         " PME"),
+        ('method="2"', 'method="6"',
+         "'a.xml': NonbondedForce: method must be a number from 0 to 5, got 6; write the file again"),
+        ('method="2"', 'method="4" includeDirectSpace="0"',
+         "'a.xml': NonbondedForce without its direct space is not supported; set"
+         " setIncludeDirectSpace(True)"),
     ],
 )  # fmt: skip
 def test_systems_that_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -220,6 +228,14 @@ def test_systems_that_are_refused(old: str, new: str, message: str, tmp_path: Pa
     with pytest.raises(SceneError) as refusal:
         minusgrad.build(path)
     assert message in str(refusal.value)
+
+
+def test_energies_beside_the_compound_are_remarked(tmp_path: Path) -> None:
+    again = 'energy = [{ kind = "harmonic_bond", tuples = "bonds", name = "again" }]\n'
+    built = minusgrad.build(write_scene(tmp_path, SYSTEM, np.array(PLACES) / 10.0, again + SCENE))
+    assert built.remarks[-1] == (
+        "'a.xml': force_field has all of its energies, again come on top; the scene counts"
+    )
 
 
 def test_another_state_has_no_force_field(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_single_precision_follows_double(scene: Path) -> None:
 def test_derivatives_are_those_of_differences(scene: Path) -> None:
     """By the fields of all terms together, those of dispersion beyond the cutoff included."""
     potential, rng = mg.build(scene).potential, np.random.default_rng(1)
-    for name in ("x", "charge", "epsilon", "sigma"):
+    for name in ("x", "charge", "epsilon", "sigma", "box"):
         field = potential.fields[name]
         start = field.values.copy()
         along, step = rng.normal(size=start.shape) * (start != 0.0 if name == "epsilon" else 1.0), 1e-6
