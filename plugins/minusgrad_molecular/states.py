@@ -115,8 +115,7 @@ class Molecule(Record):
     dispersion: bool | None = None
     """Whether the System counts the dispersion beyond the cutoff; default: as OpenMM does, true."""
     constraints: Literal["none", "h_bonds", "all_bonds", "h_angles"] = "none"
-    """Lengths that are kept in place of springs: bonds of hydrogen, all bonds, or those and angles of"
-    " hydrogen."""
+    """Lengths kept in place of springs: bonds of hydrogen, all bonds, or those and angles of hydrogen."""
     rigid_water: bool = False
     """Whether waters keep their lengths and angle."""
     hydrogen_mass: Annotated[float | str | None, Quantity("kg", "positive")] = None
@@ -126,8 +125,7 @@ class Molecule(Record):
     box: tuple[Annotated[float | str, Quantity("m", "positive")], ...] | None = None
     """Three edges of a rectangular box; default: that of the positions, else of the topology."""
     temperature: Annotated[float | str | None, Quantity("K", "nonnegative")] = None
-    """Temperature for which velocities are drawn, 0: at rest; default: velocities of the file, else at"
-    " rest."""
+    """Temperature of velocities that are drawn, 0: at rest; default: velocities of the file, else at rest."""
 
     def make(self, context: StateContext) -> State:
         units = context.units

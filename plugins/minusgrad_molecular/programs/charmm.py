@@ -26,8 +26,7 @@ def make_topology(file: str, data: bytes, path: str, box: Any) -> Any:
 
 
 def read_parameters(files: Mapping[str, bytes], folder: str) -> Any:
-    """The parameters of some files, in their order. Raises `UserError` for endings that OpenMM does not"
-    " know."""
+    """The parameters of files, in their order. Raises `UserError` for endings that OpenMM does not know."""
     from openmm import app
 
     paths = []
@@ -46,8 +45,7 @@ def read_parameters(files: Mapping[str, bytes], folder: str) -> Any:
 
 
 def check_file(file: str, text: str) -> None:
-    """Raise `UserError` for a polarisable psf, for lists that are cut or not counted from 1, for double"
-    " bonds."""
+    """Raise `UserError` for a polarisable psf, for lists that are cut or not from 1, for double bonds."""
     lines = text.splitlines()
     if "DRUDE" in lines[0].split():
         raise UserError(

@@ -35,8 +35,7 @@ CUTOFF = 1.0
 
 
 def box_vectors(asked: Mapping[str, Any], box: np.ndarray | None) -> Any:
-    """Edges for openmm.app: those that are asked for, else those of the positions [angstrom]; None"
-    " without."""
+    """Edges for openmm.app: those that are asked for, else of the positions [angstrom]; None without."""
     from openmm import Vec3, unit
 
     edges = asked["box"] if asked["box"] is not None else None if box is None else 0.1 * box
