@@ -1,6 +1,7 @@
 """Lennard-Jones parameters by species: energies and derivatives beside sums by hand, fits, refusals."""
 
 import json
+import tomllib
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -326,11 +327,30 @@ def test_quadrants_runs_a_mixture_and_check_accepts_it(scene: Path, tmp_path: Pa
     ],
 )
 def test_a_block_that_is_refused(scene: Path, changes: dict[str, Any], message: str) -> None:
-    import tomllib
-
     table = tomllib.loads(SCENE)
     table["compound"][0] |= changes
     table["compound"][0] = {key: value for key, value in table["compound"][0].items() if value is not None}
     with pytest.raises(SceneError) as refused:
         build(scene, {"compound": table["compound"]})
     assert message in str(refused.value)
+
+
+def test_a_correction_of_dispersion_needs_numbers_of_the_state(scene: Path) -> None:
+    """A map has not computed its fields when a coefficient is made of them, which would be 0."""
+    fields = {"epsilon": "lj_epsilon", "sigma": "lj_sigma"}
+    block = {"kind": "dispersion", "cutoff": "5 angstrom", "fields": fields}
+    with pytest.raises(SceneError, match="got 'lj_epsilon', which a map computes; give fields of the state"):
+        build(scene, {"compound": [*tomllib.loads(SCENE)["compound"], block]})
+
+
+def test_an_atom_of_two_species_is_refused(scene: Path) -> None:
+    text = (scene.parent / "mixture.xyz").read_text().replace("pos:R:3", "pos:R:3:move_mask:L:1")
+    rows = text.splitlines()
+    marked = [*rows[:2], *(f"{row} {'F' if k == 3 else 'T'}" for k, row in enumerate(rows[2:]))]
+    (scene.parent / "mixture.xyz").write_text("\n".join(marked) + "\n")
+    values = {"epsilon": {"fixed": "1 eV"}, "sigma": {"fixed": "1 angstrom"}}
+    block = tomllib.loads(SCENE)["compound"][0]
+    for key in ("epsilon", "sigma"):
+        block[key] |= values[key]
+    with pytest.raises(SceneError, match="epsilon: atom 3 has several values, of Ar and fixed; leave one of"):
+        build(scene, {"compound": [block]})
