@@ -67,8 +67,7 @@ class ParticleNumber(Node):
 def particle_number(values: np.ndarray, fixed: bool, about: str = "") -> ParticleNumber:
     """The role of a number of particles; fixed: U has no derivative by it, as by the place in a table."""
     whole = fixed and bool((values == np.rint(values)).all())
-    known: dict[str, Any] = {"integer": whole} if "integer" in Node.__dataclass_fields__ else {}
-    return ParticleNumber("1", about=about, values=values, **known)
+    return ParticleNumber("1", about=about, values=values, integer=whole)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from minusgrad.app.jobs.job_runs import resume
 from minusgrad.check import term_check
 from tests.support.command import files
 from tests.support.command import minusgrad as command
-from tests.support.openmm_systems import beside_openmm, write_scene
+from tests.support.openmm_systems import SCENE, beside_openmm, write_scene
 from tests.support.short_scenes import cut
 
 mm = pytest.importorskip("openmm", reason="OpenMM is not installed: pip install 'minusgrad[openmm]'")
 
+FRAMES = SCENE + 'observe = [{ kind = "frames", fields = ["x"], every = 1 }]\n'
 N = 10
 BOX = np.array([[2.1, 0.0, 0.0], [0.3, 2.2, 0.0], [-0.2, 0.4, 2.3]])
 
@@ -160,6 +161,22 @@ def test_centres_of_groups(tmp_path: Path) -> None:
     assert found.error_of_forces < 1e-9
 
 
+def test_forces_on_virtual_sites(tmp_path: Path) -> None:
+    """Particle 3 is between 2 and 4: pairs, bonds and centres take it, and give its forces to these."""
+    pairs = pair_force(f"0.2*epsilon1*epsilon2*exp(-r)+{WELLS}", "NoCutoff")
+    for k in range(N - 1):
+        pairs.addExclusion(k, k + 1)
+    bonds = bond_force()
+    system = empty_system(pairs, bonds, centroid_force(), external_force("k*((x-x0)^2+(y-y0)^2+(z-z0)^2)"))
+    system.setParticleMass(3, 0.0)
+    system.setVirtualSite(3, mm.TwoParticleAverageSite(2, 4, 0.3, 0.7))
+    places = chain_places()
+    places[3] = 0.3 * places[2] + 0.7 * places[4]
+    found = beside_openmm(tmp_path, system, places)
+    assert found.error < 1e-9
+    assert found.error_of_forces < 1e-9
+
+
 @pytest.mark.parametrize("method", ["NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic"])
 @pytest.mark.parametrize("groups", [False, True])
 def test_pairs(method: str, groups: bool, tmp_path: Path) -> None:
@@ -276,7 +293,7 @@ def all_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = [bond_force(True), angle_force(True), torsion_force(True), restraint, pairs, compound]
     system = empty_system(*made, centroid_force(), box=True)
     system.setDefaultPeriodicBoxVectors(*(mm.Vec3(*row) for row in 2.1 * np.eye(3)))
-    return write_scene(tmp_path_factory.mktemp("all"), system, chain_places())
+    return write_scene(tmp_path_factory.mktemp("all"), system, chain_places(), FRAMES)
 
 
 TERMS = (
@@ -364,7 +381,7 @@ def test_quadrants_and_resumed_runs(all_kinds: Path, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_members_vary_a_global_parameter(tmp_path: Path) -> None:
     """Two members, of which one has the bits of a run alone."""
-    scene = write_scene(tmp_path, empty_system(bond_force(), angle_force()), chain_places())
+    scene = write_scene(tmp_path, empty_system(bond_force(), angle_force()), chain_places(), FRAMES)
     vary = {"ensemble.vary.custom_bond.lambda_.range": {"from": 2.0, "to": 3.0, "count": 2}}
     several = minusgrad.run(scene, vary, out=tmp_path / "two")
     alone = minusgrad.run(scene, {**vary, "ensemble.member": 1}, out=tmp_path / "one")

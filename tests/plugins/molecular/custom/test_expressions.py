@@ -191,6 +191,27 @@ def test_squares_of_definitions_are_written_once() -> None:
     assert len(source) < 10_000
 
 
+def test_mutants_are_read_or_refused_in_one_line() -> None:
+    """Whatever is written, Python compiles the source, or there is one message that names the force."""
+    rng = np.random.default_rng(4)
+    signs = "+-*/^()=;,. \n\t019eExyzg_\0é'\"\\[]{}"
+    read = 0
+    for k in range(800):
+        text = list(VALUES[k % len(VALUES)])
+        for _ in range(1 + k % 3):
+            place, sign = rng.integers(len(text) + 1), signs[rng.integers(len(signs))]
+            text[place : place + rng.integers(2)] = sign if rng.random() < 0.6 else ""
+        try:
+            compile(source_of("".join(text)), "", "exec")
+            read += 1
+        except UserError as refusal:
+            message = str(refusal)
+            assert message.startswith("CustomExternalForce 0: ")
+            assert message.isprintable()
+            assert len(message) < 900
+    assert 50 < read < 750
+
+
 def test_control_characters_of_names_stay_out_of_messages() -> None:
     with pytest.raises(UserError) as refusal:
         source_of("x+\x1b[31m")
