@@ -45,7 +45,7 @@ def lorentz_berthelot(separation, epsilon, sigma):
 @ti.func
 def geometric(separation, epsilon, sigma):
     """u with the geometric mean of sigma."""
-    s = 0.25 * (sigma[0] + sigma[1]) * (sigma[0] + sigma[1]) / separation.norm_sqr()
+    s = sigma[0] * sigma[1] / separation.norm_sqr()
     s6 = s * s * s
     return 4.0 * mean_depth(epsilon) * s6 * (s6 - 1.0)
 
