@@ -56,7 +56,7 @@ def own(stepper: Any = None, **given: Any) -> Callable[[], Any]:
         (lambda: mg.local_map(3, gives="y"), "local_map: needs a name, what it is over and the roles of its"),
         (lambda: mg.constraint(bowl.function), "constraint: needs a name, what it is over and the roles of"),
         (lambda: setattr(made(), "time", 3), "time: follows from the steps and cannot be set, got 3"),
-        (lambda: setattr(made(), "tiem", 3), "simulation: no attribute named 'tiem' (those that can be"),
+        (lambda: setattr(made(), "tiem", 3), "simulation: no attribute named 'tiem'; did you mean 'time'?"),
         (lambda: setattr(made(), "dt", "5 kg"), "dt: '5 kg' is a mass, but 's' (time) is needed; write si"),
         (lambda: made(fields=[X]), "fields: needs arrays by name, got a list"),
         (lambda: made(energy=[]), "Simulation: no argument named 'energy'; did you mean 'energies'?"),

@@ -25,7 +25,7 @@ from ..assembly.plugin_blame import blaming
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..energies.fields import POSITIONS
-from ..errors import UnitError, UserError, unknown
+from ..errors import UnitError, UserError, suggestion, unknown
 from ..files.checkpoint import Snapshot
 from ..potential.watches.followed_images import other_images
 from ..scene import document
@@ -174,15 +174,13 @@ class Simulation(BuiltScene):
             self._call(one)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute. Raises `UserError` for one that does not exist, or that nobody sets."""
+        """Set an attribute. Raises `UserError` for a misspelt one, and for one that nobody sets."""
         of_class = getattr(type(self), name, None)
         if isinstance(of_class, property) and of_class.fset is None:
             raise UserError(f"{name}: follows from the steps and cannot be set, got {value!r}; leave it out")
-        if "changes" in vars(self) and not (name.startswith("_") or name in vars(self) or of_class):
-            raise UserError(
-                f"simulation: {unknown('attribute', name, ['dt'], 'those that can be set')}; values of fields"
-                " are set by sim.fields['x'].set(values)"
-            )
+        is_new = "changes" in vars(self) and name not in vars(self) and of_class is None
+        if is_new and suggestion(name, ["dt", "time"]):
+            raise UserError(f"simulation: {unknown('attribute', name, ['dt', 'time'])}; correct it")
         super().__setattr__(name, value)
 
     # Steps
