@@ -37,7 +37,10 @@ def normal_products(p, q, r):
     **INVARIANT,
     x=Node("m", (3,)),
     coefficients=Datum(
-        "J", (6,), differentiable=True, about="c_0 to c_5 of each torsion, of powers of -cos(phi)."
+        "J",
+        (6,),
+        differentiable=True,
+        about="Coefficients c_0 to c_5 of powers of -cos(phi), of each torsion.",
     ),
 )
 def ryckaert_bellemans(x, coefficients):

@@ -41,7 +41,7 @@ PLUGIN = """
 
     @hookimpl
     def register_states():
-        return {"atoms": Lattice}
+        return {"lattice": Lattice}
 
     @hookimpl
     def register_dissipations():
@@ -52,7 +52,7 @@ SCENE = """
     system = "dimensionless"
 
     [state]
-    kind = "atoms"
+    kind = "lattice"
 
     [box]
     edges = [6.4, 6.4, 6.4]
@@ -127,7 +127,7 @@ def test_a_run_that_was_cut_ends_with_the_same_files_by_other_threads(scene: Pat
 )
 def test_the_box_is_of_the_scene_or_of_the_state(scene: Path, box: str, state: str) -> None:
     edited(scene, "edges = [6.4, 6.4, 6.4]", box)
-    simulation = build(edited(scene, 'kind = "atoms"', f'kind = "atoms"\n{state}'), **options(scene))
+    simulation = build(edited(scene, 'kind = "lattice"', f'kind = "lattice"\n{state}'), **options(scene))
     assert np.array_equal(simulation.fields["box"].values, 6.4 * np.eye(3)[None])
     assert simulation.fields.periodic == (True, True, True)
     assert "box" in simulation.saved_fields
@@ -257,4 +257,4 @@ def test_a_mistake_is_named_with_its_place(scene: Path, old: str, new: str, mess
 
 def test_two_boxes_are_refused(scene: Path) -> None:
     with pytest.raises(SceneError, match="box: is given by the state, got another one; leave its edges out"):
-        build(edited(scene, 'kind = "atoms"', 'kind = "atoms"\nbox = true'), **options(scene))
+        build(edited(scene, 'kind = "lattice"', 'kind = "lattice"\nbox = true'), **options(scene))

@@ -43,7 +43,17 @@ def test_a_newcomer_without_an_instance_is_seen() -> None:
 def test_the_table_uses_everything_that_an_energy_may_be() -> None:
     energies = [instance.energy for instance in CANONICAL.values()]
     roles = [role for energy in energies for role in energy.roles.values()]
-    assert {energy.over for energy in energies} == {"nodes", "pairs", "triples", "tuples", "cells", 2, 3, 4}
+    assert {energy.over for energy in energies} == {
+        "nodes",
+        "pairs",
+        "triples",
+        "tuples",
+        "cells",
+        2,
+        3,
+        4,
+        5,
+    }
     assert {type(role) for role in roles} == {Node, Datum, Parameter, Time, Table}
     assert {role.integer for role in roles if isinstance(role, Datum)} == {True, False}
     assert {len(role.shape) for role in roles} == {0, 1, 2}

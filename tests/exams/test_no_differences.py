@@ -38,6 +38,11 @@ ALLOWED = {
     **{f"{name}_plane_stress": "an energy, made by @local_energy" for name in PLATES},
     "body_force": "the field's name of a load; it is an energy, made by @local_energy",
     "momentum_with_force": "a map that takes a force, which a slope derives",
+    "read_force": "the expression of a force in a file of OpenMM",
+    "without_force": "what a System has that has no NonbondedForce",
+    "remove_empty_forces": "from a System of OpenMM",
+    "read_force_field": "a file",
+    "force_field_files": "files",
     "momentum_with_stress": "a map that takes a stress, which a slope derives",
 }
 STAGED = (

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import minusgrad as mg
-from minusgrad import UserError
 
 openmm = pytest.importorskip("openmm")
 unit = pytest.importorskip("openmm.unit")
@@ -143,9 +142,9 @@ def test_a_setting_that_the_scene_does_not_obey_is_named(folder: Path, method: s
         assert remark.endswith("; the scene counts")
 
 
-def test_lennard_jones_pme_is_refused_with_the_cure(folder: Path) -> None:
-    with pytest.raises(UserError, match=r"method LJPME is not supported; make the System with PME, and a"):
-        loaded(folder, system_of(METHODS.LJPME), [field()])
+def test_a_scene_without_the_ewald_sum_of_dispersion_is_told(folder: Path) -> None:
+    found = said(loaded(folder, system_of(METHODS.LJPME), [wells(), field()]))
+    assert any("LJPME" in one for one in found), found
 
 
 @pytest.mark.long
