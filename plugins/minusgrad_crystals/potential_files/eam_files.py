@@ -128,6 +128,8 @@ def _setfl(lines: FileLines) -> dict[str, Any]:
 
 
 def _funcfl(lines: FileLines) -> dict[str, Any]:
+    if lines.units() != "metal":  # Z is in hartree and bohr, whatever the first line says
+        lines.fail("units of a funcfl file must be metal, got UNITS: real; convert the file to metal", 1)
     lines.at = 1
     number, mass = _element(lines, "the element")
     if not 1 <= number <= len(SYMBOLS):

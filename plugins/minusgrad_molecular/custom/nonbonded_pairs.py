@@ -32,6 +32,7 @@ from minusgrad.plugin import (
 
 from ..forces.force_kind import ForceContext, ForceKind
 from ..forces.force_part import ForceList, ForcePart, Numbers
+from ..forces.pair_cutoff import METHODS, beyond_all_pairs, pair_cutoff
 from ..forces.system_reader import SystemReader
 from .custom_force import GROUP, GROUPS, CustomForce, KnownTable, ParticleNumber, particle_number, read_force
 from .emission import Symbols
@@ -39,11 +40,6 @@ from .listed_forces import INVARIANT, VECTOR, read_values
 from .pairs_beyond import bind_correction
 
 KIND = "CustomNonbondedForce"
-METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic")
-BEYOND = 1000.0
-"""The cutoff of pairs without one, in extents of the molecule or nanometres, whichever is more."""
-SKIN = 0.1
-"""The skin of a list, in parts of the cutoff, where the box has room for it."""
 
 
 @dataclass(frozen=True)
@@ -204,27 +200,8 @@ def _bound_pairs(context: ForceContext, pair: PairForce) -> list[Term]:
 
 def _cutoff_of(context: ForceContext, pair: PairForce) -> Cutoff:
     """The cutoff of the force; without one a distance beyond all pairs."""
-    fields, nanometre, what = context.fields, context.units.convert("1 nm", "m"), pair.force.what
-    if pair.method != METHODS.index("CutoffPeriodic") and fields.geometry is not None:
-        raise UserError(
-            f"{what}: must use the box as other forces of the System do, got the method"
-            f" {METHODS[pair.method]}; set CutoffPeriodic"
-        )
-    if not pair.method:
-        extent = float(np.linalg.norm(np.ptp(fields["x"].values.astype(float), axis=0)))
-        return Cutoff(BEYOND * max(extent, nanometre), sharp=True)
-    radius, skin = pair.cutoff * nanometre, SKIN * pair.cutoff * nanometre
-    if fields.geometry is not None:
-        room = 0.5 * float(fields.geometry.least_height) - radius
-        if room < -1e-9 * radius:
-            raise UserError(
-                f"{what}: its cutoff must be at most half the least distance between opposite faces of the"
-                f" box, {(room + radius) / nanometre:.6g} nm, got {pair.cutoff:g} nm; use a larger box or a"
-                " smaller cutoff"
-            )
-        skin = min(skin, max(room, 0.0) * (1.0 - 1e-9))
-    begin = None if pair.switch is None else pair.switch * nanometre
-    return Cutoff(radius, begin, skin, sharp=begin is None)
+    cutoff = pair_cutoff(context, pair.force.what, pair.method, pair.cutoff, pair.switch)
+    return cutoff or beyond_all_pairs(context.fields, context.units)
 
 
 KINDS = (ForceKind(KIND, read_pairs, pair_terms),)

@@ -17,7 +17,6 @@ Exceptions are no pairs of `lennard_jones` and `coulomb`. Parts without charges,
 out. OpenMM User Guide 8, chapter 19, "NonbondedForce".
 """
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -34,10 +33,8 @@ from ..electrostatics import coulomb, coulomb_14, coulomb_reaction_field
 from ..lennard_jones import lennard_jones_14, lennard_jones_mixture
 from ..nonbonded_settings import EWALD, LJPME, NO_CUTOFF, PERIODIC, PME, NonbondedSettings
 from .force_kind import ForceContext
-from .pair_cutoff import pair_cutoff
+from .pair_cutoff import beyond_all_pairs, pair_cutoff
 
-BEYOND = 1000.0
-"""The cutoff of pairs without one, in extents of the molecule or nanometres, whichever is more."""
 COULOMB = "138.93545764438198 kJ nm mol^-1 e^-2"
 """1 / (4 pi eps0) as OpenMM has it."""
 FEW = 1 << 20
@@ -76,12 +73,8 @@ class _Nonbonded:
     def _cutoff(self, switch: float | None = None) -> Cutoff:
         """The cutoff of the force with a switch that begins there, in OpenMM's units."""
         what, boxed = f"'{self.context.file}': NonbondedForce", min(self.settings.method, 2)
-        cutoff = pair_cutoff(self.context, what, boxed, self.settings.cutoff)
-        if cutoff is None:
-            extent = float(np.linalg.norm(np.ptp(self.fields["x"].values.astype(float), axis=0)))
-            return Cutoff(BEYOND * max(extent, self.nanometre), sharp=True)
-        begin = None if switch is None else switch * self.nanometre
-        return replace(cutoff, switch=begin, sharp=switch is None)
+        cutoff = pair_cutoff(self.context, what, boxed, self.settings.cutoff, switch)
+        return cutoff or beyond_all_pairs(self.fields, self.units)
 
     def _exclusions(self) -> Any:
         """The pairs of exceptions with their images; None without any.

@@ -5,18 +5,27 @@ CutoffNonPeriodic    pairs within the cutoff, without a box
 CutoffPeriodic       nearest images within the cutoff, at most half of the box
 """
 
-from minusgrad.plugin import Cutoff, UserError
+import numpy as np
+
+from minusgrad import Fields
+from minusgrad.plugin import Cutoff, UnitSystem, UserError
 
 from .force_kind import ForceContext
 
 METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic")
 """By their number in files."""
+BEYOND = 1000.0
+"""The cutoff of pairs without one, in extents of the molecule or nanometres, whichever is more."""
 SKIN = 0.1
 """The skin of a list, in parts of the cutoff, where the box has room for it."""
 
 
-def pair_cutoff(context: ForceContext, what: str, method: int, cutoff: float) -> Cutoff | None:
-    """The sharp cutoff of a force, None of every pair. cutoff: in nanometres; `what` begins messages.
+def pair_cutoff(
+    context: ForceContext, what: str, method: int, cutoff: float, switch: float | None = None
+) -> Cutoff | None:
+    """The cutoff of a force, None of every pair; sharp, unless it has a switch. `what` begins messages.
+
+    cutoff, switch: in nanometres.
 
     Raises `UserError` for a method that does not use the box of the System, and for a box that is too small.
     """
@@ -38,4 +47,11 @@ def pair_cutoff(context: ForceContext, what: str, method: int, cutoff: float) ->
                 " smaller cutoff"
             )
         skin = min(skin, max(room, 0.0) * (1.0 - 1e-9))
-    return Cutoff(radius, skin=skin, sharp=True)
+    begin = None if switch is None else switch * nanometre
+    return Cutoff(radius, begin, skin, sharp=begin is None)
+
+
+def beyond_all_pairs(fields: Fields, units: UnitSystem) -> Cutoff:
+    """A cutoff that no pair reaches, for forces without one that exclude pairs."""
+    extent = float(np.linalg.norm(np.ptp(fields["x"].values.astype(float), axis=0)))
+    return Cutoff(BEYOND * max(extent, units.convert("1 nm", "m")), sharp=True)

@@ -43,12 +43,11 @@ from ..custom.emission import Symbols, argument_names, compiled_function, write_
 from ..custom.expressions import parse_expression
 from ..custom.smooth_names import smooth_names
 from ..custom.tabulated import Tabulated
+from ..forces.pair_cutoff import beyond_all_pairs
 
 SINGLE, PAIRS, ALL_PAIRS = range(3)
 """Types of stages by their number in files; PAIRS leave exclusions out."""
 VECTOR = Node("m", ("d",))
-BEYOND = 1000.0
-"""The cutoff of pairs without one but with exclusions, in extents of the molecule or nanometres."""
 
 
 COMPUTED, CHANGED = np.linspace(0.5, 1.5, 11), np.linspace(0.9, 1.1, 11)
@@ -153,8 +152,7 @@ class _Stages:
         excluded = stage.type == PAIRS and len(self.born.exclusions) > 0
         within = self.within
         if excluded and within is None:
-            extent = float(np.linalg.norm(np.ptp(self.fields["x"].values.astype(float), axis=0)))
-            within = Cutoff(BEYOND * max(extent, self.units.convert("1 nm", "m")), sharp=True)
+            within = beyond_all_pairs(self.fields, self.units)
         return {"cutoff": within, "exclude": LinkedPairs.of(self.born.exclusions) if excluded else None}
 
     def _map_of(self, stage: Stage, what: str) -> Any:

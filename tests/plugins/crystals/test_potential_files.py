@@ -230,6 +230,10 @@ EAM_MISTAKES: dict[str, tuple[Callable[[], str], str]] = {
         lambda: ALLOY.replace("UNITS: metal", "UNITS: lj"),
         "line 1: units must be metal or real, got UNITS: lj; convert the file to metal",
     ),
+    "units of one element": (
+        lambda: "UNITS: real " + FILES["Ni.eam"],
+        "line 1: units of a funcfl file must be metal, got UNITS: real; convert the file to metal",
+    ),
     "another kind": (
         lambda: FILES["GaN.sw"],
         "line 5: is neither setfl (line 4: elements, line 5: nrho drho nr dr cutoff) nor funcfl (line 3: nrho"
