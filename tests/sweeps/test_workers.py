@@ -107,7 +107,7 @@ def test_a_sweep_whose_workers_are_killed_is_that_of_an_undisturbed_one(
 
 @pytest.mark.long
 def test_fifty_kills(tmp_path: Path) -> None:
-    points, out, more = written(tmp_path, sweep=RETRIES, vary=VARY), tmp_path / "out", {"run.steps": 8000}
+    points, out, more = written(tmp_path, sweep=RETRIES, vary=VARY), tmp_path / "out", {"run.steps": 60_000}
     assert killed(out, points, 50, more) == 50
     assert_the_same(out, calm(tmp_path / "calm", LONG | more))
     assert resumed(out) >= 5
