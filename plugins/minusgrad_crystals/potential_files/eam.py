@@ -34,11 +34,8 @@ from minusgrad.plugin import (
 )
 
 from .eam_tables import EamTables
-from .species import Species, directed_row, pair_row, rows_of_pairs
+from .species import POSITION, SPECIES, Species, directed_row, pair_row, rows_of_pairs
 from .splines import spline_coefficients
-
-POSITION = Node("m", ("d",))
-SPECIES = Node(integer=True)
 
 
 @ti.func

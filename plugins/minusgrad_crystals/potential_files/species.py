@@ -14,6 +14,9 @@ import numpy as np
 from minusgrad import Fields, bind
 from minusgrad.plugin import Datum, Node, State, Term, UserError, choices, local_map, ti
 
+POSITION = Node("m", ("d",))
+SPECIES = Node(integer=True)
+"""The number of the species of an atom."""
 MOST_NAMES = 8
 """Names that a message lists."""
 

@@ -21,14 +21,12 @@ from typing import Any
 import numpy as np
 
 from minusgrad import Fields, bind
-from minusgrad.plugin import Compound, Cutoff, Node, Table, UnitSystem, UserError, local_energy, ti
+from minusgrad.plugin import Compound, Cutoff, Table, UnitSystem, UserError, local_energy, ti
 
 from ..stillinger_weber import gap, stillinger_weber_pair, stillinger_weber_triple
 from .entry_files import Entries, refuse_ordered_pairs
-from .species import Species, pair_row, rows_of_pairs
+from .species import POSITION, SPECIES, Species, pair_row, rows_of_pairs
 
-POSITION = Node("m", ("d",))
-SPECIES = Node(integer=True)
 SAME = 1e-5
 """Relative difference of numbers that a file has rounded, of products, too."""
 TETRAHEDRAL, ROUNDED = -1.0 / 3.0, 1e-11

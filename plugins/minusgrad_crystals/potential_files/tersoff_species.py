@@ -33,10 +33,8 @@ from minusgrad.plugin import (
 
 from ..tersoff import fading, tersoff
 from .entry_files import Entries, refuse_ordered_pairs
-from .species import Species, directed_row
+from .species import POSITION, SPECIES, Species, directed_row
 
-POSITION = Node("m", ("d",))
-SPECIES = Node(integer=True)
 REPULSION, SAME = ("A", "lambda1", "R", "D"), 1e-3
 """Numbers that i j j and j i i share, up to what files round."""
 

@@ -13,8 +13,8 @@ import torch
 from minusgrad.check import term_check
 from minusgrad.errors import SceneError
 from minusgrad.torch import energy
+from tests.support.both_engines import assert_engines_agree
 from tests.support.command import files
-from tests.support.command import minusgrad as command
 from tests.support.ensembles import rows_of, unlike
 from tests.support.openmm_systems import SCENE, beside_openmm, write_scene
 from tests.support.periodic_sums import slope
@@ -212,12 +212,8 @@ def test_derivatives_as_a_function_of_tensors(tmp_path: Path) -> None:
 @pytest.mark.skipif(not find_spec("quadrants"), reason="needs pip install 'minusgrad[quadrants]'")
 def test_quadrants_has_the_same_run(tmp_path: Path) -> None:
     frames = 'observe = [{ kind = "frames", every = 1 }]\n'
-    scene, last = write_scene(tmp_path, amber("GBSAGBn2Force"), places(), frames + SCENE), {}
-    for engine in ("taichi", "quadrants"):
-        done = command("run", scene, "--out", tmp_path / engine, MINUSGRAD_ENGINE=engine)
-        assert done.returncode == 0, done.stderr
-        last[engine] = minusgrad.open(tmp_path / engine)["position"][-1]
-    np.testing.assert_allclose(last["quadrants"], last["taichi"], rtol=1e-10)
+    scene = write_scene(tmp_path, amber("GBSAGBn2Force"), places(), frames + SCENE)
+    assert_engines_agree(scene, tmp_path)
 
 
 def xml_of(old: str, new: str) -> Callable[[], str]:

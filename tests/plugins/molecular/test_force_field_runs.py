@@ -10,7 +10,8 @@ import minusgrad as mg
 import torch
 from minusgrad.check import term_check
 from minusgrad.torch import energy
-from tests.support.command import files, minusgrad
+from tests.support.both_engines import assert_engines_agree
+from tests.support.command import files
 from tests.support.openmm_systems import write_scene
 from tests.support.propanone import PLACES, PROPANONE
 from tests.support.short_scenes import cut
@@ -122,9 +123,4 @@ def test_first_derivatives_as_a_function_of_tensors(scene: Path) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not find_spec("quadrants"), reason="needs pip install 'minusgrad[quadrants]'")
 def test_quadrants_has_the_same_run(scene: Path, tmp_path: Path) -> None:
-    last = {}
-    for engine in ("taichi", "quadrants"):
-        done = minusgrad("run", scene, "--out", tmp_path / engine, MINUSGRAD_ENGINE=engine)
-        assert done.returncode == 0, done.stderr
-        last[engine] = mg.open(tmp_path / engine)["position"][-1]
-    np.testing.assert_allclose(last["quadrants"], last["taichi"], rtol=1e-10)
+    assert_engines_agree(scene, tmp_path)

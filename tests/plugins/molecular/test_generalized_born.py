@@ -19,7 +19,8 @@ from minusgrad.symbolic.plain_python import evaluator
 from minusgrad.torch import energy
 from minusgrad_molecular.implicit.born_radii import born_descreening
 from minusgrad_molecular.implicit.generalized_born import implicit_solvent
-from tests.support.command import files, minusgrad
+from tests.support.both_engines import assert_engines_agree
+from tests.support.command import files
 from tests.support.ensembles import unlike
 from tests.support.periodic_sums import slope
 from tests.support.short_scenes import cut
@@ -366,12 +367,7 @@ def test_first_and_second_derivatives_as_a_function_of_tensors(scene: Path) -> N
 @pytest.mark.long
 @pytest.mark.skipif(not find_spec("quadrants"), reason="needs pip install 'minusgrad[quadrants]'")
 def test_quadrants_has_the_same_run(scene: Path, tmp_path: Path) -> None:
-    last = {}
-    for engine in ("taichi", "quadrants"):
-        done = minusgrad("run", scene, "--out", tmp_path / engine, MINUSGRAD_ENGINE=engine)
-        assert done.returncode == 0, done.stderr
-        last[engine] = mg.open(tmp_path / engine)["position"][-1]
-    np.testing.assert_allclose(last["quadrants"], last["taichi"], rtol=1e-10)
+    assert_engines_agree(scene, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ from ....scene import units
 from ..recorded_frames import RecordedFrames, in_space
 from . import elements
 
-ELECTRONVOLT, DALTON = 1.602176634e-19, 1.66053906892e-27
-"""J (exact) and kg (CODATA 2022)."""
+ELECTRONVOLT, DALTON, CHARGE = (units.parse_unit(symbol).factor for symbol in ("eV", "Da", "e"))
+"""In SI."""
 POSITION, VELOCITY, FORCE = h5md.POSITION, h5md.VELOCITY, f"{h5md.FRAMES}/force"
 ENERGY, STRESS = f"{h5md.OBSERVABLES}/potential/", f"{h5md.OBSERVABLES}/energy_stress"
 SIZES = {
@@ -38,7 +38,7 @@ SIZES = {
     "energy": ELECTRONVOLT,
     "stress": ELECTRONVOLT / 1e-30,
     "mass": DALTON,
-    "charge": 1.602176634e-19,
+    "charge": CHARGE,
 }
 """The units of files of atoms, in SI."""
 
