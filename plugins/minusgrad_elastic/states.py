@@ -20,10 +20,11 @@ from minusgrad.plugin import (
     quantities,
 )
 
-from . import generators, gmsh
-from .foreign import read_foreign as read_foreign
-from .inspection import inspect
+from . import generators
 from .mesh import Mesh
+from .mesh_files import gmsh
+from .mesh_files.foreign import read_foreign as read_foreign
+from .mesh_files.inspection import inspect
 from .solids import solid
 
 Length = Annotated[float | str, Quantity("m", "positive")]

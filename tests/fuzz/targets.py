@@ -71,7 +71,7 @@ def _named(ending: str) -> str:
 
 def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
     def read(data: bytes, folder: Path) -> Any:
-        from minusgrad_elastic import foreign, inspection
+        from minusgrad_elastic.mesh_files import foreign, inspection
 
         return inspection.inspect(foreign.read_foreign(_named(ending), data))
 
@@ -79,7 +79,7 @@ def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
 
 
 def _gmsh(data: bytes, folder: Path) -> Any:
-    from minusgrad_elastic import gmsh, inspection
+    from minusgrad_elastic.mesh_files import gmsh, inspection
 
     return inspection.inspect(gmsh.read("a.msh", data))
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad_elastic import file_ends, foreign, well_known_text
-from minusgrad_elastic.inspection import inspect
+from minusgrad_elastic.mesh_files import file_ends, foreign, well_known_text
+from minusgrad_elastic.mesh_files.inspection import inspect
 from tests.support import cell_meshes
 
 pytestmark = pytest.mark.unit

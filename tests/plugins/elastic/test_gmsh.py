@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad_elastic.gmsh import read
-from minusgrad_elastic.inspection import inspect
 from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.mesh_files.gmsh import read
+from minusgrad_elastic.mesh_files.inspection import inspect
 
 FILES = Path(__file__).parents[2] / "meshes"
 

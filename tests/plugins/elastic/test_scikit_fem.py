@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Potential, bind
-from minusgrad_elastic.gmsh import read
 from minusgrad_elastic.hyperelastic import neo_hookean
-from minusgrad_elastic.inspection import inspect
 from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.mesh_files.gmsh import read
+from minusgrad_elastic.mesh_files.inspection import inspect
 from minusgrad_elastic.solids import solid
 
 FILES = Path(__file__).parents[2] / "meshes"

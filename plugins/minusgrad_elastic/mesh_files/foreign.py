@@ -24,9 +24,9 @@ import numpy as np
 
 from minusgrad.plugin import UserError, bounded_read, node_numbers, pip_line, printable
 
+from ..mesh import Mesh
 from . import well_known_text
 from .file_ends import opening_ends
-from .mesh import Mesh
 
 SPACE = ("tetra", "tetra10", "pyramid", "wedge", "hexahedron", "hexahedron20", "hexahedron27")
 PLANE = ("triangle", "triangle6", "quad", "quad8", "quad9")

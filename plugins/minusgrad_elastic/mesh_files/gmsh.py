@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..mesh import Mesh, first_few
 from .gmsh_groups import Entity, names_of_entities
 from .gmsh_numbers import numbers
 from .gmsh_sections import Section, split_sections
-from .mesh import Mesh, first_few
 
 HEX20 = (*range(8), 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15)
 KINDS: dict[int, tuple[int, int, tuple[int, ...]]] = {

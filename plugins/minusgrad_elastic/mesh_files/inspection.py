@@ -17,7 +17,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
-from .mesh import Mesh, first_few, ranked_tuples
+from ..mesh import Mesh, first_few, ranked_tuples
 
 TOLERANCE = 1e-12
 
