@@ -299,7 +299,7 @@ def test_what_our_own_code_prints_for_a_plugin_is_escaped(monkeypatch: pytest.Mo
     exec("def say(text): stream.write(text)\ndef ask(do): do('\\x07')", theirs)
     ours = {"__name__": "minusgrad.app.made_up", "say": theirs["say"], "stream": stream}
     exec("def show(text): stream.write(text)\ndef call(): say('\\x1b')", ours)
-    library = {"__name__": "meshio.made_up", "stream": stream}
+    library = {"__name__": "meshlane.made_up", "stream": stream}
     exec("def warn(text): stream.write(text)", library)
     for begin in (ours["call"], lambda: theirs["ask"](ours["show"]), lambda: theirs["ask"](library["warn"])):
         begin()

@@ -32,7 +32,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_result_arrives_as_it_was() -> None:
-    found = bounded_read(readers.gives, "a.x", b"\0\xff", loads=("meshio",), more=3)
+    found = bounded_read(readers.gives, "a.x", b"\0\xff", loads=("meshlane",), more=3)
     assert (found["file"], found["data"], found["more"]) == ("a.x", b"\0\xff", 3)
     square, none, truth = found["arrays"]
     np.testing.assert_array_equal(square, np.arange(6.0).reshape(2, 3))
@@ -45,9 +45,9 @@ def test_a_result_arrives_as_it_was() -> None:
 
 
 def test_it_is_read_elsewhere_where_no_engine_runs() -> None:
-    found = bounded_read(readers.gives, "a.x", b"", loads=("meshio",))
+    found = bounded_read(readers.gives, "a.x", b"", loads=("meshlane",))
     assert found["pid"] != os.getpid()
-    assert found["loaded"] == ["meshio"]
+    assert found["loaded"] == ["meshlane"]
     assert found["threads"] == 1
 
 
@@ -266,7 +266,7 @@ def test_one_process_with_its_libraries_serves_many_files() -> None:
     """Python and a library start once: a further file costs a fork."""
     served = set()
     for _ in range(10):
-        bounded_read(readers.gives, "a.x", b"", loads=("meshio",))
+        bounded_read(readers.gives, "a.x", b"", loads=("meshlane",))
         served.add(door._server and door._server.child.pid)
     assert len(served) == 1
     assert None not in served

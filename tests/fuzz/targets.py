@@ -45,7 +45,7 @@ MESHES = {
 
 @cache
 def _meshes(ending: str) -> list[bytes]:
-    import meshio
+    import meshlane
 
     solid: tuple[str, Any] = ("tetra", TETRAHEDRA)
     points, parts = POINTS, ([solid], [solid, ("triangle", TRIANGLES)])
@@ -57,7 +57,7 @@ def _meshes(ending: str) -> list[bytes]:
             for kinds in parts:
                 path = Path(folder) / _named(ending)
                 try:
-                    meshio.write(path, meshio.Mesh(points, kinds), file_format=MESHES[ending], **more)
+                    meshlane.write(path, meshlane.Mesh(points, kinds), file_format=MESHES[ending], **more)
                     found.append(path.read_bytes())
                 except Exception:  # a writer without that option, or without such cells
                     continue

@@ -55,7 +55,7 @@ SUITE = {
     "plot/test_pictures.py": "matplotlib",
     "plugins/laser/test_svg.py": "svgelements",
     "scene/test_units.py": "pydantic",
-    "seams/test_named_facets.py": "meshio",
+    "seams/test_named_facets.py": "meshlane",
     "solvers/test_linear_solver.py": "pyamg, scipy",
     "steppers/test_integrator.py": "taichi",
     "sweeps/test_sensitivity.py": "SALib",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import meshio
+import meshlane
 import numpy as np
 import pytest
 
@@ -45,17 +45,17 @@ def gmsh41(path: Path) -> None:
 
 
 def foreign(path: Path) -> None:
-    """By meshio: sets of elements of an Abaqus file, tags and their names in MSH 2.2."""
+    """By meshlane: sets of elements of an Abaqus file, tags and their names in MSH 2.2."""
     edges = np.array([*BOTTOM, *TOP, *LEFT])
-    mesh = meshio.Mesh(np.column_stack([POINTS, np.zeros(8)]), [("line", edges), ("quad", QUADS)])
+    mesh = meshlane.Mesh(np.column_stack([POINTS, np.zeros(8)]), [("line", edges), ("quad", QUADS)])
     if path.suffix == ".inp":
         mesh.cell_sets = {"both": [np.arange(6), np.arange(0)], "left": [np.array([6]), np.arange(0)]}
-        meshio.write(path, mesh)
+        meshlane.write(path, mesh)
         return
     mesh.field_data = {"both": np.array([1, 1]), "left": np.array([2, 1]), "plate": np.array([3, 2])}
     tags = [np.array([1] * 6 + [2]), np.array([3] * 3)]
     mesh.cell_data = {"gmsh:physical": tags, "gmsh:geometrical": tags}
-    meshio.write(path, mesh, file_format="gmsh22", binary=False)
+    meshlane.write(path, mesh, file_format="gmsh22", binary=False)
 
 
 READERS = {"a.msh": ("gmsh", gmsh41), "a.inp": ("mesh", foreign), "b.msh": ("mesh", foreign)}
@@ -105,9 +105,9 @@ def test_the_boundary_of_a_group_of_cells_is_that_of_its_cells(folder: Path) -> 
 
 def test_a_group_with_facets_inside_is_refused_for_loads(folder: Path) -> None:
     edges = np.array([[1, 5], *BOTTOM])
-    mesh = meshio.Mesh(np.column_stack([POINTS, np.zeros(8)]), [("line", edges), ("quad", QUADS)])
+    mesh = meshlane.Mesh(np.column_stack([POINTS, np.zeros(8)]), [("line", edges), ("quad", QUADS)])
     mesh.cell_sets = {"seam": [np.arange(4), np.arange(0)]}
-    meshio.write("seam.inp", mesh)
+    meshlane.write("seam.inp", mesh)
     scene = {
         "state": {"kind": "mesh", "file": "seam.inp", "density": 1.0},
         "energy": [{"kind": "traction", "body": "seam", "traction": [0.0, 1.0]}],

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import meshio
+import meshlane
 import numpy as np
 import pytest
 
@@ -31,9 +31,9 @@ def quarter(folder: Path, centre: Sequence[float], n: int = 6) -> str:
     points = np.stack([r * np.cos(angle) + centre[0], r * np.sin(angle) + centre[1], 0.0 * r], axis=1)
     sides = {"bottom": angle < 1e-9, "side": angle > np.pi / 2 - 1e-9, "inner": r < 1.0 + 1e-9}
     sets = {name: np.flatnonzero(chosen) for name, chosen in sides.items()}
-    mesh = meshio.Mesh(points, [("quad8", cells.reshape(-1, 8))], point_sets=sets)
+    mesh = meshlane.Mesh(points, [("quad8", cells.reshape(-1, 8))], point_sets=sets)
     name = f"q_{len(list(folder.iterdir()))}.inp"
-    meshio.write(folder / name, mesh)
+    meshlane.write(folder / name, mesh)
     return name
 
 

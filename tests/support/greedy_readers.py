@@ -18,7 +18,7 @@ def gives(file: str, data: bytes, more: int = 0) -> dict[str, Any]:
         "data": data,
         "more": more,
         "pid": os.getpid(),
-        "loaded": sorted(name for name in ("taichi", "quadrants", "meshio") if name in sys.modules),
+        "loaded": sorted(name for name in ("taichi", "quadrants", "meshlane") if name in sys.modules),
         "limits": [resource.getrlimit(one)[0] for one in (resource.RLIMIT_AS, resource.RLIMIT_CPU)],
         "threads": threading.active_count(),
         "arrays": [np.arange(6.0).reshape(2, 3), np.zeros((0, 3), np.int32), np.array([True])],

@@ -1,6 +1,6 @@
 """Files that end: a reader that looks for one more line behind the end of a file is told so.
 
-meshio reads lines until one is as it should be. In a file that was cut that line never comes: at its end
+meshlane reads lines until one is as it should be. In a file that was cut that line never comes: at its end
 `readline` returns an empty one, for ever. Files that are opened here raise `EOFError` after `LOOKS` of them.
 
 Decisions 0104.

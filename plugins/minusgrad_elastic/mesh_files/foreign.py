@@ -1,18 +1,15 @@
-"""Meshes from other formats through meshio, with the extra `mesh`: in a plane, or in space.
+"""Meshes from other formats by meshlane, with the extra `mesh`: in a plane, or in space.
 
 Point sets and sets of elements of any dimension are bodies; those of cells are sets of cells as well. Other
 formats have no names that all readers agree on, so meshes with named parts are best saved as Gmsh 4.1.
 
-Formats are read whose reader opens one file; well-known text by a reader of our own (`well_known_text`). The
-others (XDMF, MED, CGNS, Exodus, HMF, H5M, DOLFIN, TetGen) name files anywhere on the machine, or HDF5 follows
-links to them: such files would be neither copied into the run folder nor hashed. Source: the readers of
-meshio 5.3.5.
+`formats` knows which formats are read; well-known text is by a reader of our own (`well_known_text`).
 
 Decisions 0071, 0328.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
 from io import StringIO
@@ -27,57 +24,41 @@ from minusgrad.plugin import UserError, bounded_read, node_numbers, pip_line, pr
 from ..mesh import Mesh
 from . import well_known_text
 from .file_ends import opening_ends
+from .formats import format_of
 
 SPACE = ("tetra", "tetra10", "pyramid", "wedge", "hexahedron", "hexahedron20", "hexahedron27")
 PLANE = ("triangle", "triangle6", "quad", "quad8", "quad9")
-"""The types of cells that are read; meshio numbers their nodes as VTK does."""
+"""The types of cells that are read; meshlane numbers their nodes as VTK does."""
 
-FORMATS = {
-    "abaqus": (".inp",),
-    "ansys": (".msh",),
-    "avsucd": (".avs",),
-    "flac3d": (".f3grid",),
-    "gmsh": (".msh",),
-    "mdpa": (".mdpa",),
-    "medit": (".mesh", ".meshb"),
-    "nastran": (".bdf", ".fem", ".nas"),
-    "netgen": (".vol",),
-    "obj": (".obj",),
-    "off": (".off",),
-    "permas": (".post", ".dato"),
-    "ply": (".ply",),
-    "stl": (".stl",),
-    "su2": (".su2",),
-    "tecplot": (".dat", ".tec"),
-    "ugrid": (".ugrid",),
-    "vtk": (".vtk",),
-    "vtu": (".vtu",),
-    "wkt": (".wkt",),
-}
-"""meshio's formats of one file, with the endings of their names."""
-OPENING = ("meshio._files", "meshio.gmsh.main", "meshio.vtk._main", "meshio.vtu._vtu")
-"""Modules of meshio that open files."""
+OPENING = (
+    "meshlane._files",
+    "meshlane.abaqus._abaqus",
+    "meshlane.gmsh.main",
+    "meshlane.vtk._main",
+    "meshlane.vtu._vtu",
+)
+"""Modules of meshlane that open files."""
 MOST_REMARKS = 10
 KEPT = ("points", "cells", "bodies", "cell_bodies", "facet_bodies")
 """Arrays of a mesh that come from the child."""
 
 
 def read_foreign(file: str, data: bytes) -> Mesh:
-    """The mesh in a file's bytes, read by meshio in a child process within limits (`bounded_read`).
+    """The mesh in a file's bytes, read by meshlane in a child process within limits (`bounded_read`).
 
-    Raises `UserError` without meshio, for formats of several files, for files that it cannot read, or not
+    Raises `UserError` without meshlane, for formats of several files, for files that it cannot read, or not
     within the limits, and for files without such cells.
     """
-    if find_spec("meshio") is None:
-        raise UserError(f"'{file}': needs meshio: {pip_line('mesh')}")
-    found = bounded_read(values, file, data, loads=("meshio",))
+    if find_spec("meshlane") is None:
+        raise UserError(f"'{file}': needs meshlane: {pip_line('mesh')}")
+    found = bounded_read(values, file, data, loads=("meshlane",))
     for line in remarks(found["said"]):
         print(line, file=sys.stderr)
     return Mesh(**{name: found[name] for name in KEPT}, source=f"'{file}'", more=tuple(found["more"]))
 
 
 def remarks(said: str) -> list[str]:
-    """The warnings of meshio, each once, as a terminal can show them: they quote the file."""
+    """The warnings of meshlane, each once, as a terminal can show them: they quote the file."""
     lines = [*dict.fromkeys(line for one in said.split("\n") if (line := one.strip()))]
     rest = len(lines) - MOST_REMARKS
     more = [f"... and {rest} lines more"] if rest > 0 else []
@@ -85,47 +66,35 @@ def remarks(said: str) -> list[str]:
 
 
 def values(file: str, data: bytes) -> dict[str, Any]:
-    """In the child: the arrays of the mesh, and as `said` the warnings of meshio."""
+    """In the child: the arrays of the mesh, and as `said` the warnings of meshlane."""
     mesh, said = parse_foreign(file, data)
     return {name: getattr(mesh, name) for name in (*KEPT, "more")} | {"said": said}
 
 
 def parse_foreign(file: str, data: bytes) -> tuple[Mesh, str]:
-    """The mesh in a file's bytes and the warnings of meshio, without limits."""
-    import meshio
+    """The mesh in a file's bytes and the warnings of meshlane, without limits."""
+    import meshlane
 
     opening = [sys.modules[name] for name in OPENING if name in sys.modules]
-    _refuse_others(file, data, meshio.extension_to_filetypes)
-    if Path(file).suffix.lower() == ".wkt":
-        return _mesh_of_meshio(file, well_known_text.triangles(file, data)), ""
-    with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
+    name = format_of(file, data, meshlane.extension_to_filetypes)
+    if name == "wkt":
+        return _mesh_of_meshlane(file, well_known_text.triangles(file, data)), ""
+    with TemporaryDirectory() as folder:  # meshlane goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
         path.write_bytes(data)
         try:
             with redirect_stdout(said), redirect_stderr(said), opening_ends(*opening):
-                found = meshio.read(path)
+                found = meshlane.read(path, name)
         except MemoryError:
             raise
         except (Exception, SystemExit) as error:  # readers raise anything; or they print it, and exit
             reason = said.getvalue() if isinstance(error, SystemExit) else str(error)
             reason = " ".join(reason.replace(f"{folder}/", "").split()) or type(error).__name__
-            raise UserError(f"'{file}': meshio cannot read it: {printable(reason, 500)}") from error
-    return _mesh_of_meshio(file, found), said.getvalue().strip()
+            raise UserError(f"'{file}': meshlane cannot read it: {printable(reason, 500)}") from error
+    return _mesh_of_meshlane(file, found), said.getvalue().strip()
 
 
-def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a format that may lead to a second file; `formats`: meshio's by ending, of names it may add."""
-    path = Path(file)
-    ending, cure = path.suffix.lower(), f"convert it: meshio convert {path.name} {path.stem}.vtu"
-    endings = sorted({one for every in FORMATS.values() for one in every})
-    if ending not in endings or not FORMATS.keys() >= {*formats.get(ending, ())}:
-        known = ", ".join(endings)
-        raise UserError(f"'{file}': must be a mesh format of one file, got '{ending}' ({known}); {cure}")
-    if ending == ".inp" and b"include" in data.lower():
-        raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
-
-
-def _mesh_of_meshio(file: str, found) -> Mesh:
+def _mesh_of_meshlane(file: str, found) -> Mesh:
     kinds = list(dict.fromkeys(block.type for block in found.cells))
     d = 3 if set(kinds) & {*SPACE} else 2
     read = [kind for kind in kinds if kind in (SPACE if d == 3 else PLANE)]

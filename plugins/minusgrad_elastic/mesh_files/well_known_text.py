@@ -1,7 +1,8 @@
 """Triangles in well-known text (WKT), `TIN (((x y z, ...)), ...)`: read in a time that grows with the text.
 
-meshio matches the whole text with one pattern, whose digits can be shared out in many ways: where a number is
-damaged it tries them all, twice as many with each digit before it. Nor does it read the exponents it writes.
+meshlane matches the whole text with one pattern, whose digits can be shared out in many ways: where a number
+is damaged it tries them all, twice as many with each digit before it. Nor does it read the exponents
+it writes.
 
 Source: OGC 06-103r4, 7.2 (a TIN is of polygons of one ring of four points, of which the last is the first).
 
@@ -24,8 +25,8 @@ _END = re.compile(r"\)\s*+\Z")
 
 
 def triangles(file: str, data: bytes) -> Any:
-    """The mesh of meshio in the bytes of a file; equal points are one. Raises `UserError`."""
-    import meshio
+    """The mesh of meshlane in the bytes of a file; equal points are one. Raises `UserError`."""
+    import meshlane
 
     text = data.decode("ascii", errors="replace")
     head = _HEAD.match(text)
@@ -42,7 +43,7 @@ def triangles(file: str, data: bytes) -> Any:
         line, shown = text.count("\n", 0, at) + 1, printable(text[at : at + 40], 40)
         wanted = "triangles ((x y z, x y z, x y z, x y z)), a comma between two and ')' at the end"
         raise UserError(f"'{file}', line {line}: needs {wanted}, got '{shown}'; save it again")
-    return meshio.Mesh(*_join_rings(file, rows))
+    return meshlane.Mesh(*_join_rings(file, rows))
 
 
 def _join_rings(

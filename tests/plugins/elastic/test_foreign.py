@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 
 import h5py
-import meshio
+import meshlane
 import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad_elastic.mesh_files import file_ends, foreign, well_known_text
+from minusgrad_elastic.mesh_files import file_ends, foreign, formats, well_known_text
 from minusgrad_elastic.mesh_files.inspection import inspect
 from tests.support import cell_meshes
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 
 POINTS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
 CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus"
-MESH = meshio.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))])
+MESH = meshlane.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))])
 XDMF = """<Xdmf Version="3.0"><Domain><Grid Name="g">
 <Geometry GeometryType="XYZ">
 <DataItem {0} Dimensions="4 3" NumberType="Float" Precision="8">{1}</DataItem></Geometry>
@@ -33,7 +33,7 @@ def elsewhere(tmp_path: Path) -> Path:
     (tmp_path / "secret.bin").write_bytes(POINTS.tobytes())
     with h5py.File(tmp_path / "secret.h5", "w") as file:
         file["p"] = POINTS
-    meshio.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))]).write(tmp_path / "secret.inp")
+    meshlane.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))]).write(tmp_path / "secret.inp")
     return tmp_path
 
 
@@ -44,7 +44,7 @@ def _refused(file: str, data: bytes) -> str:
 
 
 def _refused_unbounded(file: str, data: bytes) -> str:
-    """In this process, where meshio can be changed."""
+    """In this process, where meshlane can be changed."""
     with pytest.raises(UserError) as refused:
         foreign.parse_foreign(file, data)
     return str(refused.value)
@@ -52,21 +52,21 @@ def _refused_unbounded(file: str, data: bytes) -> str:
 
 @pytest.mark.parametrize("item", ['Format="Binary"', 'Format="HDF"'])
 def test_xdmf_leads_nowhere(elsewhere: Path, item: str) -> None:
-    """meshio itself follows the absolute path: that is what makes the refusal needed."""
+    """meshlane itself follows the absolute path: that is what makes the refusal needed."""
     leads = f"{elsewhere}/secret.bin" if "Binary" in item else f"{elsewhere}/secret.h5:/p"
     text = XDMF.format(item, leads)
     (elsewhere / "y.xdmf").write_text(text)
-    np.testing.assert_array_equal(meshio.read(elsewhere / "y.xdmf").points, POINTS)
+    np.testing.assert_array_equal(meshlane.read(elsewhere / "y.xdmf").points, POINTS)
     said = _refused("y.xdmf", text.encode())
     assert said.startswith("'y.xdmf': must be a mesh format of one file, got '.xdmf' (.avs, .bdf, ")
-    assert said.endswith("; convert it: meshio convert y.xdmf y.vtu")
+    assert said.endswith("; convert it: meshlane convert y.xdmf y.vtu")
 
 
 def test_an_include_of_abaqus_leads_nowhere(elsewhere: Path) -> None:
     for text in (f"*INCLUDE, INPUT={elsewhere}/secret.inp\n", f"*include,input={elsewhere}/secret.inp\n"):
         (elsewhere / "y.inp").write_text(text)
-        np.testing.assert_array_equal(meshio.read(elsewhere / "y.inp").points, POINTS)
-        said = "'y.inp': must be one file, got *INCLUDE; convert it: meshio convert y.inp y.vtu"
+        np.testing.assert_array_equal(meshlane.read(elsewhere / "y.inp").points, POINTS)
+        said = "'y.inp': must be one file, got *INCLUDE; convert it: meshlane convert y.inp y.vtu"
         assert _refused("y.inp", text.encode()) == said
 
 
@@ -81,17 +81,17 @@ def test_formats_of_several_files_are_refused_by_their_ending(file: str) -> None
     )
 
 
-def test_every_format_of_meshio_is_decided() -> None:
-    """A new format of a later meshio is refused until its reader has been read."""
-    several = {"cgns", "dolfin-xml", "exodus", "h5m", "hmf", "med", "tetgen", "xdmf"}
-    known = {one for formats in meshio.extension_to_filetypes.values() for one in formats}
-    assert known == {*foreign.FORMATS, *several, "svg"}
-    for name, endings in foreign.FORMATS.items():
-        assert all(name in meshio.extension_to_filetypes[ending] for ending in endings)
+def test_every_format_of_meshlane_is_decided() -> None:
+    """A new format of a later meshlane is refused until its reader has been read."""
+    several = {*formats.SEVERAL}
+    known = {one for formats in meshlane.extension_to_filetypes.values() for one in formats}
+    assert known == {*formats.FORMATS, *several, "svg"}
+    for name, endings in formats.FORMATS.items():
+        assert all(name in meshlane.extension_to_filetypes[ending] for ending in endings)
 
 
 def test_a_format_that_takes_over_an_ending_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(meshio.extension_to_filetypes, ".vtk", ["vtk", "anything"])
+    monkeypatch.setitem(meshlane.extension_to_filetypes, ".vtk", ["vtk", "anything"])
     assert "must be a mesh format of one file, got '.vtk'" in _refused_unbounded("a.vtk", b"")
 
 
@@ -103,8 +103,8 @@ def test_formats_of_one_file_open_one_file(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / f"box.{ending}"
-    name = next(name for name, endings in foreign.FORMATS.items() if path.suffix in endings)
-    meshio.write(path, MESH, file_format=name)
+    name = next(name for name, endings in formats.FORMATS.items() if path.suffix in endings)
+    meshlane.write(path, MESH, file_format=name)
     opened = _opened_paths()
     mesh, _ = foreign.parse_foreign(path.name, path.read_bytes())
     files = {Path(one).name for one in opened if not Path(one).name.startswith("tmp")}  # without its folder
@@ -118,7 +118,7 @@ NAMES = {
     (3, 20): "hexahedron20",
     (3, 27): "hexahedron27",
 }  # fmt: skip
-"""meshio's names of the kinds that are read."""
+"""meshlane's names of the kinds that are read."""
 
 
 @pytest.mark.parametrize("kind", NAMES, ids=NAMES.values())
@@ -126,7 +126,7 @@ NAMES = {
 def test_every_kind_of_cell_is_read_as_it_was_written(tmp_path: Path, kind, ending: str) -> None:
     mesh = cell_meshes.shaken(cell_meshes.mesh_of(*kind), 0.02)
     flat = np.zeros((len(mesh.points), 3 - kind[0]))
-    written = meshio.Mesh(np.concatenate([mesh.points, flat], axis=1), [(NAMES[kind], mesh.cells)])
+    written = meshlane.Mesh(np.concatenate([mesh.points, flat], axis=1), [(NAMES[kind], mesh.cells)])
     written.write(tmp_path / f"body.{ending}")
     found, remarks = inspect(
         foreign.read_foreign(f"body.{ending}", (tmp_path / f"body.{ending}").read_bytes())
@@ -159,14 +159,14 @@ def _watch(event: str, arguments: tuple) -> None:
 
 def test_an_index_beyond_int32_does_not_wrap() -> None:
     cells = np.array([[0, 1, 2, 2**32 + 3]])
-    found = meshio.Mesh(POINTS, [("tetra", cells)], point_sets={})
+    found = meshlane.Mesh(POINTS, [("tetra", cells)], point_sets={})
     with pytest.raises(
         UserError, match=r"^'a.vtk': cells: must be below 2\^31, got 4294967299; count nodes from 0$"
     ):
-        foreign._mesh_of_meshio("a.vtk", found)
-    found = meshio.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
+        foreign._mesh_of_meshlane("a.vtk", found)
+    found = meshlane.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
     with pytest.raises(UserError, match=r"^'a.vtk': set 'grip': must be below 2\^31, got 4294967299"):
-        foreign._mesh_of_meshio("a.vtk", found)
+        foreign._mesh_of_meshlane("a.vtk", found)
 
 
 def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
@@ -182,14 +182,14 @@ def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
         .replace("0.00000000000e+00", "&e;", 1)
     )
     assert "&e;" in text
-    assert "meshio cannot read it: " in _refused("a.vtu", text.encode())
+    assert "meshlane cannot read it: " in _refused("a.vtu", text.encode())
 
 
 @pytest.mark.parametrize("ending", ["ply", "off", "bdf", "tec"])
-def test_a_damaged_file_in_which_meshio_loops_is_said_to_end(ending: str) -> None:
+def test_a_damaged_file_in_which_meshlane_loops_is_said_to_end(ending: str) -> None:
     """Its readers look for a line that is not there: 2 s of computing each, but for the end that is seen."""
     (path,) = (CORPUS / ending).glob("m_*")
-    said = f"'a.{ending}': meshio cannot read it: the file ends where more is needed"
+    said = f"'a.{ending}': meshlane cannot read it: the file ends where more is needed"
     assert _refused(f"a.{ending}", path.read_bytes()) == said
 
 
@@ -228,10 +228,10 @@ def _tin(*rings: str) -> bytes:
 RING = "0 0 0, 1e-05 0.0 0, 0 +1.5 -0., 0 0 0"
 
 
-def test_well_known_text_is_read_with_the_exponents_that_meshio_writes(tmp_path: Path) -> None:
+def test_well_known_text_is_read_with_the_exponents_that_meshlane_writes(tmp_path: Path) -> None:
     triangles = np.array([[0, 1, 2], [1, 3, 2]])
     flat = 1e-5 * np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
-    meshio.write(tmp_path / "a.wkt", meshio.Mesh(flat, [("triangle", triangles)]))
+    meshlane.write(tmp_path / "a.wkt", meshlane.Mesh(flat, [("triangle", triangles)]))
     mesh = foreign.read_foreign("a.wkt", (tmp_path / "a.wkt").read_bytes())
     np.testing.assert_array_equal(mesh.points, flat[:, :2])
     np.testing.assert_array_equal(mesh.cells, triangles)
@@ -278,6 +278,6 @@ def test_warnings_that_quote_a_file_are_few_lines_that_a_terminal_can_show(capsy
     assert len(lines) == foreign.MOST_REMARKS + 1
     assert "\x1b" not in said
     assert max(map(len, lines)) <= 200
-    assert lines[0] == "Warning: meshio could not parse line"
+    assert lines[0] == "Warning: meshlane could not parse line"
     assert lines[1].startswith("\\x1b[31mxxx")
     assert re.fullmatch(r"\.\.\. and \d+ lines more", lines[-1])

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import meshio
+import meshlane
 import numpy as np
 import pytest
 
@@ -242,7 +242,7 @@ def complaint(path: Path, overrides: tuple[str, ...] = ()) -> str:
 
 
 def test_both_ways_to_read_gmsh_agree(scene) -> None:
-    """`pull` and `group_8` are two groups of one line, of which meshio knows none."""
+    """`pull` and `group_8` are two groups of one line, of which meshlane knows none."""
     one, other = (build(scene(from_file("plate.msh", kind), STEEL)).state for kind in ("gmsh", "mesh"))
     for name in ("x", "m"):
         np.testing.assert_allclose(other.fields[name], one.fields[name], rtol=1e-15)
@@ -259,7 +259,7 @@ def test_a_mesh_comes_back_from_other_formats(scene, tmp_path: Path, name: str, 
     ours = build(scene(from_file(name) + "drop_unused = true\n", SOLID + 'tuples = "cells"\n')).state
     cells = [("triangle", ours.tuples["cells"])]
     flat = np.column_stack([ours.fields["x"], np.zeros(len(ours.fields["x"]))])
-    meshio.Mesh(flat, cells).write(tmp_path / f"other.{ending}")
+    meshlane.Mesh(flat, cells).write(tmp_path / f"other.{ending}")
     theirs = build(scene(from_file(f"other.{ending}", "mesh"), SOLID + 'tuples = "cells"\n')).state
     np.testing.assert_allclose(theirs.fields["x"], ours.fields["x"], rtol=1e-9)
     assert np.array_equal(theirs.tuples["cells"], ours.tuples["cells"])
@@ -271,7 +271,7 @@ def test_sets_of_points_and_cells_are_bodies(scene, tmp_path: Path) -> None:
     box = build(scene(BOX)).state
     sets = {"grip": np.array([0, 3, 5])}
     half = [np.arange(5, 20)]
-    other = meshio.Mesh(
+    other = meshlane.Mesh(
         box.fields["x"], [("tetra", box.tuples["cells"])], point_sets=sets, cell_sets={"core": half}
     )
     other.write(tmp_path / "other.inp")
@@ -282,10 +282,10 @@ def test_sets_of_points_and_cells_are_bodies(scene, tmp_path: Path) -> None:
     np.testing.assert_array_equal(state.tuples["core"], box.tuples["cells"][5:20])
 
 
-def test_without_meshio_the_extra_is_named(scene, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "meshio", None)
+def test_without_meshlane_the_extra_is_named(scene, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "meshlane", None)
     path = scene(from_file("plate.msh", "mesh"), STEEL)
-    assert complaint(path) == f"{path}:4:2: state: 'plate.msh': needs meshio: {pip_line('mesh')}"
+    assert complaint(path) == f"{path}:4:2: state: 'plate.msh': needs meshlane: {pip_line('mesh')}"
     assert build(scene(from_file("plate.msh"), STEEL)).state, "and the reader of one's own needs it not"
 
 
@@ -293,19 +293,19 @@ def test_without_meshio_the_extra_is_named(scene, monkeypatch) -> None:
     ("file", "text", "message"),
     [
         ("other.xyzzy", "",
-         "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .dat, .dato, .f3grid, .fem, .inp,"
-         " .mdpa, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2, .tec, .ugrid, .vol, .vtk,"
-         " .vtu, .wkt); convert it: meshio convert other.xyzzy other.vtu"),
+         "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .cdb, .dat, .dato, .f3grid, .fem,"
+         " .inp, .mdpa, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2, .tec, .ugrid,"
+         " .vol, .vtk, .vtu, .wkt); convert it: meshlane convert other.xyzzy other.vtu"),
         ("lines.vtk", "# vtk DataFile Version 2.0\n\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 2 float\n"
          "0 0 0\n1 0 0\nCELLS 1 3\n2 0 1\nCELL_TYPES 1\n3\n",
          "no cells of a kind that is read (triangle, triangle6, quad, quad8, quad9, tetra, tetra10, pyramid,"
          " wedge, hexahedron, hexahedron20, hexahedron27), got line"),
         ("block.msh", None,
-         "meshio cannot read it: parametric nodes not implemented "
-         "Error: Couldn't read file block.msh as either of ansys, gmsh"),
+         "meshlane cannot read it: parametric nodes not implemented "
+         "Error: Couldn't read file block.msh as gmsh"),
     ],
 )  # fmt: skip
-def test_what_meshio_cannot_read_is_told_in_one_line(scene, tmp_path, capfd, file, text, message) -> None:
+def test_what_meshlane_cannot_read_is_told_in_one_line(scene, tmp_path, capfd, file, text, message) -> None:
     path = scene(from_file(file, "mesh"))
     if text is not None:
         (tmp_path / file).write_text(text)
@@ -320,7 +320,7 @@ POINTS = np.array(
 
 def test_cells_of_another_kind_are_not_left_out_silently(scene, tmp_path: Path) -> None:
     cells = [("triangle", np.array([[0, 1, 2], [0, 2, 3]])), ("polygon", np.array([[1, 4, 5, 2, 2]]))]
-    meshio.Mesh(POINTS, cells).write(tmp_path / "mixed.vtk")
+    meshlane.Mesh(POINTS, cells).write(tmp_path / "mixed.vtk")
     path = scene(from_file("mixed.vtk", "mesh"))
     assert complaint(path) == (
         f"{path}:4:2: state: 'mixed.vtk': 1 polygon beside triangle; mesh with kinds of cells that are read"
@@ -329,7 +329,7 @@ def test_cells_of_another_kind_are_not_left_out_silently(scene, tmp_path: Path) 
 
 def test_triangles_in_space_are_refused(scene, tmp_path: Path) -> None:
     bent = POINTS[:4] + np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.1], [0.0, 0.0, 0.0]])
-    meshio.Mesh(bent, [("triangle", np.array([[0, 1, 2], [0, 2, 3]]))]).write(tmp_path / "bent.vtk")
+    meshlane.Mesh(bent, [("triangle", np.array([[0, 1, 2], [0, 2, 3]]))]).write(tmp_path / "bent.vtk")
     path = scene(from_file("bent.vtk", "mesh"))
     assert complaint(path) == (
         f"{path}:4:2: state: 'bent.vtk': the triangles lie in space; they are meshed in a plane z = constant"

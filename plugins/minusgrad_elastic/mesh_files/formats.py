@@ -1,0 +1,69 @@
+"""Formats of mesh files: which one the bytes of a file are in, by the ending of its name and its beginning.
+
+Formats are read whose reader opens one file. The others (XDMF, CGNS, HMF, H5M, DOLFIN, TetGen, OpenFOAM) name
+files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into the run
+folder nor hashed. Source: the readers of meshlane 5.5.
+
+Decisions 0328.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from minusgrad.plugin import UserError
+
+FORMATS = {
+    "abaqus": (".inp",),
+    "ansys": (".msh",),
+    "ansysInp": (".cdb", ".inp"),
+    "avsucd": (".avs",),
+    "flac3d": (".f3grid",),
+    "gmsh": (".msh",),
+    "mdpa": (".mdpa",),
+    "medit": (".mesh", ".meshb"),
+    "nastran": (".bdf", ".fem", ".nas"),
+    "netgen": (".vol",),
+    "obj": (".obj",),
+    "off": (".off",),
+    "permas": (".post", ".dato"),
+    "ply": (".ply",),
+    "stl": (".stl",),
+    "su2": (".su2",),
+    "tecplot": (".dat", ".tec"),
+    "ugrid": (".ugrid",),
+    "vtk": (".vtk",),
+    "vtu": (".vtu",),
+    "wkt": (".wkt",),
+}
+"""meshlane's formats of one file, with the endings of their names."""
+SEVERAL = ("cgns", "dolfin-xml", "exodus", "h5m", "hmf", "med", "openfoam", "tetgen", "xdmf")
+"""Those that may lead to a second file."""
+SIGNS = {"gmsh": rb"\s*\$", "ansysInp": rb"(?im)^\s*(?:nblock|/prep7|/batch)"}
+"""What begins a file, or stands in it, where formats share an ending; the other one is the rest."""
+OTHERS = {"gmsh": "ansys", "ansysInp": "abaqus"}
+
+
+def format_of(file: str, data: bytes, known: Mapping[str, Sequence[str]]) -> str:
+    """meshlane's name of the format; `known`: its formats by ending, to which a later one may add.
+
+    Raises `UserError` for a format that may lead to a second file.
+    """
+    path = Path(file)
+    ending, cure = path.suffix.lower(), f"convert it: meshlane convert {path.name} {path.stem}.vtu"
+    endings = sorted({one for every in FORMATS.values() for one in every})
+    if ending not in endings or not FORMATS.keys() >= {*known.get(ending, ())}:
+        raise UserError(
+            f"'{file}': must be a mesh format of one file, got '{ending}' ({', '.join(endings)}); {cure}"
+        )
+    if ending == ".inp" and b"include" in data.lower():
+        raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
+    names = [name for name, every in FORMATS.items() if ending in every]
+    return names[0] if len(names) == 1 else _name_by_beginning(names, data)
+
+
+def _name_by_beginning(names: Sequence[str], data: bytes) -> str:
+    """The one of two formats of an ending whose sign is there."""
+    (name,) = SIGNS.keys() & {*names}
+    found = re.match(SIGNS[name], data) if name == "gmsh" else re.search(SIGNS[name], data)
+    return name if found else OTHERS[name]
