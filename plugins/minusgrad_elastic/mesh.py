@@ -54,8 +54,9 @@ class Mesh:
     more: the cells of further kinds, an array for each, whose numbers follow. A kind is known by d and k
     (`cells.reference_cells.cells`). bodies: sorted node numbers by name; cell_bodies: sorted cell numbers
     by name; facet_bodies: nodes of facets by name, an array (F, b) for each kind, corners first. `source`
-    names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave. Meshes
-    from files are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
+    names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave; remarks:
+    what its reader did; length: the unit of its points, if the file states one. Meshes from files are
+    validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
     """
 
     points: np.ndarray
@@ -67,6 +68,8 @@ class Mesh:
     cell_tags: np.ndarray | None = None
     more: tuple[np.ndarray, ...] = ()
     facet_bodies: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    length: str = ""
 
     def __post_init__(self) -> None:
         points = np.shape(self.points)

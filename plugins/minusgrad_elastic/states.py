@@ -24,6 +24,7 @@ from . import generators
 from .mesh import Mesh
 from .mesh_files import gmsh
 from .mesh_files.foreign import read_foreign as read_foreign
+from .mesh_files.gmsh_sections import version_of
 from .mesh_files.inspection import inspect
 from .solids import solid
 
@@ -185,10 +186,11 @@ class FromFile(Solid):
 
 
 class FromGmsh(FromFile):
-    """A mesh from a Gmsh file (MSH 4.1, text or bytes); physical groups are bodies."""
+    """A mesh from a Gmsh file (MSH 4.1, and 2.2 with the extra `mesh`); physical groups are bodies."""
 
     def read(self, data: bytes) -> Mesh:
-        return gmsh.read(self.file, data)
+        is_old = (version_of(data) or "").startswith("2")
+        return read_foreign(self.file, data) if is_old else gmsh.read(self.file, data)
 
 
 class FromMesh(FromFile):

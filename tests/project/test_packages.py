@@ -278,7 +278,8 @@ def test_plugins_read_files_through_their_context() -> None:
 
 
 READ_FROM_BYTES = (
-    "foreign.py: meshlane.read(path, name)",
+    "parsed.py: meshlane.read(path, name)",
+    "foreign.py: gmsh.read(file, data)",
     "file_ends.py: super().read(size)",
     "states.py: gmsh.read(self.file, data)",
     "targets/image.py: images.read(self.file, data)",

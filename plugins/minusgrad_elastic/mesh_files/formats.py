@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, printable
 
 FORMATS = {
     "abaqus": (".inp",),
@@ -41,6 +41,8 @@ SEVERAL = ("cgns", "dolfin-xml", "exodus", "h5m", "hmf", "med", "openfoam", "tet
 """Those that may lead to a second file."""
 SIGNS = {"gmsh": rb"\s*\$", "ansysInp": rb"(?im)^\s*(?:nblock|/prep7|/batch)"}
 """What begins a file, or stands in it, where formats share an ending; the other one is the rest."""
+CONVERTED = (".xdmf", ".xmf", ".ele", ".node", ".xml", ".foam")
+"""Endings of formats that meshlane converts without a loss."""
 OTHERS = {"gmsh": "ansys", "ansysInp": "abaqus"}
 
 
@@ -50,13 +52,16 @@ def format_of(file: str, data: bytes, known: Mapping[str, Sequence[str]]) -> str
     Raises `UserError` for a format that may lead to a second file.
     """
     path = Path(file)
-    ending, cure = path.suffix.lower(), f"convert it: meshlane convert {path.name} {path.stem}.vtu"
+    ending, name = path.suffix.lower(), printable(path.name)
+    cure = "save it as VTU, or as Gmsh's MSH 4.1"
+    if ending in CONVERTED:
+        cure = f"convert it: meshlane convert {name} {printable(path.stem)}.vtu"
     endings = sorted({one for every in FORMATS.values() for one in every})
     if ending not in endings or not FORMATS.keys() >= {*known.get(ending, ())}:
         raise UserError(
             f"'{file}': must be a mesh format of one file, got '{ending}' ({', '.join(endings)}); {cure}"
         )
-    if ending == ".inp" and b"include" in data.lower():
+    if ending == ".inp" and re.search(rb"(?im)^\s*\*\s*include\b", data):
         raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
     names = [name for name, every in FORMATS.items() if ending in every]
     return names[0] if len(names) == 1 else _name_by_beginning(names, data)

@@ -43,6 +43,12 @@ class Section:
         raise UserError(f"{where}: {message}")
 
 
+def version_of(data: bytes) -> str | None:
+    """The version that a file states, such as "2.2"; None for a file that begins otherwise."""
+    head = _FORMAT.match(data)
+    return None if head is None else head[1].decode("ascii", "replace")
+
+
 def split_sections(file: str, data: bytes) -> dict[str, Section]:
     """Those sections that are read, by name, $Nodes and $Elements among them.
 
@@ -74,6 +80,10 @@ def _format_of(file: str, data: bytes) -> tuple[int, bool]:
     """Where the other sections begin, and whether they are bytes."""
     head = _FORMAT.match(data)
     section = Section(file, "MeshFormat", data, 0, 0, binary=False)
+    if data.lstrip()[:4] == b"$NOD":
+        section.fail(
+            f"MSH version 1 is not read; write it as 4.1: gmsh {file} -save -format msh41 -o NEW.msh"
+        )
     if head is None:
         section.fail("no Gmsh mesh begins like this; it says $MeshFormat, then version, type and size", 0)
     version, binary = head[1].decode("ascii", "replace"), head[2] == b"1"

@@ -2,7 +2,8 @@
 
     refused     points that are not finite; cells with missing nodes, without volume, inverted or repeated;
                 nodes of no cell, which would have no mass (left out with `drop_unused`)
-    remarked    all cells inverted (they are turned over), nodes left out, nodes that lie where another does
+    remarked    what the reader did, cells listed the other way round (turned over: `orientation`), nodes left
+                out, nodes that lie where another does
 
 A cell has no volume where |V| <= 1e-12 h^d, h the longest distance of its corners, and is inverted where
 det J is not positive at one of its quadrature points; nodes coincide within 1e-12 of the longest side of
@@ -18,6 +19,7 @@ import numpy as np
 from minusgrad.plugin import UserError
 
 from ..mesh import Mesh, first_few, ranked_tuples
+from .orientation import turn_cells
 
 TOLERANCE = 1e-12
 
@@ -29,11 +31,10 @@ def inspect(mesh: Mesh, drop_unused: bool = False) -> tuple[Mesh, list[str]]:
     and the cure.
     """
     _refuse_faults(mesh, _stray_faults(mesh))
-    remarks = []
+    remarks = list(mesh.remarks)
     with np.errstate(over="ignore", invalid="ignore"):
-        if (mesh.least_jacobians() < 0.0).all() and (mesh.volumes() < 0.0).all():
-            mesh = _mirror_cells(mesh)
-            remarks.append(f"all {mesh.count} cells were inverted; they are turned over")
+        mesh, turned = turn_cells(mesh)
+        remarks += turned
         used = np.concatenate([block.ravel() for block in mesh.blocks])
         idle = np.flatnonzero(np.bincount(used, minlength=len(mesh.points)) == 0)
         _refuse_faults(mesh, [*_cell_faults(mesh), *([] if drop_unused else _massless_remark(mesh, idle))])
@@ -73,7 +74,7 @@ def _cell_faults(mesh: Mesh) -> Iterator[str]:
     if flat.any():
         yield f"{_listed_with_place(mesh, 'cells without volume', np.flatnonzero(flat))}; mesh again there"
     if (inverted := np.flatnonzero(~flat & (mesh.least_jacobians() <= 0.0))).size:
-        cure = "orient surfaces alike (gmsh.model.mesh.reverse), or untangle the mesh"
+        cure = "they fold over others or themselves; untangle the mesh, or mesh again there"
         yield f"{_listed_with_place(mesh, 'inverted cells', inverted)}; {cure}"
     copies, start = [], 0
     for block in mesh.blocks:
@@ -98,12 +99,6 @@ def _massless_remark(mesh: Mesh, idle: np.ndarray) -> Iterator[str]:
     if idle.size:
         cure = "set drop_unused, or save without them (Gmsh: Mesh.SaveAll = 0)"
         yield f"{_listed_nodes(mesh, 'nodes of no cell, which have no mass', idle)}; {cure}"
-
-
-def _mirror_cells(mesh: Mesh) -> Mesh:
-    """The mirror image of the cells: of triangles and tetrahedra the last two nodes change places."""
-    cells, *more = (block[:, kind.mirror] for kind, block in zip(mesh.kinds, mesh.blocks, strict=True))
-    return replace(mesh, cells=cells, more=tuple(more))
 
 
 def _drop_idle_nodes(mesh: Mesh, idle: np.ndarray) -> Mesh:

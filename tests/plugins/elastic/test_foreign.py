@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import UserError
-from minusgrad_elastic.mesh_files import file_ends, foreign, formats, well_known_text
+from minusgrad_elastic.mesh_files import file_ends, foreign, formats, own_mesh, well_known_text
 from minusgrad_elastic.mesh_files.inspection import inspect
 from tests.support import cell_meshes
 
@@ -66,7 +66,7 @@ def test_an_include_of_abaqus_leads_nowhere(elsewhere: Path) -> None:
     for text in (f"*INCLUDE, INPUT={elsewhere}/secret.inp\n", f"*include,input={elsewhere}/secret.inp\n"):
         (elsewhere / "y.inp").write_text(text)
         np.testing.assert_array_equal(meshlane.read(elsewhere / "y.inp").points, POINTS)
-        said = "'y.inp': must be one file, got *INCLUDE; convert it: meshlane convert y.inp y.vtu"
+        said = "'y.inp': must be one file, got *INCLUDE; save it as VTU, or as Gmsh's MSH 4.1"
         assert _refused("y.inp", text.encode()) == said
 
 
@@ -163,10 +163,10 @@ def test_an_index_beyond_int32_does_not_wrap() -> None:
     with pytest.raises(
         UserError, match=r"^'a.vtk': cells: must be below 2\^31, got 4294967299; count nodes from 0$"
     ):
-        foreign._mesh_of_meshlane("a.vtk", found)
+        own_mesh.own_mesh("a.vtk", found)
     found = meshlane.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
     with pytest.raises(UserError, match=r"^'a.vtk': set 'grip': must be below 2\^31, got 4294967299"):
-        foreign._mesh_of_meshlane("a.vtk", found)
+        own_mesh.own_mesh("a.vtk", found)
 
 
 def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:

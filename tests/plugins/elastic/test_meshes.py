@@ -14,8 +14,10 @@ import pytest
 from minusgrad.errors import UserError
 from minusgrad_elastic import generators
 from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.mesh_files import orientation
 from minusgrad_elastic.mesh_files.gmsh import read
 from minusgrad_elastic.mesh_files.inspection import inspect
+from tests.support import cell_meshes
 
 FILES = Path(__file__).parents[2] / "meshes"
 RNG = np.random.default_rng(5)
@@ -210,9 +212,12 @@ def damaged(**changes) -> Mesh:
     return replace(mesh, **arrays, source="'a.msh'", cell_tags=np.arange(6) + 100)
 
 
-def swapped(*cells: int) -> dict[int, list[int]]:
-    box = generators.box((1.0, 1.0, 1.0), (1, 1, 1)).cells
-    return {cell: box[cell][[1, 0, 2, 3]].tolist() for cell in cells}
+def folded(cell: str) -> Mesh:
+    """Four squares, or twice as many triangles, whose node in the middle lies outside."""
+    mesh = generators.rectangle((1.0, 1.0), (2, 2), cell)
+    points = mesh.points.copy()
+    points[4] = [1.2, 0.5]
+    return replace(mesh, points=points, source="'a.msh'")
 
 
 @pytest.mark.parametrize(
@@ -222,12 +227,9 @@ def swapped(*cells: int) -> dict[int, list[int]]:
          "points that are not finite (2 of 8): 3, 5; mesh again"),
         (damaged(cells={4: [0, 1, 2, 8], 1: [0, -1, 3, 7]}),
          "cells with missing nodes (2 of 6): 1, 4 (tags 101, 104); there are nodes 0 to 7"),
-        (damaged(cells=swapped(5, 2)),
-         "inverted cells (2 of 6): 2, 5 (tags 102, 105), the first at (0.5, 0.75, 0.25); orient surfaces "
-         "alike (gmsh.model.mesh.reverse), or untangle the mesh"),
-        (damaged(cells=swapped(0, 1, 2, 3, 4)),
-         "inverted cells (5 of 6): 0, 1, 2, 3, 4 (tags 100, 101, 102, 103, 104), the first at (0.75, 0.5, "
-         "0.25); orient surfaces alike (gmsh.model.mesh.reverse), or untangle the mesh"),
+        (folded("triangles"),
+         "inverted cells (2 of 8): 5, 6, the first at (0.9, 0.3333); they fold over others or themselves; "
+         "untangle the mesh, or mesh again there"),
         (damaged(cells={1: [0, 1, 2, 3]}),
          "cells without volume (1 of 6): 1 (tags 101), at (0, 0.5, 0.5); mesh again there"),
         (damaged(cells={1: [0, 4, 4, 7]}),
@@ -253,13 +255,14 @@ def test_each_defect_is_refused_by_number(mesh: Mesh, message: str) -> None:
 
 
 def test_all_defects_are_told_at_once() -> None:
-    mesh = damaged(cells={1: [0, 1, 2, 3], **swapped(2), 4: [0, 1, 2, 3]})
+    box = damaged().cells
+    mesh = damaged(cells={1: [0, 1, 2, 3], 2: box[0][[1, 0, 2, 3]], 4: [0, 1, 2, 3]})
     with pytest.raises(UserError) as caught:
         inspect(mesh)
     assert [line.split(";")[0] for line in str(caught.value).splitlines()] == [
         "'a.msh': cells without volume (2 of 6): 1, 4 (tags 101, 104), the first at (0, 0.5, 0.5)",
-        "'a.msh': inverted cells (1 of 6): 2 (tags 102), at (0.5, 0.75, 0.25)",
-        "'a.msh': cells that are there already (1 of 6): 4 (tags 104)",
+        "'a.msh': inverted cells (1 of 6): 2 (tags 102), at (0.75, 0.5, 0.25)",
+        "'a.msh': cells that are there already (2 of 6): 2, 4 (tags 102, 104)",
         "'a.msh': nodes of no cell, which have no mass (1 of 8): 5",
     ]
 
@@ -273,6 +276,36 @@ def test_a_mesh_that_is_inverted_as_a_whole_is_turned_over(shape: str) -> None:
     np.testing.assert_allclose(turned.volumes(), mesh.volumes(), rtol=1e-12)
     assert np.array_equal(np.sort(turned.cells), np.sort(mesh.cells))
     assert mirrored.volumes().max() < 0.0, "what was given is as it was"
+
+
+@pytest.mark.parametrize(("d", "k"), cell_meshes.VTK_CELLS)
+def test_cells_in_mixed_orientation_are_turned_over(d: int, k: int) -> None:
+    """Every third cell is listed the other way round: the same mesh, with curved edges too."""
+    mesh = cell_meshes.shaken(cell_meshes.mesh_of(d, k), 0.02)
+    which = np.arange(mesh.count) % 3 == 1
+    mixed = replace(mesh, cells=np.where(which[:, None], mesh.cells[:, mesh.kinds[0].mirror], mesh.cells))
+    assert ((mixed.volumes() < 0.0) == which).all()
+    found, remarks = inspect(mixed)
+    count = f"{which.sum()} of {mesh.count} cells were listed the other way round; they are turned over"
+    assert remarks == [f"the mesh: {count}"]
+    np.testing.assert_array_equal(found.cells, mesh.cells)
+
+
+@pytest.mark.parametrize("cell", ["triangles", "quadrilaterals"])
+def test_folded_cells_are_refused_and_not_turned_over(cell: str) -> None:
+    """Turned over they would have positive areas, and cover their neighbours."""
+    mesh = folded(cell)
+    assert orientation.turn_cells(mesh) == (mesh, [])
+    with pytest.raises(UserError, match=r"inverted cells \([12] of [48]\): .* they fold over others"):
+        inspect(mesh)
+
+
+def test_one_kind_that_is_listed_the_other_way_round_is_turned_over() -> None:
+    mesh = cell_meshes.mixed_plane()
+    found, remarks = inspect(replace(mesh, more=(mesh.more[0][:, [0, 2, 1]],)))
+    assert remarks == ["the mesh: all 8 triangles were inverted; they are turned over"]
+    np.testing.assert_array_equal(np.sort(found.more[0]), np.sort(mesh.more[0]))
+    assert found.volumes().min() > 0.0
 
 
 def test_a_sliver_is_judged_by_its_shape_not_its_size() -> None:
