@@ -37,7 +37,7 @@ class Crystal(Record):
     """Mass of every atom."""
     displacement: Annotated[float | str, Quantity("m", "nonnegative")] = 0.0
     """Standard deviation of random displacements along each axis."""
-    temperature: Annotated[float | str, Quantity("K", "nonnegative")] = 0.0
+    temperature: Annotated[float | str, Quantity("K", "nonnegative", absolute=True)] = 0.0
     """Temperature of the velocities; an energy k_B T where the scene is dimensionless."""
 
     def make(self, context: StateContext) -> State:

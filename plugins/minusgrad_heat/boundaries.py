@@ -21,7 +21,7 @@ FACET: dict[str, Any] = {
     "area": Datum("m^2", about="Area of a facet, or of a quadrature point of one."),
     "shares": Datum("1", ("k",), about="Share of each node in the facet."),
 }
-AROUND = Parameter("K", scale=300.0, about="Temperature of the surroundings.")
+AROUND = Parameter("K", scale=300.0, absolute=True, about="Temperature of the surroundings.")
 
 
 @local_energy(

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from minusgrad.plugin import ByKind, Quantity, Record, State, StateContext, UserError
 from minusgrad_elastic import states as elastic
 
-Temperature = Annotated[float | str, Quantity("K")]
+Temperature = Annotated[float | str, Quantity("K", "nonnegative", absolute=True)]
 
 
 class Rectangle(elastic.Rectangle):
@@ -74,14 +74,14 @@ class Heat(Record):
     def make(self, context: StateContext) -> State:
         units, body = context.units, self.mesh.make(context)
         known = {part.name: part.nodes for part in body.bodies}
-        temperature = units.convert(self.temperature, "K")
+        temperature = units.convert(self.temperature, "K", absolute=True)
         mass, density = body.fields["m"], units.convert(self.mesh.density, "kg m^-3")
         values = 0.0 * mass + temperature
         for name, given in self.bodies.items():
             if name not in known:
                 there = ", ".join(known) or "none"
                 raise UserError(f"bodies: the mesh has no body '{name}' (there are: {there}); name one")
-            values[known[name]] = units.convert(given, "K")
+            values[known[name]] = units.convert(given, "K", absolute=True)
         capacity = units.convert(self.specific_heat, "J kg^-1 K^-1") * mass
         return State(
             fields={"x": body.fields["x"], "T": values, "C": capacity, "share": mass / density},
@@ -94,6 +94,7 @@ class Heat(Record):
             quadratures=body.quadratures,
             groups=body.groups,
             inner=body.inner,
+            absolute=frozenset({"T"}),
         )
 
 

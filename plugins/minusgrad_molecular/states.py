@@ -124,7 +124,7 @@ class Molecule(Record):
     """Generalised Born model of a prmtop or a psf; default: none."""
     box: tuple[Annotated[float | str, Quantity("m", "positive")], ...] | None = None
     """Three edges of a rectangular box; default: that of the positions, else of the topology."""
-    temperature: Annotated[float | str | None, Quantity("K", "nonnegative")] = None
+    temperature: Annotated[float | str | None, Quantity("K", "nonnegative", absolute=True)] = None
     """Temperature of velocities that are drawn, 0: at rest; default: velocities of the file, else at rest."""
 
     def make(self, context: StateContext) -> State:

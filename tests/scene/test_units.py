@@ -213,6 +213,51 @@ def test_a_system_is_made_of_a_length_a_mass_and_a_time(given: dict[str, str], m
     assert str(refusal.value) == message
 
 
+@pytest.mark.parametrize(
+    ("text", "kelvins"),
+    [
+        ("20 degC", 293.15),
+        ("-40 °C", 233.15),
+        ("20 Celsius", 293.15),
+        ("-273.15 degC", 0.0),
+        ("68 degF", 293.15),
+        ("-40 degF", 233.15),
+        ("32 °F", 273.15),
+        ("293.15 K", 293.15),
+    ],
+)
+def test_temperatures_on_scales_with_an_offset(text: str, kelvins: float) -> None:
+    assert SI.convert(text, "K", absolute=True) == kelvins
+    assert MOLECULAR.convert(text, "K", absolute=True) == kelvins
+
+
+def test_a_scale_is_refused_where_its_offset_would_be_wrong() -> None:
+    """A difference, a factor, another dimension, below absolute zero: no number is silently wrong."""
+    refusals = [
+        ("20 degC", "K", False, "write '293.15 K', or '20.0 K' for a difference of 20 degC"),
+        ("18 degF", "K", False, "or '10.0 K' for a difference of 18 degF"),
+        ("12e-6 1/degC", "K^-1", True, "numbers are only scaled; write K: a step of 1 degC is 1 K"),
+        ("5 W m^-2 °F^-1", "W m^-2 K^-1", False, "a step of 1 degF is 0.555556 K"),
+        ("20 degC", "m", True, "'20 degC' is a temperature, but 'm' (length) is needed"),
+        ("-300 degC", "K", True, "-300 degC is below absolute zero, -273.15 degC"),
+        ("20 C", "K", True, "'20 C' is a charge, but 'K' (temperature) is needed; degrees are degC"),
+    ]
+    for text, unit, absolute, message in refusals:
+        with pytest.raises(UnitError) as error:
+            SI.convert(text, unit, absolute)
+        assert message in str(error.value)
+    with pytest.raises(UnitError, match="this scene is dimensionless"):
+        NONE.convert("20 degC", "K", absolute=True)
+
+
+def test_numbers_of_files_on_a_scale() -> None:
+    assert SI.of_numbers("degC", "K", absolute=True) == (1.0, 273.15)
+    assert SI.of_numbers("degF", "K", absolute=True) == (5.0 / 9.0, pytest.approx(459.67 * 5.0 / 9.0))
+    assert SI.of_numbers("mm", "m") == (1e-3, 0.0)
+    with pytest.raises(UnitError, match="may be differences of temperatures; convert them to K"):
+        SI.of_numbers("degC", "K")
+
+
 def test_an_unknown_unit_lists_what_exists() -> None:
     with pytest.raises(UnitError, match=r"^no unit 'furlong' \(known: m, g, s, K, .*, Lsun\)$"):
         parse_unit("furlong")

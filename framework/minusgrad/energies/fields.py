@@ -275,6 +275,7 @@ class State:
                  the set
     periodic     the axes along which the field "box" repeats, where [box] does not say it (default: all)
     absent       by the name of a field that the state does not have, what gives it, for messages
+    absolute     the fields that are temperatures, no differences of them, which files may give in degC
     brings       what compounds of the same plugin read of a state, such as the System of a molecule
     """
 
@@ -301,6 +302,7 @@ class State:
     sizes: Mapping[str, int] = field(default_factory=dict)
     periodic: tuple[bool, ...] | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
+    absolute: frozenset[str] = frozenset()
     brings: Any = None
 
     @property

@@ -170,11 +170,13 @@ class Parameter(Bounded):
 
     unit, shape, scale, bounds, open and reason are those of `Node`. default: a number in `unit`, or a
     quantity as text; without a default every scene must set it. listed: where a scene leaves it out, a list
-    of the state that has values for each element gives them. U has a gradient with respect to it.
+    of the state that has values for each element gives them. absolute: it is a temperature, no difference of
+    two, so that scenes may give it in degC. U has a gradient with respect to it.
     """
 
     default: float | str | None = None
     listed: bool = field(default=False, kw_only=True)
+    absolute: bool = field(default=False, kw_only=True)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Values near the default (near the scale, if there is none or it is zero), within the bounds."""

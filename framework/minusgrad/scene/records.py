@@ -74,7 +74,8 @@ class Quantity:
 
         length: Annotated[float | str, Quantity("m", "positive")]
 
-    unit: an SI unit; the quantity must have its dimension. sign: "any", "positive" (above 0) or
+    unit: an SI unit; the quantity must have its dimension. absolute: it is a temperature, no difference of
+    two, so that it may be in degC. sign: "any", "positive" (above 0) or
     "nonnegative". cure: what to give in place of a wrong sign. The value stays as written, and `quantities`
     converts it. Raises `UnitError` if `unit` is not a unit.
     """
@@ -82,6 +83,7 @@ class Quantity:
     unit: str
     sign: Literal["any", "positive", "nonnegative"] = "any"
     cure: str = ""
+    absolute: bool = False
 
     def __post_init__(self) -> None:
         parse_unit(self.unit)
@@ -96,9 +98,13 @@ class Quantity:
         number |= {"positive": {"exclusiveMinimum": 0}, "nonnegative": {"minimum": 0}}.get(self.sign, {})
         return {
             "anyOf": [number, {"type": "string"}],
-            "description": f"a number, or a quantity in {self.unit}",
+            "description": f"a number, or a quantity in {self.unit}{', degC or degF' * self.absolute}",
             UNIT: self.unit,
         }
+
+    def in_system(self, value: float | str, system: UnitSystem) -> float:
+        """A value in the units of a system."""
+        return system.convert(value, self.unit, self.absolute)
 
     def _validate(self, value: object, info: ValidationInfo) -> float | str:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -107,7 +113,7 @@ class Quantity:
             )
         system = (info.context or {}).get("units", UnitSystem.si())
         try:
-            number = system.convert(value, self.unit)
+            number = self.in_system(value, system)
         except UnitError as error:
             raise ValueError(str(error)) from None
         if not math.isfinite(number):
@@ -171,4 +177,4 @@ def _convert_value(value: Any, quantity: Quantity | None, system: UnitSystem) ->
         return type(value)(_convert_value(v, quantity, system) for v in value)
     if isinstance(value, dict):
         return {key: _convert_value(v, quantity, system) for key, v in value.items()}
-    return value if quantity is None or value is None else system.convert(value, quantity.unit)
+    return value if quantity is None or value is None else quantity.in_system(value, system)

@@ -96,6 +96,12 @@ _DIMENSION_NAMES = {
     "charge": "C", "voltage": "V", "magnetic field": "T",
 }  # fmt: skip
 
+_SCALES = {"degC": (Fraction(1), Fraction("273.15")), "degF": (Fraction(5, 9), Fraction("459.67"))}
+"""Scales of temperature: of a number n on it, K = factor (n + offset)."""
+_SCALE_WORDS = dict.fromkeys(("degc", "°c", "℃", "celsius", "celcius", "degcelsius", "centigrade"), "degC")
+_SCALE_WORDS |= dict.fromkeys(("degf", "°f", "℉", "fahrenheit", "degfahrenheit"), "degF")
+"""Other words for them, in small letters and without spaces."""
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
 _FACTOR = re.compile(
@@ -199,6 +205,12 @@ def _unit_named(name: str) -> Unit:
         ten, definition = UNITS[name]
         number, _, unit = definition.partition(" ")
         return parse_unit(unit).times(Unit(Fraction(number) * Fraction(10) ** ten, ONE.dimension))
+    if scale := _scale_named(name):
+        raise UnitError(
+            f"the unit '{printable(name)}' has an offset, got it where numbers are only scaled; write K: a"
+            f" step of 1 {scale} is {float(_SCALES[scale][0]):.6g} K, and 20 {scale} are"
+            f" {float(_kelvins(20.0, scale)):.6g} K"
+        )
     plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
     spelt = [n for n in UNITS if n.lower() == name.lower()]  # of 'ev' rather 'eV' than 'EV'
     spelt.sort(key=lambda n: sum(a != b for a, b in zip(n, name, strict=True)))
@@ -208,6 +220,19 @@ def _unit_named(name: str) -> Unit:
     near = [n for n in UNITS if n[0] == name[:1]]
     hint = f"; did you mean '{word}'?" if word else suggestion(name, plain) or suggestion(name, near)
     raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))
+
+
+def _scale_named(name: str) -> str:
+    """The scale of temperature that a text names, "degC" of "° C"; empty for another text."""
+    return _SCALE_WORDS.get(name.replace(" ", "").lower(), "")
+
+
+def _kelvins(number: float, scale: str) -> Fraction:
+    """A number on a scale of temperature in K. Raises UnitError below absolute zero."""
+    factor, offset = _SCALES[scale]
+    if (found := factor * (Fraction(repr(number)) + offset)) < 0:
+        raise UnitError(f"{number:g} {scale} is below absolute zero, {-float(offset):g} {scale}; correct it")
+    return found
 
 
 def _dimension_name(dimension: Dimension) -> str:
@@ -271,11 +296,12 @@ class UnitSystem:
             _same_dimension(name, _unit_named(name), base)
         return cls((length, mass, time, *BASE[3:]))
 
-    def convert(self, value: float | str, unit: str) -> float:
+    def convert(self, value: float | str, unit: str, absolute: bool = False) -> float:
         """A number as it is, or a quantity like "5 day" as a number in this system.
 
-        Raises UnitError if the quantity does not have the dimension of `unit`, if the system has no units,
-        and for a number whose unit has no name (see `named`), unless it is zero.
+        absolute: it is a temperature, no difference of two, which may be given in degC or degF. Raises
+        UnitError if the quantity does not have the dimension of `unit`, if the system has no units, and for a
+        number whose unit has no name (see `named`), unless it is zero.
         """
         if not isinstance(value, str):
             if value and (name := self._known_name(unit)):
@@ -283,7 +309,22 @@ class UnitSystem:
                     f"{value:g} has no unit, which this scene needs here; write '{value:g} {name}'"
                 )
             return float(value)
-        return _convert_cached(self, value, unit)
+        return _convert_cached(self, value, unit, absolute)
+
+    def of_numbers(self, given: str, unit: str, absolute: bool = False) -> tuple[float, float]:
+        """Factor a and offset b of numbers n that a file has in a unit: a n + b in this system.
+
+        absolute: as in `convert`. The offset is that of degC and degF, else 0. Raises UnitError as there.
+        """
+        if not (scale := _scale_named(given)):
+            return self.convert(f"1 {given}", unit), 0.0
+        if not absolute and parse_unit(unit).dimension == _OF_BASE["K"].dimension:
+            raise UnitError(
+                f"the unit '{printable(given)}' has an offset, got it for numbers that may be differences of"
+                " temperatures; convert them to K"
+            )
+        factor, zero = _SCALES[scale][0], self.convert(f"0 {scale}", unit, absolute)
+        return float(factor) * self.convert("1 K", unit), zero
 
     def symbol(self, unit: str) -> str:
         """The name of this system's coherent unit: "J" -> "AU^2 Msun day^-2"; "1" when dimensionless."""
@@ -319,8 +360,10 @@ class UnitSystem:
     def _coherent_size(self, unit: str) -> Fraction:
         return _product_of_powers(self.names, self._unit_powers(unit))
 
-    def _of_text(self, value: str, unit: str) -> float:
+    def _of_text(self, value: str, unit: str, absolute: bool) -> float:
         """A quantity in this system; see `convert`."""
+        if scale := _scale_named(split_quantity(value)[1]):
+            value = _in_kelvins(value, scale, unit, absolute)
         number, given = parse_quantity(value)
         given = _of_one(given, unit)
         _same_dimension(value, given, unit)
@@ -332,9 +375,24 @@ class UnitSystem:
 
 
 @lru_cache(maxsize=4096)
-def _convert_cached(system: UnitSystem, value: str, unit: str) -> float:
+def _convert_cached(system: UnitSystem, value: str, unit: str, absolute: bool) -> float:
     """A quantity in a system: an ensemble converts those of its scene for every member."""
-    return system._of_text(value, unit)
+    return system._of_text(value, unit, absolute)
+
+
+def _in_kelvins(value: str, scale: str, needed: str, absolute: bool) -> str:
+    """A temperature on a scale as a text in K. Raises UnitError where no temperature is needed."""
+    number, kelvins = split_quantity(value)[0], ""
+    if parse_unit(needed).dimension != _OF_BASE["K"].dimension:
+        _same_dimension(value, _OF_BASE["K"], needed)
+    kelvins = repr(float(_kelvins(number, scale)))
+    if not absolute:
+        step = float(_SCALES[scale][0] * Fraction(number))
+        raise UnitError(
+            f"'{printable(value, 40)}' has an offset, got it where a difference of temperatures may be meant;"
+            f" write '{kelvins} K', or '{step!r} K' for a difference of {number:g} {scale}"
+        )
+    return f"{kelvins} K"
 
 
 SYSTEMS = {
@@ -408,7 +466,9 @@ def _same_dimension(text: str, given: Unit, needed: str) -> None:
     article = "an" if name[:1] in ("a", "e") else "a"
     what = f"{article} {name}" if name else f"in {_unit_symbol(BASE, given.dimension)}"
     wanted = f"'{needed}' ({_dimension_name(dimension) or _unit_symbol(BASE, dimension)})"
-    raise UnitError(f"'{text}' is {what}, but {wanted} is needed")
+    letter = text[-1:] if needed == "K" else ""
+    hint = f"; degrees are deg{letter}" if letter in ("C", "F") else ""
+    raise UnitError(f"'{text}' is {what}, but {wanted} is needed{hint}")
 
 
 def with_unit(what: str, unit: str) -> str:

@@ -43,17 +43,17 @@ def differentiated_arguments(node: Scalar) -> tuple[Scalar, ...]:
 def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """d(output)/d(leaf) for each leaf in `wrt`, as nodes of the same graph."""
     graph = output.graph
-    needed = {node.serial for node in _nodes_depending_on(output, wrt)}
+    needed = {node.serial for node in nodes_depending_on(output, wrt)}
     nodes = {node.serial: node for node in reachable([output])}
     adjoints: dict[int, dict[Guard, Scalar]] = {output.serial: {(): graph.constant(1.0)}}
     for serial in sorted(needed, reverse=True):
-        node, adjoint = nodes[serial], _merge_guards(graph, adjoints.get(serial, {}), nodes)
+        node, adjoint = nodes[serial], merge_guards(graph, adjoints.get(serial, {}), nodes)
         adjoints[serial] = adjoint
-        for argument, guard, contribution in _contributions(node, adjoint, nodes):
+        for argument, guard, contribution in guarded_contributions(node, adjoint, nodes):
             if argument.serial in needed:
                 entry = adjoints.setdefault(argument.serial, {})
                 entry[guard] = entry[guard] + contribution if guard in entry else contribution
-    return [_total_adjoint(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
+    return [total_adjoint(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
 
 
 def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scalar]:
@@ -121,7 +121,7 @@ def split_by_late_leaves(
     return [beyond(output) for output in outputs], list(found.values())
 
 
-def _nodes_depending_on(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
+def nodes_depending_on(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """Nodes on a path from a leaf in `wrt` to the output."""
     live = {leaf.serial for leaf in wrt}
     found = reachable([output], differentiated_arguments)
@@ -131,7 +131,7 @@ def _nodes_depending_on(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     return [node for node in found if node.serial in live]
 
 
-def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):
+def guarded_contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):
     """(argument, guard, contribution to its adjoint) for every argument of the node."""
     row = OPERATIONS[node.op]
     if row.branches is not None:
@@ -147,7 +147,7 @@ def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, 
                     yield argument, guard, value * partial
 
 
-def _merge_guards(
+def merge_guards(
     graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]
 ) -> dict[Guard, Scalar]:
     """Fold guards together where a node is active anyway: into a weaker guard, or both sides into one."""
@@ -169,7 +169,7 @@ def _merge_guards(
             return merged
 
 
-def _total_adjoint(graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
+def total_adjoint(graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
     total = graph.constant(0.0)
     for guard, value in adjoint.items():
         total = total + _guarded_value(graph, guard, value, nodes)

@@ -7,7 +7,7 @@ A node is real, an integer, or a truth (the outcome of a comparison). As in Taic
 number become real; a truth serves as a condition only.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -143,3 +143,12 @@ def reachable(
 def inputs(outputs: list[Scalar]) -> Iterator[Scalar]:
     """The leaves (not the constants) that the outputs depend on."""
     return (node for node in reachable(outputs) if node.op == "input")
+
+
+def replace_nodes(value: Scalar, others: Mapping[int, Scalar]) -> Scalar:
+    """The same expression with other nodes in the place of some (by serial)."""
+    new = dict(others)
+    for node in reachable([value]):
+        if node.serial not in new and any(a.serial in new for a in node.args):
+            new[node.serial] = node.graph.rebuilt(node, tuple(new.get(a.serial, a) for a in node.args))
+    return new.get(value.serial, value)

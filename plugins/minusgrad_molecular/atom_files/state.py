@@ -63,7 +63,7 @@ class AtomFile(Record):
     """Charges by species, of all of them (default: those of the file)."""
     columns: dict[str, str] = {}  # noqa: RUF012
     """Units of further columns, { velo = "angstrom fs^-1" } (default: plain numbers)."""
-    temperature: Annotated[float | str, Quantity("K", "nonnegative")] | None = None
+    temperature: Annotated[float | str, Quantity("K", "nonnegative", absolute=True)] | None = None
     """Temperature for which velocities are drawn (default: the file's velocities, else at rest)."""
     cells: list[Cells] = Field(default=[1, 1, 1], min_length=3, max_length=3)
     """How often the cell is repeated along each of its vectors."""

@@ -201,3 +201,40 @@ def test_mistakes(old: str, new: str, text: str, tmp_path: Path) -> None:
     with pytest.raises(SceneError) as error:
         minusgrad.build(tmp_path / "scene.toml")
     assert text in str(error.value)
+
+
+IN_DEGREES = {
+    "state.temperature": "26.85 degC",
+    "state.bodies.left": "260.33 degF",
+    "energy.1.ambient": "6.85 °C",
+}
+
+
+def test_temperatures_in_degrees_are_those_in_kelvins(tmp_path: Path) -> None:
+    """Those of the state, of bodies, of the surroundings, and of a file; bit for bit where K are the same."""
+    (tmp_path / "steady.toml").write_text(STEADY)
+    plain = minusgrad.run(tmp_path / "steady.toml", out=tmp_path / "K")
+    from_file = {"initial.fields.T": {"file": "T.csv", "unit": "degC", "body": "right"}}
+    (tmp_path / "T.csv").write_text("\n".join(["T", *["26.85"] * 9]))
+    scaled = minusgrad.run(tmp_path / "steady.toml", IN_DEGREES | from_file, tmp_path / "degC")
+    expected, found = (run.simulation.fields["T"].values for run in (plain, scaled))
+    assert np.abs(found - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"stepper.fields.T.scale": "1 degC"}, "for a difference of 1 degC"),
+        ({"energy.1.coefficient": "11 W/m^2/degC"}, "a step of 1 degC is 1 K"),
+        ({"state.temperature": "-300 degC"}, "below absolute zero"),
+        ({"state.temperature": "-3 K"}, "at least 0"),
+        ({"initial.fields.x": {"file": "T.csv", "unit": "degC"}}, "is a temperature, but 'm'"),
+        ({"initial.fields.C": {"file": "T.csv", "unit": "J/degC"}}, "a step of 1 degC is 1 K"),
+    ],
+)
+def test_degrees_are_refused_elsewhere(given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "steady.toml").write_text(STEADY)
+    (tmp_path / "T.csv").write_text("\n".join(["x,y,z,C", *["1,2,3,4"] * 63]))
+    with pytest.raises(SceneError) as error:
+        minusgrad.load(tmp_path / "steady.toml", given)
+    assert message in str(error.value)

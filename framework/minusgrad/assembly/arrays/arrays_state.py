@@ -135,7 +135,7 @@ class ArraysState:
         if not unit or unit == self.units.symbol(dimension):
             return 1.0
         try:
-            return self.units.convert(f"1 {unit}", dimension)
+            return self.units.of_numbers(unit, dimension)[0]
         except UserError as error:
             raise UserError(f"{path}: attribute `unit`: {error}") from None
 

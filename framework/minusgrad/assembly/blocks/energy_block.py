@@ -318,7 +318,8 @@ def definition(
     `combined`: elements may be all combinations of two sets, whose parameters may be matrices. `drawn`: the
     values of elements may be drawn at random. `bodies`: the nodes of an element may be of a body.
     """
-    one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
+    absolute = isinstance(role, Parameter) and role.absolute
+    one: Any = Annotated[float | str, Quantity(role.unit, _sign(role), absolute=absolute)]
     for _ in role.shape:
         one = tuple[one, ...]
     forms = {"one": one}

@@ -60,7 +60,7 @@ class Langevin(Record):
     """Time step."""
     friction: Annotated[float | str, Quantity("s^-1", "nonnegative")]
     """Rate at which the heat bath damps velocities."""
-    temperature: Annotated[float | str, Quantity("K", "nonnegative")]
+    temperature: Annotated[float | str, Quantity("K", "nonnegative", absolute=True)]
     """Temperature of the heat bath; an energy k_B T where the scene is dimensionless."""
 
     def make(self, context: "StepperContext") -> "Integrator":

@@ -1,6 +1,6 @@
 """The values of `[initial]` over those that a state has made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ class InitialValues:
 
     def onto(self, state: State) -> State:
         """The state with these values in place of its own. Raises `SceneError`."""
-        found = self.replaced(state.fields, state.units, state.bodies, strict=False)
+        found = self.replaced(state.fields, state.units, state.bodies, state.absolute, strict=False)
         return replace(state, fields={**state.fields, **found})
 
     def replaced(
@@ -69,11 +69,13 @@ class InitialValues:
         fields: Mapping[str, Any],
         units: Mapping[str, str],
         bodies: tuple[Body, ...],
+        absolute: Collection[str] = (),
         strict: bool = True,
     ) -> dict[str, np.ndarray]:
         """The new values of fields, by name. fields: the present ones, in the run's units; units: SI units.
 
-        strict: refuse a name that `fields` does not have. Raises `SceneError`.
+        absolute: those that are temperatures, which a file may have in degC. strict: refuse a name that
+        `fields` does not have. Raises `SceneError`.
         """
         found = self._of_run(fields, units) if self.saved else {}
         for name, given in self.table.files.items():
@@ -83,11 +85,18 @@ class InitialValues:
                         continue
                     raise EnergyError(unknown("field", name, fields))
                 now = np.asarray(found.get(name, fields[name]), np.float64)
-                found[name] = self._of_file(name, given, now, units.get(name, "1"), bodies)
+                unit = units.get(name, "1")
+                found[name] = self._of_file(name, given, now, unit, bodies, name in absolute)
         return found
 
     def _of_file(
-        self, name: str, given: FieldFile, now: np.ndarray, unit: str, bodies: tuple[Body, ...]
+        self,
+        name: str,
+        given: FieldFile,
+        now: np.ndarray,
+        unit: str,
+        bodies: tuple[Body, ...],
+        absolute: bool,
     ) -> np.ndarray:
         """The values of one field, where its file has them in place of `now`."""
         chosen = _nodes(given, bodies)
@@ -95,19 +104,20 @@ class InitialValues:
         wanted = field_files.WantedField(name, rows, now.shape[1:], given.data, given.columns)
         read = field_files.read(given.file, self._starting.read(given.file), wanted)
         symbol = given.unit if given.unit is not None else read.unit
-        values = read.values if symbol is None else self._converted(read.values, symbol, unit)
+        values = read.values if symbol is None else self._converted(read.values, symbol, unit, absolute)
         if chosen is None:
             return values
         made = now.copy()
         made[chosen] = values
         return made
 
-    def _converted(self, values: np.ndarray, symbol: str, unit: str) -> np.ndarray:
+    def _converted(self, values: np.ndarray, symbol: str, unit: str, absolute: bool = False) -> np.ndarray:
         """Values in a unit in those of the run, which are left as they are where it is the run's own."""
         units = self._starting.units
         if symbol == units.symbol(unit):
             return values
-        return values * units.convert(f"1 {symbol}", UnitSystem.si().symbol(unit))
+        factor, offset = units.of_numbers(symbol, UnitSystem.si().symbol(unit), absolute)
+        return values * factor + offset if offset else values * factor
 
     def _of_run(self, fields: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, np.ndarray]:
         """The fields of the saved state that the scene has."""

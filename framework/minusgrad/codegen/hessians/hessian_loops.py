@@ -4,14 +4,14 @@
 
 Only the lower half is computed, so that matrices assembled from it are symmetric bit for bit. Column j is the
 tangent of du/da along the unit tangent of row j. Where u depends on the fields through linear forms F alone,
-the second derivatives in F (the tangent moduli) are written out, and loops over the nodes make H of them
-(`linear_forms`). Written out in full, the Hessian of a cell of eight nodes takes ten seconds to compile; this
-takes one. Where the moduli are projected, they are stored between the two.
+the second derivatives in F (the tangent moduli) are written out, from one sweep, and loops over the nodes
+make H of them (`linear_forms`). Written out in full, the Hessian of a cell of eight nodes takes ten seconds
+to compile; this takes one. Where the moduli are projected, they are stored between the two.
 
-Decisions 0277, 0278.
+Decisions 0167, 0277, 0278.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from ...energies.term import in_blocks
 from ...engine import lane_blocks, storage
 from ...engine.kernels import Code
 from ...symbolic import differentiation, ties
-from ...symbolic.graph import inputs, reachable
+from ...symbolic.graph import inputs, replace_nodes
 from ...symbolic.scalar import Scalar
 from ..element_lanes.lane_loops import Lanes
 from ..statements import indented, subscript
 from ..term_loops import Emitter
 from ..verification.element_samples import Number, at_rows
 from ..verification.kernel_verification import compare
+from .curvatures import curvatures
 from .linear_forms import FormLoops, LinearForm, halves
 
 MOST_MODULI = 9
@@ -68,7 +69,7 @@ class HessianLoops(FormLoops):
         if {n.serial for n in self._row_leaves()} & {n.serial for n in inputs([value])}:
             return None
         leaves = [leaf for form in forms for leaf in form.leaves]
-        return forms, leaves, lower(value, leaves)
+        return forms, leaves, swept_lower(value, leaves)
 
     def _row_leaves(self) -> list[Scalar]:
         """The components of the fields at all nodes, in the order of rows."""
@@ -180,6 +181,17 @@ def _settled_lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     return ties.settle_ties([columns[j][i - j] for i, j in halves(len(leaves))])
 
 
+def swept_lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
+    """The same by one sweep: a fraction of the operations where many leaves meet in few numbers."""
+    key = ("swept", value.serial, tuple([leaf.serial for leaf in leaves]))
+    return value.graph.once(key, lambda: _settled_sweep(value, leaves))
+
+
+def _settled_sweep(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
+    found, zero = curvatures(value, leaves), value.graph.constant(0.0)
+    return ties.settle_ties([found.get(place, zero) for place in halves(len(leaves))])
+
+
 def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for i >= j."""
     key = ("column", value.serial, j, tuple([leaf.serial for leaf in leaves]))
@@ -192,15 +204,6 @@ def _settled_column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Sca
 
 def _hessian_column(slopes: Sequence[Scalar], leaf: Scalar, j: int) -> list[Scalar]:
     return differentiation.tangent(slopes[j:], {leaf.serial: slopes[j].graph.constant(1.0)})
-
-
-def replace_nodes(value: Scalar, others: Mapping[int, Scalar]) -> Scalar:
-    """The same expression with other nodes in the place of some (by serial)."""
-    new = dict(others)
-    for node in reachable([value]):
-        if node.serial not in new and any(a.serial in new for a in node.args):
-            new[node.serial] = node.graph.rebuilt(node, tuple(new.get(a.serial, a) for a in node.args))
-    return new.get(value.serial, value)
 
 
 class LaneHessians(HessianLoops, Lanes):

@@ -50,7 +50,7 @@ def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
     if not isinstance(role, Parameter) or role.default is None:
         raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
     try:
-        return (units or UnitSystem.si()).convert(role.default, role.unit)
+        return (units or UnitSystem.si()).convert(role.default, role.unit, role.absolute)
     except UnitError as error:
         raise EnergyError(f"{what}: its default cannot be used: {error}") from None
 
