@@ -11,10 +11,12 @@ def register_energies():
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
     from .springs import muscle, spring
+    from .supports.foundations import foundation, ground_spring, side_spring
     from .topology.penalised import penalised_plate
 
     solids, springs = [*MATERIALS, penalised_plate], [spring, muscle, angle, dihedral]
-    return [*solids, *springs, body_force, traction, load, pressure, floor, wall, sphere]
+    grounded = [foundation, side_spring, ground_spring]
+    return [*solids, *springs, *grounded, body_force, traction, load, pressure, floor, wall, sphere]
 
 
 @hookimpl
@@ -35,18 +37,20 @@ def register_maps():
 
 @hookimpl
 def register_dissipations():
-    """Damping in proportion to mass, and to the rate of strain; friction on the ground."""
+    """Damping in proportion to mass, and to the rate of strain; friction on the ground; dashpots on sides."""
     from .damping import ground_friction, mass_damping, strain_rate_damping
+    from .supports.foundations import side_dashpot
 
-    return [mass_damping, strain_rate_damping, ground_friction]
+    return [mass_damping, strain_rate_damping, ground_friction, side_dashpot]
 
 
 @hookimpl
 def register_constraints():
-    """Rods of fixed length, cranks that turn."""
+    """Rods of fixed length, cranks that turn, planes at any angle."""
     from .rods import crank, rod
+    from .supports.planes import symmetry_plane
 
-    return [rod, crank]
+    return [rod, crank, symmetry_plane]
 
 
 @hookimpl

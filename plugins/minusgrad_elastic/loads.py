@@ -3,7 +3,7 @@
     body force    U = -sum_i m_i a . x_i                     weight, where a is the acceleration of gravity
     traction      U = -sum over facets of A t . x,  x = sum_a N_a x_a   at the quadrature points of a facet
     load          U = -sum_i f . x_i                         the same force on every node
-    pressure      U = p V,  V = sum over facets of w sum_i s_i (x - c)_i n_i     on a facet as it is
+    pressure      U = p V,  V = sum over facets of w (S (x - c)) . n             on a facet as it is
 
 x (n, d) [m], m (n,) [kg], a (d,) [m/s^2]; A [m^2] the area at rest of a facet, or of a point of it, N_a its
 shape functions there (1/k for each of the k nodes of a triangle or of an edge of two nodes); t (d,) [Pa] the
@@ -12,10 +12,10 @@ force on an area at rest (first Piola-Kirchhoff traction); f (d,) [N].
 Pressure p [Pa] gives the force -p n on every deformed area, n its outward normal. V [m^3] is the volume
 between the facets and their apex c, by the divergence theorem; n da = x_,1 x x_,2 dxi at a point of a facet
 with the coordinates xi, in the plane (y', -x') dxi times the thickness at rest. It is the potential of these
-forces where the surface is closed, or its rim is held or slides in held planes; c [m] and the shares s follow
+forces where the surface is closed, or its rim is held or slides in held planes; c [m] and the shares S follow
 from the supports, and other rims are refused (`surfaces`).
 
-Decisions 0070, 0325.
+Decisions 0070, 0165, 0325.
 """
 
 from minusgrad.plugin import Acceleration, Datum, Force, Node, Parameter, Pressure, local_energy, ti
@@ -86,7 +86,9 @@ def load(x, force):
         derived=True,
         place=True,
     ),
-    axis_shares=Datum("1", ("d",), about="Share of each axis in the volume; their sum is 1.", derived=True),
+    axis_shares=Datum(
+        "1", ("d", "d"), about="Shares of the axes in the volume; the trace is 1.", derived=True
+    ),
     pressure=Parameter("Pa", about="Pressure against the outward normal; positive pushes."),
 )
 def pressure(x, shares, tangents, weight, apex, axis_shares, pressure):
@@ -100,7 +102,7 @@ def pressure(x, shares, tangents, weight, apex, axis_shares, pressure):
         beside += tangents[a, x[0].n - 2] * (x[a] - x[0])
     volume = 0.0
     if ti.static(x[0].n == 3):
-        volume = (axis_shares * place).dot(along.cross(beside))
+        volume = (axis_shares @ place).dot(along.cross(beside))
     else:
-        volume = (axis_shares * place).cross(along)
+        volume = (axis_shares @ place).cross(along)
     return pressure * weight * volume

@@ -7,6 +7,9 @@
     edges       (K, 2)        rest [m], their length
     boundary    facets, or their quadrature points: area [m^2], shares (k,) = N_a, tangents (k, d - 1), the
                 slopes of N_a along the facet's coordinates, weight
+    surface     the same facets, or more points of them, for which products N_a N_b are integrated exactly:
+                patch [m^2], the area of a point, shape_values (k,) = N_a, normal (d,) at rest, places (k, d)
+                [m] of the nodes at rest
 
 A triangle or tetrahedron of order 1 has one point and is an element itself. Of other cells the elements of
 an energy are their points (`Quadrature`), and the list holds the cells for pictures and files. Where there
@@ -18,17 +21,20 @@ Decisions 0071, 0319.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from minusgrad.plugin import Body, Motion, Quadrature, State, UserError
 
 from .cells import reference_cells
+from .cells.quadrature import Rule
+from .cells.reference_cells import ReferenceCell
 from .mesh import NOBODY, Mesh
 
-REFERENCE = {"shares", "tangents", "weight"}
+REFERENCE = {"shares", "tangents", "weight", "shape_values"}
 """Data of points that do not depend on the shape at rest."""
-LISTS = ("cells", "edges", "boundary")
+LISTS = ("cells", "edges", "boundary", "surface")
 """The lists that every body has."""
 
 
@@ -56,10 +62,10 @@ def solid(
     edges = mesh.edges()
     ends = mesh.points[edges]
     lists.add("edges", edges, {"rest": np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)})
-    order = lists.add_boundary(mesh, thick)
+    x = mesh.points + np.array(origin or np.zeros(d))
+    order = lists.add_boundary(mesh, thick, x)
     for name, chosen in groups.items():
         lists.add_cells(name, mesh, chosen, thick)
-    x = mesh.points + np.array(origin or np.zeros(d))
     rest = {"rest": x.copy()} if rest_shape else {}
     made = {name for data in lists.data.values() for name in data}
     members, inner = _group_members(mesh, order)
@@ -95,7 +101,8 @@ def _group_members(
     for name in {**mesh.cell_bodies, **mesh.facet_bodies}:
         rows, inner[name] = mesh.boundary_of(name)
         facets[name] = np.sort(place[rows])
-    return {"cells": dict(mesh.cell_bodies), "boundary": facets}, {"boundary": inner}
+    of_facets = {"boundary": facets, "surface": facets}
+    return {"cells": dict(mesh.cell_bodies), **of_facets}, dict.fromkeys(of_facets, inner)
 
 
 class _Lists:
@@ -129,26 +136,45 @@ class _Lists:
             parts.append((kind.name, block[own], cell, data))
         self._add_parts(name, parts)
 
-    def add_boundary(self, mesh: Mesh, thick: float) -> np.ndarray:
-        """The facets of the boundary; returns their numbers in the mesh, in the order of the list."""
+    def add_boundary(self, mesh: Mesh, thick: float, x: np.ndarray) -> np.ndarray:
+        """The facets of the boundary, and more points of them, of nodes x (n, d).
+
+        Returns the numbers of the facets in the mesh, in the order of the list.
+        """
         facets = mesh.boundary()
-        lengths, parts = (facets != NOBODY).sum(axis=1), []
+        lengths, parts, points = (facets != NOBODY).sum(axis=1), [], []
         for length in np.unique(lengths):
             kind = reference_cells.facets()[mesh.dimension, int(length)]
-            rows, (places, weights) = facets[lengths == length, :length], kind.rule
-            count, q = len(rows), len(places)
-            slopes = np.broadcast_to(kind.slopes(places), (count, q, length, mesh.dimension - 1))
-            legs = np.einsum("eqaj,eai->eqji", slopes, mesh.points[rows])
-            area = np.sqrt(np.linalg.det(legs @ legs.transpose(0, 1, 3, 2))) * weights / kind.parts
+            rows = facets[lengths == length, :length]
+            at = _facet_points(kind, kind.rule, mesh.points[rows])
             data = {
-                "area": area.ravel() * thick,
-                "shares": np.tile(kind.values(places), (count, 1)),
-                "tangents": slopes.reshape(count * q, length, -1),
-                "weight": np.tile(weights * (thick / kind.parts), count),
+                "area": at.area * thick,
+                "shares": at.values,
+                "tangents": at.slopes,
+                "weight": at.weights * thick,
             }
-            parts.append((kind.name, rows, np.repeat(np.arange(count), q), data))
+            parts.append((kind.name, rows, at.facet, data))
+            at = _facet_points(kind, kind.products_rule, mesh.points[rows])
+            data = {"patch": at.area * thick, "shape_values": at.values, "normal": at.normals}
+            data["places"] = x[rows][at.facet]
+            points.append((kind.name, rows, at.facet, data))
         self._add_parts("boundary", parts)
+        self._add_surface(points)
         return np.concatenate([np.flatnonzero(lengths == length) for length in np.unique(lengths)])
+
+    def _add_surface(self, parts: list[tuple[str, np.ndarray, np.ndarray, dict]]) -> None:
+        """More points of the facets of the boundary, whose lists these are."""
+        alone = _Lists()
+        alone._add_parts("boundary", parts)
+        (nodes, cell), lists = alone.elements("boundary"), self.of("boundary")
+        self.quadratures["surface"] = Quadrature(nodes, cell, lists)
+        self.data["surface"] = alone.data["boundary"]
+
+    def elements(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of the elements of a list, and the cell of each."""
+        if name in self.quadratures:
+            return self.quadratures[name].nodes, self.quadratures[name].cell
+        return self.tuples[name], np.arange(len(self.tuples[name]))
 
     def _add_parts(self, name: str, parts: list[tuple[str, np.ndarray, np.ndarray, dict]]) -> None:
         """Cells of several kinds: of each the name, the rows, the cell of each point, data of points."""
@@ -166,9 +192,45 @@ class _Lists:
         cells = np.concatenate([start + part[2] for start, part in zip(starts, parts, strict=False)])
         self.quadratures[name] = Quadrature(nodes, cells, tuple(names))
         self.data[name] = {
-            what: np.concatenate([_pad_values(part[3][what], len(part[1][0]), most) for part in parts])
+            what: np.concatenate(
+                [
+                    _pad_values(part[3][what], len(part[1][0]), most if what != "normal" else 0)
+                    for part in parts
+                ]
+            )
             for what in data
         }
+
+
+class _FacetPoints(NamedTuple):
+    """Of the quadrature points of facets (P,): the facet, area, weight, N_a (P, k), slopes (P, k, d - 1) of
+    N_a and normals (P, d) of size 1."""
+
+    facet: np.ndarray
+    area: np.ndarray
+    weights: np.ndarray
+    values: np.ndarray
+    slopes: np.ndarray
+    normals: np.ndarray
+
+
+def _facet_points(kind: ReferenceCell, rule: Rule, x: np.ndarray) -> _FacetPoints:
+    """The points of a rule on facets of one kind with the nodes x (F, k, d)."""
+    (places, weights), (count, length, d) = rule, x.shape
+    q = len(places)
+    slopes = np.broadcast_to(kind.slopes(places), (count, q, length, d - 1))
+    legs = np.einsum("eqaj,eai->eqji", slopes, x)
+    area = np.sqrt(np.linalg.det(legs @ legs.transpose(0, 1, 3, 2))) * weights / kind.parts
+    along = legs.reshape(count * q, d - 1, d)
+    normals = np.stack([along[:, 0, 1], -along[:, 0, 0]], 1) if d == 2 else np.cross(along[:, 0], along[:, 1])
+    return _FacetPoints(
+        np.repeat(np.arange(count), q),
+        area.ravel(),
+        np.tile(weights / kind.parts, count),
+        np.tile(kind.values(places), (count, 1)),
+        slopes.reshape(count * q, length, -1),
+        normals / np.linalg.norm(normals, axis=1, keepdims=True),
+    )
 
 
 def _widen_rows(rows: np.ndarray, most: int) -> np.ndarray:
@@ -177,7 +239,7 @@ def _widen_rows(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _pad_values(values: np.ndarray, nodes: int, most: int) -> np.ndarray:
-    """Values of each point; those with one for each of so many nodes end with zeros."""
-    if values.ndim == 1:
+    """Values of each point; those with one for each of so many nodes end with zeros. most: 0 of others."""
+    if values.ndim == 1 or not most:
         return values
     return np.pad(values, [(0, 0), (0, most - nodes), *[(0, 0)] * (values.ndim - 2)])

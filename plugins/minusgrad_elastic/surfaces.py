@@ -1,18 +1,19 @@
 """Surfaces under pressure: the volume that they sweep, its apex, and the forces that supports bear at a rim.
 
-    V = sum over points of w sum_i s_i (x - c)_i n_i,     n = x_,1 x x_,2,     sum_i s_i = 1
-    dV = integral dx . n  +  rim integral (s o (x - c)) . (dx x dl)            in the plane n = (y', -x')
+    V = sum over points of w (S (x - c)) . n,     n = x_,1 x x_,2,     S symmetric, tr S = 1
+    dV = integral dx . n  +  rim integral (S (x - c)) . (dx x dl)              in the plane n = (y', -x')
 
-V is the volume between the surface and its apex c: that of cones for s = (1/3, 1/3, 1/3), of prisms along x
-for s = (1, 0, 0). dV is the work of a pressure of 1 on the deformed facets where the rim integral vanishes
+V is the volume between the surface and its apex c: that of cones for S = I / 3, of prisms along x for
+S = e_x e_x^T. dV is the work of a pressure of 1 on the deformed facets where the rim integral vanishes
 for all motions that supports admit (divergence and Stokes' theorems): there is no rim, or it is held, or it
-slides in planes through c, or in planes along which s is zero. So c and s follow from the supports, and where
-no c and s do, the pressure has no potential (Schweizerhof & Ramm 1984, Comput. Struct. 18, 1099).
+slides in planes through c, or in planes whose normals S maps to zero. So c and S follow from the supports,
+and where no c and S do, the pressure has no potential (Schweizerhof & Ramm 1984, Comput. Struct. 18, 1099).
+S is the projector beside some of the normals of planes (axes, of held components), divided by its trace.
 
 At held components of the rim dV has the rim integral, too; the supports bear the pressure on the facets
 alone, p sum of N_a n (`borne`).
 
-Decisions 0070, 0325.
+Decisions 0070, 0165, 0325.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ import numpy as np
 from minusgrad.plugin import EnergyError, TermElements
 
 from .cells import reference_cells
+from .supports.surface_planes import SurfacePlanes
 
 TRIES = 4
 """Random motions of a rim for which the integral is computed."""
@@ -32,7 +34,7 @@ PLACED = 1e-7
 
 
 def apexes(given: TermElements) -> dict[str, np.ndarray]:
-    """The apex c (E, d) and the shares s (E, d) of the points of facets: one for each connected surface.
+    """The apex c (E, d) and the shares S (E, d, d) of the points of facets: one for each connected surface.
 
     Raises `EnergyError` where the supports let a rim move so that the pressure has no potential.
     """
@@ -45,10 +47,9 @@ def apexes(given: TermElements) -> dict[str, np.ndarray]:
             own = label == surface
             first = np.flatnonzero(own[which.reshape(-1)])[0] * len(rows) // len(given.nodes)
             _Surface.of(facets[own], given).refuse_apex(rows[first])
-        return {"axis_shares": np.full((len(given.nodes), x.shape[1]), 1.0 / x.shape[1])}
-    found: dict[str, np.ndarray] = {
-        name: np.zeros((len(facets), x.shape[1])) for name in ("apex", "axis_shares")
-    }
+        return {"axis_shares": np.tile(np.eye(x.shape[1]) / x.shape[1], (len(given.nodes), 1, 1))}
+    d = x.shape[1]
+    found = {"apex": np.zeros((len(facets), d)), "axis_shares": np.zeros((len(facets), d, d))}
     for surface in np.unique(label):
         own = label == surface
         found["apex"][own], found["axis_shares"][own] = _Surface.of(facets[own], given).apex()
@@ -71,7 +72,8 @@ class _Surface:
     """A connected surface: its nodes, its rim, and what supports do there.
 
     rims: nodes (R, m) of the edges of the rim; in the plane its ends (R, 1), with their signs. free (n, d):
-    components that move. led: components that supports move together, (n, d) each.
+    components that move, but for the planes in which constraints keep nodes. led: components that supports
+    move together, (n, d) each.
     """
 
     label: str
@@ -80,6 +82,7 @@ class _Surface:
     rims: tuple[np.ndarray, ...]
     free: np.ndarray
     led: tuple[np.ndarray, ...]
+    planes: "SurfacePlanes"
     tolerance: float
 
     @classmethod
@@ -95,7 +98,8 @@ class _Surface:
                 led[-1][at] = True
         tolerance = max(PLACED, 64.0 * float(np.finfo(given.dtype).eps))
         rims = tuple(_rim_edges(facets, x.shape[1]))
-        return cls(given.label, x, np.unique(facets), rims, free, tuple(led), tolerance)
+        planes = SurfacePlanes.of(given, free)
+        return cls(given.label, x, np.unique(facets), rims, free, tuple(led), planes, tolerance)
 
     @property
     def size(self) -> float:
@@ -103,26 +107,36 @@ class _Surface:
         return float(np.ptp(self.x[self.nodes], axis=0).max())
 
     def apex(self) -> tuple[np.ndarray, np.ndarray]:
-        """c (d,) and s (d,). Raises `EnergyError` where there are none."""
+        """c (d,) and S (d, d). Raises `EnergyError` where there are none."""
         if (found := self._find_opening()) is None:
             self._refuse_open()
         assert found is not None
         return found
 
     def _find_opening(self) -> tuple[np.ndarray, np.ndarray] | None:
-        d = self.x.shape[1]
-        every = [axes for count in (d, *range(1, d)) for axes in combinations(range(d), count)]
-        for axes in every:
-            share = np.zeros(d)
-            share[list(axes)] = 1.0 / len(axes)
-            apex = self._rim_centre(axes)
+        for apex, share in self._openings():
             if all(self._rim_vanishes(rim, apex, share) for rim in self.rims):
                 return apex, share
         return None
 
+    def _openings(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Apexes and shares to try: along axes, then beside the normals of planes at any angle."""
+        d, rim = self.x.shape[1], self._rim_nodes()
+        if self.planes.are_at(rim):
+            yield from self.planes.openings(self.x, rim, self.x[self.nodes].mean(axis=0))
+            return
+        for axes in (axes for count in (d, *range(1, d)) for axes in combinations(range(d), count)):
+            share = np.zeros(d)
+            share[list(axes)] = 1.0 / len(axes)
+            yield self._rim_centre(axes), np.diag(share)
+
+    def _rim_nodes(self) -> np.ndarray:
+        parts = [part.ravel() for part in self.rims]
+        return np.unique(np.concatenate(parts)) if parts else self.nodes[:0]
+
     def refuse_apex(self, given: np.ndarray) -> None:
         """Raise `EnergyError` for an apex (d,) beside the planes of supports, where these tell it."""
-        share = np.full(self.x.shape[1], 1.0 / self.x.shape[1])
+        share = np.eye(self.x.shape[1]) / self.x.shape[1]
         if all(self._rim_vanishes(rim, given, share) for rim in self.rims):
             return
         if self._find_opening() is not None:
@@ -130,8 +144,7 @@ class _Surface:
 
     def _rim_centre(self, axes: tuple[int, ...]) -> np.ndarray:
         """The place in the planes that the rim slides in, along some axes; elsewhere the middle."""
-        centre = self.x[self.nodes].mean(axis=0)
-        rim = np.unique(np.concatenate([part.ravel() for part in self.rims])) if self.rims else self.nodes[:0]
+        centre, rim = self.x[self.nodes].mean(axis=0), self._rim_nodes()
         sliding = rim[self.free[rim].any(axis=1)]
         for axis in axes:
             planes = self.x[sliding, axis][~self.free[sliding, axis]]
@@ -149,18 +162,19 @@ class _Surface:
         members, local = np.unique(rim, return_inverse=True)
         rows, free, size = local.reshape(rim.shape), self.free[members], self.size
         for _ in range(TRIES):
-            moved = size * rng.normal(size=free.shape) * free
+            moved = self.planes.admitted(members, size * rng.normal(size=free.shape) * free)
             for led in self.led:
                 moved += size * rng.normal(size=free.shape[1]) * led[members]
+            moved += self.planes.led(members, rng, size)
             r = self.x[members] + moved - apex
-            step = rng.normal(size=free.shape) * free
+            step = self.planes.admitted(members, rng.normal(size=free.shape) * free)
             found = _of_rim(r[rows], step[rows], share)
             most = np.abs(r).max() * (1.0 if rim.shape[1] == 1 else size)
             off |= np.abs(found) > self.tolerance * most
         return off
 
     def _refuse_open(self) -> None:
-        share = np.full(self.x.shape[1], 1.0 / self.x.shape[1])
+        share = np.eye(self.x.shape[1]) / self.x.shape[1]
         apex = self._rim_centre(tuple(range(len(share))))
         loose = np.concatenate([rim[self._rim_is_off(rim, apex, share)].ravel() for rim in self.rims])
         node = int(loose[np.argmax(self.free[loose].sum(axis=1))])
@@ -168,22 +182,22 @@ class _Surface:
         raise EnergyError(
             f"{self.label}: pressure has a potential where its surface is closed, or its rim held or sliding"
             f" in held planes, got a rim that may move at node {node} ({place}); hold the rim, give the"
-            " `body` of a closed surface, or use a `traction`; where constraints keep the rim in planes, give"
-            " `apex`, a point of all of them"
+            " `body` of a closed surface, or use a `traction`; where constraints of your own keep the rim in"
+            " planes, give `apex`, a point of all of them"
         )
 
 
 def _of_rim(r: np.ndarray, step: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """The integral of (s o r) . (dx x dl) over edges (R, m); in the plane s_x x dy - s_y y dx."""
+    """The integral of (S r) . (dx x dl) over edges (R, m); in the plane of (S r) x dx."""
     if r.shape[1] == 1:
-        a, b = (share * r)[:, 0], step[:, 0]
+        a, b = (r @ share)[:, 0], step[:, 0]
         return a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]
     kind = reference_cells.facets()[2, r.shape[1]]
     places, weights = kind.rule
     at, moving = np.einsum("qa,eai->eqi", kind.values(places), r), kind.values(places)
     along = np.einsum("qa,eai->eqi", kind.slopes(places)[:, :, 0], r)
     moves = np.einsum("qa,eai->eqi", moving, step)
-    return np.einsum("q,eqi,eqi->e", weights, share * at, np.cross(moves, along))
+    return np.einsum("q,eqi,eqi->e", weights, at @ share, np.cross(moves, along))
 
 
 def _connected_surfaces(facets: np.ndarray, count: int) -> np.ndarray:

@@ -25,6 +25,7 @@ from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS, PLATES
+from minusgrad_elastic.supports import foundations, planes
 from minusgrad_gravity import about_a_mass, drags, external_fields
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
@@ -214,6 +215,11 @@ CANONICAL: dict[str, Instance] = {
     "muscle": Instance(springs.muscle),
     "rod": Instance(rods.rod.weighted_energy()),
     "crank": Instance(rods.crank.weighted_energy()),
+    "symmetry_plane": Instance(planes.symmetry_plane.weighted_energy()),
+    "foundation": Instance(foundations.foundation),
+    "side_spring": Instance(foundations.side_spring),
+    "ground_spring": Instance(foundations.ground_spring),
+    "side_dashpot": Instance(foundations.side_dashpot),
     "angle": Instance(angles.angle),
     "dihedral": Instance(angles.dihedral),
     "body_force": Instance(loads.body_force),

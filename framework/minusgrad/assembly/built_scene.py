@@ -5,7 +5,7 @@ validated scene -> state -> fields, terms, potential -> system -> stepper -> obs
 Decisions 0002.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields
-from ..energies.fields import Body, Field, Fields, State
+from ..energies.fields import Body, Field, Fields, Hold, State
 from ..engine import devices, memory, runtime
 from ..errors import CheckpointError, EnergyError, Problem, SceneError
 from ..files.checkpoint import Snapshot
@@ -169,6 +169,11 @@ class BuiltScene:
     def holds(self) -> Holds:
         """The supports of the state and of the scene."""
         return self.system.holds
+
+    @property
+    def given_holds(self) -> Sequence[Hold]:
+        """The holds of the state and of the scene as they were given."""
+        return self._terms.given_holds
 
     @property
     def dissipation(self) -> Potential | None:

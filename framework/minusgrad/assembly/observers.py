@@ -33,6 +33,7 @@ from ..potential.far_pairs.force_error import force_error
 from ..potential.far_pairs.tree_kernels import TreeKernels
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
+from ..steppers.constrained.plane_reactions import PlaneReactions
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.pressure.cutoff_jumps import CutoffJumps, strain_derivative
 from ..steppers.pressure.stress import Stress, volume
@@ -425,35 +426,48 @@ class ConjugateMomenta(Observer):
 class Reactions(Observer):
     """Records the supports' forces: `reaction` (n, d) in the frames, and reaction/HOLD, their sums.
 
-    Of a field that is not the only one held, `reaction/FIELD` and `reaction/FIELD/HOLD`. Raises `EnergyError`
-    where nothing is held.
+    Of a field that is not the only one held, `reaction/FIELD` and `reaction/FIELD/HOLD`. Constraints that
+    keep nodes in planes are supports, too: `reaction/CONSTRAINT`. Raises `EnergyError` where nothing is held.
     """
 
     consumer = Consumer("reactions", ALL)
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         super().__init__(stepper, recorder, every)
-        self.holds = stepper.holds
-        if not self.holds.fields:
+        self.holds, self.planes = stepper.holds, stepper.constraints and PlaneReactions(stepper)
+        if not self.names:
             raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
         self._borne = BorneForces(stepper.potential)
 
+    @property
+    def names(self) -> list[str]:
+        """The fields with held components, or with nodes in planes."""
+        return [*dict.fromkeys([*self.holds.fields, *(self.planes.fields if self.planes else [])])]
+
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
-        reactions = self._reactions() if self.stepper.lagrangian is None else self.stepper.reactions
-        for field in self.holds.fields:
-            label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
-            self.recorder.record_frame(step, time, {label: reactions[field]})
+        of_stepper = self.stepper.lagrangian is not None
+        reactions = dict(self.stepper.reactions) if of_stepper else self._reactions()
+        parts = self.planes.by_constraint(time) if self.planes else {}
+        for field in self.names:
+            label = "reaction" if len(self.names) == 1 else f"reaction/{field}"
             totals = self.holds.totals(field, reactions[field])
+            for name, (of_field, forces) in parts.items():
+                if of_field == field:
+                    reactions[field] = reactions[field] + forces
+                    totals[name] = np.array([ordered_sum(column) for column in forces.T])
+            self.recorder.record_frame(step, time, {label: reactions[field]})
             self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
 
     def _reactions(self) -> dict[str, np.ndarray]:
         """Those of bodies that move by their inertia."""
-        forces = total_gradient(self.stepper, {n: self.stepper.gradient[n] for n in self.holds.fields})
+        forces = total_gradient(self.stepper, {n: self.stepper.gradient[n] for n in self.names})
         inertia, time = self.stepper.inertia, self.stepper.time
         for name in forces:
             if (beyond := self._borne.beyond(name, time)) is not None:
                 forces[name] = forces[name] + beyond
+                if self.planes:
+                    forces[name] = forces[name] + self.planes.borne_pull(name, time)
         return {n: self.holds.reaction(n, force, inertia.get(n), time) for n, force in forces.items()}
 
 
@@ -470,13 +484,12 @@ class ConstraintForces(Observer):
         super().__init__(stepper, recorder, every)
         if stepper.constraints is None:
             raise EnergyError("there are no constraints: add a [[constraint]], or leave their forces out")
-        self.constraints = stepper.constraints
+        self.constraints, self.planes = stepper.constraints, PlaneReactions(stepper)
         moved = [field.name for field in stepper.moving]
         self.names = [name for name in moved if name in self.constraints.reads]
 
     def observe(self) -> None:
-        step, time, weights = self.stepper.step, self.stepper.time, self.stepper.multipliers
-        assert weights is not None
+        step, time, weights = self.stepper.step, self.stepper.time, self.planes.multipliers(self.stepper.time)
         gradients = self.constraints.forces(weights, self.names, time)
         for name, gradient in gradients.items():
             self.recorder.record_frame(step, time, {self.label(name): -gradient})

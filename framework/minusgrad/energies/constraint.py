@@ -10,26 +10,34 @@ The unit of lambda_e is that of energy over that of g_e.
 Decisions 0300.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..elements.element_kind import Over
 from ..elements.periodic.tuple_images import CHAIN, Follow
 from ..errors import EnergyError
 from .declaration import check_declaration, known_symmetries, refuse_bare_decorator
-from .local_energy import LocalEnergy, image_parents
+from .local_energy import Derive, LocalEnergy, image_parents
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Table, Time
 from .written.function import function_from_source
 
 MULTIPLIER = "multiplier"
 """The argument of the weighted energy that is lambda, one number for each element."""
+Planes = Callable[[Mapping[str, Any]], tuple[Any, Any, Any]]
+"""Normals (E, d), points (E, d) and distances (E,) of planes; of parameters and data, a row an element."""
 KNOWN = (Node, Datum, Parameter, Table, Time, Box)
 """The roles of the arguments of a constraint, besides Linear ones."""
 
 
 @dataclass(frozen=True, repr=False)
 class Constraint(LocalEnergy):
-    """A named constraint; made by `constraint`. Its `function` is g of one element."""
+    """A named constraint; made by `constraint`. Its `function` is g of one element.
+
+    planes: gives the planes in which it keeps nodes `x`, if it does nothing else.
+    """
+
+    planes: Planes | None = field(default=None, kw_only=True, compare=False)
 
     def weighted_energy(self) -> LocalEnergy:
         """The energy lambda g of one element, under the same name; lambda is the datum `multiplier`."""
@@ -70,6 +78,8 @@ def constraint(
     over: Over = "",
     symmetries: Sequence[str] = (),
     images: Follow = CHAIN,
+    derive: Derive | None = None,
+    planes: Planes | None = None,
     **roles: Role | Linear,
 ) -> Callable[[Callable], Constraint]:
     """Make a function of one element a constraint: integrators and minimisers keep it at zero.
@@ -84,6 +94,9 @@ def constraint(
     `images` are those of a `local_energy`; elements are nodes, or tuples that a list or a scene gives. One
     with an argument of the role `Time` is driven, as a crank that turns.
 
+    `derive` gives the data that are declared as `derived`, as of a `local_energy`. `planes` is for one that
+    keeps nodes `x` in planes, n . (x - p) = s: it gives n, p and s of each element from parameters and data.
+
     Raises `EnergyError` if the roles do not match the function's arguments, a unit is unknown, or elements
     are pairs, triples or cells.
     """
@@ -96,7 +109,7 @@ def constraint(
             check_declaration(name, function, over, roles, "constraint"),
             image_parents(what, over, images),
         )
-        made = Constraint(*own, symmetries=kept, images=follow, unit="")
+        made = Constraint(*own, symmetries=kept, images=follow, unit="", derive=derive, planes=planes)
         if not (made.listed or over == "nodes"):
             raise EnergyError(f"{what}: is over {over!r}, got no list of elements; use 'nodes' or tuples")
         if strange := [a for a, role in made.roles.items() if type(role) not in KNOWN]:

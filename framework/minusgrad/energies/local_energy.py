@@ -53,7 +53,7 @@ class TermElements:
 
     label: the name of the term in messages. nodes (E, k). fields: the values of its node fields, and names
     those of the fields, by argument. data: those that are given. holds: what supports hold. dtype: that of
-    the run.
+    the run. planes: those in which constraints keep nodes.
     """
 
     label: str
@@ -63,6 +63,7 @@ class TermElements:
     data: Mapping[str, np.ndarray]
     holds: Sequence[Hold]
     dtype: np.dtype
+    planes: Sequence[Any] = ()
 
 
 Derive = Callable[[TermElements], Mapping[str, np.ndarray]]

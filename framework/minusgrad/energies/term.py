@@ -77,6 +77,8 @@ class Term:
     """How the images of its listed tuples follow in a periodic box (`elements.periodic.tuple_images`)."""
     remark: str = ""
     """A sentence about images of its tuples that are a matter of choice; "" if there are none."""
+    follows: frozenset[str] = frozenset()
+    """Its derived data that nobody gave: they follow from elements, fields at the start and supports."""
     writes: int = 0
     """How often its parameters and data were overwritten since it was bound; it only grows."""
 
@@ -120,6 +122,7 @@ class Term:
             if argument in self.data:
                 continue
             if argument in derived:
+                self.follows |= {argument}
                 self.data[argument] = self._held_copy(np.asarray(derived[argument], self.dtype))
                 continue
             what = f"{self.name}.{argument}"
@@ -142,14 +145,37 @@ class Term:
         if self.energy.derive is None or self.elements.empty:
             return {a: np.zeros((0, *self.shape(a))) for a in wanted} if self.elements.empty else {}
         given = {a: np.asarray(v) for a, v in spec.data.items() if a in roles}
-        return self.energy.derive(self._of_all(given, spec.holds))
+        for a, values in given.items():
+            if values.ndim > len(roles[a].shape) and len(values) == len(kept):
+                given[a] = values[kept]
+        return self.energy.derive(self._of_all(given, spec.holds, spec.planes))
 
-    def _of_all(self, given: Mapping[str, np.ndarray], holds: Sequence[Hold]) -> TermElements:
+    def derived_at(
+        self,
+        values: Mapping[str, np.ndarray],
+        holds: Sequence[Hold],
+        planes: Sequence[Any],
+    ) -> Mapping[str, np.ndarray]:
+        """The derived data that nobody gave, at other values of fields, by the names of these.
+
+        Raises `EnergyError` where there are none.
+        """
+        if not self.follows or self.energy.derive is None:
+            return {}
+        own = {a: storage.host(v) for a, v in self.data.items() if a not in self.follows}
+        given = self._of_all(own, holds, planes)
+        moved = {a: np.asarray(values.get(given.names[a], v), np.float64) for a, v in given.fields.items()}
+        found = self.energy.derive(replace(given, fields=moved))
+        return {a: np.asarray(v, self.dtype) for a, v in found.items() if a in self.follows}
+
+    def _of_all(
+        self, given: Mapping[str, np.ndarray], holds: Sequence[Hold], planes: Sequence[Any] = ()
+    ) -> TermElements:
         """All elements at the present fields, for derived data."""
         fields = {a: f.values.astype(np.float64) for a, f in self.fields.items()}
         names = {a: f.name for a, f in self.fields.items()}
         nodes = self.elements.tuples()
-        return TermElements(self.name, nodes, fields, names, given, holds, self.dtype)
+        return TermElements(self.name, nodes, fields, names, given, holds, self.dtype, planes)
 
     @property
     def needs_supports(self) -> bool:

@@ -34,7 +34,8 @@ class TermSpec:
     (E, d); None: as the energy declares. parents (E, k): the slots that images of each tuple follow.
     scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`). cells: of
     tuples that are points in cells, the cell of each; values "for each element" are then those of cells.
-    holds: what supports hold, from which `derived` data may follow. members: of listed tuples, those that are
+    holds: what supports hold, from which `derived` data may follow; planes: those in which constraints keep
+    nodes (`held_planes`). members: of listed tuples, those that are
     in a body, as a mask by its name; in other bodies are the tuples between their nodes.
     """
 
@@ -62,6 +63,7 @@ class TermSpec:
     units: UnitSystem | None = None
     cells: np.ndarray | None = None
     holds: Sequence[Hold] = ()
+    planes: Sequence[Any] = ()
     members: Mapping[str, np.ndarray] = field(default_factory=dict)
     changing: bool = False
 

@@ -68,6 +68,12 @@ class ReferenceCell:
         return max(self.merged) + 1 if self.merged else len(self.nodes)
 
     @property
+    def products_rule(self) -> Rule:
+        """Points of a flat facet at which products of two shape functions are integrated exactly."""
+        more = {("edges", 2): gauss(2, 1), ("3-node edges", 3): gauss(3, 1), ("triangles", 3): DEGREE_2[2]}
+        return more.get((self.name, self.count), self.rule)
+
+    @property
     def corners(self) -> int:
         """The number of corners, which are the first nodes."""
         return 1 + max(max(edge[:2]) for edge in self.edges)

@@ -412,7 +412,7 @@ REFUSED = {
         "7:9: state.rings: needs a whole number of at least 1, not 0"),
     "a list that is not there": (
         RECTANGLE, SOLID + 'tuples = "steel"\n',
-        "9:3: energy.0: no list of tuples named 'steel' (there are: cells, edges, boundary)"),
+        "9:3: energy.0: no list of tuples named 'steel' (there are: cells, edges, boundary, surface)"),
     "a solid of no cells": (
         RECTANGLE, SOLID + 'body = "top"\n',
         "9:3: energy.0: neo_hookean: none of its 12 tuples lies in its bodies; name other bodies"),

@@ -19,6 +19,7 @@ from ...engine import storage
 from ...errors import SingularSystemError
 from ...solvers.saddle_point import SaddlePoint
 from ...solvers.sparse_system import FREE, SparseSystem
+from ...steppers.constrained.plane_reactions import plane_constraints
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ...steppers.minimisers.soft_motions import soft_motions
@@ -31,7 +32,8 @@ SHIFT = 1e-9
 class ConstrainedEquilibrium:
     """The constraints of a search, in derivatives of the equilibrium that it found.
 
-    `potential`: C, with the parameters and data of the constraints.
+    `potential`: C, with the parameters and data of the constraints. `planes`: the fields of those that keep
+    nodes in planes, by name.
     """
 
     def __init__(self, search: Minimiser):
@@ -40,6 +42,7 @@ class ConstrainedEquilibrium:
         self.search, self.constraints, self.manifold = search, search.constraints, search.manifold
         self.potential = search.constraints.potential
         self.inputs = [n for n in self.potential.arguments if n.partition(".")[2] != MULTIPLIER]
+        self.planes = plane_constraints(search.constraints)
         self._factored: object = None
         self._factors: SaddlePoint | None = None
 

@@ -403,6 +403,13 @@ class Equilibrium:
 
     def _refuse_pressed(self, names: Iterable[str]) -> None:
         """Refuse other places of supports where a pressure has its potential by these."""
+        planes = {} if self.kept is None else self.kept.planes
+        for name in names:
+            if (pressed := self._pressed.get(planes.get(name.partition(".")[0], ""))) is not None:
+                raise EnergyError(
+                    f"'{name}': the pressure '{pressed}' has its potential by the planes that its rim slides"
+                    " in, got a derivative by their place; press a closed surface"
+                )
         for name in (n for n in names if n in self._pressed):
             raise EnergyError(
                 f"'{name}': the pressure '{self._pressed[name]}' has its potential by the places where its"

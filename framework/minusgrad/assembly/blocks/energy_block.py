@@ -345,7 +345,7 @@ def definition(
 
 def _derived(about: str) -> str:
     """The description of a datum that follows from the elements and the supports."""
-    return f"{about.rstrip('.')} (default: as the supports ask)."
+    return about if "(default:" in about else f"{about.rstrip('.')} (default: as the supports ask)."
 
 
 def _of_state(about: str) -> str | None:

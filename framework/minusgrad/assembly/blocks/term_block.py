@@ -4,6 +4,7 @@ Decisions 0071, 0143, 0226.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from ...energies.values.drawn_values import DrawnValues
 from ...energies.written.mean_dilatation import with_mean_dilatation
 from ...energies.written.rest_shape import REST, with_rest_shape
 from ...errors import EnergyError, at_key, choices, unknown
+from ...potential.constraints.held_planes import HeldPlanes
 from ...scene.records import Record, quantities
 from ...scene.units import UnitSystem
 from ...steppers.magnetic.force import MagneticTerm
@@ -39,6 +41,7 @@ class TermBlock:
     """An energy, the model of its block, and the state that the block names bodies, lists and grids of.
 
     `random` gives a generator for the name of a stream, here "term.argument". holds: what supports hold.
+    planes: those in which constraints keep nodes.
     """
 
     def __init__(
@@ -49,8 +52,9 @@ class TermBlock:
         units: UnitSystem,
         random: Callable[[str], np.random.Generator],
         holds: Sequence[Hold] = (),
+        planes: Sequence[HeldPlanes] = (),
     ):
-        self.holds = holds
+        self.holds, self.planes = holds, planes
         self.model, self.state, self.units = model, state, units
         self.name: str | None = getattr(model, "name", None)
         if getattr(model, "plane_stress", False):
@@ -133,6 +137,7 @@ class TermBlock:
             units=self.units,
             cells=cells,
             holds=self.holds,
+            planes=self.planes,
             members=self._members(listed, [one.name for one in bodies], cells, len(tuples)) if listed else {},
             **self._images(energy, listed),
         )
@@ -214,6 +219,14 @@ class TermBlock:
             raise EnergyError(f"'{self.energy.name}' is not repeated, got `begin`; give `repeat`, too")
         return with_scaled_pairs(self.spec(), fields)
 
+    def without_nodes(self, nodes: np.ndarray, fields: Fields) -> list[Term]:
+        """The term without some nodes of its bodies; [] where none of these nodes is in them, or all are."""
+        spec = self.spec()
+        kept = [Body(b.name, b.nodes[~np.isin(b.nodes, nodes)]) for b in spec.bodies]
+        if sum(map(len, (b.nodes for b in kept))) in (0, sum(map(len, (b.nodes for b in spec.bodies)))):
+            return []
+        return [Term.of(replace(spec, bodies=[b for b in kept if len(b.nodes)]), fields)]
+
     def _tuples(
         self, named: Any, energy: LocalEnergy
     ) -> tuple[Any, Mapping[str, np.ndarray], np.ndarray | None, str]:
@@ -231,7 +244,7 @@ class TermBlock:
         arity = energy.element_kind.arity
         known = [n for n, rows in lists.items() if arity in (None, rows.shape[1])]
         needed = {a for a, role in energy.of_role(Datum).items() if not role.derived} - set(self.data)
-        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
+        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else self._plain_lists(known)
         name = named or (able[0] if len(able) == 1 else None)
         if name not in known:
             if not name and not known and lists:
@@ -241,10 +254,19 @@ class TermBlock:
                     f" list them: tuples = [[{', '.join(map(str, range(arity or 2)))}], ...]"
                 )
             kind = f"{arity}-tuples" if arity else "tuples"
-            ask = f"say which `tuples`{choices('', known)}"
+            ask = f"say which `tuples`{choices('', self._plain_lists(known))}"
             raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)
         rows = lists[name] if name in points else pairs_along_bonds(self.state, name)
         return rows, data.get(name, {}), points[name].cell if name in points else None, name
+
+    def _plain_lists(self, names: Sequence[str]) -> list[str]:
+        """Those among some lists that are no other points of the cells of an earlier one."""
+        points, kept = self.state.quadratures, list[str]()
+        for name in names:
+            cells = points[name].lists if name in points else (name,)
+            if not any(cells == (points[k].lists if k in points else (k,)) for k in kept):
+                kept.append(name)
+        return kept
 
     def _members(
         self, listed: str, bodies: Sequence[str], cells: np.ndarray | None, count: int

@@ -7,6 +7,7 @@ from ...files.trajectory import Recorder
 from ...potential.potential import Potential
 from ...potential.staged.staged_term import StagedTerm
 from ...scene.units import UnitSystem, product, quotient
+from ...steppers.constrained.plane_reactions import plane_constraints
 from ...steppers.systems.system import System
 
 ENERGIES = (
@@ -36,10 +37,12 @@ def recorded_units(state: State, system: System, units: UnitSystem) -> dict[str,
     pairs = {state.labels.get(n, n): f.unit for n, f in system.fields.items()}
     energies = [*ENERGIES, *(f"potential/{t}" for t in system.potential.terms)]
     pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m", "drift": "1"}
-    for field in system.holds.fields:
-        label = "reaction" if len(system.holds.fields) == 1 else f"reaction/{field}"
+    planes = plane_constraints(system.constraints)
+    supported = [*dict.fromkeys([*system.holds.fields, *planes.values()])]
+    for field in supported:
+        label = "reaction" if len(supported) == 1 else f"reaction/{field}"
         force = quotient("J", system.fields[field].unit)
-        pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in system.holds.names)], force)
+        pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in [*system.holds.names, *planes])], force)
     for motion in state.motions:
         suffix = "" if len(state.motions) == 1 else f"/{motion.position}"
         mass = system.fields[motion.inertia].unit if isinstance(motion.inertia, str) else "1"

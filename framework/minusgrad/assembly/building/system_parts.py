@@ -79,7 +79,11 @@ class SystemParts:
         """The constraints of the scene."""
         terms, projected = [], set()
         for block in self._start.scene.constraint:
-            (term,) = self._terms.bound_by(block)
+            (term,) = (
+                [self._terms.bound[block.path]]
+                if block.path in self._terms.bound
+                else self._terms.bound_by(block)
+            )
             with self._places.placed(block.path):
                 if term.name in self._places.terms:
                     raise EnergyError(f"two terms have one name: {term.name}; give them a `name` each")

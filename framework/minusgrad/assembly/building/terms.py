@@ -5,12 +5,14 @@ Maps and slopes keep the order of the file, and are computed in it; U is the sum
 Decisions 0247.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...check.dead_fields import rounds
 from ...codegen.kept_traces import KEPT
 from ...elements.trees.near_pairs import NearPairs
+from ...energies.constraint import Constraint
+from ...energies.fields import Hold
 from ...energies.pairs.cutoff_jump import jump
 from ...energies.roles import Datum
 from ...energies.staged_energy import Staged
@@ -18,6 +20,7 @@ from ...energies.term import Term
 from ...energies.values.element_data import refuse_in_runs
 from ...energies.written.rest_shape import REST
 from ...errors import EnergyError, SceneError, unknown
+from ...potential.constraints.held_planes import HeldPlanes, held_planes
 from ...potential.far_pairs.force_error import narrowed
 from ...potential.map_chain import MapChain
 from ...potential.potential import Potential
@@ -51,6 +54,8 @@ class SceneTerms:
         self.suspects: set[str] = set()
         self.cut_sharply: list[tuple[Term, float]] = []
         self.bound: dict[KeyPath, Any] = {}
+        self._planes: list[HeldPlanes] = []
+        self._bind_planes()
         maps = self._maps_and_slopes()
         blocks = [block for block in self.scene.energy if block.path not in self.bound]
         terms = [term for block in blocks for term in self.named(block)]
@@ -63,6 +68,21 @@ class SceneTerms:
             self.potential = Potential(start.fields, terms, maps)
         self._refuse_frozen_rest()
         self._compare_with_state()
+
+    @property
+    def given_holds(self) -> Sequence[Hold]:
+        """The holds of the state and of the scene."""
+        return self._supports.given
+
+    def _bind_planes(self) -> None:
+        """Bind constraints that keep nodes in planes, which data of loads may follow from."""
+        found = []
+        for block in self.scene.constraint:
+            energy = self._places.validated.entries[block.path].energy
+            if isinstance(energy, Constraint) and energy.planes is not None:
+                (term,) = self.bound_by(block)
+                found += [planes] if (planes := held_planes(term)) is not None else []
+        self._planes = found
 
     def _maps_and_slopes(self) -> list[Term | StagedTerm | Slope]:
         """The maps and slopes, in the order of the file; with the energies that the slopes name."""
@@ -143,7 +163,9 @@ class SceneTerms:
         assert energy is not None
         model, random = self._places.validated.models[block.path], self.start.context.random
         with self._places.placed(block.path):
-            found = TermBlock(energy, model, self.start.state, self.start.units, random, self._supports.given)
+            found = TermBlock(
+                energy, model, self.start.state, self.start.units, random, self._supports.given, self._planes
+            )
             bound = (
                 [self._staged_term(energy, found)] if isinstance(energy, Staged) else self._local_terms(found)
             )
@@ -152,6 +174,8 @@ class SceneTerms:
 
     def _local_terms(self, block: TermBlock) -> list[Term]:
         terms = block.bound(self.start.fields)
+        if (planes := held_planes(terms[-1])) is not None:
+            terms = block.without_nodes(planes.idle_nodes(block.holds), self.start.fields) or terms
         if height := jump(terms[-1]):
             self.cut_sharply.append((terms[-1], height))
         if isinstance(terms[-1].elements, NearPairs):

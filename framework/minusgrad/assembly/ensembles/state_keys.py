@@ -29,6 +29,7 @@ from ..built_scene import BuiltScene
 from ..contexts import StateContext
 from ..registry import blamed
 from ..validation import ValidatedScene
+from .derived_data import DerivedData
 from .varied_keys import KeyPlace
 
 SEED = "runtime.seed"
@@ -75,6 +76,9 @@ class MemberStates:
 
         Raises `UserError` for those of a map.
         """
+        return self._data_of_lists(state) | DerivedData(self._template).at(state.fields)
+
+    def _data_of_lists(self, state: State) -> dict[str, np.ndarray]:
         template, found = self._template, {}
         given, first = state.data, template.state.data
         if _alike(given, first):

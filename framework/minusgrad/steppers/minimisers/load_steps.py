@@ -23,6 +23,7 @@ import numpy as np
 
 from ...energies.fields import Field
 from ...errors import EnergyError, RunFailedError, SingularSystemError
+from ...potential.potential import Potential
 from ..holds import Holds
 from ..stepper import PARTS, Stepper, refuse_unlike
 from .constrained_newton import ConstrainedNewton
@@ -60,7 +61,7 @@ class LoadSteps(Stepper):
         super().__init__(replace(search.system, holds=holds))
         self.gradient = search.gradient
         self.iterations, self.parts = iterations, 2**halvings
-        self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
+        self._full = {name: self._owner(name).parameter(name).astype(np.float64) for name in loads}
         self._refuse(loads)
         self.step, self.reached, self.increment, self.exhausted = 0, 0, self.parts, False
         self.trouble, self._guessed = "", np.zeros(0)
@@ -122,7 +123,7 @@ class LoadSteps(Stepper):
     def take_parameters(self, names: Sequence[str]) -> None:
         """The values of those that are loads are the full ones."""
         for name in self._full.keys() & set(names):
-            self._full[name] = self.potential.parameter(name).astype(np.float64)
+            self._full[name] = self._owner(name).parameter(name).astype(np.float64)
 
     def update(self) -> None:
         """Evaluate again where fields or parameters were written since the last step."""
@@ -308,7 +309,8 @@ class LoadSteps(Stepper):
     def _tangent(self, way: dict[str, np.ndarray], t: float) -> np.ndarray:
         """The change of the free components (N,), scaled, as loads, supports and the time go along a way."""
         search, variables = self.search, self.search.coordinates
-        changes = {f.name: self.potential.product(way, f.name, t) for f in self.moving}
+        own = {n: step for n, step in way.items() if self._owner(n) is self.potential}
+        changes = {f.name: self.potential.product(own, f.name, t) for f in self.moving}
         if isinstance(search, ConstrainedNewton):
             return search.followed(way, changes)
         system = scaled_hessian(self.potential, variables, soft_motions(self.moving), t)
@@ -333,8 +335,13 @@ class LoadSteps(Stepper):
         self.holds.take_part(load)
         self.holds.place(t)
         for name, full in self._full.items():
-            self.potential.set_parameter(name, load * full)
+            self._owner(name).set_parameter(name, load * full)
         self.search.t = t
+
+    def _owner(self, name: str) -> Potential:
+        """The energies or the constraints, whichever have this parameter."""
+        kept = self.constraints
+        return kept.potential if kept and name.partition(".")[0] in kept.terms else self.potential
 
     def _put(self, values: dict[str, np.ndarray]) -> None:
         for name, array in values.items():
@@ -342,7 +349,7 @@ class LoadSteps(Stepper):
 
     def _refuse(self, loads: Sequence[str]) -> None:
         for name in loads:
-            role = self.potential.roles_of(name)[0][1]
+            role = self._owner(name).roles_of(name)[0][1]
             if not role.admits(np.zeros(())):
                 raise EnergyError(
                     f"loads: '{name}' begins at zero, and must be {role.limits()}; leave it out"
