@@ -33,6 +33,7 @@ from tests.support.short_scenes import (
     SEARCHES,
     SPLITTINGS,
     STIFF,
+    TABLED,
     ctrl_c,
     cut,
     fitted,
@@ -101,6 +102,7 @@ def cases() -> Iterator[Case]:
         if precision == "f64":  # by load steps, as the scene says
             for scene in ("elastica", "inflated_tube"):
                 yield Case(scene, "newton", precision, run, AT_REST[scene])
+            yield from (Case(scene, "newton", precision, run, TABLED[scene]) for scene in TABLED)
         for scene in FITTED:
             methods = [m for m in FITTERS if m != "gauss_newton" or scene not in ("swing_up", "walker")]
             methods = ["optimality_criteria"] if scene == "topology" else methods
@@ -158,6 +160,7 @@ ALIKE += (
     "process_window",
     "two_photon",
 )
+ALIKE += ("curved_beam", "nafems_le1", "nafems_le10", "patch_test", "twisted_beam", "twisted_cube")
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 
 
@@ -188,7 +191,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
     one = 5 * 22 - 2 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 21 + 1 + 1 + 2 + 3 + 3 + 3 + 3 + 3 + 2 + 2 + 1
-    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES)
+    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES) + len(TABLED)
 
 
 @pytest.fixture(scope="module")

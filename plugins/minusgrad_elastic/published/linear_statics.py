@@ -6,6 +6,8 @@
 u (n, d) [m], f (n, d) [N], K (n d, n d) [N/m], P (d, d) [Pa]. Stresses are better at quadrature points than
 at nodes (Barlow 1976, Int. J. Numer. Methods Eng. 10, 243); a polynomial of degree 2 along each axis of a
 cell goes through those of its 3^d points.
+
+Decisions 0169.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +21,7 @@ from scipy.sparse.linalg import spsolve
 from minusgrad import Fields, Potential, bind
 from minusgrad.plugin import Datum
 
+from ..cells import reference_cells
 from ..mesh import Mesh
 from ..solids import solid
 
@@ -79,16 +82,32 @@ class LinearBody:
 
     def stress_at(self, node: int) -> np.ndarray:
         """P (d, d) [Pa] at a node of the displaced body."""
-        (kind,), cells = self.mesh.kinds, self.mesh.cells
-        P = self.potential.gradient(f"{self.name}.F")
-        P /= self.state.data["cells"]["volume"][:, None, None]
-        places, count = kind.rule[0], len(kind.rule[0])
-        found = []
-        for cell, slot in np.argwhere(cells == node):
-            values = P[cell * count : (cell + 1) * count].reshape(count, -1)
-            fit = np.linalg.solve(_products(places), values)
-            found.append(_products(kind.nodes[[slot]])[0] @ fit)
-        return np.mean(found, axis=0).reshape(P.shape[1:])
+        return continued_to_node(self.stress_at_points(), self.mesh.cells, node)
+
+    def stress_at_points(self) -> np.ndarray:
+        """P (p, d, d) [Pa] at the quadrature points of the displaced body, in the order of the cells."""
+        return stress_at_points(self.potential, self.name, self.state.data["cells"]["volume"])
+
+
+def stress_at_points(potential: Potential, term: str, volume: np.ndarray) -> np.ndarray:
+    """P (p, d, d) [Pa] of a term of F over cells, at their points of rest volumes (p,), as the fields are."""
+    return potential.gradient(f"{term}.F") / volume[:, None, None]
+
+
+def continued_to_node(P: np.ndarray, cells: np.ndarray, node: int) -> np.ndarray:
+    """P (d, d) at a node: continued from the points (p, d, d) of each of its cells (E, k), and averaged.
+
+    Cells are squares or bricks of order 2, with 3 points along each axis.
+    """
+    d = P.shape[1]
+    kind = reference_cells.cells()[d, cells.shape[1]]
+    places, count = kind.rule[0], len(kind.rule[0])
+    found = []
+    for cell, slot in np.argwhere(cells == node):
+        values = P[cell * count : (cell + 1) * count].reshape(count, -1)
+        fit = np.linalg.solve(_products(places), values)
+        found.append(_products(kind.nodes[[slot]])[0] @ fit)
+    return np.mean(found, axis=0).reshape(d, d)
 
 
 def mapped(mesh: Mesh, place: Callable[..., tuple]) -> Mesh:

@@ -4,6 +4,8 @@ LE1, LE10: a quarter of an elliptic membrane or plate between (x / 2)^2 + y^2 = 
 (y / 2.75)^2 = 1; LE11: a quarter of a hollow body of revolution, a sphere that tapers into a cylinder.
 
     x = (2 + 1.25 q) cos t,     y = (1 + 1.75 q) sin t,     q = (s + s^2) / 2,  0 <= s <= 1,  0 <= t <= pi / 2
+
+Decisions 0169.
 """
 
 import numpy as np
@@ -17,6 +19,10 @@ from .linear_statics import LinearBody, holding, mapped, node_at
 
 STEEL = {"youngs_modulus": 210e9, "poissons_ratio": 0.3}
 BOOK = "NAFEMS 1990, The Standard NAFEMS Benchmarks, TNSB rev. 3"
+ABAQUS = "abaqus-docs.mit.edu/2017/English/SIMACAEBMKRefMap"
+SEAMPLEX = "seamplex.com/fino/cases"
+ONSCALE = "onscale.com/help/solve/validation"
+"""Public pages that quote the book."""
 EXPANSION = 2.3e-4
 """Thermal expansion [1/K] of LE11."""
 TOP = 1.79
@@ -43,7 +49,7 @@ def elliptic(s: np.ndarray, t: np.ndarray, *z: np.ndarray) -> tuple:
     value=92.7,
     tolerance=0.1,
     why="half of the last digit, and as much for the mesh: finer ones end at 92.66",
-    source=f"{BOOK}: elliptic membrane, sigma_yy at D",
+    source=f"{BOOK}: elliptic membrane, sigma_yy at D; {ABAQUS}/simabmk-c-le1.htm",
     unit="MPa",
     quick=True,
 )
@@ -61,7 +67,7 @@ def stress_of_an_elliptic_membrane(place: Workplace) -> float:
     value=-5.38,
     tolerance=0.03,
     why="half of the last digit, and 0.5 % for the mesh: finer ones end near -5.39",
-    source=f"{BOOK}: thick plate, sigma_yy at D",
+    source=f"{BOOK}: thick plate, sigma_yy at D; {SEAMPLEX}/012-nafems-le10",
     unit="MPa",
     quick=True,
 )
@@ -98,7 +104,8 @@ def revolved(s: np.ndarray, angle: np.ndarray, h: np.ndarray) -> tuple:
     value=-105.0,
     tolerance=0.5,
     why="half of the last digit",
-    source=f"{BOOK}: solid cylinder/taper/sphere, temperature, sigma_zz at A",
+    source=f"{BOOK}: solid cylinder/taper/sphere, temperature, sigma_zz at A;"
+    f" {ONSCALE}/validation-case-thermomechanical-nafems",
     unit="MPa",
     quick=True,
 )

@@ -22,7 +22,8 @@ MATTIASSON = {1: (0.30172, 0.05643), 2: (0.49346, 0.16064), 5: (0.71379, 0.38763
     value=23.96,
     tolerance=0.01,
     why="half of the last digit, and as much for the mesh",
-    source="Cook 1974, J. Struct. Div. ASCE 100, 1851; 23.96 is the limit of fine meshes in plane stress",
+    source="Cook 1974, J. Struct. Div. ASCE 100, 1851; 23.96 is the limit of fine meshes in plane stress:"
+    " solver-docs.pages.dev/v0.20.2/gallery/verification/example_verify_cooks_membrane",
     quick=True,
 )
 def rise_of_cooks_membrane(place: Workplace) -> float:

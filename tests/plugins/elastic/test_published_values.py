@@ -9,7 +9,7 @@ from minusgrad.app.verbs.shipped import places
 from minusgrad.plugin import PublishedValue, Workplace
 from minusgrad_elastic import generators
 from minusgrad_elastic.materials.linear import linear
-from minusgrad_elastic.published import nafems, solids
+from minusgrad_elastic.published import macneal_harder, nafems, solids
 from minusgrad_elastic.published.linear_statics import LinearBody, holding, mapped, node_at
 
 STEEL = nafems.STEEL
@@ -92,3 +92,25 @@ def test_another_material_of_a_tube_or_a_beam_is_seen(
     monkeypatch.setattr(LinearBody, "__init__", other)
     for row in (solids.stress_of_a_tube, solids.deflection_of_a_beam):
         assert misses(row, tmp_path) > 1.0, row.name
+
+
+@pytest.mark.parametrize("row", macneal_harder.ROWS, ids=lambda row: row.name)
+def test_a_stiffness_that_is_one_percent_too_small_is_seen(
+    row: PublishedValue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = LinearBody.__init__
+
+    def other(self, mesh, energy, moduli, **more) -> None:
+        true(self, mesh, energy, {**moduli, "youngs_modulus": 0.99 * moduli["youngs_modulus"]}, **more)
+
+    monkeypatch.setattr(LinearBody, "__init__", other)
+    assert misses(row, tmp_path) > 1.0
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize(("d", "volume"), [(2, 0.24 * 0.12), (3, 1.0)])
+def test_patches_are_distorted_and_fill_their_boxes(d: int, volume: float, order: int) -> None:
+    volumes = macneal_harder.patch(d, order).volumes()
+    assert volumes.sum() == pytest.approx(volume, rel=1e-12)
+    assert volumes.max() > 1.3 * volumes.min() > 0.0

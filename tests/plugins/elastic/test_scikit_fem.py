@@ -23,7 +23,7 @@ E, NU = 3.0, 0.3
 MU, LAM = E / (2.0 * (1.0 + NU)), E * NU / ((1.0 + NU) * (1.0 - 2.0 * NU))
 
 
-def forms(skfem: Any, d: int) -> tuple[Any, Any, Any]:
+def forms(skfem: Any, d: int, mu: float = MU, lam: float = LAM) -> tuple[Any, Any, Any]:
     """psi, its first variation and its second, of mu/2 (F:F - d) - mu ln J + lambda/2 (ln J)^2."""
     from skfem.helpers import ddot, det, grad, inv, mul, trace, transpose
 
@@ -33,20 +33,20 @@ def forms(skfem: Any, d: int) -> tuple[Any, Any, Any]:
     def energy(w):
         F = grad(w["u"]) + one
         log = np.log(det(F))
-        return 0.5 * MU * (ddot(F, F) - d) - MU * log + 0.5 * LAM * log**2
+        return 0.5 * mu * (ddot(F, F) - d) - mu * log + 0.5 * lam * log**2
 
     @skfem.LinearForm
     def residual(v, w):
         F = grad(w["u"]) + one
-        return ddot(MU * F + (LAM * np.log(det(F)) - MU) * transpose(inv(F)), grad(v))
+        return ddot(mu * F + (lam * np.log(det(F)) - mu) * transpose(inv(F)), grad(v))
 
     @skfem.BilinearForm
     def matrix(u, v, w):
         F, dF = grad(w["u"]) + one, grad(u)
         G = inv(F)
-        stress = LAM * trace(mul(G, dF)) * transpose(G)
-        stress = stress - (LAM * np.log(det(F)) - MU) * mul(transpose(G), mul(transpose(dF), transpose(G)))
-        return MU * ddot(dF, grad(v)) + ddot(stress, grad(v))
+        stress = lam * trace(mul(G, dF)) * transpose(G)
+        stress = stress - (lam * np.log(det(F)) - mu) * mul(transpose(G), mul(transpose(dF), transpose(G)))
+        return mu * ddot(dF, grad(v)) + ddot(stress, grad(v))
 
     return energy, residual, matrix
 
