@@ -73,6 +73,14 @@ def register_observers():
 
 
 @hookimpl
+def register_file_descriptions():
+    """What a file of a mesh contains."""
+    from .mesh_files.contents import describe_mesh, endings
+
+    return dict.fromkeys(endings(), describe_mesh)
+
+
+@hookimpl
 def register_published_values():
     """Benchmarks of solids, closed forms and the MBB beam, beside numbers that others have published."""
     from .published import macneal_harder, mosaic, nafems, solids, topology

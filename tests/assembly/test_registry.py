@@ -389,7 +389,8 @@ BROKEN = {
         "no hook named 'register_energy'; did you mean 'register_energies'? (there are: register_energies, "
         "register_maps, register_compounds, register_lagrangians, register_dissipations,"
         " register_magnetic_fields, register_constraints, register_states, register_steppers,"
-        " register_observers, register_warnings, register_published_values, register_old_names)",
+        " register_observers, register_warnings, register_published_values,"
+        " register_file_descriptions, register_old_names)",
     ),
     "forgets the mark": (
         "def register_energies(): return []",

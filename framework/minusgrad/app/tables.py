@@ -170,6 +170,33 @@ def print_info(found: "Mapping[str, Any]") -> None:
         print_table(("series", "rows", "steps", "a row", "unit"), rows)
 
 
+def print_description(found: "Mapping[str, Any]") -> None:
+    """Print what a file contains: a line for each fact, then a table for each list of rows."""
+    tables = {name: value for name, value in found.items() if _is_table(value)}
+    for name, value in found.items():
+        if name == "file":
+            print(escaped(str(value)))
+        elif name not in tables and value not in (None, [], {}):
+            for line in value if isinstance(value, list) else [value]:
+                print(f"  {escaped(name)}: {escaped(_fact(line))}")
+    for rows in tables.values():
+        head = list(rows[0])
+        print_table(head, ([_fact(row[key]) for key in head] for row in rows))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _fact(value: Any) -> str:
+    """A number, a text, a place (x, y, z), or facts with their names."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_fact(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_fact, value))})"
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
 def print_verification(answers: "Sequence[Answer]", strays: Sequence[str]) -> None:
     """Print a table of verified files, then each failure in words."""
     rows = [(a.what, a.text if a.passed else "", "ok" if a.passed else "WRONG") for a in answers]

@@ -105,11 +105,21 @@ PUBLISHED_VALUES = "register_published_values"
 
 
 @hookspec
+def register_file_descriptions() -> "Mapping[str, Callable[[str, bytes], Mapping[str, Any]]]":  # type: ignore[empty-body]
+    """Functions of a file's name and bytes that say what it contains, by the ending: for `minusgrad info`."""
+
+
+FILE_DESCRIPTIONS = "register_file_descriptions"
+
+
+@hookspec
 def register_old_names() -> "Sequence[OldName]":  # type: ignore[empty-body]
     """Former names of kinds and keys, which scenes may still use with a warning."""
 
 
 OLD_NAMES = "register_old_names"
+OTHERS = (WARNINGS, PUBLISHED_VALUES, FILE_DESCRIPTIONS, OLD_NAMES)
+"""The hooks that give no kinds of a scene."""
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",

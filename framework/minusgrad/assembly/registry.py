@@ -379,9 +379,16 @@ class Registry:
                 of_kind = _energies if section in ENERGIES else _blocks
                 yield from of_kind(section)(plugin, given)
 
-    def given(self, hook: str) -> Iterator[tuple[Plugin, Any]]:
-        """What a hook gives that is no kind of a scene, of every plugin, which is loaded for it."""
-        self.complete()
+    def given(self, hook: str, whole: bool = True) -> Iterator[tuple[Plugin, Any]]:
+        """What a hook gives that is no kind of a scene, of every plugin.
+
+        whole: plugins are loaded with all of their kinds; else their modules alone are imported.
+        """
+        if whole:
+            self.complete()
+        for name, waiting in [*self._waiting.items()]:
+            with self._isolated(name):
+                self._opened(waiting.plugin, waiting.importer)
         for plugin in [*self.plugins.values()]:
             yield from ((plugin, one) for one in self._given(plugin, hook))
 
@@ -543,8 +550,7 @@ def _check(plugin: Plugin, module: Any) -> None:
     api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)
     if api != hookspecs.API_VERSION:
         raise PluginError(f"{plugin} is written for plugin API {api}; this is {hookspecs.API_VERSION}")
-    beside = (hookspecs.WARNINGS, hookspecs.PUBLISHED_VALUES, hookspecs.OLD_NAMES)
-    known = [*hookspecs.HOOKS, *beside]
+    known = [*hookspecs.HOOKS, *hookspecs.OTHERS]
     for name, value in vars(module).items():
         marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
         if marked and name not in known:

@@ -61,8 +61,6 @@ def format_of(file: str, data: bytes, known: Mapping[str, Sequence[str]]) -> str
         raise UserError(
             f"'{file}': must be a mesh format of one file, got '{ending}' ({', '.join(endings)}); {cure}"
         )
-    if ending == ".inp" and re.search(rb"(?im)^\s*\*\s*include\b", data):
-        raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
     names = [name for name, every in FORMATS.items() if ending in every]
     return names[0] if len(names) == 1 else _name_by_beginning(names, data)
 

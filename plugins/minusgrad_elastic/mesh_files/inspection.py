@@ -30,7 +30,7 @@ def inspect(mesh: Mesh, drop_unused: bool = False) -> tuple[Mesh, list[str]]:
     Raises `UserError` with all refusals: each with its count, the first few numbers (and the file's tags),
     and the cure.
     """
-    _refuse_faults(mesh, _stray_faults(mesh))
+    _refuse_faults(mesh, stray_faults(mesh))
     remarks = list(mesh.remarks)
     with np.errstate(over="ignore", invalid="ignore"):
         mesh, turned = turn_cells(mesh)
@@ -42,7 +42,7 @@ def inspect(mesh: Mesh, drop_unused: bool = False) -> tuple[Mesh, list[str]]:
         remarks.append(f"{_listed_nodes(mesh, 'nodes of no cell', idle)}; they are left out")
         before, mesh = mesh.bodies, _drop_idle_nodes(mesh, idle)
         remarks += [f"body '{name}' had no other nodes" for name in before if name not in mesh.bodies]
-    if (twins := _twin_nodes(mesh.points)).size:
+    if (twins := twin_nodes(mesh.points)).size:
         where = _listed_nodes(mesh, "nodes that lie where another does", twins)
         remarks.append(f"{where}; parts that touch only there are not connected")
     return mesh, [f"{mesh.source}: {remark}" for remark in remarks]
@@ -53,7 +53,7 @@ def _refuse_faults(mesh: Mesh, faults: Iterable[str]) -> None:
         raise UserError("\n".join(lines))
 
 
-def _stray_faults(mesh: Mesh) -> Iterator[str]:
+def stray_faults(mesh: Mesh) -> Iterator[str]:
     """Faults that prevent further checks: no cells, points that are not finite, missing nodes."""
     n = len(mesh.points)
     if not mesh.count:
@@ -121,7 +121,7 @@ def _drop_idle_nodes(mesh: Mesh, idle: np.ndarray) -> Mesh:
     )
 
 
-def _twin_nodes(points: np.ndarray) -> np.ndarray:
+def twin_nodes(points: np.ndarray) -> np.ndarray:
     """Nodes that lie where one of a lower number does.
 
     Nodes are parted along x wherever a gap is wider than the tolerance, each part again along y, then z, so

@@ -17,6 +17,7 @@ from typing import Any
 
 from minusgrad.plugin import UserError, printable
 
+from ..decks import READERS
 from . import vtk_cells, well_known_text
 from .collapsed_cells import split_collapsed
 from .file_ends import opening_ends
@@ -44,7 +45,9 @@ def parsed_mesh(file: str, data: bytes, remarks: list[str]) -> tuple[Any, str]:
     name = format_of(file, data, meshlane.extension_to_filetypes)
     names: dict[tuple[int, int], str] = {}
     said = ""
-    if name == "wkt":
+    if name in READERS:
+        found = READERS[name](file, data, remarks)
+    elif name == "wkt":
         found = well_known_text.triangles(file, data)
     elif name == "medit" and not file.lower().endswith("b"):
         found = medit.mesh_of_text(file, data, remarks)

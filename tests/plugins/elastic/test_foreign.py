@@ -66,8 +66,8 @@ def test_an_include_of_abaqus_leads_nowhere(elsewhere: Path) -> None:
     for text in (f"*INCLUDE, INPUT={elsewhere}/secret.inp\n", f"*include,input={elsewhere}/secret.inp\n"):
         (elsewhere / "y.inp").write_text(text)
         np.testing.assert_array_equal(meshlane.read(elsewhere / "y.inp").points, POINTS)
-        said = "'y.inp': must be one file, got *INCLUDE; save it as VTU, or as Gmsh's MSH 4.1"
-        assert _refused("y.inp", text.encode()) == said
+        said = _refused("y.inp", text.encode())
+        assert said.startswith(f"'y.inp', line 1: {text[:8]}: the deck is one file here; put the text of the")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
     assert "meshlane cannot read it: " in _refused("a.vtu", text.encode())
 
 
-@pytest.mark.parametrize("ending", ["ply", "off", "bdf", "tec"])
+@pytest.mark.parametrize("ending", ["ply", "off", "tec"])
 def test_a_damaged_file_in_which_meshlane_loops_is_said_to_end(ending: str) -> None:
     """Its readers look for a line that is not there: 2 s of computing each, but for the end that is seen."""
     (path,) = (CORPUS / ending).glob("m_*")

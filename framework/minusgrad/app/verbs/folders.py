@@ -14,12 +14,13 @@ EXPORTS = ("csv", "xyz", "extxyz", "pdb", "lammps-data", "dcd", "xtc", "vtu")
 
 
 def info_options(parser: argparse.ArgumentParser) -> None:
-    run_argument(parser)
+    run_argument(parser, "folder of a run or a fit, or a file of a plugin's kind, such as a mesh")
     json_option(parser)
 
 
 def verify_options(parser: argparse.ArgumentParser) -> None:
-    info_options(parser)
+    run_argument(parser)
+    json_option(parser)
 
 
 def compare_options(parser: argparse.ArgumentParser) -> None:
@@ -112,9 +113,20 @@ def info(a: argparse.Namespace) -> int:
     from ..info import info
     from ..tables import print_info
 
+    if a.folder is not None and a.folder.is_file():
+        return _info_of_file(a)
     with_run(a)
     found = info(a.folder)
     print_json(found) if a.json else print_info(found)
+    return 0
+
+
+def _info_of_file(a: argparse.Namespace) -> int:
+    from ..file_info import describe_file
+    from ..tables import print_description
+
+    found = describe_file(a.folder)
+    print_json(found) if a.json else print_description(found)
     return 0
 
 
