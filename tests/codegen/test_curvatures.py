@@ -83,6 +83,19 @@ def test_curvatures_of_operations_and_branches(
     assert_as_columns(value, leaves, {leaf.serial: p for leaf, p in zip(leaves, place, strict=True)})
 
 
+def test_a_factor_without_leaves_may_stand_on_either_side() -> None:
+    """Equal products are one node, whose factors stand in the order in which it was made first."""
+    graph = Graph()
+    a, b, c = (graph.input(name, None, ()) for name in "abc")
+    right, left = (
+        graph.as_given("mul", graph.apply("exp", a), c),
+        graph.as_given("mul", c, graph.apply("sin", b)),
+    )
+    at = {a.serial: 0.4, b.serial: 1.3, c.serial: 0.7}
+    assert_as_columns(right * right + graph.apply("exp", left), [a, b], at)
+    assert_as_columns(graph.apply("exp", right) + left * left, [a, b], at)
+
+
 def test_curvature_of_a_branch_not_taken_is_no_nan() -> None:
     graph = Graph()
     x = graph.input("x", None, ())

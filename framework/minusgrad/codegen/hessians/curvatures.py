@@ -104,14 +104,14 @@ class _Sweep:
         live = {a.serial: a for a in node.args if a.serial in self.live}
         leaf = {s: graph.input("an argument", None, (k,)) for k, s in enumerate(live)}
         alone = graph.as_given(node.op, *(leaf.get(a.serial, a) for a in node.args))
-        back = {one.serial: live[s] for s, one in leaf.items()} | {alone.serial: node}
-        slopes = zip(node.args, derivative(alone, *alone.args), strict=True)
-        partials = [(a, p) for a, p in slopes if isinstance(p, Scalar) and a.serial in live]
+        own = {one.serial: live[s] for s, one in leaf.items()}
+        slopes = zip(alone.args, derivative(alone, *alone.args), strict=True)
+        partials = [(own[a.serial], p) for a, p in slopes if isinstance(p, Scalar) and a.serial in own]
         for s in sorted(live):
             chosen = [(a, p) for a, p in partials if a.serial >= s]
             bends = tangent([p for _, p in chosen], {leaf[s].serial: graph.constant(1.0)})
             for (first, _), bend in zip(chosen, bends, strict=True):
-                yield first, live[s], replace_nodes(bend, back)
+                yield first, live[s], replace_nodes(bend, own | {alone.serial: node})
 
     def _add_pair(self, one: int, other: int, guard: Guard, value: Scalar) -> None:
         """Adds to a curvature, which both nodes know."""
