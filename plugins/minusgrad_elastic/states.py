@@ -162,7 +162,7 @@ class Disc(Solid):
 
 
 class FromFile(Solid):
-    """A mesh from a file beside the scene; its numbers are in the unit `length` (default: the run's).
+    """A mesh from a file beside the scene; its numbers are in the unit `length`, which few files state.
 
     Nodes of no cell are refused, or left out with `drop_unused`.
     """
@@ -170,15 +170,28 @@ class FromFile(Solid):
     file: str
     """File beside the scene."""
     length: str | None = None
-    """Unit of the coordinates in the file (default: the run's)."""
+    """Unit of the coordinates in the file; needed in runs with units (default: what the file states)."""
     drop_unused: bool = False
     """Leave out nodes that belong to no cell; false: refuse the file."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         mesh, remarks = inspect(self.read(context.read(self.file)), self.drop_unused)
         context.remarks += remarks
-        factor = 1.0 if self.length is None else context.units.convert(f"1 {self.length}", "m")
-        return mesh.scaled_mesh(factor)
+        return mesh.scaled_mesh(self._unit_of(mesh, context))
+
+    def _unit_of(self, mesh: Mesh, context: StateContext) -> float:
+        """The unit of the file's numbers, in the run's; 1 in a run without units."""
+        if self.length is not None:
+            return context.units.convert(f"1 {self.length}", "m")
+        if not context.units.names:
+            return 1.0
+        if not mesh.length:
+            raise UserError(
+                f"length: needs the unit of the coordinates, which {mesh.source} does not state; write"
+                ' length = "mm", or the unit in which it was drawn'
+            )
+        context.remarks.append(f"{mesh.source}: its coordinates are in {mesh.length}, as it states")
+        return context.units.convert(f"1 {mesh.length}", "m")
 
     def read(self, data: bytes) -> Mesh:
         """The mesh of the file, unchanged."""

@@ -64,6 +64,7 @@ system = "si"
 [state]
 kind = "gmsh"
 file = "kinds_8.msh"
+length = "m"
 density = 1.0
 
 [[energy]]

@@ -70,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def solid(name: str, *energies: dict, heat: bool = False) -> mg.Simulation:
     kind, write = READERS[name]
     write(Path(name))
-    mesh = {"kind": kind, "file": name, "density": 1.0}
+    mesh = {"kind": kind, "file": name, "length": "m", "density": 1.0}
     state = {"kind": "heat", "temperature": 300.0, "specific_heat": 1.0, "mesh": mesh} if heat else mesh
     flow = {"kind": "gradient_flow", "capacities": {"T": "C"}, "dt": 1.0}
     stepper = flow if heat else {"kind": "leapfrog", "dt": 1.0}
@@ -109,7 +109,7 @@ def test_a_group_with_facets_inside_is_refused_for_loads(folder: Path) -> None:
     mesh.cell_sets = {"seam": [np.arange(4), np.arange(0)]}
     meshlane.write("seam.inp", mesh)
     scene = {
-        "state": {"kind": "mesh", "file": "seam.inp", "density": 1.0},
+        "state": {"kind": "mesh", "file": "seam.inp", "length": "m", "density": 1.0},
         "energy": [{"kind": "traction", "body": "seam", "traction": [0.0, 1.0]}],
         "stepper": {"kind": "leapfrog", "dt": 1.0},
         "run": {"steps": 1},

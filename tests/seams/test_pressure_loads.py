@@ -39,7 +39,13 @@ def quarter(folder: Path, centre: Sequence[float], n: int = 6) -> str:
 
 def scene_of(file: str, holds: list, pressure: dict | None = None, **more: object) -> dict:
     return {
-        "state": {"kind": "mesh", "file": file, "density": 1000.0, **dict(more.pop("state", {}))},
+        "state": {
+            "kind": "mesh",
+            "file": file,
+            "length": "m",
+            "density": 1000.0,
+            **dict(more.pop("state", {})),
+        },
         "energy": [
             {"kind": "linear", "youngs_modulus": E, "poissons_ratio": NU},
             {"kind": "pressure", "body": "inner", "pressure": P, **(pressure or {})},

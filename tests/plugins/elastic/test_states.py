@@ -36,8 +36,8 @@ SOLID = '[[energy]]\nkind = "neo_hookean"\nyoungs_modulus = 100.0\npoissons_rati
 TAIL = '[stepper]\nkind = "leapfrog"\ndt = 0.001\n[run]\nsteps = 2\n'
 
 
-def from_file(file: str, kind: str = "gmsh") -> str:
-    return f'kind = "{kind}"\nfile = "{file}"\ndensity = 3.0\n'
+def from_file(file: str, kind: str = "gmsh", length: str = "m") -> str:
+    return f'kind = "{kind}"\nfile = "{file}"\nlength = "{length}"\ndensity = 3.0\n'
 
 
 @pytest.fixture
@@ -159,10 +159,16 @@ def test_a_body_falls_freely(scene, tmp_path: Path) -> None:
     assert ends["si"][1].sum() == pytest.approx(3.0, rel=1e-13), "a sheet of 1 m, whatever the unit of length"
 
 
+def test_a_run_without_units_asks_for_none(scene) -> None:
+    text = from_file("plate.msh").replace('length = "m"\n', "")
+    state = build(scene(text, STEEL, head=HEAD.replace('"si"', '"dimensionless"'))).state
+    assert state.fields["x"].max() == pytest.approx(3.0, rel=1e-15)
+
+
 @pytest.mark.parametrize("kind", ["gmsh", "mesh"])
 def test_the_numbers_of_a_file_are_in_its_own_unit(scene, kind: str) -> None:
     """A plate of 2.75 mm^2 x 1 mm, in a run in cm and grams and in SI."""
-    text = from_file("plate.msh", kind) + 'length = "mm"\nthickness = "1 mm"\n'
+    text = from_file("plate.msh", kind, "mm") + 'thickness = "1 mm"\n'
     text, solid = text.replace("3.0", '"3 g/cm^3"'), SOLID.replace("100.0", '"100 Pa"') + 'tuples = "cells"\n'
     si = build(scene(text, solid)).state
     cm = build(scene(text, solid, head=HEAD.replace('system = "si"\n', 'length = "cm"\nmass = "g"\n'))).state
@@ -217,7 +223,7 @@ def test_where_a_mesh_has_several_kinds_the_scene_says_which(scene) -> None:
     path = scene(from_file("plate.msh"), SOLID)
     assert (
         complaint(path)
-        == f"{path}:8:3: energy.0: say which `tuples` (there are: cells, edges, boundary, steel, rubber)"
+        == f"{path}:9:3: energy.0: say which `tuples` (there are: cells, edges, boundary, steel, rubber)"
     )
 
 
@@ -421,7 +427,7 @@ REFUSED = {
         "13:3: energy.1: no body named 'tip'; did you mean 'top'? (there are: left, right, bottom, top)"),
     "a physical group that is not there": (
         from_file("plate.msh"), STEEL + LOAD + 'body = "steal"\n',
-        "14:3: energy.1: no body named 'steal'; did you mean 'steel'? (there are: pin, clamp, hole, pull,"
+        "15:3: energy.1: no body named 'steal'; did you mean 'steel'? (there are: pin, clamp, hole, pull,"
         " group_8, steel, all of it, rubber)"),
     "a hold of a body that is not there": (
         RECTANGLE, SOLID + '[[hold]]\nbody = "lefd"\n',
@@ -456,8 +462,12 @@ REFUSED = {
         from_file("../plate.msh"), SOLID,
         "4:2: state: '../plate.msh' lies outside the scene's folder; copy it there"),
     "a mesh in kilograms": (
-        from_file("plate.msh") + 'length = "kg"\n', STEEL,
+        from_file("plate.msh", length="kg"), STEEL,
         "4:2: state: '1 kg' is a mass, but 'm' (length) is needed"),
+    "a mesh in no unit": (
+        from_file("plate.msh").replace('length = "m"\n', ""), STEEL,
+        "4:2: state: length: needs the unit of the coordinates, which 'plate.msh' does not state; write"
+        ' length = "mm", or the unit in which it was drawn'),
     "a mesh with idle nodes": (
         from_file("washer.msh"), SOLID,
         "4:2: state: 'washer.msh': nodes of no cell, which have no mass (1 of 37): 0 (tags 1); set"

@@ -269,7 +269,10 @@ def test_means_at_nodes_are_weighted_by_volume(tmp_path: Path) -> None:
 def test_a_body_of_two_materials_has_the_stress_of_each(tmp_path: Path) -> None:
     """A core and a shell from Gmsh; without the shell's energy the shell has no stress."""
     (tmp_path / "block.msh").write_bytes((MESHES / "block.msh").read_bytes())
-    body, bar = {"kind": "gmsh", "file": "block.msh"}, {"kind": "linear", "poissons_ratio": 0.0}
+    body, bar = (
+        {"kind": "gmsh", "file": "block.msh", "length": "m"},
+        {"kind": "linear", "poissons_ratio": 0.0},
+    )
     core, shell = ({"name": f"in_{k}", "body": k, "tuples": "cells"} for k in ("core", "shell"))
     for energies, moduli in (
         ((bar | core | {"youngs_modulus": 1.0},), (1.0, 0.0)),
