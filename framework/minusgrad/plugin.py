@@ -143,6 +143,7 @@ _HOMES = {
     "files.bounded.door": "bounded_read",
     "files.csv_table": "CsvTable",
     "files.durable": "write_file",
+    "files.hdf5_trust": "contained_hdf5",
     "plot.picture_files": "figure_bytes",
     "potential.constraints.constraints": "Constraints",
     "potential.linear_derivatives": "LinearDerivatives",

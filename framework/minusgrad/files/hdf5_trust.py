@@ -3,7 +3,9 @@
 `open_bytes` and `opened_file` are the only places that open HDF5 for reading: they refuse texts whose heap
 HDF5 would search forever. `arrays` accepts contiguous arrays of numbers in groups that form a tree, and
 refuses links, external and virtual storage, filters, object types, and arrays that overlap or claim more
-bytes than the file has.
+bytes than the file has. `contained_hdf5` is for files of others, which are read in a child process.
+
+Decisions 0156.
 """
 
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from typing import BinaryIO
 import h5py
 import numpy as np
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, UserError
 from .held import held_folders
 
 _HEAP = b"GCOL\1\0\0\0"
@@ -48,6 +50,40 @@ def opened_stream(stream: BinaryIO, examined: bool) -> Iterator[h5py.File]:
             texts(data)
     with h5py.File(stream, "r") as file:
         yield file
+
+
+@contextmanager
+def contained_hdf5(data: bytes) -> Iterator[h5py.File]:
+    """The HDF5 file of another program in these bytes, from memory, for a reader in a child process.
+
+    Unlike those of `arrays` it may have chunks and filters, types of its own, several names for one object.
+    Raises `UserError` if it is no HDF5 file, and for whatever leads out of it, links to other files and
+    arrays whose data lie in them: a run folder with the file then has all that was read.
+    """
+    texts(data)
+    try:
+        file = h5py.File(h5py.h5f.open_file_image(data))
+    except OSError as error:
+        raise UserError(f"it is no HDF5 file, or damaged: {' '.join(str(error).split())[:200]}") from None
+    with file:
+        _refuse_outside(file, "", set())
+        yield file
+
+
+def _refuse_outside(group: h5py.Group, prefix: str, seen: set[int]) -> None:
+    """Raise `UserError` for links and arrays that lead out of the file; `seen`: addresses of groups."""
+    for name in group:
+        path = prefix + name
+        if group.id.links.get_info(name.encode()).type not in (h5py.h5l.TYPE_HARD, h5py.h5l.TYPE_SOFT):
+            raise UserError(f"'{path}' is a link to another file, which is not read; save it into one file")
+        item = group.get(name)
+        plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
+        if plan and (plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count()):
+            raise UserError(f"'{path}' keeps its data in another file, which is not read; save one file")
+        address = None if item is None else h5py.h5o.get_info(item.id).addr
+        if isinstance(item, h5py.Group) and address not in seen:
+            seen.add(int(address or 0))
+            _refuse_outside(item, path + "/", seen)
 
 
 def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[str, h5py.Dataset]:

@@ -61,8 +61,8 @@ def parse_foreign(file: str, data: bytes) -> tuple[Mesh, str]:
     if _is_of_gmsh(file, data):
         return gmsh.read(file, data), ""
     remarks: list[str] = []
-    found, said = parsed_mesh(file, data, remarks)
-    return own_mesh(file, found, remarks), said
+    found, length, said = parsed_mesh(file, data, remarks)
+    return own_mesh(file, found, remarks, length), said
 
 
 def _is_of_gmsh(file: str, data: bytes) -> bool:

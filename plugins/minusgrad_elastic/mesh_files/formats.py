@@ -1,8 +1,9 @@
 """Formats of mesh files: which one the bytes of a file are in, by the ending of its name and its beginning.
 
-Formats are read whose reader opens one file. The others (XDMF, CGNS, HMF, H5M, DOLFIN, TetGen, OpenFOAM) name
-files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into the run
-folder nor hashed. Source: the readers of meshlane 5.5.
+Formats are read whose reader opens one file. Others (XDMF, DOLFIN, TetGen, OpenFOAM) name files anywhere on
+the machine, which would be neither copied into the run folder nor hashed. HDF5 follows links to such files:
+MED and Exodus are looked at before (`contained_hdf5`). CGNS, HMF and H5M are HDF5, of which meshlane reads
+tetrahedra alone, or no sets. Source: the readers of meshlane 5.5.
 
 Decisions 0328.
 """
@@ -18,9 +19,11 @@ FORMATS = {
     "ansys": (".msh",),
     "ansysInp": (".cdb", ".inp"),
     "avsucd": (".avs",),
+    "exodus": (".e", ".exo", ".ex2"),
     "flac3d": (".f3grid",),
     "gmsh": (".msh",),
     "mdpa": (".mdpa",),
+    "med": (".med",),
     "medit": (".mesh", ".meshb"),
     "nastran": (".bdf", ".fem", ".nas"),
     "netgen": (".vol",),
@@ -37,7 +40,7 @@ FORMATS = {
     "wkt": (".wkt",),
 }
 """meshlane's formats of one file, with the endings of their names."""
-SEVERAL = ("cgns", "dolfin-xml", "exodus", "h5m", "hmf", "med", "openfoam", "tetgen", "xdmf")
+SEVERAL = ("cgns", "dolfin-xml", "h5m", "hmf", "openfoam", "tetgen", "xdmf")
 """Those that may lead to a second file."""
 SIGNS = {"gmsh": rb"\s*\$", "ansysInp": rb"(?im)^\s*(?:nblock|/prep7|/batch)"}
 """What begins a file, or stands in it, where formats share an ending; the other one is the rest."""

@@ -18,11 +18,11 @@ from typing import Any
 from minusgrad.plugin import UserError, printable
 
 from ..decks import READERS
-from . import vtk_cells, well_known_text
+from . import exodus, vtk_cells, well_known_text
 from .collapsed_cells import split_collapsed
 from .file_ends import opening_ends
 from .formats import format_of
-from .names import flac3d, gmsh_tags, kratos, medit, netgen, obj_groups, permas, su2, tecplot
+from .names import flac3d, gmsh_tags, kratos, med, medit, netgen, obj_groups, permas, su2, tecplot
 from .names.numbered_parts import name_numbered
 
 OPENING = (
@@ -35,8 +35,8 @@ OPENING = (
 """Modules of meshlane that open files."""
 
 
-def parsed_mesh(file: str, data: bytes, remarks: list[str]) -> tuple[Any, str]:
-    """The mesh in a file's bytes with all of its names, and what meshlane printed.
+def parsed_mesh(file: str, data: bytes, remarks: list[str]) -> tuple[Any, str, str]:
+    """The mesh in a file's bytes with all of its names, the unit that it states, and what meshlane printed.
 
     Raises `UserError` for what meshlane cannot read, and for what it reads and loses.
     """
@@ -44,20 +44,22 @@ def parsed_mesh(file: str, data: bytes, remarks: list[str]) -> tuple[Any, str]:
 
     name = format_of(file, data, meshlane.extension_to_filetypes)
     names: dict[tuple[int, int], str] = {}
-    said = ""
+    said, length = "", med.length_unit(file, data, remarks) if name == "med" else ""
     if name in READERS:
         found = READERS[name](file, data, remarks)
     elif name == "wkt":
         found = well_known_text.triangles(file, data)
     elif name == "medit" and not file.lower().endswith("b"):
         found = medit.mesh_of_text(file, data, remarks)
+    elif name == "exodus":
+        found = exodus.mesh_of_bytes(file, data, remarks)
     else:
         data, names = _prepared_file(name, file, data, remarks)
         found, said = _read_file(name, file, data)
     _complete_names(name, file, data, found, names)
     split_collapsed(found)
     name_numbered(found, names, remarks)
-    return found, said
+    return found, length, said
 
 
 def _prepared_file(
@@ -72,6 +74,8 @@ def _prepared_file(
         return data, netgen.part_names(file, data, remarks)
     if name == "permas":
         permas.refuse_sets(file, data)
+    if name == "vtk" and not data.endswith(b"\n"):
+        data += b"\n"  # meshlane asks for it behind binary numbers
     return data, {}
 
 
@@ -85,6 +89,8 @@ def _complete_names(name: str, file: str, data: bytes, found: Any, names: Any) -
         flac3d.name_groups(file, found)
     elif name == "mdpa":
         kratos.add_parts(file, data, found)
+    elif name == "med":
+        med.name_families(found)
     elif name == "tecplot" and (title := tecplot.zone_title(file, data)):
         found.cell_sets[title] = [range(len(block.data)) for block in found.cells]
 
@@ -103,6 +109,7 @@ def _read_file(name: str, file: str, data: bytes) -> tuple[Any, str]:
                 redirect_stderr(said),
                 opening_ends(*opening),
                 vtk_cells.reading_cells(),
+                med.reading_all_kinds(),
             ):
                 found = meshlane.read(path, name)
         except MemoryError:
