@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .files.bounded.door import bounded_read
     from .files.csv_table import CsvTable
     from .files.durable import write_file
+    from .files.hdf5_trust import contained_hdf5
     from .files.trajectory import Recorder
     from .plot.picture_files import figure_bytes
     from .potential.constraints.constraints import Constraints
@@ -188,9 +189,9 @@ __all__ = [
     "Stage", "State", "StateContext", "Stepper", "StepperContext", "System", "Table", "Term",
     "TermElements", "Time", "TimeStep", "Tolerances", "TomlTable", "UnitError", "UnitSystem", "Unknown",
     "UserError", "Variation", "VariationalIntegrator", "Velocity", "Workplace", "at_key", "biot_squares",
-    "bounded_read", "choices", "constraint", "elastic_constants", "erf", "erfc", "figure_bytes",
-    "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes", "least_value",
-    "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory",
+    "bounded_read", "choices", "constraint", "contained_hdf5", "elastic_constants", "erf", "erfc",
+    "figure_bytes", "function_from_source", "hookimpl", "images", "input_files", "lagrangian", "lanes",
+    "least_value", "length", "local_energy", "local_map", "log1p", "log1p_ratio", "log_stretch_squares", "memory",
     "node_numbers", "numpy_files", "one_or_each", "one_or_table", "ordered_sum", "palindrome", "pip_line",
     "polar", "printable", "published_value", "quantities", "random", "rate_unit", "read_toml", "real",
     "staged_energy", "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field",

@@ -63,7 +63,7 @@ def contained_hdf5(data: bytes) -> Iterator[h5py.File]:
     texts(data)
     try:
         file = h5py.File(h5py.h5f.open_file_image(data))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"it is no HDF5 file, or damaged: {' '.join(str(error).split())[:200]}") from None
     with file:
         _refuse_outside(file, "", set())

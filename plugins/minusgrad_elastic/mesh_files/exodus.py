@@ -47,7 +47,7 @@ FACETS = {2: {2: "line", 3: "line3"}, 3: {3: "triangle", 6: "triangle6", 4: "qua
 
 SOLID = ("HEX", "TET", "WED", "PYR")
 
-Read = Callable[[str], Any]
+Take = Callable[[str], Any]
 
 
 def mesh_of_bytes(file: str, data: bytes, remarks: list[str]) -> Any:
@@ -55,15 +55,15 @@ def mesh_of_bytes(file: str, data: bytes, remarks: list[str]) -> Any:
     from meshlane import Mesh
 
     try:
-        with _open_arrays(data) as (names, read, kind_of):
-            points = _read_points(names, read)
-            blocks = _read_blocks(names, read, kind_of)
+        with _open_arrays(data) as (names, take, kind_of):
+            points = _read_points(names, take)
+            blocks = _read_blocks(names, take, kind_of)
             found = Mesh(points, [(kind, rows) for kind, rows, _, _ in blocks])
             for k, (_, _, name, _) in enumerate(blocks):
                 _add_cells(found, name, k)
-            _add_node_sets(found, names, read)
-            _add_side_sets(found, names, read, blocks, points.shape[1])
-            remarks += _values_left_out(names, read)
+            _add_node_sets(found, names, take)
+            _add_side_sets(found, names, take, blocks, points.shape[1])
+            remarks += _values_left_out(names, take)
     except UserError as error:
         raise UserError(f"'{file}': {error}") from None
     except (KeyError, ValueError, TypeError, IndexError, OverflowError, OSError) as error:
@@ -73,7 +73,7 @@ def mesh_of_bytes(file: str, data: bytes, remarks: list[str]) -> Any:
 
 
 @contextmanager
-def _open_arrays(data: bytes) -> Iterator[tuple[Mapping[str, Any], Read, Callable[[str], str]]]:
+def _open_arrays(data: bytes) -> Iterator[tuple[Mapping[str, Any], Take, Callable[[str], str]]]:
     """The arrays by name, a function that reads one, and one for its `elem_type`."""
     if data[:4] == b"\x89HDF":
         with contained_hdf5(data) as found:
@@ -97,19 +97,19 @@ def _text_of(value: Any) -> str:
     return (text.decode("latin-1") if isinstance(text, bytes) else str(text)).strip("\0 ")
 
 
-def _read_points(names: Mapping[str, Any], read: Read) -> np.ndarray:
+def _read_points(names: Mapping[str, Any], take: Take) -> np.ndarray:
     if "coord" in names:
-        return np.asarray(read("coord"), float).T
+        return np.asarray(take("coord"), float).T
     axes = [f"coord{axis}" for axis in "xyz" if f"coord{axis}" in names]
     if len(axes) < 2:
         raise UserError("has no coordinates in a plane or in space; it is cut off, or no mesh")
-    return np.column_stack([np.asarray(read(axis), float) for axis in axes])
+    return np.column_stack([np.asarray(take(axis), float) for axis in axes])
 
 
-def _names_of(names: Mapping[str, Any], read: Read, kind: str, word: str, count: int) -> list[str]:
+def _names_of(names: Mapping[str, Any], take: Take, kind: str, word: str, count: int) -> list[str]:
     """Names of blocks ("eb") or sets ("ns", "ss"): those of the file, or by their numbers."""
-    numbers = read(f"{kind}_prop1").tolist() if f"{kind}_prop1" in names else range(1, count + 1)
-    given = read(f"{kind}_names") if f"{kind}_names" in names else np.zeros((count, 0), "S1")
+    numbers = take(f"{kind}_prop1").tolist() if f"{kind}_prop1" in names else range(1, count + 1)
+    given = take(f"{kind}_names") if f"{kind}_names" in names else np.zeros((count, 0), "S1")
     texts = [b"".join(row.tolist()).split(b"\0")[0].decode("utf-8", "replace").strip() for row in given]
     return [text or f"{word}_{number}" for text, number in zip(texts, numbers, strict=True)]
 
@@ -122,15 +122,15 @@ def _numbered(names: Mapping[str, Any], stem: str) -> list[int]:
 
 
 def _read_blocks(
-    names: Mapping[str, Any], read: Read, kind_of: Callable[[str], str]
+    names: Mapping[str, Any], take: Take, kind_of: Callable[[str], str]
 ) -> list[tuple[str, np.ndarray, str, str]]:
     """Of each block: the kind, nodes from 0 in VTK's order, the name, and the letters of its elem_type."""
     numbers = _numbered(names, "connect")
-    count = len(read("eb_prop1")) if "eb_prop1" in names else len(numbers)
-    titles = _names_of(names, read, "eb", "block", count)
+    count = len(take("eb_prop1")) if "eb_prop1" in names else len(numbers)
+    titles = _names_of(names, take, "eb", "block", count)
     found = []
     for k in numbers:
-        rows, given = np.asarray(read(f"connect{k}"), np.int64) - 1, kind_of(f"connect{k}").upper()
+        rows, given = np.asarray(take(f"connect{k}"), np.int64) - 1, kind_of(f"connect{k}").upper()
         kind = KINDS.get(given[:3], {}).get(rows.shape[1])
         if kind is None:
             raise UserError(
@@ -148,24 +148,24 @@ def _add_cells(found: Any, name: str, k: int) -> None:
     sets[k] = np.arange(len(found.cells[k].data))
 
 
-def _add_node_sets(found: Any, names: Mapping[str, Any], read: Read) -> None:
+def _add_node_sets(found: Any, names: Mapping[str, Any], take: Take) -> None:
     numbers = _numbered(names, "node_ns")
-    count = len(read("ns_prop1")) if "ns_prop1" in names else len(numbers)
-    titles = _names_of(names, read, "ns", "node_set", count)
+    count = len(take("ns_prop1")) if "ns_prop1" in names else len(numbers)
+    titles = _names_of(names, take, "ns", "node_set", count)
     for k in numbers:
-        found.point_sets[titles[k - 1]] = np.asarray(read(f"node_ns{k}"), np.int64) - 1
+        found.point_sets[titles[k - 1]] = np.asarray(take(f"node_ns{k}"), np.int64) - 1
 
 
-def _add_side_sets(found: Any, names: Mapping[str, Any], read: Read, blocks: Any, space: int) -> None:
+def _add_side_sets(found: Any, names: Mapping[str, Any], take: Take, blocks: Any, space: int) -> None:
     """Facets as cells of one dimension below, in sets by name."""
     numbers = _numbered(names, "elem_ss")
-    count = len(read("ss_prop1")) if "ss_prop1" in names else len(numbers)
-    titles = _names_of(names, read, "ss", "side_set", count)
+    count = len(take("ss_prop1")) if "ss_prop1" in names else len(numbers)
+    titles = _names_of(names, take, "ss", "side_set", count)
     starts = np.cumsum([0, *(len(rows) for _, rows, _, _ in blocks)])
     facets: dict[str, list[np.ndarray]] = {}
     sets: dict[str, dict[str, list[int]]] = {}
     for k in numbers:
-        cells, sides = (np.asarray(read(f"{one}_ss{k}"), np.int64) - 1 for one in ("elem", "side"))
+        cells, sides = (np.asarray(take(f"{one}_ss{k}"), np.int64) - 1 for one in ("elem", "side"))
         if len(cells) and not 0 <= cells.min() <= cells.max() < starts[-1]:
             raise UserError(f"side set '{titles[k - 1]}' has elements that are not there")
         for cell, side in zip(cells.tolist(), sides.tolist(), strict=True):
@@ -202,11 +202,11 @@ def _facet_of(nodes: np.ndarray, letters: str, side: int, space: int, name: str)
     return FACETS[d][len(facet)], nodes[list(facet)]
 
 
-def _values_left_out(names: Mapping[str, Any], read: Read) -> list[str]:
+def _values_left_out(names: Mapping[str, Any], take: Take) -> list[str]:
     """Remarks on the variables of nodes and elements."""
     left = []
     for name, what in (("name_nod_var", "point"), ("name_elem_var", "cell")):
         if name in names:
-            titles = [b"".join(row.tolist()).split(b"\0")[0].decode("utf-8", "replace") for row in read(name)]
+            titles = [b"".join(row.tolist()).split(b"\0")[0].decode("utf-8", "replace") for row in take(name)]
             left.append(f"{what} data {', '.join(repr(one.strip()) for one in titles)} are not read")
     return left

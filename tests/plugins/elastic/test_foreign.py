@@ -72,7 +72,7 @@ def test_an_include_of_abaqus_leads_nowhere(elsewhere: Path) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    ["a.xmf", "a.med", "a.h5m", "a.hmf", "a.cgns", "a.e", "a.exo", "a.xml", "a.ele", "a.node", "a.vol.gz",
+    ["a.xmf", "a.h5m", "a.hmf", "a.cgns", "a.xml", "a.ele", "a.node", "a.vol.gz",
      "a.vtk.xdmf", "a.XDMF", "a.svg", "a", "vtk"],
 )  # fmt: skip
 def test_formats_of_several_files_are_refused_by_their_ending(file: str) -> None:

@@ -298,9 +298,9 @@ def test_without_meshlane_the_extra_is_named(scene, monkeypatch) -> None:
     ("file", "text", "message"),
     [
         ("other.xyzzy", "",
-         "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .cdb, .dat, .dato, .f3grid, .fem,"
-         " .inp, .mdpa, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2, .tec, .ugrid,"
-         " .vol, .vtk, .vtu, .wkt); save it as VTU, or as Gmsh's MSH 4.1"),
+         "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .cdb, .dat, .dato, .e, .ex2, .exo,"
+         " .f3grid, .fem, .inp, .mdpa, .med, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2,"
+         " .tec, .ugrid, .vol, .vtk, .vtu, .wkt); save it as VTU, or as Gmsh's MSH 4.1"),
         ("lines.vtk", "# vtk DataFile Version 2.0\n\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 2 float\n"
          "0 0 0\n1 0 0\nCELLS 1 3\n2 0 1\nCELL_TYPES 1\n3\n",
          "no cells of a kind that is read (triangle, triangle6, quad, quad8, quad9, tetra, tetra10, pyramid,"
