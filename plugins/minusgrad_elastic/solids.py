@@ -87,6 +87,7 @@ def solid(
         of_rest=frozenset({"m", *made} - REFERENCE) if rest_shape else frozenset(),
         groups=members,
         inner=inner,
+        facets="boundary",
     )
 
 

@@ -100,7 +100,7 @@ class Rectangle(Solid):
     order: Order = 1
     """Order of the cells; 2: with a node in the middle of each edge."""
     cells: Annotated[tuple[Count, Count], fitting(lambda parts: 2 * prod(parts))]
-    """Number of parts along x and y."""
+    """Number of parts along x and y; cells are counted part by part, y fastest, the lower triangle first."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.rectangle(values["size"], self.cells, self.cell, self.order)
@@ -124,7 +124,7 @@ class Box(Block):
     size: tuple[Length, Length, Length]
     """Lengths of the edges, along x, y and z."""
     cells: Parts
-    """Number of parts along x, y and z."""
+    """Number of parts along x, y and z; cells are counted part by part, z fastest, then y."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.box(values["size"], self.cells, self.cell, self.order)
@@ -140,7 +140,7 @@ class Beam(Block):
     height: Length
     """Height, along z."""
     cells: Parts
-    """Number of parts along x, y and z."""
+    """Number of parts along x, y and z; cells are counted part by part, z fastest, then y."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         size = values["length"], values["width"], values["height"]
@@ -155,7 +155,7 @@ class Disc(Solid):
     order: Order = 1
     """Order of the cells; 2: with a node in the middle of each edge."""
     rings: Annotated[Count, fitting(lambda rings: 6 * rings**2)]
-    """Number of rings of triangles around the centre."""
+    """Number of rings of triangles around the centre; cells are counted ring by ring, from the centre on."""
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.disc(values["radius"], self.rings, self.order)

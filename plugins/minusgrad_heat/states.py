@@ -11,6 +11,8 @@ The mesh and its lists are those of an elastic state (`minusgrad_elastic.solids`
 
 from typing import Annotated, Literal
 
+import numpy as np
+
 from minusgrad.plugin import ByKind, Quantity, Record, State, StateContext, UserError
 from minusgrad_elastic import states as elastic
 
@@ -72,16 +74,25 @@ class Heat(Record):
     """Heat capacity per mass."""
 
     def make(self, context: StateContext) -> State:
-        units, body = context.units, self.mesh.make(context)
+        units, body = context.units, context.with_sides(self.mesh.make(context))
         known = {part.name: part.nodes for part in body.bodies}
         temperature = units.convert(self.temperature, "K", absolute=True)
         mass, density = body.fields["m"], units.convert(self.mesh.density, "kg m^-3")
         values = 0.0 * mass + temperature
-        for name, given in self.bodies.items():
+        owner = np.full(len(mass), -1)
+        for number, (name, given) in enumerate(self.bodies.items()):
             if name not in known:
                 there = ", ".join(known) or "none"
                 raise UserError(f"bodies: the mesh has no body '{name}' (there are: {there}); name one")
-            values[known[name]] = units.convert(given, "K", absolute=True)
+            own, nodes = units.convert(given, "K", absolute=True), known[name]
+            if (twice := nodes[(owner[nodes] >= 0) & (values[nodes] != own)]).size:
+                other = list(self.bodies)[owner[twice[0]]]
+                raise UserError(
+                    f"bodies: node {twice[0]} is in '{other}' and '{name}', which have other temperatures;"
+                    f' name a side without it: [state.sides] rest = {{ union = ["{name}"], minus ='
+                    f' ["{other}"], of = "nodes" }}'
+                )
+            values[nodes], owner[nodes] = own, number
         capacity = units.convert(self.specific_heat, "J kg^-1 K^-1") * mass
         return State(
             fields={"x": body.fields["x"], "T": values, "C": capacity, "share": mass / density},
@@ -95,6 +106,7 @@ class Heat(Record):
             groups=body.groups,
             inner=body.inner,
             absolute=frozenset({"T"}),
+            facets=body.facets,
         )
 
 

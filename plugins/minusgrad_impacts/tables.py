@@ -47,11 +47,19 @@ class Balls(Record):
                 raise UserError(f"bodies.{name}: no ball {max(nodes)}; there are {n}, counted from 0")
             if len(set(nodes)) < len(nodes):
                 raise UserError(f"bodies.{name}: names a ball twice; leave one out")
+        owners = dict[int, str]()
         for name, velocity in self.velocities.items():
             if name not in self.bodies:
                 raise UserError(f"velocities.{name}: no body has this name; add it to `bodies`")
             if len(velocity) != d:
                 raise UserError(f"velocities.{name}: got {len(velocity)} numbers for {d} axes")
+            for ball in self.bodies[name]:
+                other = owners.setdefault(ball, name)
+                if self.velocities[other] != velocity:
+                    raise UserError(
+                        f"velocities.{name}: ball {ball} is in '{other}', too, got another velocity; name"
+                        " bodies that share none"
+                    )
 
 
 BALLS = {"balls": Balls}

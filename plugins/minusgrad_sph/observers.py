@@ -26,21 +26,24 @@ class FrontBlock(Record):
 
     every: Annotated[int, Field(ge=1)]
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
-    body: str = "fluid"
-    """Name of the body."""
+    body: str | tuple[str, ...] = "fluid"
+    """Name of the body, or of several."""
     axis: Literal["x", "y", "z"] = "x"
     """Axis along which its largest coordinate is taken."""
 
     def make(self, context: ObserverContext) -> Observer:
         bodies = {body.name: body.nodes for body in context.state.bodies}
-        if self.body not in bodies:
+        names = (self.body,) if isinstance(self.body, str) else self.body
+        if not names:
+            raise UserError('body: names no body, got []; name one, such as "fluid"')
+        if missing := [name for name in names if name not in bodies]:
             raise UserError(
-                f"body: the state has no '{self.body}' (there are: {', '.join(bodies) or 'none'})"
+                f"body: the state has no '{missing[0]}' (there are: {', '.join(bodies) or 'none'})"
             )
         axis = "xyz".index(self.axis)
         if axis >= context.state.fields["x"].shape[1]:
             raise UserError(f"axis: the state has no '{self.axis}'; take another")
-        return Front(context, self.every, np.asarray(bodies[self.body]), axis)
+        return Front(context, self.every, np.unique(np.concatenate([bodies[name] for name in names])), axis)
 
 
 OBSERVERS = {"front": FrontBlock}

@@ -377,10 +377,18 @@ def test_bodies_limit_tuples_with_their_data_and_parameters() -> None:
         spring_term(fields, bodies=[Body("end", range(6, 7))], parameters={"k": 1.0})
 
 
-@pytest.mark.parametrize("bodies", [[Body("a", range(3))] * 2, [Body("a", range(3)), Body("b", [2, 3])]])
-def test_no_node_counts_twice(bodies: list[Body]) -> None:
-    with pytest.raises(EnergyError, match=r"node \d is in two of the bodies a, "):
-        bind(count, some_fields(), bodies=bodies)
+@pytest.mark.parametrize(
+    ("bodies", "nodes"),
+    [([Body("a", range(3))] * 2, [0, 1, 2]), ([Body("a", [3, 1, 2]), Body("b", [2, 0])], [3, 1, 2, 0])],
+)
+def test_a_node_of_two_bodies_counts_once(bodies: list[Body], nodes: list[int]) -> None:
+    """Bodies that overlap are their union, in the order in which their nodes come first."""
+    fields = some_fields()
+    pairs = Potential(fields, [bind(count, fields, bodies=bodies)])
+    assert pairs.value() == len(nodes) * (len(nodes) - 1) / 2
+    single, alone = (bind(energies.trap, fields, bodies=one) for one in (bodies, [Body("u", nodes)]))
+    np.testing.assert_array_equal(single.elements.members, alone.elements.members)
+    assert Potential(fields, [single]).value(T) == Potential(fields, [alone]).value(T) != 0.0
 
 
 def test_many_terms_are_more_than_one_kernel_takes() -> None:
@@ -640,8 +648,9 @@ REFUSALS = {
     "gravity: its node fields must have one length, but x has 3, m has 4": lambda: bound(
         gravity, Fields(SHORT_MASSES)
     ),
-    "gravity: node 3 is in two of the bodies": lambda: potential_with(bound(gravity, bodies=OVERLAPPING)),
-    "trap: node 3 is in two of the bodies": lambda: potential_with(bound(energies.trap, bodies=OVERLAPPING)),
+    "trap.k: node 3 is in the bodies a and b, which have values of their own; name bodies": lambda: (
+        potential_with(bound(energies.trap, bodies=OVERLAPPING, parameters={"k": {"a": 1.0, "b": 2.0}}))
+    ),
     "trap: its bodies must have nodes below 7, got 7": lambda: potential_with(
         bound(energies.trap, bodies=[Body("a", range(5, 9))])
     ),

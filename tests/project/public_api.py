@@ -34,6 +34,7 @@ from minusgrad.assembly.hookspecs import API_VERSION
 from minusgrad.assembly.registry import Registry
 from minusgrad.files import checkpoint, vtkhdf
 from minusgrad.scene.key_table import Key, rows, tables
+from minusgrad.scene.state_tables.sides_table import declared_model
 from minusgrad.sweeps import folder
 from tests.project.package_map import ROOT
 
@@ -158,7 +159,8 @@ class _Shown:
 
 
 def _scenes() -> Iterator[str]:
-    models = {(s, k): m for s, kinds in Registry.load().models().items() for k, m in kinds.items()}
+    every = Registry.load().models().items()
+    models = {(s, k): declared_model(m) for s, kinds in every for k, m in kinds.items()}
     labels: dict[type, str] = {}
     for (section, kind), model in models.items():
         labels.setdefault(model, f"{section}:{kind}")

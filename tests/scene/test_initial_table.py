@@ -6,7 +6,7 @@ import pytest
 
 from minusgrad.errors import SceneError
 from minusgrad.scene.document import read
-from minusgrad.scene.initial_table import FieldFile, InitialTable
+from minusgrad.scene.state_tables.initial_table import FieldFile, InitialTable
 
 SCENE = """
 [state]

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 import torch
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.assembly.observers import Reactions, momentum
-from minusgrad.energies.fields import Hold
+from minusgrad.energies.fields import Hold, Rotation
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError
 from minusgrad.files.trajectory import Recorder
@@ -436,6 +436,76 @@ def test_each_hold_counts_its_own_components():
     np.testing.assert_allclose(sum(totals.values()), reaction.sum(axis=0), rtol=1e-14)
 
 
+@pytest.mark.parametrize("first", ["wall", "floor"])
+def test_a_component_of_two_holds_belongs_to_the_first(first, launches):
+    """A spring stretched by 0.3 above one pressed by 0.4, of 40 N/m: reactions of 12, -28 and 16 N."""
+    wall, floor = Hold("wall", "x", np.array([0, 1])), Hold("floor", "x", np.array([1, 2]), (2,))
+    z = np.array([0.0, -1.0, -2.5])
+    fields = Fields({"x": np.stack([0 * z, 0 * z, z], axis=1), "v": np.zeros((3, 3)), "m": np.ones(3)})
+    rows, data = [[0, 1], [2, 1]], {"rest": np.array([0.7, 1.9])}
+    term = bind(spring, fields, tuples=rows, data=data, parameters={"stiffness": 40.0})
+    motions = [Motion("x", "v", "m")]
+    holds = Holds(fields, [wall, floor] if first == "wall" else [floor, wall], motions)
+    stepper = Integrator(System(Potential(fields, [term]), motions, holds=holds), SCHEMES["leapfrog"], 0.05)
+    stepper.advance(3)
+    look = reactions(stepper)
+    look.observe()
+    np.testing.assert_allclose(
+        series(look, "particles/all/reaction")[0][:, 2], [12.0, -28.0, 16.0], rtol=1e-13
+    )
+    totals = {name: series(look, f"observables/reaction/{name}")[0][2] for name in ("wall", "floor")}
+    assert totals == pytest.approx(
+        {"wall": {"wall": -16.0, "floor": 12.0}[first], "floor": {"wall": 16.0, "floor": -12.0}[first]}
+    )
+
+
+ALIKE = {
+    "at rest": ({}, {}),
+    "a duration of nothing": ({}, {"displacement": (0.0, 0.0), "duration": 2.0}),
+    "together": ({"velocity": (1.0, 0.5)}, {"velocity": (1.0, 0.5)}),
+    "in other axes": ({"axes": (0,), "displacement": (0.1,)}, {"axes": (1,), "velocity": (3.0,)}),
+    "one axis alike": ({"displacement": (0.1, 0.2)}, {"axes": (1,), "displacement": (0.2,)}),
+    "turning": ({"rotation": Rotation((0.0, 0.0), angle=0.3)},) * 2,
+    "on the axis": ({"rotation": Rotation((1.0, 1.0), angle=0.3)}, {}),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_holds_that_move_alike_may_overlap(name):
+    """The components are where the first hold alone, and then the second, would put them."""
+    one, two = ALIKE[name]
+    placed = []
+    for chosen in ([0, 1], [1, 0]):
+        fields, motions = still()
+        both = [hold("a", [0, 1], **one), hold("b", [1, 2], **two)]
+        holds = Holds(fields, [both[k] for k in chosen], motions)
+        holds.place(0.7)
+        placed.append(fields["x"].values.copy())
+        assert sum(len(held.all[0]) for held in holds.held.values()) == (~holds.free("x")).sum()
+    np.testing.assert_array_equal(*placed)
+    for part in both:
+        fields, motions = still()
+        alone = Holds(fields, [part], motions)
+        alone.place(0.7)
+        held = ~alone.free("x")
+        np.testing.assert_array_equal(fields["x"].values[held], placed[0][held])
+
+
+def test_numbers_of_holds_that_overlap():
+    """Each has its own numbers, which can be read; another value would tear a component, and is refused."""
+    fields, motions = still()
+    both = [hold("a", [0, 1], displacement=(0.1, 0.2)), hold("b", [1, 2], axes=(1,), displacement=(0.2,))]
+    numbers = Holds(fields, both, motions).numbers
+    assert numbers.parameter("a.displacement").tolist() == [0.1, 0.2]
+    assert numbers.parameter("b.displacement").tolist() == [0.2]
+    numbers.set_parameter("b.displacement", np.array([0.2]))
+    for name, value in {"a": [0.1, 0.3], "b": [0.3]}.items():
+        with pytest.raises(
+            EnergyError, match=rf"hold '{name}': has components that {'ba'[name == 'b']} holds"
+        ):
+            numbers.set_parameter(f"{name}.displacement", np.array(value))
+
+
 def two_fields(holds: list[Hold]) -> Integrator:
     """Two lines of nodes that know nothing of one another."""
     fields = Fields({"q": [0.0, 2.0], "u": [0.0, 0.1], "p": [0.0, 3.0], "w": [0.2, 0.0]})
@@ -585,8 +655,10 @@ SUBNORMAL = np.int64(20240225330731).view(np.float64).item()
 """1e-310, by its bits: once an engine has started, the text is read as zero, for subnormal results are."""
 REFUSED = {
     "twice": (
-        [hold("a", [0, 1]), hold("b", [2, 1], axes=(0,))],
-        "'x' is held twice at the same place, by 'a' and 'b'; name each component once",
+        [hold("a", [0, 1]), hold("b", [2, 1], axes=(0,), displacement=(0.1,))],
+        "'x' is held twice at the same place, by 'a' and 'b', which move node 1 along x in different ways;"
+        " hold each component once, by axes (a: x, [a, b]: y) or on a side without the other's nodes:"
+        ' [state.sides] rest = { union = ["..."], minus = ["..."], of = "nodes" }',
     ),
     "name": (
         [hold("a", [0], axes=(0,)), hold("a", [1])],

@@ -116,6 +116,7 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
         "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
         "fitted": [_of_start(one) for one in meta.get("fitted") or () if isinstance(one, Mapping)],
         "initial": dict(meta["initial"]) if isinstance(meta.get("initial"), Mapping) else None,
+        "sides": dict(meta["sides"]) if isinstance(meta.get("sides"), Mapping) else {},
         "arrays": arrays,
     } | _of_members(moment)
 

@@ -148,6 +148,8 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for one in found.get("fitted", ()):
         of = f" of '{one['title']}'" * bool(one["title"])
         print(f"  starts from iteration {one['iteration']} of a fit{of}: {', '.join(one['values'])}")
+    for name, sizes in found.get("sides", {}).items():
+        print(f"  side {name}: {sizes}")
     for line in (altered := found.get("altered", []))[:BEST]:
         print(f"  {line}")
     if len(altered) > BEST:

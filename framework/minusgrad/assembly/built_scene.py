@@ -42,6 +42,7 @@ from .blocks.term_block import bodies_named
 from .building.error_places import ErrorPlaces
 from .building.jump_remarks import jump_remark
 from .building.recording import grids_of_fields, recorder
+from .building.sides.named_sides import side_facts
 from .building.start import Start
 from .building.supports import Supports
 from .building.surroundings import surroundings
@@ -480,6 +481,8 @@ class BuiltScene:
         fitted |= {} if self.initial is None else self.initial.facts()
         named = {"names": list(self.state.names), "labels": dict(self.state.labels), "bodies": bodies}
         named |= {"moving": [self.state.labels.get(m.position, m.position) for m in self.state.motions]}
+        if self.starting.found_sides:
+            named |= {"sides": side_facts(self.starting.found_sides, self.units)}
         if self.state.atoms is not None:
             named |= {"atoms": self.state.atoms.as_facts()}
         called = {"callbacks": self.callbacks} if self.callbacks else {}

@@ -1,6 +1,6 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers.
 
-Decisions 0001, 0224, 0246.
+Decisions 0001, 0159, 0224, 0246.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from ..files.trajectory import Recorder
     from ..potential.potential import Potential
     from ..potential.staged.staged_term import StagedTerm
+    from ..scene.state_tables.sides_table import SideTable
     from ..scene.units import UnitSystem
     from ..steppers.stepper import Stepper
     from ..steppers.systems.system import System
+    from .building.sides.found_side import Side
 
 
 @dataclass
@@ -53,6 +55,27 @@ class StateContext:
 
     attached: Mapping[str, bytes] = field(default_factory=dict)
     """Files that come with the scene, by name; they are read before those of the folder."""
+
+    sides: Mapping[str, SideTable] = field(default_factory=dict)
+    """The tables of [state.sides]."""
+
+    found_sides: list[Side] = field(default_factory=list)
+    """The sides that `with_sides` found."""
+
+    def with_sides(self, state: State) -> State:
+        """The state with a body for each side of [state.sides]; unchanged once they are found.
+
+        It is called with what a model makes. A model that reads values by body calls it itself, with the
+        state of its mesh. Raises `UserError` below the key `sides`.
+        """
+        from .building.sides.named_sides import with_named_sides
+
+        if not self.sides or self.found_sides:
+            return state
+        state, found = with_named_sides(state, self.sides, self.units)
+        self.found_sides += found
+        self.remarks += [side.line(self.units) for side in found]
+        return state
 
     def read(self, name: str) -> bytes:
         """The bytes of a file beside the scene; of the scene of a run without overrides, of the run's files.

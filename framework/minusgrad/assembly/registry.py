@@ -36,6 +36,7 @@ from ..files.bounded.python_file import add_folder, import_file
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
+from ..scene.state_tables.sides_table import with_sides
 from . import hookspecs
 from .blocks.energy_block import energy_model, magnetic_model
 from .building.old_names import OldName
@@ -526,7 +527,7 @@ def _blocks(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, En
                 raise PluginError(f"{what} gives {kind!r}: {_kind_of(model)}, not a name and a Record")
             if not callable(getattr(model, "make", None)):
                 raise PluginError(f"{what}: '{kind}' has no method `make(self, context)`")
-            yield section, kind, Entry(plugin, model)
+            yield section, kind, Entry(plugin, with_sides(model) if section == "state" else model)
 
     return entries
 

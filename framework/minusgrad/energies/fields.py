@@ -3,7 +3,7 @@
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 
-Decisions 0021, 0050, 0145, 0152, 0209, 0283, 0302.
+Decisions 0021, 0050, 0145, 0152, 0159, 0160, 0209, 0283, 0302.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -126,6 +126,13 @@ class Body:
         listed = nodes if isinstance(nodes, np.ndarray) else list(nodes)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "nodes", node_numbers(f"body '{name}'", listed))
+
+
+def union_nodes(bodies: Iterable[Body]) -> np.ndarray:
+    """The nodes of some bodies, each once, where it comes first."""
+    nodes = np.concatenate([body.nodes for body in bodies])
+    found, first = np.unique(nodes, return_index=True)
+    return nodes if len(found) == len(nodes) else nodes[np.sort(first)]
 
 
 @dataclass(frozen=True)
@@ -267,6 +274,8 @@ class State:
     inner        the same, how many elements of a body are not in the list
     compare      gives remarks on the energies and compounds of a scene: it is called with the values of
                  their blocks, and the `kind` of each
+    facets       the name of the list that has the facets of the boundary; it has the data `area`, and for
+                 sides by their direction `tangents` and `weight`, as of pressure
     images       in a periodic box, by list, copies of the nodes of its tuples, whole numbers (E, k, d), of
                  pairs also (E, d), those of second nodes; without them images follow as energies declare
     parents      by list, the slot that each slot of each of its tuples follows, (E, k), in place of what
@@ -297,6 +306,7 @@ class State:
     groups: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     inner: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     compare: Callable[[Sequence[Mapping[str, Any]]], Sequence[str]] | None = None
+    facets: str = ""
     images: Mapping[str, np.ndarray] = field(default_factory=dict)
     parents: Mapping[str, np.ndarray] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """A term's specification: an energy with its elements and values, before they are bound to fields.
 
-Decisions 0030, 0052, 0071, 0291, 0292.
+Decisions 0030, 0052, 0071, 0160, 0291, 0292.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
 from .declaration import EDGES, identifier
-from .fields import Body, Field, Grid, Hold
+from .fields import Body, Field, Grid, Hold, union_nodes
 from .local_energy import INSIDE, WINDOW, LocalEnergy
 from .local_map import OUTSIDE, Cell, LocalMap
 from .pairs.cutoff import Cutoff
@@ -298,19 +298,13 @@ class TermSpec:
             )
 
     def _body_nodes(self, count: int) -> np.ndarray:
-        """The nodes of the bodies, or all. Raises `EnergyError` for nodes out of range, or in two bodies."""
+        """The nodes of the bodies, each once, or all. Raises `EnergyError` for nodes out of range."""
         if not self.bodies:
             return np.arange(count, dtype=np.int32)
-        nodes = np.concatenate([b.nodes for b in self.bodies])
+        nodes = union_nodes(self.bodies)
         if (outside := nodes[(nodes < 0) | (nodes >= count)]).size:
             raise EnergyError(
                 f"{self.label}: its bodies must have nodes below {count}, got {outside[0]}; correct the body"
-            )
-        found, times = np.unique(nodes, return_counts=True)
-        if (times > 1).any():
-            names, node = ", ".join(b.name for b in self.bodies), found[times > 1][0]
-            raise EnergyError(
-                f"{self.label}: node {node} is in two of the bodies {names}; name each node once"
             )
         return nodes
 

@@ -35,11 +35,11 @@ from pydantic import (
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import addresses, parsing, toml_text
 from .addresses import NamedTables
-from .box_table import BoxTable
 from .ensemble_table import EnsembleTable, RangeTable, VaryTable
 from .fit_table import FitTable, SoughtTable
-from .initial_table import InitialTable
 from .records import AnyBlock, Quantity, Record, quantities
+from .state_tables.box_table import BoxTable
+from .state_tables.initial_table import InitialTable
 from .tagged_unions import ByForm, one_or_table
 from .toml_positions import KeyPath, index
 from .units import SYSTEMS, UnitSystem

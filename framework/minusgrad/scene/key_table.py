@@ -22,9 +22,12 @@ from .document import Skeleton
 from .json_schema import DRAWN, with_kind
 from .key_descriptions import descriptions
 from .records import UNIT, AnyBlock, quantity_of
+from .state_tables.sides_table import SideTable
 
 REQUIRED, QUANTITY = "required", "quantity"
 _TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true | false"}
+SIDES = "sides"
+"""The key of every state whose tables stand as one of their own, `state.sides`."""
 _DEFAULT = re.compile(r" \(default: (.*?)\)(?=[.;]|$)")
 
 
@@ -57,6 +60,7 @@ def rows_of_kind(section: str, kind: str, model: type[BaseModel]) -> list[Key]:
 def tables() -> dict[str, type[BaseModel]]:
     """The models of the tables of a scene that have no kind, by name: `units`, `hold`, `run`, ..."""
     inner = {name: [*_nested_records(field.annotation)] for name, field in Skeleton.model_fields.items()}
+    inner[f"state.{SIDES}"] = [("", SideTable)]
     return {name: model for name, found in inner.items() for _, model in found if model is not AnyBlock}
 
 
@@ -75,7 +79,7 @@ def _key_rows(model: type[BaseModel], above: str, around: tuple[type, ...]) -> I
         values = _value_notation(schema, whole.get("$defs", {}))
         yield Key(above + key, values, _unit_words(field, values), default, _DEFAULT.sub("", text))
         for mark, inner in _nested_records(field.annotation):
-            if inner not in around:
+            if inner not in around and not (key == SIDES and inner is SideTable):  # a table of its own
                 yield from _key_rows(inner, f"{above}{key}{mark}.", (*around, model))
 
 

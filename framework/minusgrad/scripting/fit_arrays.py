@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..assembly.built_scene import BuiltScene
-from ..energies.fields import Field
+from ..energies.fields import Field, union_nodes
 from ..errors import UserError, choices, unknown
 from ..files import h5md, hdf5_layout
 from ..steppers.minimisers.minimiser import Minimiser
@@ -126,12 +126,12 @@ class FitArrays:
 
     def _nodes(self, place: str, count: int, body: Any = None) -> np.ndarray:
         """The numbers of the measured nodes, of all of them without a body."""
-        known = {one.name: one.nodes for one in self.simulation.state.bodies}
+        known = {one.name: one for one in self.simulation.state.bodies}
         names = [body] if isinstance(body, str) else [*(body or ())]
         for one in names:
             if one not in known:
                 raise UserError(f"{place}: no body named '{one}'{choices(str(one), known)}")
-        return np.concatenate([known[one] for one in names]) if names else np.arange(count)
+        return union_nodes([known[one] for one in names]) if names else np.arange(count)
 
     def _in_run(self, found: Mapping[str, Any], series: MeasuredSeries) -> float:
         """The last time in the run's unit."""

@@ -1,6 +1,7 @@
 """From the arguments of a simulation in Python to the tables of a scene, and the arrays beside it.
 
     fields, tuples, bodies        arrays of the state `arrays`, in a file that need not exist
+    sides, bodies of a `state`    [state.sides]
     energies, holds, observe      [[energy]], [[hold]], [[observe]]: each a table, or what makes one
     units, box, stepper           [units], [box], [stepper]
 
@@ -9,7 +10,7 @@ Nothing is validated here that the scene validates; messages name the argument.
 Decisions 0397.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ import numpy as np
 
 from ..assembly.arrays.arrays_file import Stored, written
 from ..assembly.arrays.arrays_state import USUAL
+from ..assembly.validation import ValidatedScene
 from ..energies.fields import Grid
 from ..energies.roles import Datum, Node
 from ..energies.values.energy_values import Declaration, EnergyValues
 from ..errors import UserError, unknown
 from ..scene.document import PROGRAM
 from ..scene.units import UnitSystem, rate_unit
+from .side_tables import SideTables
 from .stepper_blocks import StepperBlock
 
 FILE = "arrays.h5"
@@ -73,7 +76,8 @@ class SceneTables:
         """The whole scene; maps and slopes are pairs of a section and a table."""
         given, blocks = self._given, self._blocks
         data = {"title": given.get("title"), "plugins": given.get("plugins")}
-        data |= {"units": _units(given.get("units")), "runtime": given.get("runtime"), "state": self._state}
+        data |= {"units": _units(given.get("units")), "runtime": given.get("runtime")}
+        data |= {"state": self._state_with_sides}
         data |= {"initial": _initial(given.get("initial")), "box": _box(given.get("box"))}
         data |= {section: blocks[section] for section in LISTS.values() if section != "observe"}
         stepper = _stepper(given.get("stepper"))
@@ -95,6 +99,21 @@ class SceneTables:
             )
         empty = [k for k, v in data.items() if v is None or (v == [] and k != "plugins")]
         return {k: v for k, v in data.items() if k not in empty}
+
+    @property
+    def _state_with_sides(self) -> dict[str, Any]:
+        """The table [state], with the sides of Python beside its own."""
+        own = self._state.get("sides", {})
+        if not self._sides.tables or not isinstance(own, Mapping):
+            return self._state
+        if twice := [name for name in self._sides.tables if name in own]:
+            raise UserError(f"sides: '{twice[0]}' is a side of the state already; give it another name")
+        return {**self._state, "sides": {**own, **self._sides.tables}}
+
+    def find_sides(self, validated: Callable[[], ValidatedScene]) -> None:
+        """Let functions choose the nodes of their sides, by the state of the validated scene."""
+        if self._sides.functions:
+            self._sides.call_functions(validated())
 
     @property
     def fit(self) -> Any:
@@ -178,13 +197,17 @@ class SceneTables:
 
     def _table_of_state(self) -> dict[str, Any]:
         given = self._given
-        of_arrays = ("fields", "tuples", "images", "bodies", "motions", "labels", "names", "grids")
+        of_arrays = ("fields", "tuples", "images", "motions", "labels", "names", "grids")
         if (state := given.get("state")) is not None:
+            if not isinstance(state, Mapping):
+                raise UserError(f"state: needs a table, got {_kind_of(state)}; write state={{'kind': ...}}")
+            self._sides = SideTables(given.get("sides"), given.get("bodies"))
             if extra := [name for name in of_arrays if given.get(name) is not None]:
                 raise UserError(
                     f"{extra[0]}: is for a state of arrays, got a `state`, too; leave one of them out"
                 )
             return dict(state)
+        self._sides = SideTables(given.get("sides"), None)
         fields = self._fields()
         motions = given.get("motions")
         table: dict[str, Any] = {"kind": "arrays", "file": FILE, "units": self._units_of(fields)}

@@ -54,14 +54,16 @@ class Simulation(BuiltScene):
     images        in a periodic box, by list, copies of their nodes, whole numbers (E, k, d), of pairs
                   also (E, d)
     bodies        numbers of nodes by name, whole numbers (k,)
+    sides         sides by name: tables as [state.sides] has them, or functions of the places x (n, d) that
+                  give True or False for each node
     motions       list of the fields that move: `minusgrad.Motion("x", "v", "m")`; default: x with v and
                   m
     labels        by field, the name under which it is recorded; default: "position" of x, "velocity" of
                   v, "mass" of m
     names         a name for each node; default: none
     grids         grids of cells by name, as in `State`
-    state         the table [state] of another kind, in place of fields and all of the above from tuples
-                  on
+    state         the table [state] of another kind, in place of fields, tuples, images, motions, labels,
+                  names and grids
     initial       the table [initial]: files with other values than fields; or a `Run`, whose last state
                   is the start
     units         "si" (the default), "dimensionless", "molecular", or a table such as {"length": "km"}
@@ -104,6 +106,7 @@ class Simulation(BuiltScene):
         labels: Mapping[str, str] | None = None,
         names: Sequence[str] | None = None,
         grids: Mapping[str, Any] | None = None,
+        sides: Mapping[str, Any] | None = None,
         state: Mapping[str, Any] | None = None,
         initial: Mapping[str, Any] | None = None,
         units: Mapping[str, Any] | str | None = None,
@@ -139,6 +142,7 @@ class Simulation(BuiltScene):
         registry, given["plugins"] = energies_at_hand.registry(
             named or None, files, tables.declared, tables.data
         )
+        tables.find_sides(lambda: validate(scene_text.document_of(tables), registry=registry))
         validated = validate(scene_text.document_of(tables), registry=registry)
         self._begin(validated, None, tables, callbacks)
 

@@ -13,7 +13,9 @@ prescribed values (`place`).
 A free mask is a boolean array of the field's shape, true where the component may move. There is one for every
 field, all true where nothing is held; every argument and attribute named `free` follows this convention.
 
-Decisions 0358.
+A component that several holds move alike belongs to the first of them: its reaction is theirs no more.
+
+Decisions 0160, 0358.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,8 +34,8 @@ from .supports.hold_numbers import HoldNumbers
 class Holds:
     """The held components of some fields, and the masks of the free ones.
 
-    `numbers`: those of their motion, by name. Raises `EnergyError` for a component that is held twice, and
-    for axes or motions that do not fit.
+    `numbers`: those of their motion, by name. Raises `EnergyError` for a component that two holds move in
+    different ways, and for axes or motions that do not fit.
     """
 
     def __init__(self, fields: Fields, holds: Sequence[Hold] = (), motions: Sequence[Motion] = ()):

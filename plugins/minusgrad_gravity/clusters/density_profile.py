@@ -7,7 +7,7 @@ from pydantic import Field
 
 from minusgrad.plugin import Observer, ObserverContext, Quantity, Record, UserError, quantities
 
-from .stars import Centre, Stars
+from .stars import Centre, Names, Stars
 
 SERIES = "density_profile"
 Length = Annotated[float | str, Quantity("m", "positive")]
@@ -21,7 +21,7 @@ class DensityProfile(Observer):
         values = quantities(block, context.units)
         self.stars = Stars.of(SERIES, context, block.body, block.centre)
         self.edges = np.geomspace(values["inner"], values["outer"], block.shells + 1)
-        self.stem = SERIES if block.body is None else f"{SERIES}/{block.body}"
+        self.stem = Stars.stem(SERIES, block.body)
         for label, unit in (("r", "m"), ("density", "kg m^-3")):
             size = context.units.symbol(unit), context.units.in_si(unit)
             context.recorder.unit(f"{self.stem}/{label}", *size)
@@ -51,8 +51,8 @@ class DensityProfileBlock(Record):
     """Outer radius of the last shell."""
     shells: Annotated[int, Field(ge=1, le=100_000)] = 30
     """Number of shells, in equal steps of ln r."""
-    body: str | None = None
-    """The stars: a body (default: all)."""
+    body: Names | None = None
+    """The stars: a body, or several (default: all)."""
     centre: Centre = "mass"
     """Centre of mass, or the densest place by a shrinking sphere."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from minusgrad.plugin import Observer, ObserverContext, Record
 
-from .stars import Centre, Stars
+from .stars import Centre, Names, Stars
 
 SERIES = "lagrangian_radius"
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -19,7 +19,7 @@ class LagrangianRadii(Observer):
     def __init__(self, context: ObserverContext, block: "LagrangianRadiiBlock"):
         super().__init__(context.stepper, context.recorder, block.every)
         self.stars = Stars.of("lagrangian_radii", context, block.body, block.centre)
-        stem = SERIES if block.body is None else f"{SERIES}/{block.body}"
+        stem = Stars.stem(SERIES, block.body)
         self.labels = {f"{stem}/{fraction:g}": fraction for fraction in block.fractions}
         for label in self.labels:
             context.recorder.unit(label, context.units.symbol("m"), context.units.in_si("m"))
@@ -48,8 +48,8 @@ class LagrangianRadiiBlock(Record):
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     fractions: Annotated[tuple[Fraction, ...], Field(min_length=1)] = (0.1, 0.5, 0.9)
     """Fractions of the mass, between 0 and 1."""
-    body: str | None = None
-    """The stars: a body (default: all)."""
+    body: Names | None = None
+    """The stars: a body, or several (default: all)."""
     centre: Centre = "mass"
     """Centre of mass, or the densest place by a shrinking sphere."""
 

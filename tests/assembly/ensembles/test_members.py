@@ -254,14 +254,14 @@ def test_a_table_is_an_input_file_of_the_run(orbit: Path) -> None:
             "state.eccentrcity",
             "{ uniform = [0, 1] }",
             "no initial field or key of [state] named 'eccentrcity'; did you mean 'eccentricity'? (there are:"
-            " x, v, m, masses, semi_major_axis, eccentricity, G)",
+            " x, v, m, masses, semi_major_axis, eccentricity, G, sides)",
         ),
         ("state.masses.2", "{ uniform = [0, 1] }", "no key of masses named '2' (there are: 0, 1)"),
         (
             "state.kind",
             "{ list = [1] }",
             "no initial field or key of [state] named 'kind' (there are: x, v, m, masses, semi_major_axis,"
-            " eccentricity, G)",
+            " eccentricity, G, sides)",
         ),
         ("state.G.x", "{ list = [1] }", "no key of G named 'x' (there are: none)"),
         (

@@ -16,7 +16,7 @@ from minusgrad.energies.fields import Body, State
 from minusgrad.errors import UserError
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
-from minusgrad.scene.initial_table import InitialTable
+from minusgrad.scene.state_tables.initial_table import InitialTable
 from minusgrad.scene.toml_positions import KeyPath
 from minusgrad.scene.units import UnitSystem
 

@@ -103,7 +103,7 @@ class SupportDerivatives:
         begin = self._ends[list(self._held.values()).index(held)]
         slopes = storage.host(self.slopes[self._of[row]])[begin:][columns]
         shape = self._numbers.shape(name)
-        return slopes.reshape(-1, int(np.prod(shape))).sum(axis=0).reshape(shape)
+        return held.summed(name.rpartition(".")[0], slopes, int(np.prod(shape))).reshape(shape)
 
     # Forward
 
@@ -117,7 +117,7 @@ class SupportDerivatives:
                 begin = self._ends[list(self._held.values()).index(held)]
                 part = along[self._of[row]][begin:][columns]
                 values = np.asarray(direction[name], np.float64)
-                part[:] = np.tile(np.atleast_1d(values), len(part) // values.size)
+                part[:] = held.spread(name.rpartition(".")[0], values)
         for name, values in along.items():
             storage.store(self._along[name], values)
 

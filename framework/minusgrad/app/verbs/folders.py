@@ -71,6 +71,8 @@ def plot_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--step", type=int, metavar="N", help=text)
     text = "draw the pictures of this series alone, like energy_density, speed or temperature/kinetic"
     parser.add_argument("--field", default="", metavar="NAME", help=text)
+    text = "draw the sides of a scene, of a mesh file or of a run, with their names and areas; nothing is run"
+    parser.add_argument("--sides", action="store_true", help=text)
     view_option(parser)
     body_option(parser)
 
@@ -210,11 +212,30 @@ def plot(a: argparse.Namespace) -> int:
     from ...plot.pictures import plot
     from ..run_options import writable
 
+    if a.sides:
+        return _plot_sides(a)
     with_run(a)
     shown = {"step": a.step, "field": a.field, "view": a.view, "form": a.format}
     shown |= {"dark": a.dark, "width": a.width, "dpi": a.dpi, "font": a.font}
     for file in plot(a.folder, a.out and writable(a.out), a.body, **shown):
         print(file)
+    return 0
+
+
+def _plot_sides(a: argparse.Namespace) -> int:
+    from ..run_options import writable
+    from .shipped.places import own_plugins, scene_file
+    from .side_plots import draw_sides
+
+    if unfit := [f"--{key}" for key in ("step", "field", "view") if getattr(a, key) not in (None, "")]:
+        raise UserError(
+            f"plot: {unfit[0]} is for what a run recorded, got --sides, too; leave one of them out"
+        )
+    with_run(a)
+    paper = {"form": a.format, "dark": a.dark, "width": a.width, "dpi": a.dpi, "font": a.font}
+    file = a.folder if a.folder.exists() else scene_file(a.folder)
+    plugins = [] if file.is_dir() else own_plugins(file)
+    print(draw_sides(file, a.out and writable(a.out), a.body, plugins, **paper))
     return 0
 
 

@@ -1,6 +1,6 @@
 """From the block of an energy or a map to a term's specification: names become arrays of the state.
 
-Decisions 0071, 0143, 0226.
+Decisions 0071, 0143, 0160, 0226.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -138,7 +138,7 @@ class TermBlock:
             cells=cells,
             holds=self.holds,
             planes=self.planes,
-            members=self._members(listed, [one.name for one in bodies], cells, len(tuples)) if listed else {},
+            members=self._members(listed, bodies, cells, tuples) if listed else {},
             **self._images(energy, listed),
         )
 
@@ -269,15 +269,19 @@ class TermBlock:
         return kept
 
     def _members(
-        self, listed: str, bodies: Sequence[str], cells: np.ndarray | None, count: int
+        self, listed: str, bodies: Sequence[Body], cells: np.ndarray | None, tuples: Any
     ) -> dict[str, np.ndarray]:
         """By body, a mask of the elements of a list that are in it, where the state knows them.
 
-        Raises `EnergyError` for a body with elements that are not in the list.
+        Several bodies have the facets of each, and none between one and another. Raises `EnergyError` for a
+        body with elements that are not in the list.
         """
-        found = {}
+        found, nodes = dict[str, np.ndarray](), np.asarray(tuples)
+        if listed == self.state.facets and len(bodies) > 1:
+            found = {b.name: np.asarray(np.isin(nodes, b.nodes).all(axis=1)) for b in bodies}
+        named = [body.name for body in bodies]
         for name, rows in self.state.groups.get(listed, {}).items():
-            if name not in bodies:
+            if name not in named:
                 continue
             if lost := self.state.inner.get(listed, {}).get(name, 0):
                 raise EnergyError(
@@ -285,7 +289,7 @@ class TermBlock:
                     " name its part on the boundary as a group of its own"
                 )
             if cells is None:
-                found[name] = np.zeros(count, bool)
+                found[name] = np.zeros(len(nodes), bool)
                 found[name][rows] = True
             else:
                 found[name] = np.isin(cells, rows)

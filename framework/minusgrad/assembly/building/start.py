@@ -13,6 +13,7 @@ from ...errors import EnergyError, NonFiniteStartError
 from ...potential.non_finite import refuse_distant, refuse_non_finite
 from ...scene.document import Scene
 from ...scene.records import quantities
+from ...scene.state_tables.sides_table import StateWithSides
 from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem
 from ..contexts import StateContext
@@ -38,7 +39,10 @@ class Start:
             attached=scene.document.attached if folder is None else {},
         )
         own = validated.member and validated.member.state
-        self.state = own or places.made(scene.state, self.context, State)
+        model = validated.models[scene.state.path]
+        self.context.sides = model.sides if isinstance(model, StateWithSides) else {}
+        with places.placed(scene.state.path):
+            self.state = own or self.context.with_sides(places.made(scene.state, self.context, State))
         with places.placed(("box",) if scene.box else ("state",)):
             try:
                 with np.errstate(over="ignore"):  # too large for f32: refused below

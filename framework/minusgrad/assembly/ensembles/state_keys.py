@@ -21,6 +21,7 @@ from ...engine import storage
 from ...errors import MinusgradError, PluginError, UserError, unknown
 from ...scene.addresses import names_in
 from ...scene.ensemble_table import RangeTable, VaryTable
+from ...scene.state_tables.sides_table import StateWithSides
 from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem, base_units, parse_quantity
 from ...scene.validation_messages import keys_at
@@ -124,9 +125,11 @@ class MemberStates:
         context = StateContext(units, seed, starting.folder, starting.files, attached=starting.attached)
         what = f"initial state '{block.kind}'"
         with blamed(entry.owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
+            context.sides = getattr(model, "sides", {}) if isinstance(model, StateWithSides) else {}
             made = model.make(context)  # type: ignore[union-attr]
         if not isinstance(made, State):
             raise PluginError(f"{entry.owner}: {what} makes a {type(made).__name__}, not a State")
+        made = context.with_sides(made)
         return made if (initial := self._template.initial) is None else initial.onto(made)
 
 

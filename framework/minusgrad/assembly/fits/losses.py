@@ -12,7 +12,7 @@ import numpy as np
 
 from ...adjoint.losses import Loss
 from ...energies import term as terms
-from ...energies.fields import Body, Field
+from ...energies.fields import Body, Field, union_nodes
 from ...energies.misfit import misfit
 from ...energies.term import Term
 from ...errors import EnergyError, SceneError, UserError, at_key
@@ -211,7 +211,7 @@ class FitLosses:
     ) -> tuple[tuple[int, ...], Measurements]:
         """The steps, and times (T,) and values (T, nodes, ...) in the run's units."""
         simulation = self.simulation
-        nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
+        nodes = union_nodes(bodies) if bodies else np.arange(len(field))
         label = simulation.state.labels.get(field.name, field.name)
         names = simulation.state.names
         wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names, member)

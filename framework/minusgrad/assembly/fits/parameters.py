@@ -14,6 +14,7 @@ import numpy as np
 from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
+from ...energies.fields import union_nodes
 from ...energies.roles import Bounded
 from ...errors import EnergyError, UnitError, UserError, at_key
 from ...potential.argument_values import argument_values, set_argument_values
@@ -109,7 +110,7 @@ class FitParameters:
             raise EnergyError(f"'{name}': is computed by a map; fit the fields that it depends on")
         with at_key("body"):
             bodies, free = simulation.bodies(table.body, len(field)), np.zeros(field.shape, bool)
-        nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
+        nodes = union_nodes(bodies) if bodies else np.arange(len(field))
         free[nodes] = self.function.inputs_of(name)[nodes]
         if isinstance(self.function, Equilibrium) and not free.any():
             raise EnergyError(f"'{name}': is sought on all of these nodes; fit nodes that are held")

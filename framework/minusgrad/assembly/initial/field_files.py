@@ -21,7 +21,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True)
 class WantedField:
-    """Values of a field to read, (rows, *shape). data, columns: as in `scene.initial_table.FieldFile`."""
+    """Values of a field to read, (rows, *shape). data, columns: as in `initial_table.FieldFile`."""
 
     field: str
     rows: int

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Body, State
+from ...energies.fields import Body, State, union_nodes
 from ...errors import EnergyError, UserError, unknown
-from ...scene.initial_table import FieldFile, InitialTable
+from ...scene.state_tables.initial_table import FieldFile, InitialTable
 from ...scene.toml_positions import KeyPath
 from ...scene.units import UnitSystem
 from ..contexts import StateContext
@@ -157,4 +157,4 @@ def _nodes(given: FieldFile, bodies: tuple[Body, ...]) -> np.ndarray | None:
     for name in names:
         if name not in by_name:
             raise UserError(unknown("body", name, by_name))
-    return np.concatenate([by_name[name].nodes for name in names])
+    return union_nodes([by_name[name] for name in names])

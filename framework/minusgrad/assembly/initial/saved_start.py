@@ -17,7 +17,7 @@ from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
 from ...files.node_ranges import members
 from ...files.run_folder import RunDir
-from ...scene.initial_table import InitialTable
+from ...scene.state_tables.initial_table import InitialTable
 
 FOLDER = "initial"
 """The folder for the checkpoint, among the inputs of a run."""

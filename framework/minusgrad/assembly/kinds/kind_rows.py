@@ -6,6 +6,8 @@ Decisions 0130.
 import sys
 from typing import Any
 
+from ...scene.state_tables.sides_table import declared_model
+
 
 def row(model: Any, energy: Any = None, is_loss: bool = False) -> dict[str, Any]:
     """The row of a kind: its first sentence; of energies their declaration, and the name of a form."""
@@ -45,6 +47,7 @@ def place(model: Any, energy: Any | None, package: str) -> str:
     The table is a dictionary by names of energies.
     """
     if energy is None:
+        model = declared_model(model)
         at = f"{model.__module__}:{model.__name__}"
         return at if getattr(sys.modules[model.__module__], model.__name__, "") is model else ""
     called = str(energy.name)

@@ -144,8 +144,8 @@ def _by_members(
         element, several = int(np.argmax(twice)), each[:, np.argmax(twice)]
         names = " and ".join(b.name for b, own in zip(spec.bodies, several, strict=True) if own) or "none"
         raise EnergyError(
-            f"{what}: element {nodes[element].tolist()} must be in one body, got {names}; give one value for"
-            " each element"
+            f"{what}: element {nodes[element].tolist()} must be in one body, got {names}; name bodies"
+            " that share none, or give one value for each element"
         )
     return [value[b.name] for b in spec.bodies], each.argmax(axis=0).astype(np.int32)
 
@@ -167,6 +167,12 @@ def _by_body(
     _refuse_other_bodies(what, value, bodies)
     row_of_node = np.full(count, -1)
     for row, body in enumerate(bodies):
+        if (taken := body.nodes[row_of_node[body.nodes] >= 0]).size:
+            other = bodies[row_of_node[taken[0]]].name
+            raise EnergyError(
+                f"{what}: node {taken[0]} is in the bodies {other} and {body.name}, which have values of"
+                " their own; name bodies that share none, or give one value for each element"
+            )
         row_of_node[body.nodes] = row
     rows = row_of_node[members]
     if (spans := (rows != rows[:, :1]).any(axis=1)).any():

@@ -67,6 +67,7 @@ OF_CHECKPOINTS = {
     "names": TEXTS,
     "atoms": TABLE,
     "bodies": RANGES,
+    "sides": NAMED_TEXTS,
     "labels": NAMED_TEXTS,
     "moving": TEXTS,
     "files": NAMED_TEXTS,

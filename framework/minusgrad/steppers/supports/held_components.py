@@ -1,6 +1,10 @@
 """The held components of one field: their indices, the numbers of their motion, and code that places them.
 
 The motion is that of `holds`; `given` has its numbers as a scene states them, a column for each component.
+Several holds may have a component if they move it alike; it then belongs to the first one, whose reaction
+and whose numbers are those of the component.
+
+Decisions 0160.
 """
 
 from collections.abc import Sequence
@@ -12,6 +16,7 @@ from ...energies.fields import Field, Hold
 from ...engine import storage
 from ...engine.kernels import Code
 from ...errors import EnergyError
+from .held_once import HeldOnce
 
 Places = tuple[np.ndarray, ...]
 """Index arrays of the held components of a field: nodes, then one array for each axis."""
@@ -26,20 +31,26 @@ class HeldComponents:
         self.field, self.velocity = field, velocity
         self.places: dict[str, Places] = {}
         self.free = np.ones(field.shape, bool)
-        numbers: list[np.ndarray] = []
+        self._axes: dict[str, np.ndarray] = {}
+        """By hold, the number of the axis of each of its components, among the axes of the hold."""
+        self._stated: dict[str, np.ndarray] = {}
+        """By hold, the rows of `given` for each of its axes."""
+        self._shared: dict[str, set[str]] = {}
+        numbers, owners = list[np.ndarray](), HeldOnce(field)
         for hold in holds:
             places, motion = _places(field, hold)
             if hold.name in self.places:
                 raise EnergyError(f"two holds of '{field.name}' are called '{hold.name}'; rename one")
-            if not self.free[places].all():
-                twice = next(n for n, p in self.places.items() if not _apart(field, p, places))
-                raise EnergyError(
-                    f"'{field.name}' is held twice at the same place, by '{twice}' and '{hold.name}'; name"
-                    " each component once"
-                )
+            own, others = owners.own_components(hold, places, motion)
+            for other in others:
+                self._shared.setdefault(other, set()).add(hold.name)
+                self._shared.setdefault(hold.name, set()).add(other)
+            axes = len(places[0]) // len(hold.nodes)
+            self._stated[hold.name] = motion[:, :axes].copy()
+            self._axes[hold.name] = np.tile(np.arange(axes), len(hold.nodes))[own]
             self.free[places] = False
-            self.places[hold.name] = places
-            numbers.append(motion)
+            self.places[hold.name] = tuple(part[own] for part in places)
+            numbers.append(motion[:, own])
         self.all = tuple(np.concatenate(part) for part in zip(*self.places.values(), strict=True))
         self.given = np.concatenate(numbers, axis=1)
         self.start = field.values[self.all].astype(np.float64)
@@ -57,18 +68,45 @@ class HeldComponents:
         number = list(self.places).index(hold)
         return slice(sum(sizes[:number]), sum(sizes[: number + 1]))
 
-    def set(self, columns: slice, row: str, values: np.ndarray) -> None:
+    def stated(self, hold: str, row: str, count: int) -> np.ndarray:
+        """The first numbers of a row of a hold: one, or one for each axis."""
+        return self._stated[hold][ROWS.index(row)][:count]
+
+    def spread(self, hold: str, values: np.ndarray) -> np.ndarray:
+        """One number, or one for each axis of a hold, for each of its components."""
+        values = np.atleast_1d(values)
+        return values[self._axes[hold]] if len(values) > 1 else np.repeat(values, len(self._axes[hold]))
+
+    def summed(self, hold: str, slopes: np.ndarray, count: int) -> np.ndarray:
+        """The sum of numbers of a hold's components, or the sums of each of its axes."""
+        if count > 1 and len(slopes) % count == 0 and (self.spread(hold, np.arange(count)) == np.tile(
+            np.arange(count), len(slopes) // count
+        )).all():  # fmt: skip
+            return slopes.reshape(-1, count).sum(axis=0)
+        if count > 1:
+            return np.array([slopes[self._axes[hold] == k].sum() for k in range(count)])
+        return slopes.reshape(-1, 1).sum(axis=0)
+
+    def set(self, hold: str, row: str, values: np.ndarray) -> None:
         """Overwrite a row of `given` for the components of a hold: one number, or one for each axis.
 
-        Raises `EnergyError` for a speed of a support at rest, whose work steppers do not count.
+        Raises `EnergyError` for a speed of a support at rest, whose work steppers do not count, and for
+        another number of a hold that has components with others in common.
         """
+        present = self.stated(hold, row, np.size(values))
+        if hold in self._shared and (present != np.atleast_1d(values)).any():
+            others = " and ".join(sorted(self._shared[hold]))
+            raise EnergyError(
+                f"hold '{hold}': has components that {others} holds, too, and cannot move alone, got another"
+                f' {row}; hold each component once, by a side with minus and of = "nodes"'
+            )
         if not self.moved and row in ("velocity", "rate") and np.any(values):
             raise EnergyError(
                 f"'{self.field.name}': its supports are at rest, and cannot be given a {row} afterwards, got"
                 f" {np.asarray(values).tolist()}; let the hold start with a small one"
             )
-        wide = self.given[ROWS.index(row), columns]
-        wide[:] = np.tile(np.atleast_1d(values), len(wide) // np.size(values))
+        self.given[ROWS.index(row), self.columns(hold)] = self.spread(hold, values)
+        self._stated[hold][ROWS.index(row)] = values
         self._store()
 
     @property
@@ -257,12 +295,6 @@ def _turned(field: Field, hold: Hold) -> np.ndarray:
     order = sorted(range(d[0])) if hold.axes is None else list(hold.axes)
     rows = [part[:, order].ravel() for part in (across, np.cross(e, across))]
     return np.stack([*rows, *(np.full_like(rows[0], a) for a in (rotation.angle, rotation.rate))])
-
-
-def _apart(field: Field, some: Places, others: Places) -> bool:
-    taken = np.zeros(field.shape, bool)
-    taken[some] = True
-    return not taken[others].any()
 
 
 def _is_subnormal(number: float) -> bool:

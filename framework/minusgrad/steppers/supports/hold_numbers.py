@@ -15,7 +15,7 @@ import numpy as np
 from ...energies.fields import Hold
 from ...errors import EnergyError, choices
 from ...scene.units import rate_unit
-from .held_components import ROWS, HeldComponents
+from .held_components import HeldComponents
 
 FIXED = ("centre", "axis", "duration")
 """The numbers of a hold without derivatives."""
@@ -78,20 +78,20 @@ class HoldNumbers:
 
     def parameter(self, name: str) -> np.ndarray:
         """The present values of a number."""
-        held, columns, row = self.place(name)
+        held, _, row = self.place(name)
         shape = self._shapes[name][1]
-        return held.given[ROWS.index(row), columns][: int(np.prod(shape))].reshape(shape).copy()
+        return held.stated(name.rpartition(".")[0], row, int(np.prod(shape))).reshape(shape).copy()
 
     def set_parameter(self, name: str, values: np.ndarray) -> None:
         """Overwrite a number; `Holds.place` moves the components. Raises `EnergyError` for another shape, and
         for numbers that are not finite."""
-        held, columns, row = self.place(name)
+        held, _, row = self.place(name)
         given, shape = np.asarray(values, np.float64), self._shapes[name][1]
         if given.shape != shape:
             raise EnergyError(f"'{name}': needs shape {list(shape)}, got {list(given.shape)}; reshape it")
         if not np.isfinite(given).all():
             raise EnergyError(f"'{name}': needs finite numbers, got infinity or NaN; correct it")
-        held.set(columns, row, given)
+        held.set(name.rpartition(".")[0], row, given)
         self.writes += 1
 
 

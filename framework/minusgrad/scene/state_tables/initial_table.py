@@ -12,8 +12,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from .records import Record
-from .tagged_unions import ByForm, one_or_table
+from ..records import Record
+from ..tagged_unions import ByForm, one_or_table
 
 
 class FieldFile(Record):

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from .records import Quantity, Record
-from .tagged_unions import ByForm, one_or_each
+from ..records import Quantity, Record
+from ..tagged_unions import ByForm, one_or_each
 
 Length = Annotated[float | str, Quantity("m")]
 Edge = Annotated[float | str, Quantity("m", "positive")]
