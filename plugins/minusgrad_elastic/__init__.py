@@ -54,6 +54,14 @@ def register_constraints():
 
 
 @hookimpl
+def register_compounds():
+    """Sides that move as rigid bodies."""
+    from .supports.rigid_side_block import COMPOUNDS
+
+    return COMPOUNDS
+
+
+@hookimpl
 def register_states():
     """Meshes: generated, from Gmsh, from elsewhere; networks of springs; domains of designs."""
     from .networks import NETWORKS
@@ -65,11 +73,12 @@ def register_states():
 
 @hookimpl
 def register_observers():
-    """The energy density and the stress of each cell."""
+    """The energy density and the stress of each cell; how bodies move as a whole."""
     from .observers import OBSERVERS
     from .stress import StressBlock
+    from .supports.rigid_motion import OBSERVERS as OF_BODIES
 
-    return OBSERVERS | {"stress": StressBlock}
+    return OBSERVERS | OF_BODIES | {"stress": StressBlock}
 
 
 @hookimpl

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..elements.periodic.linked_pairs import LinkedPairs
-    from ..energies.fields import Fields, Motion, State
+    from ..energies.fields import Fields, Hold, Motion, State
     from ..energies.term import Term
     from ..files.trajectory import Recorder
     from ..potential.potential import Potential
@@ -143,7 +143,8 @@ class CompoundContext:
 
     units: the run's unit system. fields: those of the state, and the outputs of the scene's maps. state: the
     initial state, with its lists and tables. read: gives the bytes of a file beside the scene, as
-    `StateContext.read` does. remarks: sentences for the user, shown when the run ends.
+    `StateContext.read` does. remarks: sentences for the user, shown when the run ends. holds: what supports
+    hold. others: the compounds that blocks above made.
     """
 
     units: UnitSystem
@@ -151,6 +152,8 @@ class CompoundContext:
     state: State
     read: Callable[[str], bytes] = field(default=lambda name: _no_file(name))
     remarks: list[str] = field(default_factory=list)
+    holds: Sequence[Hold] = ()
+    others: Sequence[Compound] = ()
 
     def excluded(self, named: str | Sequence[Sequence[int]] | None) -> LinkedPairs | None:
         """The pairs that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.
@@ -174,21 +177,22 @@ class CompoundContext:
 
 @dataclass(frozen=True)
 class Compound:
-    """Energies and maps that belong together, such as the parts of an Ewald sum; one block makes them.
+    """Energies, maps and constraints that belong together, such as the parts of an Ewald sum; of one block.
 
         Compound(terms=[bind(direct, fields, ...), bind(waves, fields, ...)], maps=[bind(mesh, fields, ...)])
 
     terms: summands of the potential, bound to the fields. maps: in the order in which they run; the scene's
-    own maps run before.
+    own maps run before. constraints: bound ones, which are kept beside those of the scene.
     """
 
     terms: Sequence[Term | StagedTerm]
     maps: Sequence[Term | StagedTerm] = ()
+    constraints: Sequence[Term] = ()
 
     @property
     def parts(self) -> list[Term | StagedTerm]:
-        """The maps, then the terms."""
-        return [*self.maps, *self.terms]
+        """The maps, the terms, then the constraints."""
+        return [*self.maps, *self.terms, *self.constraints]
 
 
 @dataclass(frozen=True)

@@ -91,5 +91,6 @@ class SystemParts:
             if self._places.validated.models[block.path].project_start:
                 projected.add(term.name)
             terms.append(term)
+        terms += self._terms.kept_by_compounds
         with self._places.placed(("constraint",)):
             return Constraints(self._start.fields, terms, projected) if terms else None

@@ -44,9 +44,9 @@ class SceneTerms:
     """The bound terms of a scene, and U, their sum.
 
     potential: U, with the maps and slopes. bound: the term of each block that binds an energy or a map, by
-    its place in the scene. suspects: the terms and maps that round something, or may, so that their gradients
-    may be dead. cut_sharply: the terms with a sharp cutoff, with the jump of a pair there. Raises
-    `SceneError` with the place of a mistake.
+    its place in the scene. kept_by_compounds: the constraints of compounds. suspects: the terms and maps that
+    round something, or may, so that their gradients may be dead. cut_sharply: the terms with a sharp cutoff,
+    with the jump of a pair there. Raises `SceneError` with the place of a mistake.
     """
 
     def __init__(self, start: Start, supports: Supports, places: ErrorPlaces):
@@ -60,7 +60,10 @@ class SceneTerms:
         blocks = [block for block in self.scene.energy if block.path not in self.bound]
         terms = [term for block in blocks for term in self.named(block)]
         place = "map" if maps else "energy"
-        compounds = [self._compound(block) for block in self.scene.compound]
+        compounds: list[Compound] = []
+        for block in self.scene.compound:
+            compounds.append(self._compound(block, compounds))
+        self.kept_by_compounds = [one for compound in compounds for one in compound.constraints]
         maps += [one for compound in compounds for one in compound.maps]
         terms += [one for compound in compounds for one in compound.terms]
         with places.placed((place,)):
@@ -120,11 +123,17 @@ class SceneTerms:
         if any(field.places for one in found for field in one.outputs.values()):
             MapChain([*maps]).compute_places(0.0)
 
-    def _compound(self, block: Block) -> Compound:
-        """The terms and maps of a block, under its place in the scene."""
+    def _compound(self, block: Block, others: Sequence[Compound]) -> Compound:
+        """The terms, maps and constraints of a block, under its place in the scene."""
         start = self.start
         context = CompoundContext(
-            start.units, start.fields, start.state, start.context.read, start.context.remarks
+            start.units,
+            start.fields,
+            start.state,
+            start.context.read,
+            start.context.remarks,
+            self._supports.given,
+            others,
         )
         made = self._places.made(block, context, Compound)
         for one in made.parts:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...energies.constraint import Constraint
 from ...energies.term import Term
 from ...errors import UserError
 from ...potential.constraints.held_planes import HeldPlanes, held_planes
@@ -27,6 +28,7 @@ class DerivedData:
         """
         template, first = self._template, self._template.state.fields
         changed = {name for name, values in fields.items() if not np.array_equal(values, first[name])}
+        self._refuse_kept_shapes(changed)
         found, planes = dict[str, np.ndarray](), list[HeldPlanes]()
         for term in self._following() if changed else ():
             try:
@@ -42,6 +44,17 @@ class DerivedData:
                 if not np.array_equal(values, np.asarray(term.data[argument])):
                     found[f"{term.name}.{argument}"] = values
         return found
+
+    def _refuse_kept_shapes(self, changed: set[str]) -> None:
+        """Refuse other starts of nodes whose places constraints of compounds have taken."""
+        for path, term in self._template.bound.items():
+            if path[0] != "compound" or not isinstance(term, Term) or not isinstance(term.energy, Constraint):
+                continue
+            if own := sorted(changed & {field.name for field in term.fields.values()}):
+                raise UserError(
+                    f"makes a state with other '{own[0]}', where '{term.name}' keeps the shape that its nodes"
+                    " have in the scene; vary another key, or run scenes of their own"
+                )
 
     def _following(self) -> Iterator[Term]:
         """The terms with derived data; those that keep nodes in planes are first."""
