@@ -151,7 +151,7 @@ def planned_program(moves: Moves, profile: Profile) -> Program:
     x, y = moves.places.T * UM
     none, numbers = np.zeros(n), np.arange(n)
     feed = digital(moves, profile)[1]
-    if profile.dialect == "grbl":
+    if not profile.rules.feed_in_rapids:
         feed = np.where(moves.lit, feed, np.inf)
     never = np.zeros(n, bool)
     return Program(x, y, feed, none, never, numbers, numbers, never, none, True, (), ())

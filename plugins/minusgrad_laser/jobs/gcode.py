@@ -20,7 +20,7 @@ from minusgrad.plugin import UserError
 from ..machine.profile import Profile
 from ..virtual_machine.limits import violations
 from ..virtual_machine.planner import Plan, plan
-from ..virtual_machine.program import Program, full_scale, parse
+from ..virtual_machine.program import Program, parse
 from .compensation import compensate_moves, planned_program
 from .dithering import dither_moves
 from .limits import broken_limits
@@ -46,6 +46,11 @@ def write(toolpath: Toolpath, profile: Profile) -> str:
 
 def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
     """The text of a job file, and the motion that is planned of that text; raises as `write`."""
+    if profile.dialect not in WRITERS:
+        raise UserError(
+            f"machine: jobs are written for {' and '.join(WRITERS)}, got dialect '{profile.dialect}'; take"
+            ' "grbl" for FluidNC, with its power_scale, or replay jobs of other programs'
+        )
     _refuse_problems(broken_limits(toolpath, profile))
     moves = of_toolpath(toolpath, profile)
     if not len(moves):
@@ -55,8 +60,7 @@ def job_text(toolpath: Toolpath, profile: Profile) -> tuple[str, Plan]:
             " places of 1 um, so merge moves, or scale the drawing up"
         )
     moves = compensate_moves(moves, profile)
-    body = _marlin_lines if profile.dialect == "marlin" else _grbl_lines
-    text = "\n".join([*_header_lines(toolpath, profile), *body(moves, profile)]) + "\n"
+    text = "\n".join([*_header_lines(toolpath, profile), *WRITERS[profile.dialect](moves, profile)]) + "\n"
     program = parse(text, profile)
     planned = plan(program, profile)
     _refuse_problems(list(violations(program, planned, profile)))
@@ -86,7 +90,7 @@ def _header_lines(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
     yield f"; Machine: {speed[0]} x {speed[1]} mm/s, {rate[0]} x {rate[1]} mm/s2, full power {full:g} W"
     if profile.dialect == "grbl":
         corner = "" if profile.junction_deviation is None else f"$11={1e3 * profile.junction_deviation:.3f} "
-        yield f"; Settings: {corner}$30={full_scale(profile):g} $31=0 $32=1 " + " ".join(
+        yield f"; Settings: {corner}$30={profile.full_scale:g} $31=0 $32=1 " + " ".join(
             f"${number + axis}={value:g}"
             for number, values, factor in ((110, profile.speed, 6e4), (120, profile.acceleration, 1e3))
             for axis, value in enumerate(factor * np.array(values))
@@ -95,7 +99,7 @@ def _header_lines(toolpath: Toolpath, profile: Profile) -> Iterator[str]:
         yield "; Settings: laser at the pin of the fan (M106 S0 to S255)"
     else:
         trap = "on" if profile.dynamic_power else "off"
-        scale = f"S0 to S{full_scale(profile):g}"
+        scale = f"S0 to S{profile.full_scale:g}"
         yield f"; Settings: LASER_FEATURE, inline power, {scale}, LASER_POWER_TRAP {trap}"
 
 
@@ -106,7 +110,7 @@ def comment(text: str) -> str:
 
 
 def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
-    most, full = most_levels(profile), full_scale(profile)
+    most, full = most_levels(profile), profile.full_scale
     digits = max(0, ceil(log10(3.0 * most / full)))
     levels, feeds = digital(moves, profile)
     s = np.where(levels == most, 1.0, (levels - HALF) / max(most - 1, 1))
@@ -135,7 +139,7 @@ def _grbl_lines(moves: Moves, profile: Profile) -> Iterator[str]:
 
 def _marlin_lines(moves: Moves, profile: Profile) -> Iterator[str]:
     levels, feeds = digital(moves, profile)
-    most, full, fan = most_levels(profile), 255.0 if profile.fan_pin else full_scale(profile), profile.fan_pin
+    most, full, fan = most_levels(profile), 255.0 if profile.fan_pin else profile.full_scale, profile.fan_pin
     digits = 0 if most <= full else 3
     yield "G21"
     yield "G90"
@@ -184,3 +188,7 @@ def _decimal_text(value: float, digits: int) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+WRITERS = {"grbl": _grbl_lines, "marlin": _marlin_lines}
+"""What writes the moves of a job, by dialect."""

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
+
+from . import dialects
 
 SHIPPED = Path(__file__).with_name("profiles")
 """The folder of the profiles that come with the plugin."""
@@ -18,7 +20,7 @@ class Profile:
     """
 
     name: str
-    dialect: Literal["grbl", "marlin"] = "grbl"
+    dialect: dialects.Name = "grbl"
     dynamic_power: bool = True
     """Power follows speed (GRBL's M4); false: constant power (M3)."""
     field: tuple[float, float] = (inf, inf)
@@ -42,7 +44,9 @@ class Profile:
     bits: int = 8
     """Of the power's digital value."""
     power_scale: float | None = None
-    """S at full power: GRBL's $30 (None: 1000, or 255 for Marlin)."""
+    """S at full power, such as GRBL's $30; None: as the firmware has it."""
+    startup_power: float | None = None
+    """Part of full power that the firmware takes without any S; None: its default."""
     fan_pin: bool = False
     """Marlin: the laser hangs on the pin of the fan, and M106 and M107 switch it; false: M3 I."""
     minimum_dwell: float = 0.0
@@ -57,6 +61,21 @@ class Profile:
     """Moves that the planner holds, the present one included."""
     lines_per_second: float = inf
     """Of the job file, over the port."""
+
+    @property
+    def rules(self) -> dialects.Dialect:
+        """What the firmware makes of the words of a job."""
+        return dialects.DIALECTS[self.dialect]
+
+    @property
+    def full_scale(self) -> float:
+        """S of full power."""
+        return self.power_scale or self.rules.full_scale or 1.0
+
+    @property
+    def startup(self) -> float:
+        """Part of full power that the firmware takes without any S."""
+        return self.rules.startup if self.startup_power is None else self.startup_power
 
     @property
     def waist(self) -> float:

@@ -1,10 +1,12 @@
 """The TOML file of a machine's profile: its keys, their units, and what is refused."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from minusgrad.plugin import ByForm, Quantity, Record, UnitSystem, one_or_each
+
+from . import dialects
 
 Length = Annotated[float | str, Quantity("m", "positive")]
 Time = Annotated[float | str, Quantity("s", "nonnegative")]
@@ -33,7 +35,7 @@ class ProfileTable(Record):
 
     name: Annotated[str, Field(min_length=1)]
     """Name of the machine in reports and job files."""
-    dialect: Literal["grbl", "marlin"] = "grbl"
+    dialect: dialects.Name = "grbl"
     """Firmware: its words in job files, and its rule for corners."""
     dynamic_power: bool = True
     """Power follows the attained speed (GRBL's M4); false: constant power (M3)."""
@@ -58,7 +60,9 @@ class ProfileTable(Record):
     bits: Annotated[int, Field(ge=1, le=24)] = 8
     """Bits of the digital power: 8 has 256 levels from 0 to the most."""
     power_scale: Annotated[float, Field(gt=0)] | None = None
-    """S of full power in job files: GRBL's $30 (default: 1000; of Marlin 255)."""
+    """S of full power: GRBL's $30 (default: 1000; FluidNC and Marlin 255; Smoothieware 1; LinuxCNC: none)."""
+    startup_power: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Part of full power without any S: Marlin's SPEED_POWER_STARTUP, Smoothieware's default power (0.8)."""
     fan_pin: bool = False
     """Marlin: the laser hangs on the pin of the fan, switched by M106 and M107."""
     minimum_dwell: Time = "0 s"
@@ -100,12 +104,28 @@ class ProfileTable(Record):
     @field_validator("jerk", "fan_pin")
     @classmethod
     def _fits_the_firmware(cls, value: Any, info: ValidationInfo) -> Any:
-        if value and info.data.get("dialect") == "grbl":
+        dialect = info.data.get("dialect", "marlin")
+        if value and dialect != "marlin":
             what = "a pin of Marlin" if info.field_name == "fan_pin" else "a limit of Marlin"
-            raise ValueError(f"is {what}, got dialect 'grbl'; leave it out, or write dialect = \"marlin\"")
+            raise ValueError(
+                f"is {what}, got dialect '{dialect}'; leave it out, or write dialect = \"marlin\""
+            )
         if info.field_name == "jerk" and value and info.data.get("junction_deviation") is not None:
             raise ValueError("limits corners, got junction_deviation, too; leave one of them out")
         return value
+
+    @model_validator(mode="after")
+    def _has_a_scale(self) -> "ProfileTable":
+        rules = dialects.DIALECTS[self.dialect]
+        if self.power_scale is None and rules.full_scale is None:
+            raise ValueError(
+                f"power_scale: {rules.firmware} has no scale of its own, got none; give the S of full power"
+            )
+        if self.startup_power is not None and not rules.startup:
+            raise ValueError(
+                f"startup_power: {rules.firmware} is dark without S, got {self.startup_power:g}; leave it out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_a_rule_for_corners(self) -> "ProfileTable":

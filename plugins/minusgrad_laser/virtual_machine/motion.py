@@ -63,7 +63,7 @@ class Motion:
         source = self.source[pieces]
         known = np.maximum(source, 0)
         power = np.where(source < 0, 0.0, self.program.power[known])
-        base = self.program.feed[known] if self.profile.dialect == "grbl" else self.plan.nominal[known]
+        base = self.program.feed[known] if self.profile.rules.scaled_by_feed else self.plan.nominal[known]
         speed = self.source_v[pieces] + self.source_a[pieces] * since
         with np.errstate(invalid="ignore", divide="ignore"):
             scaled = np.where(self.program.dynamic[known], power * np.minimum(speed / base, 1.0), power)
@@ -75,12 +75,12 @@ class Motion:
         Pieces that pass through more than `MANY` levels stay whole: theirs are fine enough.
         """
         source, most = np.maximum(self.source, 0), self.profile.power[1]
-        grbl, levels = self.profile.dialect == "grbl", 2**self.profile.bits - 1
-        base = self.program.feed[source] if grbl else self.plan.nominal[source]
+        rules, levels = self.profile.rules, 2**self.profile.bits - 1
+        base = self.program.feed[source] if rules.scaled_by_feed else self.plan.nominal[source]
         with np.errstate(invalid="ignore", divide="ignore"):
-            rate = self.program.power[source] / base * (levels - 1 if grbl else levels) / most
+            rate = self.program.power[source] / base * (levels - rules.first_level) / most
         ends = self.source_v, self.source_v + self.source_a * self.duration
-        shift = 0.0 if grbl else 0.5
+        shift = 0.0 if rules.first_level else 0.5
         low, high = (f(*ends) * rate - shift for f in (np.minimum, np.maximum))
         varies = (self.source >= 0) & self.program.dynamic[source] & (self.source_a != 0.0) & (rate > 0.0)
         first = np.where(varies, np.ceil(low), 0.0)
@@ -141,7 +141,7 @@ def quantise_power(power: np.ndarray, profile: Profile) -> np.ndarray:
     least, most = profile.power
     levels = 2**profile.bits - 1
     part = np.minimum(np.where(power > 0.0, np.maximum(power, least), 0.0) / most, 1.0)
-    if profile.dialect == "grbl":
+    if profile.rules.first_level:
         level = np.where(part > 0.0, np.floor(part * (levels - 1) + 1e-9) + 1.0, 0.0)
     else:
         level = np.rint(part * levels)

@@ -48,6 +48,6 @@ def programmed_dose(done: Replay, power: int = 1) -> np.ndarray:
 def meant_lines(program: Program, plan: Plan, profile: Profile) -> tuple[np.ndarray, np.ndarray]:
     """The points (n + 1, 2) [m] of the program; of each block the energy q [J/m] on a length, 0 if dark."""
     lit = (program.power > 0.0) & (plan.length > 0.0)
-    feed = program.feed if profile.dialect == "grbl" else plan.nominal
+    feed = program.feed if profile.rules.scaled_by_feed else plan.nominal
     density = np.where(lit, quantise_power(program.power, profile) / np.where(lit, feed, 1.0), 0.0)
     return np.stack([program.x, program.y], axis=1), density

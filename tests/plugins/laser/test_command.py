@@ -301,7 +301,11 @@ def test_a_link_put_into_the_run_after_a_look_is_not_followed(
         ("--dpi", "1e9", "--dpi: needs 0.01 to 1e+07 pixels an inch, got 1e+09"),
         ("--dpi", "nan", "--dpi: needs 0.01 to 1e+07 pixels an inch, got nan"),
         ("--machine", "none.toml", "none.toml: cannot be read"),
-        ("--machine", "my", "machine: no shipped profile has this name, got 'my'; take one of grbl_diode, "),
+        (
+            "--machine",
+            "my",
+            "machine: no shipped profile has this name, got 'my'; take one of fluidnc_diode, ",
+        ),
     ],
 )
 def test_options(option: str, value: str, said: str, invoke: Invoke, here: Path) -> None:

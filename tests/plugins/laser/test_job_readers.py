@@ -118,11 +118,28 @@ def test_arcs(arc: str, angle: float) -> None:
         ("G1 X5 Q7", "no word that this machine knows, got 'Q7'; take it out"),
         ("G5 X5", "no word that this machine knows, got 'G5'; take it out"),
         ("M104 S200", "no word that this machine knows, got 'M104'; take it out"),
-        ("G1 X5 Z2", "no word that this machine knows, got 'Z2'; take it out"),
-        ("G28", "G28 moves the head by a way that the file does not say, which is not replayed; take it out"),
-        ("G92 X0", "G92 moves the origin, which is not replayed; take it out"),
-        ("M0", "M0 waits for the user, which is not replayed; take it out"),
-        ("$32=0", "settings of the controller are no part of a job, got '$32=0'; take the line out"),
+        ("G1 X5 Z2 F100", "a lit move changes the height, got Z2 mm; the focus is not replayed"),
+        ("G1 X5 K2 F100", "a pitch out of the field is not replayed, got 'K2'; take it out"),
+        ("G1 X5 P2 F100", "P belongs to no word of its line, got 'P2'; take it out"),
+        (
+            "M3 S500 G28",
+            "G28 moves the head by a way that the file does not say, and it is lit;"
+            " switch the laser off before",
+        ),
+        ("M6 T1", "M6 changes a tool, which is not replayed; take it out"),
+        ("M3\nM0", "M0 waits for the user with the laser on; switch it off before"),
+        ("$32=0", "the replay is of $32=1, got '$32=0'; take the line out"),
+        ("$30=255", "the replay is of $30=1000, got '$30=255'; give power_scale in the machine's profile"),
+        ("$110=900", "settings of the controller are no part of a job, got '$110=900'; take the line out"),
+        ("$J=G91X5F100", "a jog is no part of a job, got '$J=G91X5F100'; write it as G0 or G1"),
+        ("#1=5", "parameters and expressions are not replayed; write numbers"),
+        ("O100 sub", "subroutines and loops (O) are not replayed; write their lines out"),
+        ("M64 P1", "M64 switches an output that may be the laser's, which is not replayed; take it out"),
+        (
+            "M67 E0 Q5",
+            "M67 sets an output that GRBL does not know; replay it with a machine of"
+            ' dialect = "linuxcnc", and its power_scale',
+        ),
         ("G1 Xnan", "a word is a letter and a number, got 'Xnan'; correct the line"),
         ("G1 X1e3", "no word that this machine knows, got 'E3'; take it out"),
         ("G1 X5 ~", "a word is a letter and a number, got '~'; correct the line"),
@@ -138,7 +155,6 @@ def test_arcs(arc: str, angle: float) -> None:
         ("G80 X5", "a move needs G0, G1, G2 or G3 after G80; add one"),
         ("G4", "G4 has no time; write P, in seconds"),
         ("G4 P-1", "G4: a time is at least 0, got -1; correct it"),
-        ("M2\nG0 X5", "the program ends in line 2 (M2), got more words; take them out"),
     ],
 )
 def test_what_is_refused(line: str, text: str) -> None:
@@ -235,7 +251,7 @@ def test_marlin_without_inline_stays_on_in_g0() -> None:
     program = parse(text, MARLIN)
     np.testing.assert_allclose(program.power, 5.0)
     assert not program.dynamic.any(), "only inline power follows the speed"
-    assert "job:3: G0 is lit (and 1 more), since M3 has no I; write M3 I" in program.notes
+    assert "job:3: G0 is lit, since M3 has no I; write M3 I (and 1 more)" in program.notes
     inline = parse(text.replace("M3 S", "M3 I S"), MARLIN)
     np.testing.assert_allclose(inline.power, [0.0, 5.0, 0.0])
     assert inline.notes == ()
@@ -285,3 +301,169 @@ def test_lines_where_the_head_stops() -> None:
     """GRBL stops for M5 and for S without a move; not for S with one."""
     program = parse("G21 M4\nG1 X1 F600 S10\nX2 S20\nS30\nX3\nM5\nX4\nM5\nX5", GRBL)
     assert program.halt.tolist() == [True, False, True, True, False]
+
+
+SQUARE = """G21 ; millimetres
+G90
+G54
+T0
+G0 X1 Y1{rapid}
+{on}
+G1 X3 Y1{power} F3000
+G1 Y3
+G1 X1
+G1 Y1
+{off}
+G0 X0 Y0
+"""
+FLUIDNC, SMOOTHIE, LINUXCNC = (
+    Profile.load(f"{one}") for one in ("fluidnc_diode", "smoothie_co2", "linuxcnc_co2")
+)
+DIALECTS = [
+    (GRBL, {"on": "M3 S500", "off": "M5"}, 0.5, False),
+    (GRBL, {"on": "M4 S500", "off": "M5"}, 0.5, True),
+    (MARLIN, {"on": "M3 I", "off": "M5 I", "power": " S51"}, 0.2, True),
+    (MARLIN, {"on": "M4 S51", "off": "M5", "rapid": " F3000"}, 0.2, False),
+    (FLUIDNC, {"on": "M4 S51", "off": "M5"}, 0.2, True),
+    (SMOOTHIE, {"on": "M3", "off": "M5", "power": " S0.4"}, 0.4, True),
+    (LINUXCNC, {"on": "M3 S51", "off": "M5"}, 0.2, False),
+    (LINUXCNC, {"on": "M67 E0 Q51", "off": "M67 E0 Q0"}, 0.2, False),
+]
+
+
+@pytest.mark.parametrize(("profile", "words", "part", "dynamic"), DIALECTS)
+def test_one_square_in_every_dialect(profile: Profile, words: dict, part: float, dynamic: bool) -> None:
+    """8 mm are lit at one part of full power, the travels are dark, and tools are remarked."""
+    program = parse(SQUARE.format(**{"rapid": "", "power": ""} | words), profile)
+    length = np.hypot(np.diff(program.x), np.diff(program.y))
+    lit = program.power > 0.0
+    assert length[lit].sum() == pytest.approx(8e-3)
+    np.testing.assert_allclose(program.power[lit], part * profile.power[1])
+    assert program.dynamic[lit].tolist() == [dynamic] * 4
+    assert program.dark
+    assert program.violations == ()
+    assert "job:4: no tool is changed by T" in program.notes
+
+
+@pytest.mark.parametrize("mode", ["M3", "M4", "M3 I"])
+def test_marlin_without_power_lights_the_startup_power(mode: str) -> None:
+    """Never dark: each M3 without S takes SPEED_POWER_STARTUP, 80 % as it is shipped."""
+    text = f"G21\nM3 S10\nM5\n{mode}\nG1 X5 F600\nM5"
+    program = parse(text, MARLIN)
+    np.testing.assert_allclose(program.power, 4.0)
+    assert "job:5: no S: Marlin takes 80 % of full power; write S" in program.notes
+    weak = parse(text, replace(MARLIN, startup_power=0.1))
+    np.testing.assert_allclose(weak.power, 0.5)
+
+
+def test_smoothieware_is_lit_by_moves_alone() -> None:
+    """M3 and M5 switch nothing: until the first S of a move G1 is lit with the default power."""
+    program = parse(
+        "G21\nG0 X1\nM3 S0.1\nG1 X2 F600\nM5\nG1 X3\nG1 X4 S0.5\nG0 X5\nG1 X6\nM221 S50\nX7", SMOOTHIE
+    )
+    np.testing.assert_allclose(program.power / 40.0, [0.0, 0.8, 0.8, 0.5, 0.0, 0.5, 0.25])
+    text = "M3, M4 and M5 do not switch this laser: it is lit in G1 to G3 by S, and S counts in moves"
+    assert f"job:3: {text} (and 1 more)" in program.notes
+    assert "job:4: no S: Smoothieware takes 80 % of full power; write S (and 1 more)" in program.notes
+
+
+def test_linuxcnc_is_lit_in_travels_and_ends_at_m2() -> None:
+    program = parse("G21\nM3 S255\nG0 X1\nG1 X2 F600\nM2\nG1 X9", LINUXCNC)
+    np.testing.assert_allclose(program.power, 60.0)
+    assert "job:3: G0 is lit, since the laser is on; switch it off before" in program.notes
+    assert "job:6: the job ended in line 5; nothing behind it is executed" in program.notes
+
+
+def test_grbl_goes_on_behind_the_end_of_a_program() -> None:
+    """M2 sets modes back: G1, G90, M5; what a sender still sends is executed."""
+    program = parse("G21 G91\nM3 S500\nG1 X1 F600\nM2\nM2\nX3\nM3\nX2", GRBL)
+    np.testing.assert_allclose(program.x * 1e3, [0.0, 1.0, 3.0, 2.0])
+    np.testing.assert_allclose(program.power, [2.5, 0.0, 2.5])
+    assert "job:5: the program ends once more" in program.notes
+
+
+@pytest.mark.parametrize(
+    ("line", "remark"),
+    [
+        ("T12", "no tool is changed by T"),
+        ("G61", None), ("G17", None), ("M8", None),
+        ("G64", "corners are replayed sharp: G64 may round them"),
+        ("$X", "unlocking ($X) moves nothing"), ("$30=1000", "$30 is as the machine's profile has it"),
+        ("$32 = 1", "$32 is as the machine's profile has it"),
+        ("$H", "$H moves the head by a way that the file does not say; its time is not counted"),
+        ("G28", "G28 moves the head by a way that the file does not say; its time is not counted"),
+        ("G92 X0 Y0", None), ("G92 X0", None),
+        ("O1000", "a program number (O) is no command"), ("%", None),
+        ("/ G90", "GRBL executes lines behind a slash (/)"),
+        ("N4 G90*73", "GRBL knows no checksums (*); a sender takes them out"),
+        ("G21 G0 Z5", "moves of the height (Z) by G0 are replayed without their time"),
+        ("M1", "M1 waits for the user; the time is not counted"),
+    ],
+)  # fmt: skip
+def test_what_neither_moves_nor_lights(line: str, remark: str | None) -> None:
+    """The square is the same, and whatever is not plain is remarked with its line."""
+    square = SQUARE.format(rapid="", power="", on="M4 S500", off="M5")
+    plain, found = parse(f"\n{square}", GRBL), parse(f"{line}\n{square}", GRBL)
+    for one in ("x", "y", "power", "feed", "dynamic"):
+        np.testing.assert_array_equal(getattr(found, one), getattr(plain, one))
+    assert set(found.notes) - set(plain.notes) <= {f"job:1: {remark}", f"job:1: {remark} (and 1 more)"}
+    assert (len(found.notes) > len(plain.notes)) == (remark is not None and "tool" not in remark)
+
+
+def test_a_mark_of_encoding_and_blanks_within_numbers() -> None:
+    program = parse("\ufeffG 2 1 G 9 0\nM4 S5 00\nG 1 X 1 0 F600", GRBL)
+    np.testing.assert_allclose(program.x * 1e3, [0.0, 10.0])
+    np.testing.assert_allclose(program.power, 2.5)
+
+
+def test_a_wrong_checksum_is_a_finding() -> None:
+    """Replayed, since the words are clear; a controller asks for the line again."""
+    right = parse("N1 G21*27\nN2 M3 I S255*10\nN3 G1 X5 F600*54\nM5 I", MARLIN)
+    assert right.violations == ()
+    wrong = parse("N1 G21*28\nM3 I S255\nG1 X5 F600\nM5 I", MARLIN)
+    assert wrong.violations == (
+        "job:1: the checksum of the line is 27, got 28; a controller does not execute it",
+    )
+
+
+def test_heights() -> None:
+    """One height for all that is lit; a lit head that moves along Z alone burns one place for the time."""
+    one = parse("G21 G0 Z5\nM3 S500\nG1 X5 F600\nM5\nG0 Z9\nX0\nZ5\nM3\nG1 X2", GRBL)
+    assert len(one) == 3
+    plunge = parse("G21 M3 S500\nG0 X1\nG1 Z-2 F60\nM5", GRBL)
+    np.testing.assert_allclose(plunge.wait, [0.0, 2.0])
+    np.testing.assert_allclose(plunge.power, [0.0, 2.5])
+    with pytest.raises(
+        UserError, match="lit moves have one height, got Z-1 mm after Z0 mm; the focus is not"
+    ):
+        parse("G21 M4 S500\nG1 X5 F600\nG0 Z-1\nG1 X0", GRBL)
+
+
+def test_other_origins() -> None:
+    """G55 in place of G54 is a name for where the origin is; a change of origins within a job is refused."""
+    notes = parse("G55 G21 M4 S500\nG0 X1\nG1 X5 F600\nM5", GRBL).notes
+    assert notes == ("job:1: all places are in the coordinates of G55",)
+    with pytest.raises(UserError, match=r"^job:3: G54 moves the origin, which is not replayed; take it out$"):
+        parse("G55 G21 M4 S500\nG0 X1\nG54", GRBL)
+
+
+def test_the_way_home_within_a_job() -> None:
+    lost = "G21 M4 S500\nG1 X5 F600\nG28\n"
+    assert len(parse(f"{lost}G0 X1 Y2\nG1 X3", GRBL)) == 3
+    for move in ("G1 X3 Y3", "G0 X3", "G91 G0 X1 Y1"):
+        with pytest.raises(
+            UserError, match=r"job:4: the place of the head is unknown since line 3; go on with"
+        ):
+            parse(lost + move, GRBL)
+
+
+def test_a_dwell_of_marlin_sets_no_power() -> None:
+    """S of G4 are seconds."""
+    program = parse("G21\nM3 I S255\nG1 X5 F600\nG4 S2\nG1 X9\nM5 I", MARLIN)
+    np.testing.assert_allclose(program.wait, [0.0, 2.0, 0.0])
+    np.testing.assert_allclose(program.power[[0, 2]], 5.0)
+
+
+def test_speed_in_percent_of_marlin() -> None:
+    program = parse("G21\nM3 I S255\nG1 X5 F600\nM220 S50\nG1 X9\nM5 I", MARLIN)
+    np.testing.assert_allclose(program.feed, [0.01, 0.005])

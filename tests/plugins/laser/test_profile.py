@@ -27,7 +27,15 @@ def refused(folder: Path, text: str) -> str:
 
 
 def test_shipped_profiles():
-    assert shipped() == ["grbl_diode", "grbl_m3", "marlin_diode", "two_photon"]
+    assert shipped() == [
+        "fluidnc_diode",
+        "grbl_diode",
+        "grbl_m3",
+        "linuxcnc_co2",
+        "marlin_diode",
+        "smoothie_co2",
+        "two_photon",
+    ]
     diode = Profile.load("grbl_diode")
     expected = Profile("GRBL diode engraver", field=(0.3, 0.3), lines_per_second=500.0)
     assert diode == expected
@@ -55,6 +63,7 @@ def test_a_file_says_every_key(tmp_path: Path):
         power_slew = "2 kW/s"
         bits = 10
         power_scale = 100.0
+        startup_power = 0.6
         fan_pin = true
         minimum_dwell = "1 ms"
         blanking = false
@@ -66,7 +75,7 @@ def test_a_file_says_every_key(tmp_path: Path):
     found = asdict(loaded(tmp_path, text))
     expected = Profile(
         "mine", "marlin", False, (1.0, 0.2), 5e-5, 2e-4, (0.1, 0.1), (1.0, 0.5), None, (8e-3, 0.01),
-        (0.05, 10.0), 2e3, 10, 100.0, True, 1e-3, False, -2e-5, (1e-4, 1e-4), 32, 250.0,
+        (0.05, 10.0), 2e3, 10, 100.0, 0.6, True, 1e-3, False, -2e-5, (1e-4, 1e-4), 32, 250.0,
     )  # fmt: skip
     for key, value in asdict(expected).items():
         assert found[key] == (value if isinstance(value, (str, bool)) else pytest.approx(value)), key
@@ -104,7 +113,9 @@ def test_the_page_has_every_key():
      "12:11: fan_pin: is a pin of Marlin, got dialect 'grbl'; leave it out, or write dialect = \"marlin\""),
     ('junction_deviation = "0.01 mm"', "",
      "1:1: corners need a limit, got none; give junction_deviation, or jerk of Marlin"),
-    ('"grbl"', '"gbrl"', "3:11: dialect: needs 'grbl' or 'marlin', not 'gbrl'; did you mean 'grbl'?"),
+    ('"grbl"', '"gbrl"', "3:11: dialect: needs 'grbl', 'fluidnc', 'marlin', "),
+    ("bits = 8", "startup_power = 0.5", "1:1: startup_power: GRBL is dark without S, got 0.5; leave it out"),
+    ('"grbl"', '"linuxcnc"', "1:1: power_scale: LinuxCNC has no scale of its own, got none; give"),
     ("bits = 8", "bits = true", "12:8: bits: needs a whole number of at least 1 and of at most 24, not true"),
     ('"100 um"', '"nan um"', "7:8: spot: "),
     ("bits = 8", "bits =", "12:7: needs a value behind the equals sign, got none"),
@@ -137,8 +148,9 @@ def test_an_unknown_name_lists_the_shipped_ones():
     with pytest.raises(UserError) as caught:
         Profile.load("grbl_doide")
     assert str(caught.value) == (
-        "machine: no shipped profile has this name, got 'grbl_doide'; take one of grbl_diode, grbl_m3,"
-        " marlin_diode, two_photon, or give the path of a TOML file"
+        "machine: no shipped profile has this name, got 'grbl_doide'; take one of"
+        " fluidnc_diode, grbl_diode, grbl_m3, linuxcnc_co2, marlin_diode, smoothie_co2, two_photon,"
+        " or give the path of a TOML file"
     )
     with pytest.raises(UserError, match=r"^nowhere\.toml: cannot be read: No such file or directory$"):
         Profile.load("nowhere.toml")
