@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from minusgrad.errors import CheckpointError
+from minusgrad.errors import CheckpointError, UserError
 from minusgrad.files import durable, hdf5_trust
 
 pytestmark = pytest.mark.unit
@@ -102,3 +102,46 @@ def test_an_honest_file_is_opened_both_ways(tmp_path: Path) -> None:
     for way, what in ((hdf5_trust.open_bytes, data), (hdf5_trust.opened_file, tmp_path / "x.h5")):
         with way(what) as file:
             assert file["particles/all/position/value"].attrs["unit_symbol"].startswith("km and")
+
+
+# Files of other programs ---------------------------------------------------------------------------------
+
+
+def _of_others(file: h5py.File) -> None:
+    """Compressed data, a loop of groups, a second name and a link within the file."""
+    file.create_dataset("a/x", data=np.arange(9.0), compression="gzip")
+    file["a/again"] = file["a"]
+    file["b"] = h5py.SoftLink("/a/x")
+
+
+def _linked(file: h5py.File) -> None:
+    file["a/b"] = h5py.ExternalLink("/etc/passwd", "/x")
+
+
+def _stored_elsewhere(file: h5py.File) -> None:
+    file.create_dataset("a/b", (3,), "f8", external=[("/etc/passwd", 0, 24)])
+
+
+def test_files_of_others_may_be_compressed_and_have_links_inside() -> None:
+    with hdf5_trust.contained_hdf5(durable.image(_of_others)) as file:
+        np.testing.assert_array_equal(file["b"][()], np.arange(9.0))
+        assert file.mode == "r"
+
+
+@pytest.mark.parametrize(
+    ("fill", "said"),
+    [
+        (_linked, "'a/b' is a link to another file"),
+        (_stored_elsewhere, "'a/b' keeps its data in another file"),
+        (_virtual, "'x' keeps its data in another file"),
+    ],
+)
+def test_files_of_others_lead_nowhere(fill, said: str) -> None:
+    with pytest.raises(UserError, match=said), hdf5_trust.contained_hdf5(durable.image(fill)):
+        pass
+
+
+@pytest.mark.parametrize("data", [b"", b"\x89HDF\r\n\x1a\n", b"\x89HDF\r\n\x1a\n" + bytes(5000)])
+def test_other_bytes_are_no_hdf5(data: bytes) -> None:
+    with pytest.raises(UserError, match="it is no HDF5 file, or damaged"), hdf5_trust.contained_hdf5(data):
+        pass

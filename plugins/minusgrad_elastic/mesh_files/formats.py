@@ -65,11 +65,15 @@ def format_of(file: str, data: bytes, known: Mapping[str, Sequence[str]]) -> str
             f"'{file}': must be a mesh format of one file, got '{ending}' ({', '.join(endings)}); {cure}"
         )
     names = [name for name, every in FORMATS.items() if ending in every]
-    return names[0] if len(names) == 1 else _name_by_beginning(names, data)
+    return names[0] if len(names) == 1 else _name_by_beginning(file, names, data)
 
 
-def _name_by_beginning(names: Sequence[str], data: bytes) -> str:
-    """The one of two formats of an ending whose sign is there."""
+def _name_by_beginning(file: str, names: Sequence[str], data: bytes) -> str:
+    """The one of two formats of an ending whose sign is there. Raises `UserError` for Fluent's faces."""
     (name,) = SIGNS.keys() & {*names}
     found = re.match(SIGNS[name], data) if name == "gmsh" else re.search(SIGNS[name], data)
+    if name == "gmsh" and not found:
+        raise UserError(
+            f"'{file}': is no mesh of Gmsh; Fluent's list faces, of which no cells are made: save it as VTU"
+        )
     return name if found else OTHERS[name]

@@ -12,6 +12,7 @@ import numpy as np
 from minusgrad.plugin import UserError, node_numbers
 
 from ..mesh import Mesh
+from .facet_nodes import complete_facets
 
 SPACE = ("tetra", "tetra10", "pyramid", "wedge", "hexahedron", "hexahedron20", "hexahedron27")
 PLANE = ("triangle", "triangle6", "quad", "quad8", "quad9")
@@ -43,10 +44,11 @@ def own_mesh(file: str, found: Any, remarks: Sequence[str] = (), length: str = "
     )
     bodies, cell_bodies, facet_bodies = _bodies_of_sets(file, found, d, read)
     flat = np.ascontiguousarray(points[:, :d])
-    return Mesh(
+    made = Mesh(
         flat, cells, bodies, cell_bodies, f"'{file}'", more=tuple(more), facet_bodies=facet_bodies,
         remarks=(*remarks, *_unnamed_remark(found, d)), length=length,
     )  # fmt: skip
+    return complete_facets(made)
 
 
 def _bodies_of_sets(

@@ -22,8 +22,9 @@ from . import exodus, vtk_cells, well_known_text
 from .collapsed_cells import split_collapsed
 from .file_ends import opening_ends
 from .formats import format_of
-from .names import flac3d, gmsh_tags, kratos, med, medit, netgen, obj_groups, permas, su2, tecplot
+from .names import flac3d, gmsh_tags, kratos, mapdl, med, medit, netgen, obj_groups, permas, su2, tecplot
 from .names.numbered_parts import name_numbered
+from .names.ugrid import reading_doubles
 
 OPENING = (
     "meshlane._files",
@@ -74,6 +75,8 @@ def _prepared_file(
         return data, netgen.part_names(file, data, remarks)
     if name == "permas":
         permas.refuse_sets(file, data)
+    if name == "ansysInp":
+        mapdl.refuse_commands(file, data)
     if name == "vtk" and not data.endswith(b"\n"):
         data += b"\n"  # meshlane asks for it behind binary numbers
     return data, {}
@@ -91,6 +94,8 @@ def _complete_names(name: str, file: str, data: bytes, found: Any, names: Any) -
         kratos.add_parts(file, data, found)
     elif name == "med":
         med.name_families(found)
+    elif name == "netgen":
+        netgen.order_nodes(found)
     elif name == "tecplot" and (title := tecplot.zone_title(file, data)):
         found.cell_sets[title] = [range(len(block.data)) for block in found.cells]
 
@@ -110,6 +115,7 @@ def _read_file(name: str, file: str, data: bytes) -> tuple[Any, str]:
                 opening_ends(*opening),
                 vtk_cells.reading_cells(),
                 med.reading_all_kinds(),
+                reading_doubles(),
             ):
                 found = meshlane.read(path, name)
         except MemoryError:

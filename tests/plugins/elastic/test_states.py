@@ -18,7 +18,9 @@ from minusgrad.check import term_check
 from minusgrad.engine import memory
 from minusgrad.errors import SceneError, pip_line
 from minusgrad_elastic.mesh import Mesh
+from tests.support import foreign_files
 from tests.support.continuum import Moduli, outward, principal
+from tests.support.foreign_files import named_mesh
 
 FILES = Path(__file__).parents[2] / "meshes"
 
@@ -269,6 +271,26 @@ def test_a_mesh_comes_back_from_other_formats(scene, tmp_path: Path, name: str, 
     np.testing.assert_allclose(theirs.fields["x"], ours.fields["x"], rtol=1e-9)
     assert np.array_equal(theirs.tuples["cells"], ours.tuples["cells"])
     np.testing.assert_allclose(theirs.fields["m"], ours.fields["m"], rtol=1e-8)
+
+
+def test_a_unit_that_a_file_states_is_taken_with_a_remark(scene, tmp_path: Path) -> None:
+    text = from_file("a.med", "mesh").replace('length = "m"\n', "")
+    path = scene(text, SOLID + 'tuples = "cells"\n')
+    (tmp_path / "a.med").write_bytes(foreign_files.med(named_mesh(2, 4), "mm              mm"))
+    built = build(path)
+    assert np.ptp(built.fields["x"].values, axis=0).tolist() == pytest.approx([1.3e-3, 1.2e-3], rel=1e-9)
+    assert "'a.med': its coordinates are in mm, as it states" in built.starting.remarks
+    (tmp_path / "a.med").write_bytes(foreign_files.med(named_mesh(2, 4), "furlong"))
+    assert "length: needs the unit of the coordinates, which 'a.med' does not state" in complaint(path)
+
+
+def test_both_states_read_msh_2_with_its_groups(scene) -> None:
+    one, other = (
+        build(scene(from_file("version_2.2.msh", kind), SOLID + 'tuples = "cells"\n')).state
+        for kind in ("gmsh", "mesh")
+    )
+    assert [body.name for body in one.bodies] == [body.name for body in other.bodies]
+    np.testing.assert_array_equal(one.fields["x"], other.fields["x"])
 
 
 def test_sets_of_points_and_cells_are_bodies(scene, tmp_path: Path) -> None:
