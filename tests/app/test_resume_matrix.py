@@ -26,6 +26,7 @@ from tests.support.short_scenes import (
     FITTED,
     FITTERS,
     FLOWS,
+    FOLLOWED,
     IMPLICIT,
     IN_TIME,
     LAGRANGIAN,
@@ -103,6 +104,8 @@ def cases() -> Iterator[Case]:
             for scene in ("elastica", "inflated_tube"):
                 yield Case(scene, "newton", precision, run, AT_REST[scene])
             yield from (Case(scene, "newton", precision, run, TABLED[scene]) for scene in TABLED)
+            for scene, overrides in FOLLOWED.items():
+                yield Case(scene, "newton", precision, run, overrides)
         for scene in FITTED:
             methods = [m for m in FITTERS if m != "gauss_newton" or scene not in ("swing_up", "walker")]
             methods = ["optimality_criteria"] if scene == "topology" else methods
@@ -191,7 +194,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
     one = 5 * 22 - 2 + 4 * 3 + 4 * 4 + 4 + 1 + 3 * 2 + 3 + 4 * 21 + 1 + 1 + 2 + 3 + 3 + 3 + 3 + 3 + 2 + 2 + 1
-    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES) + len(TABLED)
+    assert len(CASES) == 2 * (one + programs) + 2 + len(FEW_BODIES) + len(TABLED) + len(FOLLOWED)
 
 
 @pytest.fixture(scope="module")

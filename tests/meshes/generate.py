@@ -3,6 +3,7 @@
 Plain geometry with known areas, volumes and sides, so that the tests need no second reader to compare with.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import contextmanager
 from itertools import pairwise
@@ -267,6 +268,68 @@ def tube() -> None:
     gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
 
 
+def roof() -> None:
+    """A quarter of a cylindrical roof in 8 x 2 x 8 hexahedra of 20 nodes, for shell_roof; in mm.
+
+    Radius 2540 of the middle surface, 12.7 thick, 0.1 rad and 254 long, the crown at the origin, y along the
+    axis. The hinge is the line of the middle surface at the straight edge, centre the nodes below the load.
+    """
+    geo, mesh, radius, thick, angle, long, parts = (
+        *(gmsh.model.geo, gmsh.model.mesh), 2540.0, 12.7, 0.1, 254.0, 8
+    )  # fmt: skip
+    axis, ends = geo.addPoint(0, 0, -radius), []
+    for r in (radius - 0.5 * thick, radius, radius + 0.5 * thick):
+        crown = geo.addPoint(0, 0, r - radius)
+        edge = geo.addPoint(r * math.sin(angle), 0, r * math.cos(angle) - radius)
+        ends.append((crown, edge, geo.addCircleArc(crown, axis, edge)))
+    faces, centre = [], []
+    for (low, low_edge, below), (high, high_edge, above) in pairwise(ends):
+        sides = geo.addLine(low, high), geo.addLine(low_edge, high_edge)
+        centre.append(sides[0])
+        faces.append(geo.addPlaneSurface([geo.addCurveLoop([below, sides[1], -above, -sides[0]])]))
+        for line, count in ((below, parts), (above, parts), (sides[0], 1), (sides[1], 1)):
+            geo.mesh.setTransfiniteCurve(line, count + 1)
+        geo.mesh.setTransfiniteSurface(faces[-1])
+        geo.mesh.setRecombine(2, faces[-1])
+    made = geo.extrude([(2, face) for face in faces], 0, long, 0, [parts], recombine=True)
+    geo.synchronize()
+    at_crown = [s for d, s in gmsh.model.getEntities(2) if d == 2 and _on_plane(d, s, 0)]
+    hinge = [
+        line
+        for d, line in gmsh.model.getEntities(1)
+        if max(abs(c - e) for c, e in zip(_middle(d, line), _hinge(radius, angle, long), strict=True)) < 1e-6
+    ]
+    groups = [
+        *((1, centre, "centre"), (1, hinge, "hinge")),
+        *((2, at_crown, "crown"), (2, faces, "middle")),
+        (3, [v for d, v in made if d == 3], "roof"),
+    ]
+    for dimension, entities, name in groups:
+        gmsh.model.addPhysicalGroup(dimension, entities, name=name)
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 1)
+    mesh.generate(3)
+    mesh.setOrder(2)
+    save("../../scenes/data/shell_roof.msh")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
+
+
+def _middle(dimension: int, entity: int) -> list[float]:
+    """The middle of the box around an entity."""
+    box = gmsh.model.getBoundingBox(dimension, entity)
+    return [0.5 * (a + b) for a, b in zip(box[:3], box[3:], strict=True)]
+
+
+def _hinge(radius: float, angle: float, long: float) -> tuple[float, float, float]:
+    """The middle of the hinge of the roof."""
+    return radius * math.sin(angle), 0.5 * long, radius * math.cos(angle) - radius
+
+
+def _on_plane(dimension: int, entity: int, axis: int) -> bool:
+    """True if an entity lies where a coordinate is zero."""
+    box = gmsh.model.getBoundingBox(dimension, entity)
+    return max(abs(box[axis]), abs(box[axis + 3])) < 1e-5
+
+
 FAMILIES: tuple[Callable[[], None], ...] = (
     plate,
     block,
@@ -278,6 +341,7 @@ FAMILIES: tuple[Callable[[], None], ...] = (
     pipe,
     cooks_membrane,
     tube,
+    roof,
 )
 
 if __name__ == "__main__":

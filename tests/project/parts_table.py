@@ -18,6 +18,7 @@ from minusgrad.assembly import observers
 from minusgrad.steppers.implicit.gradient_flow import GradientFlow
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.integrator import SPLITTING
+from minusgrad.steppers.minimisers.continuation.arc_length import ArcLength
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.pressure.elasticity import ELASTIC
 from minusgrad.steppers.programs.evolution import Evolution
@@ -32,7 +33,7 @@ STEPPERS = [
     SPLITTING,
     KeplerFlow.consumer,
     *(one.consumer for one in (GaussRadau, ImplicitIntegrator, GradientFlow, VariationalIntegrator)),
-    *(one.consumer for one in (Evolution, Minimiser)),
+    *(one.consumer for one in (Evolution, Minimiser, ArcLength)),
 ]
 OBSERVERS = [
     *(one.consumer for one in (observers.Energies, observers.Momenta, observers.ConjugateMomenta)),

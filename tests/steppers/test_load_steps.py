@@ -13,7 +13,7 @@ from minusgrad.energies.fields import Hold, Rotation
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
-from minusgrad.steppers.minimisers.load_steps import LoadSteps
+from minusgrad.steppers.minimisers.continuation.load_steps import LoadSteps
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown

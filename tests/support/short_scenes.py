@@ -211,6 +211,10 @@ COARSE: dict[str, dict[str, Any]] = {
 """Material points in the same places, a few of them on coarse grids."""
 UNJUDGED = {"run.allow_dead": True}
 """No search for dead fields before the first step: its kernels take most of the time of so short a run."""
+FOLLOWED: dict[str, dict[str, Any]] = {
+    "two_bar_truss": {"run.steps": 24, "checkpoint.every": 6} | looking(2, 4, 4),
+}
+"""Equilibria under a load that grows, by arc length."""
 PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
     "diffmpm": {"run.steps": 12, "checkpoint.every": 4} | looking(3) | COARSE["diffmpm"] | UNJUDGED,
@@ -248,7 +252,7 @@ def path_of(scene: str) -> Path:
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper; of an ensemble for its first member."""
     first = {"ensemble.member": 0} if "ensemble" in load(path_of(scene)).data else {}
-    return (FITTED | IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | TABLED | PROGRAMS)[scene] | first
+    return (FITTED | IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | FOLLOWED | TABLED | PROGRAMS)[scene] | first
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":
         "forces": observed.ForcesBlock,
         "force_errors": observed.ForceErrorsBlock,
         "reactions": observed.ReactionsBlock,
+        "load_path": observed.LoadPathBlock,
         "constraints": observed.ConstraintsBlock,
         "temperatures": observed.TemperaturesBlock,
         "pressure": observed.PressureBlock,

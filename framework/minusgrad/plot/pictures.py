@@ -5,10 +5,10 @@ of it is touched. The pictures depend on the recorded series: `particles/all/pos
 mesh.png where there are cells or lines between the nodes, else orbits.png, on a line line.png; bodies are
 coloured in a `mesh_<label>.png` for every frame series of one number per node, which also has a
 `<label>.png`; a field over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution
-function radial_distribution.png, observers of star clusters lagrangian_radii.png, virial_ratio.png and
-density_profile.png, those of few bodies orbital_elements.png, closest_approach.png and megno.png, and the
-iterations of a fit fit.png. Of an ensemble the observables of all members are members.png, in place of these,
-and over a grid of two varied values map.png.
+function radial_distribution.png, equilibria under a load load_path.png, observers of star clusters
+lagrangian_radii.png, virial_ratio.png and density_profile.png, those of few bodies orbital_elements.png,
+closest_approach.png and megno.png, and the iterations of a fit fit.png. Of an ensemble the observables of
+all members are members.png, in place of these, and over a grid of two varied values map.png.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -25,7 +25,19 @@ from ..files.frames import series_names
 from ..files.run_folder import RunDir
 from . import clouds, grids, layers, meshes, orbits, picture_files, readings, views
 from .bodies import clusters, few_bodies
-from .curves import energies, fans, fit_data, fits, line, maps, observables, profiles, radial, space_time
+from .curves import (
+    energies,
+    fans,
+    fit_data,
+    fits,
+    line,
+    load_paths,
+    maps,
+    observables,
+    profiles,
+    radial,
+    space_time,
+)
 from .movies import subjects
 from .option_types import check_types
 
@@ -152,7 +164,7 @@ def _curves(
         return jobs | fans.jobs(run, names, members) | maps.jobs(run, names, members)
     if f"{radial.SERIES}/g" in names:
         jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
-    jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names)
+    jobs |= clusters.jobs(run, names) | few_bodies.jobs(run, names) | load_paths.jobs(run, names)
     if found := energies.energies_of(names):
         jobs["energy"] = partial(energies.draw, run=run, energies=found, names=names)
     return jobs | observables.jobs(run, names)

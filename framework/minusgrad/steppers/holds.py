@@ -88,6 +88,13 @@ class Holds:
         for held in self._held.values():
             held.take_part(part)
 
+    def rates_of_part(self) -> dict[str, np.ndarray]:
+        """How held components change with the part of `take_part`, by field, zero at free ones."""
+        found = {name: np.zeros(self._fields[name].shape) for name in self._held}
+        for name, held in self._held.items():
+            found[name][held.all] = held.rates_of_part()
+        return found
+
     def turn(self, times: np.ndarray) -> float:
         """The largest angle [rad] by which a support turns between two of these times, one after another."""
         return max((held.turn(times) for held in self._held.values()), default=0.0)

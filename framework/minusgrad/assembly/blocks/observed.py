@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field as Limits
 
-from ...errors import EnergyError
+from ...errors import EnergyError, unknown
 from ...scene.records import Record
 from ...scene.units import UnitSystem, product, quotient
 
@@ -173,6 +173,38 @@ class ForcesBlock(Looks):
             unit = quotient("J", made.fields[name].unit)
             context.recorder.unit(made.label(name), units.symbol(unit), units.in_si(unit))
         return made
+
+
+class LoadPathBlock(Looks):
+    """Load factor, arc length and stability of equilibria under a growing load, and displacements."""
+
+    bodies: tuple[str, ...] = ()
+    """Bodies or sides whose mean displacement is recorded, each by itself."""
+    nodes: tuple[Annotated[int, Limits(ge=0)], ...] = ()
+    """Numbers of nodes whose displacement is recorded."""
+
+    def make(self, context: "ObserverContext") -> "Observer":
+        from ...steppers.minimisers.continuation.followed_load import FollowedLoad
+        from .load_path import SERIES, LoadPath, chosen_nodes
+
+        stepper, known = context.stepper, {body.name: body.nodes for body in context.state.bodies}
+        if not isinstance(stepper, FollowedLoad):
+            raise EnergyError(
+                f"load_path: is of equilibria under a growing load, got the stepper '{stepper.name}'; give"
+                ' [stepper] kind = "newton" its `load_steps`, or leave the observer out'
+            )
+        field = stepper.moving[0]
+        if odd := [name for name in self.bodies if name not in known]:
+            raise EnergyError(f"load_path: {unknown('body', odd[0], known)}")
+        if far := [node for node in self.nodes if node >= len(field)]:
+            raise EnergyError(f"load_path: no node {far[0]}; '{field.name}' has {len(field)}")
+        parts = chosen_nodes(known, self.bodies, self.nodes)
+        for name in ("factor", "arc_length", "unstable"):
+            context.recorder.unit(f"{SERIES}/{name}", "1", 1.0)
+        length = context.units.symbol(field.unit), context.units.in_si(field.unit)
+        for name in parts:
+            context.recorder.unit(f"{SERIES}/displacement/{name}", *length)
+        return LoadPath(stepper, context.recorder, self.every, field.name, parts)
 
 
 class ConstraintsBlock(Looks):

@@ -14,11 +14,13 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from ...errors import EnergyError, UnitError, UserError
 from ...scene.records import Quantity, Record, quantities
+from ...scene.tagged_unions import ByForm, one_or_table
 from ...scene.units import UnitSystem, quotient
 
 if TYPE_CHECKING:
     from ...energies.fields import Field
     from ...steppers.minimisers.minimiser import Minimiser
+    from ...steppers.minimisers.newton import Newton
     from ...steppers.minimisers.unknowns import Unknown
     from ...steppers.stepper import Stepper
     from ..contexts import StepperContext
@@ -250,6 +252,27 @@ class LBFGSBlock(Search):
     """Largest change of z in the first trial."""
 
 
+class ArcLengthTable(Record):
+    """`load_steps` by arc length: the path of equilibria, through limit points and branches if asked."""
+
+    arc_length: Annotated[float, Limits(gt=0.0)]
+    """Length of a step, as the part of the full load by which the load grows in the first one."""
+    most_load: Annotated[float, Limits(gt=0.0)] = 1.0
+    """The path ends where the load, of either sign, is so many times the full one."""
+    longest: Annotated[float, Limits(ge=1.0)] = 1.0
+    """Steps that are easy grow up to so many times `arc_length`."""
+    halvings: Annotated[int, Limits(ge=0, le=30)] = 10
+    """How often a step may be halved, 0 to 30."""
+    iterations: Annotated[int, Limits(ge=2)] = 12
+    """The most corrections of one step."""
+    direction: Literal["up", "down"] = "up"
+    """Whether the load grows or falls in the first step."""
+    branch: int = 0
+    """Number of the bifurcation where the path leaves along its mode, negative: to the other side."""
+    slopes: tuple[str, ...] = ()
+    """Parameters or fields, as "spring.stiffness", by which the loads of limit points are differentiated."""
+
+
 class NewtonBlock(Search):
     """Newton's method with the exact Hessian; `solver` of its systems: by their size, where it is "auto".
 
@@ -265,8 +288,11 @@ class NewtonBlock(Search):
     balances = True
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
     """Solver of the linear systems; "auto" chooses by their size."""
-    load_steps: Annotated[int, Limits(ge=1)] | None = None
-    """Number of equal steps from no load to the full load (default: the full load at once)."""
+    load_steps: (
+        Annotated[Annotated[int, Limits(ge=1)] | ArcLengthTable, ByForm(one_or_table, ("one", "table"))]
+        | None
+    ) = None
+    """Number of equal steps to the full load, or { arc_length = 0.1 } (default: the full load at once)."""
     loads: tuple[str, ...] = ()
     """Parameters, such as "traction.traction", that grow with the load; holds always do."""
     iterations: Annotated[int, Limits(ge=1)] = 50
@@ -282,11 +308,13 @@ class NewtonBlock(Search):
     def _of_steps(cls, value: Any, info: ValidationInfo) -> Any:
         if info.data.get("load_steps") is None:
             raise ValueError("belongs to a search in `load_steps`, which are not given; give them")
+        if info.field_name != "loads" and isinstance(info.data["load_steps"], ArcLengthTable):
+            raise ValueError("belongs into the table of `load_steps`; write it beside `arc_length`")
         return value
 
     def make(self, context: "StepperContext") -> "Stepper":
         from ...steppers.holds import Holds
-        from ...steppers.minimisers.load_steps import LoadSteps
+        from ...steppers.minimisers.continuation.load_steps import LoadSteps
         from ...steppers.minimisers.newton import Newton
 
         if self.load_steps is None:
@@ -296,9 +324,37 @@ class NewtonBlock(Search):
         unheld = replace(context, system=replace(context.system, holds=Holds(context.potential.fields)))
         search = self.search(unheld, 0.0, free={n: holds.free(n) for n in names})
         assert isinstance(search, Newton)
+        if isinstance(self.load_steps, ArcLengthTable):
+            return self._by_arc_length(context, search, self.load_steps)
         duration = quantities(self, context.units)["time"] or 1.0
         numbers = self.load_steps, self.loads, duration, self.iterations, self.halvings
         made = LoadSteps(search, holds, *numbers)
+        made.slope_unit = search.slope_unit
+        return made
+
+    def _by_arc_length(self, context: "StepperContext", search: "Newton", table: ArcLengthTable) -> "Stepper":
+        from ...steppers.minimisers.continuation.arc_length import ArcLength
+
+        ArcLength.consumer.accept(context.system)
+        given = ("gradient", "change", "tolerance", "time")
+        if odd := [key for key in given if key in self.model_fields_set]:
+            raise EnergyError(
+                f"{odd[0]}: has no meaning along a path by arc length, which balances forces to rounding, got"
+                f" one; leave `{odd[0]}` out"
+            )
+        made = ArcLength(
+            search,
+            context.system.holds,
+            table.arc_length,
+            self.loads,
+            most=table.most_load,
+            longest=table.longest,
+            halvings=table.halvings,
+            iterations=table.iterations,
+            direction=1 if table.direction == "up" else -1,
+            branch=table.branch,
+            slopes=table.slopes,
+        )
         made.slope_unit = search.slope_unit
         return made
 

@@ -7,7 +7,7 @@ from ...adjoint.rollout import Rollout
 from ...errors import EnergyError
 from ...scene.fit_table import FitTable
 from ...steppers.integrator import Integrator
-from ...steppers.minimisers.load_steps import LoadSteps
+from ...steppers.minimisers.continuation.followed_load import FollowedLoad
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
 from ...steppers.variational.variational_integrator import VariationalIntegrator
@@ -48,10 +48,10 @@ class OfEquilibrium:
     def __init__(self, simulation: BuiltScene, table: FitTable):
         self.simulation, search = simulation, simulation.stepper
         with simulation.placed(("stepper", "kind")):
-            if isinstance(search, LoadSteps):
+            if isinstance(search, FollowedLoad):
                 raise EnergyError(
                     "load_steps: a fit finds each equilibrium in one search, which begins at the last one,"
-                    f" got {search.levels} steps; leave `load_steps` out"
+                    " got some; leave `load_steps` out"
                 )
             if not isinstance(search, Minimiser):
                 raise EnergyError(

@@ -18,7 +18,7 @@ from ...scene import units
 from .. import readings
 from ..bodies import clusters, few_bodies
 from ..style import line_pen
-from . import profiles, radial
+from . import load_paths, profiles, radial
 from .energies import ENERGIES, along, stands
 from .fits import LOSS, PARAMETERS, SLOPE
 from .swings import draw_line
@@ -38,7 +38,7 @@ STILL = 1e-9
 """Numbers that differ by less than this part of their size are drawn as constant."""
 OWN = (
     f"{OBSERVABLES}/potential/", PARAMETERS, f"{radial.SERIES}/",
-    clusters.RADII, clusters.PROFILE, few_bodies.ORBIT,
+    clusters.RADII, clusters.PROFILE, few_bodies.ORBIT, load_paths.SERIES,
 )  # fmt: skip
 """Names of series that have pictures of their own begin like this."""
 TAKEN = {LOSS, SLOPE, clusters.RATIO, few_bodies.APPROACH, few_bodies.MEGNO, few_bodies.LYAPUNOV}

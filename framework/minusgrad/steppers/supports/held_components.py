@@ -120,6 +120,13 @@ class HeldComponents:
         self._part = part
         self._store()
 
+    def rates_of_part(self) -> np.ndarray:
+        """d(position)/d(part) of each held component, of what happens at once, at the present part."""
+        far, rate, _, across, beside, angle, _ = self.given
+        at_once, turn = rate == 0.0, np.where(rate == 0.0, self._part * angle, 0.0)
+        turned = (beside * np.cos(turn) - across * np.sin(turn)) * angle
+        return np.where(at_once, far + turned, 0.0)
+
     def _store(self) -> None:
         self._numbers = self._computed()
         for name, array in self._arrays.items():

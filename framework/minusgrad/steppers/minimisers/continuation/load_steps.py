@@ -16,24 +16,22 @@ Decisions 0072, 0364.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Field
-from ...errors import EnergyError, RunFailedError, SingularSystemError
-from ...potential.potential import Potential
-from ..holds import Holds
-from ..stepper import PARTS, Stepper, refuse_unlike
-from .constrained_newton import ConstrainedNewton
-from .newton import ACCURATE, ROUNDINGS, Newton
+from ....errors import RunFailedError, SingularSystemError
+from ...holds import Holds
+from ...stepper import refuse_unlike
+from ..constrained_newton import ConstrainedNewton
+from ..newton import ACCURATE, ROUNDINGS, Newton
+from ..scaled_hessian import scaled_hessian
+from ..soft_motions import soft_motions
+from .followed_load import FollowedLoad
 from .path_jumps import FAR, jump_between
-from .scaled_hessian import scaled_hessian
-from .soft_motions import soft_motions
 
 
-class LoadSteps(Stepper):
+class LoadSteps(FollowedLoad):
     """`levels` steps of load, each an equilibrium by `search`; parameters have their values at full load.
 
     search: over what is free, without holds of its own. loads: names of parameters, "term.argument".
@@ -42,10 +40,7 @@ class LoadSteps(Stepper):
     zero.
     """
 
-    slow_on_devices = "each step copies the fields, for a search on the host"
-
     consumer = Newton.consumer
-    fixed = PARTS | {"search"}
 
     def __init__(
         self,
@@ -57,13 +52,9 @@ class LoadSteps(Stepper):
         iterations: int = 50,
         halvings: int = 6,
     ):
-        self.search, self.levels, self.duration = search, levels, duration
-        super().__init__(replace(search.system, holds=holds))
-        self.gradient = search.gradient
-        self.iterations, self.parts = iterations, 2**halvings
-        self._full = {name: self._owner(name).parameter(name).astype(np.float64) for name in loads}
-        self._refuse(loads)
-        self.step, self.reached, self.increment, self.exhausted = 0, 0, self.parts, False
+        super().__init__(search, holds, loads, duration)
+        self.levels, self.iterations, self.parts = levels, iterations, 2**halvings
+        self.reached, self.increment, self.exhausted = 0, self.parts, False
         self.trouble, self._guessed = "", np.zeros(0)
         self.jumped = math.nan
         self._said = self.jumped
@@ -84,57 +75,13 @@ class LoadSteps(Stepper):
         return self.load * self.duration
 
     @property
-    def moving(self) -> list[Field]:
-        """The unknown fields."""
-        return self.search.moving
-
-    @property
-    def energy(self) -> float:
-        """U at the present fields."""
-        return self.search.energy
-
-    @property
     def multipliers(self) -> np.ndarray | None:
         """lambda (E,) of the constraints at the present fields; None without constraints."""
         return None if self.constraints is None else self.search.multipliers
 
     @property
-    def outside(self):  # type: ignore[override]
-        """The fields that began outside their bounds."""
-        return self.search.outside
-
-    @property
     def solver_used(self) -> str:
         return self.search.solver_used
-
-    @property
-    def inputs(self) -> tuple[float, ...]:
-        return self.search.inputs
-
-    def place(self) -> None:
-        """Set held components and loads to those of the present level."""
-        self._apply(self.load)
-
-    def begin(self) -> None:
-        self.place()
-        self.search.begin()
-        self.mark()
-
-    def take_parameters(self, names: Sequence[str]) -> None:
-        """The values of those that are loads are the full ones."""
-        for name in self._full.keys() & set(names):
-            self._full[name] = self._owner(name).parameter(name).astype(np.float64)
-
-    def update(self) -> None:
-        """Evaluate again where fields or parameters were written since the last step."""
-        if self.stale:
-            self.evaluate()
-
-    def evaluate(self) -> None:
-        """Recompute U and its gradient at the present level."""
-        self.place()
-        self.search.evaluate()
-        self.mark()
 
     def advance(self, n: int) -> None:
         """At most n levels of load; fewer if there is an outcome."""
@@ -148,13 +95,9 @@ class LoadSteps(Stepper):
             self.step += not self.exhausted
             self.mark()
 
-    def state(self) -> dict[str, np.ndarray]:
-        self.update()
-        return self._state()
-
     def _state(self) -> dict[str, np.ndarray]:
         own = {f"load/{name}": np.array(getattr(self, name)) for name in OWN}
-        return {n: a for n, a in self.search._state().items() if n not in ("step", "t")} | own
+        return super()._state() | own
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set the values of `state`. Raises `CheckpointError` if any is missing or does not fit."""
@@ -187,15 +130,16 @@ class LoadSteps(Stepper):
         why = f": {self.trouble}" if self.trouble else ""
         return (
             f"stuck: no equilibrium was found beyond {level}, by increments down to {self._part(1):.3g}{why};"
-            " the state is the last equilibrium: it may be about to buckle, or at the largest load that it"
-            " bears; else raise `iterations`"
+            " the state is the last equilibrium, from which load_steps = { arc_length = 0.1 } may go on: it"
+            " may be about to buckle, or at the largest load that it bears; else raise `iterations`"
         )
 
     @property
     def _of_jump(self) -> str:
         return (
             f"the structure jumps at load {self.jumped:.4g} of 1, where its equilibria end or branch (a limit"
-            " point): states beyond it are equilibria, but not of this path"
+            " point): states beyond it are equilibria, but not of this path, which"
+            " load_steps = { arc_length = 0.1 } follows"
         )
 
     def events(self) -> list[dict[str, Any]]:
@@ -203,7 +147,7 @@ class LoadSteps(Stepper):
         found = self.search.events()
         if not math.isnan(self.jumped) and self._said != self.jumped:
             self._said = self.jumped
-            found.append({"event": "remarked", "step": self.step, "text": self._of_jump})
+            found.append(self._remark(self._of_jump))
         return found
 
     @property
@@ -324,41 +268,9 @@ class LoadSteps(Stepper):
         step[kept] = -search.solver.solve(right[kept], ACCURATE)
         return step
 
-    @property
-    def _uses_time(self) -> bool:
-        """True if an energy or a constraint depends on the time."""
-        return self.potential.uses_time or (self.constraints is not None and self.constraints.uses_time)
-
-    def _apply(self, load: float) -> None:
-        """Set held components, and the parameters that are loads, to those of a level."""
-        t = load * self.duration
-        self.holds.take_part(load)
-        self.holds.place(t)
-        for name, full in self._full.items():
-            self._owner(name).set_parameter(name, load * full)
-        self.search.t = t
-
-    def _owner(self, name: str) -> Potential:
-        """The energies or the constraints, whichever have this parameter."""
-        kept = self.constraints
-        return kept.potential if kept and name.partition(".")[0] in kept.terms else self.potential
-
     def _put(self, values: dict[str, np.ndarray]) -> None:
         for name, array in values.items():
             self.potential.fields[name].set(array)
-
-    def _refuse(self, loads: Sequence[str]) -> None:
-        for name in loads:
-            role = self._owner(name).roles_of(name)[0][1]
-            if not role.admits(np.zeros(())):
-                raise EnergyError(
-                    f"loads: '{name}' begins at zero, and must be {role.limits()}; leave it out"
-                )
-        if not (self._full or self.holds.sudden or self.holds.moving or self._uses_time):
-            raise EnergyError(
-                "load_steps: nothing grows with the load: no hold moves, no energy depends on the time; name"
-                ' parameters, such as loads = ["traction.traction"]'
-            )
 
 
 OWN = ("step", "reached", "increment", "exhausted", "jumped")

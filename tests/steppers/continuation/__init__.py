@@ -1,0 +1,1 @@
+"""Equilibria followed along a load, past limit points and bifurcations."""
