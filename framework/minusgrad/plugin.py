@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .energies.values.atom_labels import AtomLabels
     from .energies.written.function import function_from_source
     from .energies.written.near_zero import length, log1p, log1p_ratio
+    from .energies.written.thermal_expansion import with_thermal_expansion
     from .engine import memory, random, storage
     from .engine.kernels import Code, real
     from .engine.runtime import lanes
@@ -123,6 +124,7 @@ _HOMES = {
     "energies.constraint": "constraint",
     "energies.written.function": "function_from_source",
     "energies.written.near_zero": "length log1p log1p_ratio",
+    "energies.written.thermal_expansion": "with_thermal_expansion",
     "energies.pairs.cutoff": "Cutoff",
     "energies.values.atom_labels": "AtomLabels",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
@@ -196,7 +198,7 @@ __all__ = [
     "node_numbers", "numpy_files", "one_or_each", "one_or_table", "ordered_sum", "palindrome", "pip_line",
     "polar", "printable", "published_value", "quantities", "random", "rate_unit", "read_toml", "real",
     "staged_energy", "staged_map", "storage", "stretch_powers", "stretch_trace", "ti", "uniform_field",
-    "vector_potential", "write_file",
+    "vector_potential", "with_thermal_expansion", "write_file",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

@@ -121,6 +121,15 @@ class Mesh:
             found.append(total / _sum_by_cell(at.volume, at.cell, len(block))[:, None, None])
         return found
 
+    def mean_shares(self) -> list[np.ndarray]:
+        """The means of the shares (E, k) over each cell, of each block."""
+        found = []
+        for at, block in zip(self.at_points, self.blocks, strict=True):
+            total = np.zeros(block.shape)
+            np.add.at(total, at.cell, at.volume[:, None] * at.shares)
+            found.append(total / _sum_by_cell(at.volume, at.cell, len(block))[:, None])
+        return found
+
     def volumes(self) -> np.ndarray:
         """V [m^d] of each cell at rest, shape (E,); negative where a linear cell is inverted."""
         pairs = zip(self.at_points, self.blocks, strict=True)

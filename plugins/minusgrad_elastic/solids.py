@@ -3,7 +3,8 @@
     list        rows          data of its elements
     cells       cells, or their quadrature points: gradients (k, d) of the shape functions [1/m], volume
     [m^3];
-                of points mean_gradients (k, d), their means over the cell
+                of points mean_gradients (k, d), their means over the cell; with temperatures cell_shares
+                (k,) = N_a, and of points mean_cell_shares, their means
     edges       (K, 2)        rest [m], their length
     boundary    facets, or their quadrature points: area [m^2], shares (k,) = N_a, tangents (k, d - 1), the
                 slopes of N_a along the facet's coordinates, weight
@@ -32,7 +33,7 @@ from .cells.quadrature import Rule
 from .cells.reference_cells import ReferenceCell
 from .mesh import NOBODY, Mesh
 
-REFERENCE = {"shares", "tangents", "weight", "shape_values"}
+REFERENCE = {"shares", "cell_shares", "tangents", "weight", "shape_values"}
 """Data of points that do not depend on the shape at rest."""
 LISTS = ("cells", "edges", "boundary", "surface")
 """The lists that every body has."""
@@ -45,10 +46,12 @@ def solid(
     origin: Sequence[float] = (),
     velocity: Sequence[float] = (),
     rest_shape: bool = False,
+    temperature: float | None = None,
 ) -> State:
     """The state of an undeformed body; in the plane, of a sheet. rest_shape: `rest` (n, d) is a field, too.
 
-    Raises `UserError` if a group of cells has the name of a list that every body has.
+    temperature: that of all nodes in the field `T` (n,), without which there is none. Raises `UserError` if a
+    group of cells has the name of a list that every body has.
     """
     n, d = mesh.points.shape
     thick = thickness if d == 2 else 1.0
@@ -57,7 +60,7 @@ def solid(
         raise UserError(
             f"{mesh.source}: its cells '{taken[0]}' are called like a list of every body; rename them"
         )
-    lists = _Lists()
+    lists = _Lists(with_shares=temperature is not None)
     lists.add_cells("cells", mesh, np.arange(mesh.count), thick)
     edges = mesh.edges()
     ends = mesh.points[edges]
@@ -67,6 +70,7 @@ def solid(
     for name, chosen in groups.items():
         lists.add_cells(name, mesh, chosen, thick)
     rest = {"rest": x.copy()} if rest_shape else {}
+    warm = {} if temperature is None else {"T": np.full(n, float(temperature))}
     made = {name for data in lists.data.values() for name in data}
     members, inner = _group_members(mesh, order)
     return State(
@@ -75,19 +79,22 @@ def solid(
             "v": np.tile(np.array(velocity or np.zeros(d), float), (n, 1)),
             "m": mesh.lumped_masses(density * thick),
         }
-        | rest,
-        units={"x": "m", "v": "m s^-1", "m": "kg"} | dict.fromkeys(rest, "m"),
+        | rest
+        | warm,
+        units={"x": "m", "v": "m s^-1", "m": "kg"} | dict.fromkeys(rest, "m") | dict.fromkeys(warm, "K"),
         motions=(Motion("x", "v", "m"),),
         bodies=tuple(Body(name, nodes) for name, nodes in mesh.bodies.items()),
         tuples=lists.tuples,
         data=lists.data,
-        labels={"x": "position", "v": "velocity", "m": "mass"},
+        labels={"x": "position", "v": "velocity", "m": "mass"} | dict.fromkeys(warm, "temperature"),
         shown=lists.of("cells"),
         quadratures=lists.quadratures,
         of_rest=frozenset({"m", *made} - REFERENCE) if rest_shape else frozenset(),
         groups=members,
         inner=inner,
         facets="boundary",
+        absolute=frozenset(warm),
+        fixed_at=dict.fromkeys(warm, "x"),
     )
 
 
@@ -109,7 +116,8 @@ def _group_members(
 class _Lists:
     """The lists of a state, as they are collected."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_shares: bool = False) -> None:
+        self._with_shares = with_shares
         self.tuples: dict[str, np.ndarray] = {}
         self.data: dict[str, dict[str, np.ndarray]] = {}
         self.quadratures: dict[str, Quadrature] = {}
@@ -134,6 +142,9 @@ class _Lists:
             data = {"gradients": at.gradients[points], "volume": at.volume[points] * thick}
             if not all(kind.is_linear_simplex for kind in mesh.kinds):
                 data["mean_gradients"] = mesh.mean_gradients()[k][at.cell[points]]
+            if self._with_shares:
+                data["cell_shares"] = at.shares[points]
+                data["mean_cell_shares"] = mesh.mean_shares()[k][at.cell[points]]
             parts.append((kind.name, block[own], cell, data))
         self._add_parts(name, parts)
 

@@ -51,7 +51,8 @@ Parts = Annotated[tuple[Count, Count, Count], fitting(lambda parts: 6 * prod(par
 class Solid(Record):
     """A body of one density [kg/m^3], moved by `origin`, with one velocity; a thickness in the plane only.
 
-    rest_shape: its nodes at rest are the field `rest`, which energies with `rest_shape` read.
+    rest_shape: its nodes at rest are the field `rest`, which energies with `rest_shape` read. temperature:
+    its nodes have temperatures `T`, which energies with `thermal_expansion` read.
     """
 
     density: Annotated[float | str, Quantity("kg m^-3", "positive")]
@@ -64,6 +65,8 @@ class Solid(Record):
     """Velocity of all nodes; empty: at rest."""
     rest_shape: bool = False
     """Keep the nodes at rest as a field `rest`, which energies with `rest_shape` read."""
+    temperature: Annotated[float | str, Quantity("K", "nonnegative", absolute=True)] | None = None
+    """Temperature of all nodes, the field `T` of energies with `thermal_expansion` (default: no field)."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -75,7 +78,7 @@ class Solid(Record):
             if len(values[key]) not in (0, d):
                 raise UserError(f"{key}: {len(values[key])} numbers for {d} axes")
         metre = 1.0 / context.units.in_si("m")
-        moved = values["origin"], values["velocity"], self.rest_shape
+        moved = values["origin"], values["velocity"], self.rest_shape, values["temperature"]
         return solid(mesh, values["density"], thickness or metre, *moved)
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:

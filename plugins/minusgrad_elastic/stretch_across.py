@@ -1,7 +1,7 @@
 """The stretch across a plate in plane stress, t: the thickness as it is over that at rest.
 
     P_33(F_3; t) = 0,   F_3 = [F 0; 0 t]        of the solid in space whose plate it is
-    t = 1 / det F                               of incompressible sheets
+    t = g^3 / det F                             of incompressible sheets; g = 1 + alpha (T - T_0), or 1
 
 F (E, 2, 2) [1] in the plane, t (E,) [1]. t is found by bisection in ln t, for t from 1/55 to 55: P_33 pulls
 above it and pushes below.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import LinearDerivatives
+from minusgrad.plugin import LinearDerivatives, storage, with_thermal_expansion
 
 from . import rest_shapes
 from .hyperelastic import neo_hookean, st_venant_kirchhoff
@@ -44,7 +44,9 @@ class StretchAcross:
 
     def __init__(self, term: Any):
         self._solid: LinearDerivatives | None = None
+        self._term, self._expands = term, "thermal_expansion" in term.energy.roles
         if (solid := SOLIDS.get(term.energy.name)) is not None:
+            solid = with_thermal_expansion(solid) if self._expands else solid
             own = {
                 part: {a: v for a, v in getattr(term, part).items() if a in solid.roles}
                 for part in ("fields", "data", "parameters")
@@ -58,7 +60,7 @@ class StretchAcross:
     def at(self, F: np.ndarray, t: float) -> np.ndarray:
         """The stretch across (E,) at F (E, 2, 2) and time t; NaN where none was found."""
         if self._solid is None:
-            return 1.0 / np.linalg.det(F)
+            return self._growth() ** 3 / np.linalg.det(F)
         whole = np.zeros((len(F), 3, 3))
         whole[:, :2, :2] = F
         low, high = np.full(len(F), -FURTHEST), np.full(len(F), FURTHEST)
@@ -69,9 +71,24 @@ class StretchAcross:
         inside = np.minimum(high + FURTHEST, FURTHEST - low) > 1e-6
         return np.where(inside, np.exp(0.5 * (low + high)), np.nan)
 
+    def _growth(self) -> np.ndarray | float:
+        """1 + alpha (T - T_0) at the elements (E,)."""
+        if not self._expands:
+            return 1.0
+        term = self._term
+        alpha, reference = (_of_elements(term, a) for a in ("thermal_expansion", "reference_temperature"))
+        T = term.fields["T"].values[term.elements.nodes] - reference[..., None]
+        return 1.0 + alpha * (storage.host(term.data["cell_shares"]) * T).sum(axis=1)
+
     def _transverse_pull(self, whole: np.ndarray, s: np.ndarray, t: float) -> np.ndarray:
         """P_33, in units of the element, at t = exp s."""
         assert self._solid is not None
         whole[:, 2, 2] = np.exp(s)
         ((_, slope),) = self._solid.at(t, whole).values()
         return slope[:, 2, 2]
+
+
+def _of_elements(term: Any, argument: str) -> np.ndarray:
+    """The values of a parameter by element, or one for all."""
+    values = term.parameters[argument]
+    return values.rows[0 if values.index is None else values.index]

@@ -74,6 +74,8 @@ class Heat(Record):
     """Heat capacity per mass."""
 
     def make(self, context: StateContext) -> State:
+        if self.mesh.temperature is not None:
+            raise UserError("mesh: has no temperature of its own, got one; give `temperature` of the state")
         units, body = context.units, context.with_sides(self.mesh.make(context))
         known = {part.name: part.nodes for part in body.bodies}
         temperature = units.convert(self.temperature, "K", absolute=True)

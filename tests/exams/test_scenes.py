@@ -26,6 +26,8 @@ SCENES = TESTS.parent / "scenes"
 CLAIMED = {
     "argon_liquid": "exams/test_molecular_scenes.py::test_argon_liquid",
     "argon_npt": "steppers/pressure/test_liquid.py::test_argon_npt",
+    "bimetal": "plugins/elastic/test_thermal_expansion.py::test_temperatures_of_a_heat_run",
+    "bimetal_heating": "plugins/elastic/test_thermal_expansion.py::test_temperatures_of_a_heat_run",
     "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
     "calibration": "exams/test_fit_scenes.py::test_calibration",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",

@@ -62,6 +62,8 @@ CARD: dict[str, Card] = {
     "laser_image": Card("dose"),
     "mercury": Card("orbits"),
     "yukawa_cluster": Card("orbits"),
+    "bimetal": Card("mesh_von_mises_stress_at_nodes"),
+    "bimetal_heating": Card("temperature"),
     "inflated_tube": Card("mesh_von_mises_stress_at_nodes"),
     "quenched_bar": Card("mesh_temperature"),
     "topology": Card("density"),

@@ -82,6 +82,7 @@ PICTURES: dict[str, ShippedPicture] = {
     ),
     "docs/pictures/bar_modes.png": ShippedPicture("ringing_bar", "modes modes.png --count 8"),
     "docs/pictures/buckling_modes.png": ShippedPicture("euler_column", "buckling buckling_modes.png"),
+    "docs/pictures/bimetal.png": ShippedPicture("bimetal", "mesh_von_mises_stress_at_nodes"),
     "docs/pictures/inflated_tube.png": ShippedPicture("inflated_tube", "mesh_von_mises_stress_at_nodes"),
     "docs/pictures/quenched_bar.png": ShippedPicture("quenched_bar", "mesh_temperature"),
     "docs/pictures/topology.png": ShippedPicture("topology", "density"),

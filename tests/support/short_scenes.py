@@ -85,6 +85,7 @@ BOXED: dict[str, dict[str, Any]] = {
 """What moves in a box that moves, by its own stepper."""
 
 FLOWS: dict[str, dict[str, Any]] = {
+    "bimetal_heating": {"run.steps": 24, "checkpoint.every": 8} | looking(1, 4),
     "quenched_bar": {"state.mesh.cells": [8, 5], "run.steps": 24, "checkpoint.every": 8} | looking(1, 4),
 }
 """What runs down the slope of a potential, by its own stepper."""
@@ -123,6 +124,7 @@ SPOT = {"waist": "50 um", "full": "250000 J/m^2"}
 AT_REST: dict[str, dict[str, Any]] = {
     "cantilever": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2, 2),
     "catenary": {"stepper.gradient": 0.0, "run.steps": 8, "checkpoint.every": 2} | looking(2, 2, 2, 2),
+    "bimetal": {"run.steps": 4, "checkpoint.every": 2} | looking(2, 2, 2),
     "cooks_membrane": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}
     | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}

@@ -285,6 +285,8 @@ class State:
     periodic     the axes along which the field "box" repeats, where [box] does not say it (default: all)
     absent       by the name of a field that the state does not have, what gives it, for messages
     absolute     the fields that are temperatures, no differences of them, which files may give in degC
+    fixed_at     by field, the field of the places that its values belong to: they are taken from a run whose
+                 nodes stay where these are alone
     brings       what compounds of the same plugin read of a state, such as the System of a molecule
     """
 
@@ -313,6 +315,7 @@ class State:
     periodic: tuple[bool, ...] | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     absolute: frozenset[str] = frozenset()
+    fixed_at: Mapping[str, str] = field(default_factory=dict)
     brings: Any = None
 
     @property

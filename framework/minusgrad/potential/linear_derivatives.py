@@ -42,8 +42,8 @@ class LinearDerivatives:
 
     dimension: of the space that the energy is bound in; above that of the term F is continued by the unit
     matrix, and other vectors by zeros. Default: that of the term. Raises `EnergyError` for a term without
-    such an argument, one in a periodic box, and one with values for each node of an element that has fewer
-    nodes than these arguments have columns.
+    such an argument, one in a periodic box, and one with values for each node, without weights, of an element
+    that has fewer nodes than these arguments have columns.
     """
 
     def __init__(self, term: Term, field: str, dimension: int | None = None):
@@ -114,7 +114,8 @@ class LinearDerivatives:
         role, linear = term.energy.roles[field], term.energy.linear
         own = [argument for argument, made in linear.items() if made.field == field]
         if not own:
-            return self._pad_axes(role, term.fields[field].values)[term.elements.nodes]
+            values = self._pad_axes(role, term.fields[field].values)[term.elements.nodes]
+            return np.concatenate([values, *[values[:, :1]] * (self.arity - term.arity)], axis=1)
         matrices = {argument: asked[argument] for argument in own}
         values = np.zeros((count, self.arity, *matrices[own[0]].shape[1:-1]))
         for argument, matrix in matrices.items():
@@ -135,17 +136,25 @@ class LinearDerivatives:
         of_nodes += [a for a in term.data if "k" in roles[a].shape and a not in self.blocks]
         if not of_nodes:
             return needed
-        if needed > term.arity:
+        weighted = any(a in term.data and roles[a].shape[:1] == ("k",) for a in of_nodes)
+        if needed > term.arity and not weighted:
             raise EnergyError(
                 f"{term.name}: '{of_nodes[0]}' has values for each of {term.arity} nodes, got {needed - 1}"
                 f" columns of F; stress needs elements of {needed} nodes"
             )
-        return term.arity
+        return max(needed, term.arity)
 
     def _pad_axes(self, role: Role, values: np.ndarray) -> np.ndarray:
         """Values of one for each row, with zeros along further axes of space."""
         more = [(0, (self.d - self.own) * (one == "d")) for one in role.shape]
         return np.pad(values, [(0, 0), *more])
+
+    def _pad_nodes(self, role: Role, values: np.ndarray) -> np.ndarray:
+        """Data of elements with zeros for further nodes, which repeat the first one."""
+        if role.shape[:1] != ("k",):
+            return values
+        more = max(self.arity - values.shape[1], 0)
+        return np.pad(values, [(0, 0), (0, more), *[(0, 0)] * (values.ndim - 2)])
 
     def _bound_twin(self) -> Potential:
         """The energy over elements of their own, whose weights are unit vectors."""
@@ -156,7 +165,10 @@ class LinearDerivatives:
             for a, f in term.fields.items()
         }
         fields = Fields(zeros, precision="f32" if term.dtype == np.float32 else "f64")
-        data = {a: self._pad_axes(roles[a], storage.host(v)) for a, v in term.data.items()}
+        data = {
+            a: self._pad_axes(roles[a], self._pad_nodes(roles[a], storage.host(v)))
+            for a, v in term.data.items()
+        }
         data |= {m.weights: self._unit_weights(m) for m in term.energy.linear.values()}
         twin = replace(
             term,

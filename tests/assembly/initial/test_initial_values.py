@@ -38,7 +38,7 @@ def values(folder: Path, field: str, given: str | dict[str, Any], units: UnitSys
     """A field of STATE with the values of a file."""
     table = InitialTable.model_validate({"fields": {field: given}})
     initial = InitialValues(table, StateContext(units, 0, folder), folder, None, placed)
-    return initial.replaced(STATE.fields, STATE.units, STATE.bodies)[field]
+    return initial.replaced(STATE.fields, STATE.units, STATE)[field]
 
 
 def hdf5(path: Path, name: str, array: np.ndarray, **attributes: Any) -> None:
@@ -106,14 +106,14 @@ def test_fields_of_a_run_in_other_units_are_converted(tmp_path: Path) -> None:
         run.save(Snapshot(7, 0.5, 0.1, arrays, units), None, keep=1)
     context = StateContext(KM, 0, tmp_path)
     initial = InitialValues(InitialTable(run="run", time=True), context, tmp_path, None, placed)
-    found = initial.replaced(STATE.fields, STATE.units, STATE.bodies)
+    found = initial.replaced(STATE.fields, STATE.units, STATE)
     np.testing.assert_array_equal(found["x"], X * 1e-3)
     np.testing.assert_array_equal(found["m"], arrays["fields/m"])
     assert sorted(found) == ["m", "x"]
     assert initial.time == 0.5
     assert list(context.files) == [f"initial/{initial.saved.name}"]
     with pytest.raises(UserError, match="run: its field 'm': '1 kg' is a mass, but 'm'"):
-        initial.replaced(STATE.fields, {"x": "m", "m": "m"}, STATE.bodies)
+        initial.replaced(STATE.fields, {"x": "m", "m": "m"}, STATE)
 
 
 BAD_NODE = np.where(X == 4.0, np.nan, X)

@@ -21,6 +21,8 @@ begin = "p_guess"                     and the field that the first sweep reads; 
 fbar = true                           of a density of F: changes of volume are means over cells
 plane_stress = true                   of a solid in the plane: a thin plate, free across
 rest_shape = true                     and the nodes at rest are the field `rest` of the state
+thermal_expansion = "12e-6 1/K"       and the state's temperatures T strain it
+reference_temperature = "20 degC"     from this one on
 cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
 switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
 skin = "1 angstrom"                   and how much further pairs are listed
@@ -55,6 +57,8 @@ from ...energies.staged_energy import Staged
 from ...energies.staged_map import StagedMap
 from ...energies.values.drawn_values import DrawnValues
 from ...energies.written.mean_dilatation import is_density
+from ...energies.written.rest_shape import VOLUME
+from ...energies.written.thermal_expansion import THERMAL
 from ...scene.json_schema import DRAWN
 from ...scene.records import Quantity, Record, unit_in_names
 from ...scene.tagged_unions import ByForm, one_or_each, one_or_table
@@ -292,6 +296,11 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     definitions: dict[str, Any] = {
         a: definition(role, each, combined, drawn, bodies) for a, role in roles.items()
     }
+    if is_density(energy) and VOLUME in energy.roles:
+        more = {a: definition(role, each, drawn=drawn) for a, role in THERMAL.items() if a not in roles}
+        definitions |= {
+            a: (one | None, Limits(None, description=_or_none(key))) for a, (one, key) in more.items()
+        }
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
@@ -341,6 +350,11 @@ def definition(
         return several | None, Limits(None, description=role.about or None, json_schema_extra=usual)
     about = _derived(role.about) if role.derived else _of_state(role.about)
     return several | None, Limits(None, description=about)
+
+
+def _or_none(key: Any) -> str:
+    """The description of a parameter that a block may leave out."""
+    return f"{key.description.rstrip('.')} (default: none)."
 
 
 def _derived(about: str) -> str:

@@ -25,6 +25,7 @@ from ...energies.term_spec import TermSpec
 from ...energies.values.drawn_values import DrawnValues
 from ...energies.written.mean_dilatation import with_mean_dilatation
 from ...energies.written.rest_shape import REST, with_rest_shape
+from ...energies.written.thermal_expansion import EXPANSION, TEMPERATURE, THERMAL, with_thermal_expansion
 from ...errors import EnergyError, at_key, choices, unknown
 from ...potential.constraints.held_planes import HeldPlanes
 from ...scene.records import Record, quantities
@@ -60,21 +61,38 @@ class TermBlock:
         if getattr(model, "plane_stress", False):
             self.name = self.name or energy.name
             energy = energy.plane_stress  # type: ignore[union-attr, assignment]
-        self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
+        plain, fbar = energy, getattr(model, "fbar", False)
+        if any(getattr(model, key, None) is not None for key in THERMAL if key not in energy.roles):
+            energy = self._that_expands(energy, fbar)
+        self.energy = self._with_means(energy) if fbar else energy
         if getattr(model, "rest_shape", False):
-            if self.energy is not energy:
+            if fbar:
                 raise EnergyError(
                     "rest_shape: the means of fbar are over cells of the mesh as it was made, got both; leave"
                     " one of them out"
                 )
             self.energy = self._of_rest_shape(self.energy)
-        label, roles = self.name or energy.name, energy.roles
+        label, roles = self.name or plain.name, energy.roles
         self._given: dict[str, Any] = {}
         for a, value in quantities(model, units).items():
             if value is not None and a in roles:
                 drawn = isinstance(value, dict) and EACH in value and isinstance(energy, LocalEnergy)
                 stream = f"{label}.{a}"
                 self._given[a] = DrawnValues(stream, random(stream), **value) if drawn else value
+
+    def _that_expands(self, energy: Any, fbar: bool) -> LocalEnergy:
+        """The form with thermal strain. Raises `EnergyError` for half of its keys, without temperatures."""
+        made = with_thermal_expansion(energy, fbar)
+        if missing := [key for key in THERMAL if getattr(self.model, key) is None]:
+            other = next(key for key in THERMAL if key != missing[0])
+            raise EnergyError(f"{other}: needs `{missing[0]}` beside it, got none; give both, or neither")
+        field = self.model.fields.get(TEMPERATURE, TEMPERATURE)  # type: ignore[attr-defined]
+        if field not in self.state.fields:
+            raise EnergyError(
+                f"{EXPANSION}: needs the field '{field}' of temperatures, got none; give [state] its"
+                ' temperature = "20 degC"'
+            )
+        return made
 
     def _with_means(self, energy: Any) -> LocalEnergy:
         """The F-bar form. Raises `EnergyError` where no list of the state has cells with several points."""

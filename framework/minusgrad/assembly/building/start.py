@@ -64,7 +64,7 @@ class Start:
         initial = InitialValues(self.scene.initial, self.context, *where, self._places.placed)
         now = {name: field.values for name, field in self.fields.items()}
         units = {name: field.unit for name, field in self.fields.items()}
-        found = initial.replaced(now, units, tuple(self.state.bodies), self.state.absolute)
+        found = initial.replaced(now, units, self.state)
         for name, values in found.items():
             self.fields[name].set(values)
         of_state = {name: found[name] for name in self.state.fields if name in found}

@@ -1,6 +1,9 @@
-"""The values of `[initial]` over those that a state has made."""
+"""The values of `[initial]` over those that a state has made.
 
-from collections.abc import Callable, Collection, Mapping
+Decisions 0168.
+"""
+
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +22,8 @@ from .saved_start import SavedStart
 
 Placed = Callable[[KeyPath], AbstractContextManager[None]]
 SECTION = "initial"
+SAME_PLACE = 1e-5
+"""How far nodes may lie apart that are the same, of the largest coordinate."""
 
 
 class InitialValues:
@@ -61,23 +66,22 @@ class InitialValues:
 
     def onto(self, state: State) -> State:
         """The state with these values in place of its own. Raises `SceneError`."""
-        found = self.replaced(state.fields, state.units, state.bodies, state.absolute, strict=False)
+        found = self.replaced(state.fields, state.units, state, strict=False)
         return replace(state, fields={**state.fields, **found})
 
     def replaced(
         self,
         fields: Mapping[str, Any],
         units: Mapping[str, str],
-        bodies: tuple[Body, ...],
-        absolute: Collection[str] = (),
+        state: State,
         strict: bool = True,
     ) -> dict[str, np.ndarray]:
         """The new values of fields, by name. fields: the present ones, in the run's units; units: SI units.
 
-        absolute: those that are temperatures, which a file may have in degC. strict: refuse a name that
-        `fields` does not have. Raises `SceneError`.
+        state: the one that has made them. strict: refuse a name that `fields` does not have. Raises
+        `SceneError`.
         """
-        found = self._of_run(fields, units) if self.saved else {}
+        found = self._of_run(fields, units, state) if self.saved else {}
         for name, given in self.table.files.items():
             with self._placed((SECTION, "fields", name)):
                 if name not in fields:
@@ -86,7 +90,7 @@ class InitialValues:
                     raise EnergyError(unknown("field", name, fields))
                 now = np.asarray(found.get(name, fields[name]), np.float64)
                 unit = units.get(name, "1")
-                found[name] = self._of_file(name, given, now, unit, bodies, name in absolute)
+                found[name] = self._of_file(name, given, now, unit, state.bodies, name in state.absolute)
         return found
 
     def _of_file(
@@ -119,7 +123,9 @@ class InitialValues:
         factor, offset = units.of_numbers(symbol, UnitSystem.si().symbol(unit), absolute)
         return values * factor + offset if offset else values * factor
 
-    def _of_run(self, fields: Mapping[str, Any], units: Mapping[str, str]) -> dict[str, np.ndarray]:
+    def _of_run(
+        self, fields: Mapping[str, Any], units: Mapping[str, str], state: State
+    ) -> dict[str, np.ndarray]:
         """The fields of the saved state that the scene has."""
         assert self.saved is not None
         saved, run = self.saved.fields, self.table.run
@@ -145,7 +151,30 @@ class InitialValues:
                 except UserError as error:
                     raise UserError(f"{run}: its field '{name}': {error}") from None
                 found[name] = values
+            self._refuse_other_places(fields, units, state, found)
             return found
+
+    def _refuse_other_places(
+        self, fields: Mapping[str, Any], units: Mapping[str, str], state: State, found: Mapping[str, Any]
+    ) -> None:
+        """Raise `UserError` for values of nodes of a run that lie at other places than the state's."""
+        assert self.saved is not None
+        moving = {motion.position for motion in state.motions if motion.velocity in self.saved.fields}
+        for name, places in state.fixed_at.items():
+            if name not in found or places not in self.saved.fields or places in moving:
+                continue
+            here, there = np.asarray(fields[places]), np.asarray(self.saved.fields[places])
+            apart = np.inf
+            if here.shape == there.shape:
+                there = self._converted(there, self.saved.units.get(places, "1"), units.get(places, "1"))
+                apart = np.abs(there - here).max(axis=1)
+            if np.max(apart) > SAME_PLACE * np.abs(here).max():
+                node = int(np.argmax(apart))
+                own, other = (np.round(at[node], 9).tolist() for at in (here, there))
+                raise UserError(
+                    f"{self.table.run}: its field '{name}' belongs to nodes at other places, got node {node}"
+                    f" at {other} in place of {own}; take it from a run on the same mesh"
+                )
 
 
 def _nodes(given: FieldFile, bodies: tuple[Body, ...]) -> np.ndarray | None:

@@ -1,0 +1,30 @@
+// Half of a strip of invar under half of one of brass, 100 x 1 mm, in 50 x 4 quadrilaterals of 8 nodes; units: mm.
+// gmsh -2 -format msh41 bimetal.geo
+Point(1) = {0, 0, 0};
+Point(2) = {100, 0, 0};
+Point(3) = {100, 0.5, 0};
+Point(4) = {0, 0.5, 0};
+Point(5) = {100, 1, 0};
+Point(6) = {0, 1, 0};
+Line(1) = {1, 2};
+Line(2) = {2, 3};
+Line(3) = {3, 4};
+Line(4) = {4, 1};
+Line(5) = {3, 5};
+Line(6) = {5, 6};
+Line(7) = {6, 4};
+Curve Loop(1) = {1, 2, 3, 4};
+Curve Loop(2) = {-3, 5, 6, 7};
+Plane Surface(1) = {1};
+Plane Surface(2) = {2};
+Transfinite Curve{1, 3, 6} = 51;
+Transfinite Curve{2, 4, 5, 7} = 3;
+Transfinite Surface{1, 2};
+Recombine Surface{1, 2};
+Physical Surface("invar") = {1};
+Physical Surface("brass") = {2};
+Physical Curve("middle") = {4, 7};
+Physical Curve("air") = {1, 2, 5, 6};
+Physical Point("seam") = {4};
+Mesh.ElementOrder = 2;
+Mesh.SecondOrderIncomplete = 1;
