@@ -78,6 +78,18 @@ def _mesh(ending: str) -> Callable[[bytes, Path], Any]:
     return read
 
 
+BY_HAND = {"msh": "gmsh22", "med": "med", "e": "exodus"}
+"""Formats that meshlane does not write, or not with names: by ending, functions of `foreign_files`."""
+
+
+@cache
+def _by_hand(ending: str) -> list[bytes]:
+    from tests.support import foreign_files
+
+    write = getattr(foreign_files, BY_HAND[ending])
+    return [write(foreign_files.named_mesh(*key)) for key in ((2, 3), (3, 8))]
+
+
 def _gmsh(data: bytes, folder: Path) -> Any:
     from minusgrad_elastic.mesh_files import gmsh, inspection
 
@@ -402,6 +414,7 @@ def _profiles() -> list[bytes]:
 
 TARGETS: dict[str, Target] = {
     **{name: Target(lambda name=name: _meshes(name), _mesh(name)) for name in MESHES},  # type: ignore[misc]
+    **{name: Target(lambda name=name: _by_hand(name), _mesh(name)) for name in BY_HAND},  # type: ignore[misc]
     "gmsh": Target(_gmshes, _gmsh),
     "image": Target(_images, _image),
     "svg": Target(_svgs, _svg),
