@@ -66,7 +66,11 @@ def contained_hdf5(data: bytes) -> Iterator[h5py.File]:
     except (OSError, ValueError) as error:
         raise UserError(f"it is no HDF5 file, or damaged: {' '.join(str(error).split())[:200]}") from None
     with file:
-        _refuse_outside(file, "", set())
+        try:
+            _refuse_outside(file, "", set())
+        except (RuntimeError, LookupError, OSError) as error:  # whatever HDF5 says of a damaged tree
+            words = " ".join(str(error).split())[:200]
+            raise UserError(f"its groups are damaged: {words}; save it again") from None
         yield file
 
 

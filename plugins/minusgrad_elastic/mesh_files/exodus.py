@@ -66,7 +66,7 @@ def mesh_of_bytes(file: str, data: bytes, remarks: list[str]) -> Any:
             remarks += _values_left_out(names, take)
     except UserError as error:
         raise UserError(f"'{file}': {error}") from None
-    except (KeyError, ValueError, TypeError, IndexError, OverflowError, OSError) as error:
+    except (LookupError, ValueError, TypeError, AttributeError, OverflowError, OSError) as error:
         words = " ".join(str(error).split())[:200]
         raise UserError(f"'{file}': its arrays do not fit each other ({words}); save it again") from None
     return found

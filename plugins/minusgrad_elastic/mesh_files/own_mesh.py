@@ -24,6 +24,9 @@ def own_mesh(file: str, found: Any, remarks: Sequence[str] = (), length: str = "
 
     Raises `UserError` for files without cells that are read, and with others beside them.
     """
+    points = np.asarray(found.points, float)
+    if points.ndim != 2 or points.shape[1] not in (2, 3) or not len(points):
+        raise UserError(f"'{file}': has no nodes in a plane or in space; it is cut off, or damaged")
     kinds = list(dict.fromkeys(block.type for block in found.cells))
     d = 3 if set(kinds) & {*SPACE} else 2
     read = [kind for kind in kinds if kind in (SPACE if d == 3 else PLANE)]
@@ -35,7 +38,6 @@ def own_mesh(file: str, found: Any, remarks: Sequence[str] = (), length: str = "
         raise UserError(
             f"'{file}': {counts} beside {_cell_names(read)}; mesh with kinds of cells that are read"
         )
-    points = np.asarray(found.points, float)
     if d == 2 and points.shape[1] == 3 and np.ptp(points[:, 2]) > 1e-12 * np.ptp(points[:, :2]):
         raise UserError(f"'{file}': the {read[0]}s lie in space; they are meshed in a plane z = constant")
     cells, *more = (

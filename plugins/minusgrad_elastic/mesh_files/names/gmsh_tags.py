@@ -21,7 +21,7 @@ _SECTION = re.compile(rb"\$PhysicalNames\s*\n(.*?)\n\s*\$EndPhysicalNames", re.D
 _VIEW = re.compile(rb"\$((?:Element|Node|ElementNode)Data)\b(.*?)\$End\1[^\n]*\n?", re.DOTALL)
 _NODES = re.compile(rb"\$Nodes\s*\n(.*?)\s*\$EndNodes", re.DOTALL)
 _ELEMENTS = re.compile(rb"\$Elements\s*\n(.*?)\s*\$EndElements", re.DOTALL)
-_FIRST = re.compile(rb"\s*-?\d+\s")
+_FIRST = re.compile(rb"\s*-?\d{1,10}\s")
 _NAME = re.compile(rb'\s*([0-3])\s+(-?\d{1,10})\s+"(.*)"\s*')
 
 

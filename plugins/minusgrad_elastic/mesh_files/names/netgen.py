@@ -13,6 +13,7 @@ Source: Netgen, Mesh::Save, and the tables `betw` of refine.cpp.
 """
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def part_names(file: str, data: bytes, remarks: list[str]) -> dict[tuple[int, in
     """Names by dimension and number. Raises `UserError` for a list that is cut off."""
     lines = data.decode("utf-8", "replace").splitlines()
     words = [line.strip() for line in lines]
-    d = next((int(words[k + 1]) for k, word in enumerate(words[:-1]) if word == "dimension"), 3)
+    d = next((int(after) for word, after in pairwise(words) if word == "dimension" and after.isdigit()), 3)
     names: dict[tuple[int, int], str] = {}
     for at, word in enumerate(words[:-1]):
         if word not in CODIMENSIONS or not words[at + 1].isdigit():
