@@ -228,6 +228,12 @@ def test_each_keyword_has_one_verdict() -> None:
     assert all(keyword == "".join(keyword.split()).upper() for keyword in every)
 
 
+@pytest.mark.parametrize("end", ["*END", "*End\n"])
+def test_a_deck_may_say_where_it_ends(end: str) -> None:
+    """As those of meshing programs do."""
+    assert read(TET + end)[1] == ""
+
+
 def test_supports_and_sections_are_said_in_one_line() -> None:
     text = (
         TET
