@@ -31,6 +31,6 @@ def register_observers():
 @hookimpl
 def register_published_values():
     """Heat conduction, beside numbers that others have published."""
-    from .published import mosaic, quenching
+    from .published import mosaic, nafems, quenching
 
-    return [*mosaic.ROWS, *quenching.ROWS]
+    return [*mosaic.ROWS, *quenching.ROWS, *nafems.ROWS]

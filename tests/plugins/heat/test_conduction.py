@@ -4,6 +4,7 @@ Carslaw & Jaeger 1959, Conduction of Heat in Solids, chapters 3 and 7.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,48 @@ def test_a_plate_that_radiates() -> None:
     found, x = body.steady(), body.mesh.points[:, 0]
     right = (outside**4 + q / (emissivity * sigma)) ** 0.25
     assert found == pytest.approx(right + q * (LENGTH - x) / K, abs=1e-8)
+
+
+def test_radiation_is_solved_by_quadratic_steps() -> None:
+    """The errors of Newton's iterates fall as e <- c e^2, c of the second and third derivatives of U."""
+    q, sigma, outside = 2e4, 5.670374419e-8, 290.0
+    body = plate().add(conduction, conductivity=100.0).add(heat_flux, "left", flux=q)
+    body.add(thermal_radiation, "right", emissivity=0.8, ambient=outside, stefan_boltzmann=sigma)
+    right = (outside**4 + q / (0.8 * sigma)) ** 0.25
+    body.potential, at = Potential(body.fields, body.terms), body.mesh.bodies["right"]
+    body.fields["T"].set(np.full(len(body.mesh.points), 1.4 * right))
+    body.stepper = Newton(System(body.potential), [Unknown("T", 1.0)], Tolerances(gradient=1e-9))
+    errors = []
+    while not errors or errors[-1] > 1e-13:
+        body.stepper.advance(1)
+        errors.append(abs(body.fields["T"].values[at[0]] / right - 1.0))
+        assert len(errors) <= 7
+    ratios = [late / early**2 for early, late in pairwise(errors) if early < 0.1 and late > 1e-12]
+    assert ratios == pytest.approx([1.5] * len(ratios), rel=0.15)
+    assert len(ratios) >= 2
+
+
+@pytest.mark.parametrize("start", [1.0, -400.0, 2e4])
+def test_radiation_finds_its_state_from_any_start(start: float) -> None:
+    """U is convex, below 0 K too, where T^5 alone would have no least value."""
+    body = plate().add(conduction, conductivity=K).add(heat_flux, "left", flux=500.0)
+    body.add(thermal_radiation, "right", emissivity=0.8, ambient=4.0)
+    body.fields["T"].set(np.full(len(body.mesh.points), start))
+    right = (4.0**4 + 500.0 / (0.8 * 5.670374419e-8)) ** 0.25
+    found, x = body.steady(), body.mesh.points[:, 0]
+    assert found == pytest.approx(right + 500.0 * (LENGTH - x) / K, abs=1e-7)
+
+
+def test_radiation_near_a_temperature_is_convection() -> None:
+    """h_r = 4 e s T_0^3 is the second derivative, and warms a plate alike by a small flux."""
+    flat, sigma, outside = [], 5.670374419e-8, 300.0
+    for energy, given in (
+        (thermal_radiation, {"emissivity": 0.9, "stefan_boltzmann": sigma}),
+        (convection, {"coefficient": 4.0 * 0.9 * sigma * outside**3}),
+    ):
+        body = plate().add(conduction, conductivity=K).add(heat_flux, "left", flux=0.1)
+        flat.append(body.add(energy, "right", ambient=outside, **given).steady() - outside)
+    assert flat[0] == pytest.approx(flat[1], rel=1e-4)
 
 
 def ring(layers: int) -> Mesh:
