@@ -90,6 +90,7 @@ CLAIMED = {
     "topology": "exams/test_fit_scenes.py::test_topology",
     "twisted_bar": "exams/test_elastic_scenes.py::test_twisted_bar",
     "tennis_racket": "exams/test_constraint_scenes.py::test_tennis_racket",
+    "shell_roof": "steppers/continuation/test_published_paths.py::test_the_roof_of_sabir_and_lock",
     "two_bar_truss": "steppers/continuation/test_arc_length.py::test_the_scene_of_two_bars",
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",

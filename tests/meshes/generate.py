@@ -269,14 +269,20 @@ def tube() -> None:
 
 
 def roof() -> None:
+    _roof(12.7, "shell_roof")
+
+
+def thin_roof() -> None:
+    _roof(6.35, "shell_roof_thin")
+
+
+def _roof(thick: float, name: str) -> None:
     """A quarter of a cylindrical roof in 8 x 2 x 8 hexahedra of 20 nodes, for shell_roof; in mm.
 
-    Radius 2540 of the middle surface, 12.7 thick, 0.1 rad and 254 long, the crown at the origin, y along the
-    axis. The hinge is the line of the middle surface at the straight edge, centre the nodes below the load.
+    Radius 2540 of the middle surface, 0.1 rad and 254 long, the crown at the origin, y along the axis. The
+    hinge is the line of the middle surface at the straight edge, centre the nodes below the load.
     """
-    geo, mesh, radius, thick, angle, long, parts = (
-        *(gmsh.model.geo, gmsh.model.mesh), 2540.0, 12.7, 0.1, 254.0, 8
-    )  # fmt: skip
+    geo, mesh, radius, angle, long, parts = gmsh.model.geo, gmsh.model.mesh, 2540.0, 0.1, 254.0, 8
     axis, ends = geo.addPoint(0, 0, -radius), []
     for r in (radius - 0.5 * thick, radius, radius + 0.5 * thick):
         crown = geo.addPoint(0, 0, r - radius)
@@ -304,12 +310,12 @@ def roof() -> None:
         *((2, at_crown, "crown"), (2, faces, "middle")),
         (3, [v for d, v in made if d == 3], "roof"),
     ]
-    for dimension, entities, name in groups:
-        gmsh.model.addPhysicalGroup(dimension, entities, name=name)
+    for dimension, entities, group in groups:
+        gmsh.model.addPhysicalGroup(dimension, entities, name=group)
     gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 1)
     mesh.generate(3)
     mesh.setOrder(2)
-    save("../../scenes/data/shell_roof.msh")
+    save(f"../../scenes/data/{name}.msh")
     gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
 
 
@@ -342,6 +348,7 @@ FAMILIES: tuple[Callable[[], None], ...] = (
     cooks_membrane,
     tube,
     roof,
+    thin_roof,
 )
 
 if __name__ == "__main__":

@@ -214,6 +214,7 @@ COARSE: dict[str, dict[str, Any]] = {
 UNJUDGED = {"run.allow_dead": True}
 """No search for dead fields before the first step: its kernels take most of the time of so short a run."""
 FOLLOWED: dict[str, dict[str, Any]] = {
+    "shell_roof": {"run.steps": 4, "checkpoint.every": 1} | looking(1, 2),
     "two_bar_truss": {"run.steps": 24, "checkpoint.every": 6} | looking(2, 4, 4),
 }
 """Equilibria under a load that grows, by arc length."""

@@ -5,8 +5,10 @@ import pytest
 
 import minusgrad as mg
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy
+from minusgrad.errors import EnergyError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.continuation.arc_length import ArcLength
+from minusgrad.steppers.minimisers.continuation.limit_slopes import limit_slopes
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from tests.support.snapping import advanced, arch_load, arch_path, followed, hinged_rods, strut_path
@@ -171,3 +173,75 @@ def test_slopes_of_a_limit_load_are_those_of_differences(name: str) -> None:
     richardson = (4.0 * fine - coarse) / 3.0
     assert richardson == pytest.approx(exact, rel=1e-7)
     assert (coarse - exact) / (fine - exact) == pytest.approx(4.0, rel=1e-2)
+
+
+def test_slopes_add_up() -> None:
+    """A limit load is proportional to all stiffnesses, and the inverse of the load that is given."""
+    start = leaning()
+    load, slopes = limit_load(start), None
+    slopes = limit_slopes(
+        start.stepper.equations,
+        start.stepper.points[0],
+        ["spring.stiffness", "other.stiffness", "tie.stiffness", "load.force"],
+        start.stepper.full_loads,
+    )
+    stiffness = {"spring": 1000.0, "other": 1300.0, "tie": 5.0}
+    by_all = sum(k * float(np.sum(slopes[f"{name}.stiffness"])) for name, k in stiffness.items())
+    assert by_all == pytest.approx(load, rel=1e-9)
+    by_force = float(np.sum(slopes["load.force"].ravel() * np.array([1.0, -25.0])))
+    assert by_force == pytest.approx(-load, rel=1e-9)
+
+
+def with_a_rod(length: float) -> mg.Simulation:
+    """Two bars, the left one a rod that keeps its length."""
+    height = float(np.sqrt(length**2 - SPAN**2))
+    x = np.array([[-SPAN, 0.0], [0.0, height], [SPAN, 0.0]])
+    return mg.Simulation(
+        fields={"x": x, "m": np.ones(3)},
+        bodies={"feet": [0, 2], "top": [1]},
+        energies=[
+            mg.energy("spring", tuples=[[1, 2]], rest=[1.04], stiffness=1000.0),
+            mg.energy("load", body="top", force=[0.0, -25.0]),
+        ],
+        constraints=[{"kind": "rod", "tuples": [[0, 1]], "length": [length]}],
+        holds=[{"body": "feet"}],
+        stepper=mg.Newton(
+            load_steps={"arc_length": 0.1, "slopes": ["rod.length", "spring.stiffness"]}, loads=["load.force"]
+        ),
+    )
+
+
+def test_slopes_by_a_constraint() -> None:
+    """By the length of a rod, against differences of located limit loads; and by the only stiffness."""
+    length = float(np.hypot(SPAN, RISE))
+    start = with_a_rod(length)
+    load = limit_load(start)
+    slopes = start.stepper.slopes[0]
+    assert 1000.0 * float(slopes["spring.stiffness"]) == pytest.approx(load, rel=1e-9)
+
+    def difference(h: float) -> float:
+        return (limit_load(with_a_rod(length + h)) - limit_load(with_a_rod(length - h))) / (2.0 * h)
+
+    richardson = (4.0 * difference(5e-4) - difference(1e-3)) / 3.0
+    assert richardson == pytest.approx(float(slopes["rod.length"][0]), rel=1e-7)
+
+
+def test_a_bifurcation_has_no_slopes() -> None:
+    path = strut_path(1.3, 2.0, 0.1)
+    advanced(path)
+    with pytest.raises(EnergyError, match="are those of a limit point, got a bifurcation"):
+        limit_slopes(path.equations, path.points[0], ["strut.k"], path.full_loads)
+
+
+def test_a_branch_goes_on_with_the_same_bits() -> None:
+    """The state is saved on the bifurcation, where the direction is that of the mode."""
+    whole, part, later = (arch_path(3.0, 12.0, 0.05, branch=1) for _ in range(3))
+    while not part.fresh:
+        part.advance(1)
+    later.potential.fields["q"].set(part.potential.fields["q"].values)
+    later.restore(part.state())
+    whole.advance(part.step + 6)
+    later.advance(6)
+    assert whole.load == later.load
+    assert whole.potential.fields["q"].values.tobytes() == later.potential.fields["q"].values.tobytes()
+    assert later.passed == whole.passed
