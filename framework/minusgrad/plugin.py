@@ -69,8 +69,9 @@ if TYPE_CHECKING:
     from .files.hdf5_trust import contained_hdf5
     from .files.trajectory import Recorder
     from .plot.picture_files import figure_bytes
+    from .potential.by_element.element_gradients import ElementGradients
+    from .potential.by_element.linear_derivatives import LinearDerivatives
     from .potential.constraints.constraints import Constraints
-    from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
     from .potential.slope import Slope
     from .published.published_value import PublishedValue, Workplace, published_value
@@ -149,7 +150,8 @@ _HOMES = {
     "files.hdf5_trust": "contained_hdf5",
     "plot.picture_files": "figure_bytes",
     "potential.constraints.constraints": "Constraints",
-    "potential.linear_derivatives": "LinearDerivatives",
+    "potential.by_element.element_gradients": "ElementGradients",
+    "potential.by_element.linear_derivatives": "LinearDerivatives",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
     "scene": "input_files",
@@ -182,7 +184,8 @@ __all__ = [
     "SCHEMES", "Acceleration", "Adam", "AdamBlock", "At", "AtomLabels", "Between", "Body", "Box",
     "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
-    "Datum", "EnergyError", "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
+    "Datum", "ElementGradients", "EnergyError",
+    "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
     "Linear", "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
     "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential",

@@ -73,12 +73,13 @@ def register_states():
 
 @hookimpl
 def register_observers():
-    """The energy density and the stress of each cell; how bodies move as a whole."""
+    """The energy density and the stress of cells, resultants of the stress; how bodies move as a whole."""
     from .observers import OBSERVERS
-    from .stress import StressBlock
+    from .stress.blocks import StressBlock
+    from .stress.resultant_block import ResultantBlock
     from .supports.rigid_motion import OBSERVERS as OF_BODIES
 
-    return OBSERVERS | OF_BODIES | {"stress": StressBlock}
+    return OBSERVERS | OF_BODIES | {"stress": StressBlock, "resultant": ResultantBlock}
 
 
 @hookimpl

@@ -9,7 +9,7 @@ from pydantic import Field
 from minusgrad.plugin import Observer, ObserverContext, Record, UserError
 
 from .rest_shapes import growth
-from .stress import solids
+from .stress.point_values import solids
 
 
 class EnergyDensity(Observer):

@@ -50,6 +50,7 @@ CLAIMED = {
     "nafems_le1": "exams/test_published_scenes.py::test_nafems_le1",
     "nafems_le10": "exams/test_published_scenes.py::test_nafems_le10",
     "patch_test": "exams/test_published_scenes.py::test_patch_test",
+    "plate_with_hole": "exams/test_published_scenes.py::test_plate_with_hole",
     "sheared_square": "exams/test_published_scenes.py::test_sheared_square",
     "stability_map": "exams/test_ensemble_scenes.py::test_stability_map",
     "elastica": "exams/test_element_scenes.py::test_elastica",

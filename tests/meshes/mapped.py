@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from tests.support.plate_with_hole import plate_mesh
 
 from minusgrad_elastic import generators
 from minusgrad_elastic.mesh import Mesh
@@ -85,6 +86,13 @@ def twisted_beam() -> Named:
     return Named(mesh, sides_of(mesh, clamp="left", tip="right"))
 
 
+def strip_with_hole() -> Named:
+    """A quarter: 16 six-node triangles around the hole, a tenth as large as in `plate_with_hole`."""
+    mesh = plate_mesh(16, 8)
+    sides = {name: facets_within(mesh, mesh.bodies[name]) for name in ("left", "bottom", "right", "hole")}
+    return Named(mesh.scaled_mesh(0.1), sides)
+
+
 def patch_test() -> Named:
     """The seven hexahedra of 8 nodes; a set for each corner of the cube."""
     mesh = macneal_harder.patch(3)
@@ -101,6 +109,7 @@ FILES: dict[str, Callable[[], Named]] = {
     "curved_beam": curved_beam,
     "twisted_beam": twisted_beam,
     "patch_test": patch_test,
+    "plate_with_hole": strip_with_hole,
 }
 
 

@@ -84,6 +84,7 @@ PICTURES: dict[str, ShippedPicture] = {
     "docs/pictures/buckling_modes.png": ShippedPicture("euler_column", "buckling buckling_modes.png"),
     "docs/pictures/bimetal.png": ShippedPicture("bimetal", "mesh_von_mises_stress_at_nodes"),
     "docs/pictures/inflated_tube.png": ShippedPicture("inflated_tube", "mesh_von_mises_stress_at_nodes"),
+    "docs/pictures/plate_with_hole.png": ShippedPicture("plate_with_hole", "mesh_von_mises_stress_at_nodes"),
     "docs/pictures/quenched_bar.png": ShippedPicture("quenched_bar", "mesh_temperature"),
     "docs/pictures/topology.png": ShippedPicture("topology", "density"),
     "docs/pictures/view_cantilever.png": ShippedPicture("cantilever_damped", "view page"),

@@ -158,6 +158,23 @@ class Observer:
         own = {position: self.potential.gradient(position, stepper.time)}
         return total_gradient(stepper, own)[position]
 
+    def finding(self) -> str:
+        """A sentence about the last observation, printed when a run ends; "" says nothing."""
+        return ""
+
+    def reactions(self, position: str = POSITIONS) -> np.ndarray:
+        """The forces (n, d) of the supports on nodes; zero where nothing is held."""
+        known = self._supports.by_support()[0] if self._supports else {}
+        return known[position] if position in known else np.zeros(self.fields[position].shape)
+
+    @cached_property
+    def _supports(self) -> "Reactions | None":
+        """What knows the supports; None if there are none."""
+        try:
+            return Reactions(self.stepper, self.recorder, 1)
+        except EnergyError:
+            return None
+
     def _inertia(self, motion: Motion) -> np.ndarray:
         return storage.host(self.stepper.inertia[motion.position])
 
@@ -446,18 +463,26 @@ class Reactions(Observer):
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
-        of_stepper = self.stepper.lagrangian is not None
-        reactions = dict(self.stepper.reactions) if of_stepper else self._reactions()
-        parts = self.planes.by_constraint(time) if self.planes else {}
+        reactions, totals = self.by_support()
         for field in self.names:
             label = "reaction" if len(self.names) == 1 else f"reaction/{field}"
-            totals = self.holds.totals(field, reactions[field])
+            self.recorder.record_frame(step, time, {label: reactions[field]})
+            named = {f"{label}/{name}": force for name, force in totals[field].items()}
+            self.recorder.record_observables(step, time, named)
+
+    def by_support(self) -> tuple[dict[str, np.ndarray], dict[str, dict[str, np.ndarray]]]:
+        """The forces on nodes (n, d) by field, and their sums by field and by the name of the support."""
+        time, of_stepper = self.stepper.time, self.stepper.lagrangian is not None
+        reactions = dict(self.stepper.reactions) if of_stepper else self._reactions()
+        parts = self.planes.by_constraint(time) if self.planes else {}
+        totals = {}
+        for field in self.names:
+            totals[field] = dict(self.holds.totals(field, reactions[field]))
             for name, (of_field, forces) in parts.items():
                 if of_field == field:
                     reactions[field] = reactions[field] + forces
-                    totals[name] = np.array([ordered_sum(column) for column in forces.T])
-            self.recorder.record_frame(step, time, {label: reactions[field]})
-            self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+                    totals[field][name] = np.array([ordered_sum(column) for column in forces.T])
+        return reactions, totals
 
     def _reactions(self) -> dict[str, np.ndarray]:
         """Those of bodies that move by their inertia."""

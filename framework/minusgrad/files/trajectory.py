@@ -134,6 +134,16 @@ class Recorder:
                 "two observers use the same name: rename one"
             )
 
+    def grid(self, name: str, shape: tuple[int, ...], spacing: float, unit: Unit | None) -> None:
+        """Add a grid of an observer's own, such as the points of a line, before anything is recorded on it.
+
+        Raises RunFailedError if there is another grid of this name.
+        """
+        raster = _raster_as_written(name, Raster(shape, spacing, unit))
+        if name in self._grids:
+            raise RunFailedError(f"grid '{name}': there is one already, got another; give it another name")
+        self._grids[name] = raster
+
     def record_frame(self, step: int, time: float, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays (N, ...) of one moment, by label.
 

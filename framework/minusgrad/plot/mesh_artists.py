@@ -139,9 +139,16 @@ def draw_traces(axes: "Axes", traces: Sequence[np.ndarray]) -> None:
 
 
 def draw_cells(
-    axes: "Axes", seen: np.ndarray, parts: Mapping[str, DrawnList], rgb: Mapping[str, np.ndarray]
+    axes: "Axes",
+    seen: np.ndarray,
+    parts: Mapping[str, DrawnList],
+    rgb: Mapping[str, np.ndarray],
+    outlines: DrawnList | None = None,
 ) -> None:
-    """Draw polygons in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last."""
+    """Draw polygons in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last.
+
+    outlines: in the plane, the polygons whose edges are drawn, of which those of `parts` are pieces.
+    """
     from matplotlib.collections import LineCollection, PolyCollection
 
     filled = {name: part for name, part in parts.items() if part.is_filled}
@@ -158,7 +165,12 @@ def draw_cells(
     corners = seen[shown][..., :2]
     if flat or many:  # without smoothing there are no seams; the rim covers the jags
         _add(axes, PolyCollection(corners, facecolors=fill, edgecolors="none", antialiaseds=False), 2)
-    if not many:
+    if outlines is not None and len(outlines.shown) <= MANY:
+        edges = PolyCollection(
+            seen[outlines.shown], facecolors="none", edgecolors=INK, linewidths=0.3, alpha=0.3
+        )
+        _add(axes, edges, 2.2)
+    elif not many:
         edge = fill * (1 - 0.3 * max(0.0, 1 - len(shown) / 4000))
         _add(axes, PolyCollection(corners, facecolors=fill, edgecolors=edge, linewidths=0.4), 2)
     for part in filled.values():

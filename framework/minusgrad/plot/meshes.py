@@ -18,7 +18,7 @@ from ..scene import units
 from . import clouds, mesh_artists, readings, style
 from .mesh_artists import DrawnList
 from .moments import ShownMoment, moments, newest
-from .shapes import surfaces
+from .shapes import node_shades, surfaces
 from .shapes.cell_shapes import OUTLINES, outline
 from .surroundings.scenery import DrawnSurroundings
 
@@ -92,6 +92,9 @@ def draw(
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists, until)
+    shades = _shades(run, series, seen[-1], drawn, until)
+    for name, shade in shades.items():
+        values[name] = shade.values
     scale = _scale(values, drawn, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
     unit, clock = readings.symbols(run, h5md.POSITION)
@@ -110,7 +113,10 @@ def draw(
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         mesh_artists.draw_past(axes, [] if path else seen[:-1], list(drawn.values()))
-        mesh_artists.draw_cells(axes, seen[-1], drawn, rgb)
+        plain = {name: one for name, one in drawn.items() if name not in shades}
+        mesh_artists.draw_cells(axes, seen[-1], plain, rgb)
+        for name, shade in shades.items():
+            mesh_artists.draw_cells(axes, shade.nodes, {name: shade.part}, rgb, drawn[name] if flat else None)
         mesh_artists.draw_lines(axes, seen[-1], drawn, rgb, whole)
         mesh_artists.draw_free(axes, seen[-1][free])
         if not path:
@@ -170,6 +176,25 @@ def _last_values(
             value = np.linalg.norm(value.reshape(len(value), -1), axis=1)
         values[tuples] = of_tuples(name, value, lists[tuples])
     return step, values
+
+
+def _shades(
+    run: Path,
+    series: Mapping[str, str],
+    nodes: np.ndarray,
+    drawn: Mapping[str, DrawnList],
+    until: int | None,
+) -> dict[str, node_shades.Shades]:
+    """Smooth colours of the one filled list whose series is of its nodes; none of several lists."""
+    filled = [name for name, part in drawn.items() if part.is_filled]
+    of_nodes = [name for name in filled if name in series and not h5md.list_of(series[name])]
+    if len(filled) != 1 or not of_nodes:
+        return {}
+    _, _, value = newest(run, series[filled[0]], until)
+    if value.ndim > 1:
+        value = np.linalg.norm(value.reshape(len(value), -1), axis=1)
+    shade = node_shades.shaded(nodes, value.astype(float), drawn[filled[0]])
+    return {} if shade is None else {filled[0]: shade}
 
 
 def of_tuples(name: str, value: np.ndarray, tuples: np.ndarray) -> np.ndarray:

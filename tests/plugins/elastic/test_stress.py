@@ -16,7 +16,8 @@ from minusgrad.errors import MinusgradError
 from minusgrad.files import trajectory
 from minusgrad.plugin import LinearDerivatives
 from minusgrad_elastic.observers import EnergyDensity, EnergyDensityBlock
-from minusgrad_elastic.stress import Stress, TermStress
+from minusgrad_elastic.stress.observer import Stress
+from minusgrad_elastic.stress.term_stress import TermStress
 from tests.support import stretch_energies
 from tests.support.command import files, minusgrad
 from tests.support.short_scenes import cut
@@ -259,8 +260,8 @@ def test_means_at_nodes_are_weighted_by_volume(tmp_path: Path) -> None:
     stressed(made, np.eye(3))
     (observer,) = [o for o in made.observers if isinstance(o, Stress)]
     volumes = np.array([1.0, 3.0])
-    observer.volume = np.repeat(volumes, 8)
-    means = observer._at_nodes({"s": np.array([0.2, 0.8])})["s_at_nodes"]
+    observer.points.volume = np.repeat(volumes, 8)
+    means = observer.mean_values({"s": np.array([0.2, 0.8])})["s_at_nodes"]
     middle = (volumes * [0.2, 0.8]).sum() / volumes.sum()
     expected = np.where(x[:, 0] < 0.25, 0.2, np.where(x[:, 0] > 0.75, 0.8, middle))
     assert means == pytest.approx(expected, rel=1e-13)

@@ -72,6 +72,12 @@ class Run:
             )
         return self._simulation
 
+    @property
+    def findings(self) -> list[str]:
+        """What its observers say of their last observation, such as the largest stress with its error."""
+        seen = () if self._simulation is None else self._simulation.observers
+        return [text for text in (observer.finding() for observer in seen) if text]
+
     # How it is
 
     @property

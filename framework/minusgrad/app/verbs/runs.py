@@ -263,6 +263,8 @@ def report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
             facts["step_size"] = run.step_size.as_dict()
         if (violation := stepper.violation()) is not None:
             facts["violation"] = violation
+        if findings := run.findings:
+            facts["findings"] = findings
         print_json(facts | last)
         return int(stepper.failed)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
@@ -276,6 +278,8 @@ def report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
         print(f"  energy {name}: {units.number_with_unit(value, unit, digits=3)}")
     if (violation := stepper.violation()) is not None:
         print(f"  constraints hold to {violation:.2g} of the largest coordinate")
+    for line in run.findings:
+        print(f"  {line}")
     if recorded:
         print(f"  pictures: minusgrad plot {run.folder}")
     return int(stepper.failed)

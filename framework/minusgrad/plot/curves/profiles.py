@@ -17,6 +17,9 @@ from ...scene import units
 from .. import readings
 from ..views import dimension
 
+COORDINATES = ("place", "distance")
+"""Series of the places of points along a line that an observer looks at."""
+
 
 def drawable(run: Path, names: Sequence[str]) -> list[str]:
     """The series that are profiles: over grids of one axis, and of nodes unless they have places.
@@ -24,10 +27,16 @@ def drawable(run: Path, names: Sequence[str]) -> list[str]:
     names: of the recorded series.
     """
     lines = {grid for grid, raster in trajectory.grids(run).items() if len(raster.shape) == 1}
-    found = [name for name in names if h5md.grid_of(name) in lines]
+    found = [name for name in names if h5md.grid_of(name) in lines and not _is_coordinate(name, names)]
     if dimension(run, names) < 2:
         found += [name for name in names if h5md.is_of_nodes(name) and name != h5md.POSITION]
     return found
+
+
+def _is_coordinate(name: str, names: Sequence[str]) -> bool:
+    """True for the places of the points of an observer's line, and their distances, which are its axis."""
+    line = f"{h5md.GRIDS}/{h5md.grid_of(name)}"
+    return h5md.label(name) in COORDINATES and {f"{line}/{one}" for one in COORDINATES} <= {*names}
 
 
 def has_one_place(run: Path, name: str) -> bool:
@@ -51,7 +60,10 @@ def axis(run: Path, name: str) -> str:
     """The label of the axis along the line: `node`, or `x [m]`."""
     if not h5md.grid_of(name):
         return "node"
-    unit = raster(run, name).unit
+    unit, line = raster(run, name).unit, h5md.grid_of(name)
+    known = {f"{h5md.GRIDS}/{line}/{one}" for one in COORDINATES} <= {*trajectory.names(run)}
+    if known:
+        return units.with_unit("distance", unit[0]) if unit else f"number of the node of '{line}'"
     return units.with_unit("x", unit[0] if unit else "")
 
 

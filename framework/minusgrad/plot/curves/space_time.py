@@ -1,4 +1,4 @@
-"""Profiles over their line and time, as an image; of one frame a curve."""
+"""Profiles over their line and time, as an image; of one frame, or of a few without time, curves."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,19 +14,26 @@ from .line import draw_nodes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+FEW = 12
+"""The most frames without time that are drawn as curves."""
+PALE = "#bfc6ce"
+
 
 def draw(figure: "Figure", run: Path, name: str) -> None:
     """Plot numbers along a line (`curves.profiles`) over it and time; of one frame a curve.
 
-    The colour scale is centred on zero for both signs.
+    Of a few frames without time, as of the load steps of an equilibrium, the last, and pale the others. The
+    colour scale is centred on zero for both signs.
     """
     seen = readings.series(run, name)
     moments, value = along(seen), profiles.values(name, seen.value)
     places, label = profiles.along(profiles.raster(run, name)), profiles.text(run, name)
-    if len(value) == 1:
+    if len(value) == 1 or (stands(seen) and len(value) <= FEW):
         figure.set_size_inches(6.4, 3.6)
         axes = figure.subplots()
-        draw_nodes(axes, value[0], style.COLOURS[0], places)
+        for row in value[:-1]:
+            axes.plot(places, row, color=PALE, linewidth=0.8)
+        draw_nodes(axes, value[-1], style.COLOURS[0], places)
         axes.set(xlabel=profiles.axis(run, name), ylabel=label)
         return
     rows, columns = 1 + len(moments) // 1500, 1 + value.shape[1] // 3000  # a picture has no more pixels

@@ -20,15 +20,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..elements.node_tuples import NodeTuples
-from ..energies.fields import Fields
-from ..energies.local_energy import IMAGES
-from ..energies.roles import Linear, Role
-from ..energies.term import Term
-from ..energies.written.rest_shape import REST
-from ..engine import storage
-from ..errors import EnergyError
-from .potential import Potential
+from ...elements.node_tuples import NodeTuples
+from ...energies.fields import Fields
+from ...energies.local_energy import IMAGES
+from ...energies.roles import Linear, Role
+from ...energies.term import Term
+from ...energies.written.rest_shape import REST
+from ...engine import storage
+from ...errors import EnergyError
+from ..potential import Potential
 
 Pair = tuple[np.ndarray, np.ndarray]
 """F and dU_e/dF, each (E, *shape of F)."""

@@ -2,9 +2,10 @@
 
     P_33(F_3; t) = 0,   F_3 = [F 0; 0 t]        of the solid in space whose plate it is
     t = g^3 / det F                             of incompressible sheets; g = 1 + alpha (T - T_0), or 1
+    t = g - nu / (1 - nu) (F_11 + F_22 - 2 g)   of the linear theory (Timoshenko & Goodier 1951, section 7)
 
-F (E, 2, 2) [1] in the plane, t (E,) [1]. t is found by bisection in ln t, for t from 1/55 to 55: P_33 pulls
-above it and pushes below.
+F (E, 2, 2) [1] in the plane, t (E,) [1], nu Poisson's ratio. The first one is solved by bisection in ln t,
+for t from 1/55 to 55: P_33 pulls above it and pushes below.
 
 Decisions 0256.
 """
@@ -16,11 +17,11 @@ import numpy as np
 
 from minusgrad.plugin import LinearDerivatives, storage, with_thermal_expansion
 
-from . import rest_shapes
-from .hyperelastic import neo_hookean, st_venant_kirchhoff
-from .materials.corotated import fixed_corotated, linear_corotated
-from .materials.hencky import hencky
-from .materials.rubber import mooney_rivlin, ogden, stable_neo_hookean
+from .. import rest_shapes
+from ..hyperelastic import neo_hookean, st_venant_kirchhoff
+from ..materials.corotated import fixed_corotated, linear_corotated
+from ..materials.hencky import hencky
+from ..materials.rubber import mooney_rivlin, ogden, stable_neo_hookean
 
 SOLIDS: dict[str, Any] = {
     "hencky_plane_stress": hencky,
@@ -35,6 +36,8 @@ SOLIDS: dict[str, Any] = {
 """The solid in space of each plate, with arguments of the same names."""
 SHEETS = ("mooney_rivlin_plane_stress", "ogden_plane_stress")
 """Incompressible."""
+LINEAR = ("linear_plane_stress",)
+"""Of the linear theory, with a parameter `poissons_ratio`."""
 FURTHEST, HALVINGS = 4.0, 53
 """The largest size of ln t, and how often its interval is halved: to 2e-15."""
 
@@ -55,10 +58,15 @@ class StretchAcross:
 
     @staticmethod
     def of(term: Any) -> "StretchAcross | None":
-        return StretchAcross(term) if term.energy.name in (*SOLIDS, *SHEETS) else None
+        return StretchAcross(term) if term.energy.name in (*SOLIDS, *SHEETS, *LINEAR) else None
 
     def at(self, F: np.ndarray, t: float) -> np.ndarray:
         """The stretch across (E,) at F (E, 2, 2) and time t; NaN where none was found."""
+        if self._term.energy.name in LINEAR:
+            ratio = self._term.parameters["poissons_ratio"]
+            nu = ratio.rows[0 if ratio.index is None else ratio.index].astype(float)
+            g = self._growth()
+            return g - nu / (1.0 - nu) * (F[:, 0, 0] + F[:, 1, 1] - 2.0 * g)
         if self._solid is None:
             return self._growth() ** 3 / np.linalg.det(F)
         whole = np.zeros((len(F), 3, 3))
