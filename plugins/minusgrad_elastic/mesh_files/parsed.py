@@ -8,6 +8,7 @@ without a trace is refused.
 Decisions 0155.
 """
 
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -77,8 +78,10 @@ def _prepared_file(
         permas.refuse_sets(file, data)
     if name == "ansysInp":
         mapdl.refuse_commands(file, data)
-    if name == "vtk" and not data.endswith(b"\n"):
-        data += b"\n"  # meshlane asks for it behind binary numbers
+    if name in ("vtk", "vtu"):
+        return vtk_cells.prepared_bytes(name, file, data), {}
+    if name == "ply":  # the other name of the same property
+        data = re.sub(rb"(?m)^(property list \S+ \S+ vertex)_index\b", rb"\1_indices", data, count=1)
     return data, {}
 
 
@@ -96,6 +99,8 @@ def _complete_names(name: str, file: str, data: bytes, found: Any, names: Any) -
         med.name_families(found)
     elif name == "netgen":
         netgen.order_nodes(found)
+    elif name == "vtk":
+        vtk_cells.decode_names(found)
     elif name == "tecplot" and (title := tecplot.zone_title(file, data)):
         found.cell_sets[title] = [range(len(block.data)) for block in found.cells]
 
@@ -131,6 +136,8 @@ def _reason(error: BaseException, said: StringIO, folder: str) -> str:
     """The words of an error, or what was printed before an exit; a bare key or number with its kind."""
     text = said.getvalue() if isinstance(error, SystemExit) else str(error)
     words = " ".join(text.replace(f"{folder}/", "").split())
+    if isinstance(error, (AssertionError, UnboundLocalError)):
+        words = "it is cut off, or in another form than its reader knows"
     if isinstance(error, LookupError):
         words = f"{type(error).__name__}: {words}"
     if words.startswith("Error: Couldn't read file"):  # a fault without words

@@ -13,9 +13,11 @@ Source: VTK, vtkCellType.h and the classes of its cells; the base of a vtkWedge 
 Decisions 0155.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -52,6 +54,15 @@ LIBRARY = {
 }
 """The functions of meshlane whose place is taken."""
 
+NUMBERS = {
+    "char": "int8", "signed_char": "int8", "unsigned_char": "uint8", "short": "int16",
+    "unsigned_short": "uint16", "int": "int32", "unsigned_int": "uint32", "long": "int64",
+    "unsigned_long": "uint64", "float": "float32", "double": "float64", "vtkidtype": "int32",
+    **{f"vtktype{kind}{bits}": f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    "vtktypefloat32": "float32", "vtktypefloat64": "float64",
+}  # fmt: skip
+"""Types of numbers in legacy files: of 5.1 meshlane knows few, and takes an `int` for eight bytes."""
+
 Blocks = tuple[list[Any], dict[str, list[np.ndarray]]]
 
 
@@ -63,11 +74,18 @@ def reading_cells() -> Iterator[None]:
     ours = {"translate_cells": blocks_of_counts, "vtk_cells_from_data": blocks_of}
     ours |= {"_organize_cells": blocks_of_pieces}
     kept = {home: getattr(modules[home], name) for home, name in LIBRARY.items()}
+    tables = [modules[home].vtk_to_numpy_dtype_name for home in [*LIBRARY][:2]]
+    before = [dict(table) for table in tables]
     for home, name in LIBRARY.items():
         setattr(modules[home], name, ours[name])
+    for table in tables:
+        table.update(NUMBERS)
     try:
         yield
     finally:
+        for table, known in zip(tables, before, strict=True):
+            table.clear()
+            table.update(known)
         for home, name in LIBRARY.items():
             setattr(modules[home], name, kept[home])
 
@@ -115,6 +133,25 @@ def _parts_of(kind: int, size: int, rows: np.ndarray) -> Iterator[tuple[str, np.
             f"{len(rows)} {what} of {size} nodes (VTK's type {kind}) cannot be cells; mesh with kinds of"
             " cells that are read"
         )
+
+
+def prepared_bytes(name: str, file: str, data: bytes) -> bytes:
+    """The bytes of a VTK or VTU file in the form that meshlane reads. Refuses a compressor that it lacks."""
+    if name == "vtk":  # it asks for a line end behind binary numbers
+        return data if data.endswith(b"\n") else data + b"\n"
+    root = re.search(rb"<VTKFile[^>]*>", data)
+    if root is None:
+        return data
+    if b"LZ4" in root[0]:
+        raise UserError(f"'{file}': is compressed by LZ4; save it with zlib, LZMA or no compressor")
+    return data[: root.start()] + re.sub(rb'version="2\.\d"', b'version="1.0"', root[0]) + data[root.end() :]
+
+
+def decode_names(found: Any) -> None:
+    """Names of data as they were: legacy files have `my%20part` for `my part`."""
+    for data in (found.cell_data, found.point_data):
+        for key in [key for key in data if "%" in key]:
+            data[unquote(key)] = data.pop(key)
 
 
 def blocks_of_counts(connectivity: np.ndarray, types: np.ndarray, data: Mapping[str, Any]) -> Blocks:

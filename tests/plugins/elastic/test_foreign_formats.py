@@ -1,8 +1,12 @@
 """Every kind of cells in every format that has it, from files by hand: nodes in order, names, and facets."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import vtk
 
+from minusgrad.errors import UserError
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.mesh_files.foreign import parse_foreign
 from minusgrad_elastic.mesh_files.inspection import inspect
@@ -87,3 +91,76 @@ def middles_are_in_place(mesh: Mesh) -> None:
     nodes = np.stack([at[:, m] for _, _, m in edges], axis=1)
     away = np.linalg.norm(nodes[:, :, None] - middles[:, None], axis=3)
     assert (away.argmin(axis=2) == np.arange(len(edges))).all()
+
+
+# VTK's own writers ---------------------------------------------------------------------------------------
+
+
+def grid_of(named: Named) -> vtk.vtkUnstructuredGrid:
+    """The cells with whole numbers `my part`, 1 or 2."""
+    grid, points, part = vtk.vtkUnstructuredGrid(), vtk.vtkPoints(), vtk.vtkIntArray()
+    points.SetDataTypeToDouble()
+    part.SetName("my part")
+    for place in named.points().tolist():
+        points.InsertNextPoint(*place)
+    grid.SetPoints(points)
+    for row, number in zip(named.mesh.cells.tolist(), named.materials().tolist(), strict=True):
+        nodes = vtk.vtkIdList()
+        for node in row:
+            nodes.InsertNextId(node)
+        grid.InsertNextCell(VTK_TYPES[named.key], nodes)
+        part.InsertNextValue(number)
+    grid.GetCellData().SetScalars(part)
+    return grid
+
+
+def written_by_vtk(named: Named, form: str, path: Path) -> bytes:
+    """form: `4.2` or `5.1` in bytes or text, or how data of a VTU file are stored."""
+    if form[0].isdigit():
+        writer = vtk.vtkUnstructuredGridWriter()
+        writer.SetFileVersion(int(form[0] + form[2]))
+        (writer.SetFileTypeToASCII if "text" in form else writer.SetFileTypeToBinary)()
+    else:
+        writer = vtk.vtkXMLUnstructuredGridWriter()
+        (writer.SetDataModeToAscii if form == "text" else writer.SetDataModeToAppended)()
+        if form == "raw":
+            writer.EncodeAppendedDataOff()
+        if form == "LZMA":
+            writer.SetCompressorTypeToLZMA()
+        if form == "LZ4":
+            writer.SetCompressorTypeToLZ4()
+    writer.SetFileName(str(path))
+    writer.SetInputData(grid_of(named))
+    writer.Write()
+    return path.read_bytes()
+
+
+FORMS = ("4.2", "4.2 text", "5.1", "5.1 text", "text", "raw", "base64", "LZMA")
+
+
+WRITTEN = [
+    (key, form) for key in EVERY for form in FORMS if form in ("5.1", "raw") or key in ((2, 9), (3, 6))
+]
+
+
+@pytest.mark.parametrize(("key", "form"), WRITTEN, ids=[f"{d}d-{k}-{form}" for (d, k), form in WRITTEN])
+def test_what_vtk_writes_is_read(tmp_path: Path, key: tuple[int, int], form: str) -> None:
+    named, ending = named_mesh(*key), "vtk" if form[0].isdigit() else "vtu"
+    mesh, remarks = inspect(parse_foreign(f"a.{ending}", written_by_vtk(named, form, tmp_path / "a"))[0])
+    assert all("turned over" in one and key == (3, 6) for one in remarks)
+    digits = 1e-10 if form in ("4.2 text", "5.1 text") else 1e-13  # VTK writes 12 of them
+    np.testing.assert_allclose(mesh.volumes(), named.mesh.volumes(), rtol=digits)
+    middles_are_in_place(mesh)
+    assert {name: cells.tolist() for name, cells in mesh.cell_bodies.items()} == {
+        f"my part_{number}": np.flatnonzero(named.materials() == number).tolist() for number in (1, 2)
+    }
+
+
+def test_later_versions_of_vtu_are_read_and_another_compressor_is_refused(tmp_path: Path) -> None:
+    named = named_mesh(2, 4)
+    data = written_by_vtk(named, "raw", tmp_path / "a").replace(b'version="0.1"', b'version="2.3"', 1)
+    assert parse_foreign("a.vtu", data)[0].volumes().sum() == pytest.approx(
+        named.mesh.volumes().sum(), rel=1e-12
+    )
+    with pytest.raises(UserError, match=r"^'a.vtu': is compressed by LZ4; save it with zlib"):
+        parse_foreign("a.vtu", written_by_vtk(named, "LZ4", tmp_path / "a"))

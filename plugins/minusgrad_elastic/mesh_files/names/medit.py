@@ -106,7 +106,9 @@ def _counted(file: str, sections: dict[str, str], keyword: str, columns: int) ->
         raise UserError(f"'{file}': has no section {keyword}; it is cut off, or no mesh")
     words = sections[keyword].split()
     try:
-        numbers = np.array([float(word) for word in words[: 1 if columns == 0 else None]])
+        numbers = np.array(
+            [float(word.replace("D", "E").replace("d", "e")) for word in words[: 1 if columns == 0 else None]]
+        )
     except ValueError as error:
         raise UserError(
             f"'{file}', {keyword}: must be numbers, got {str(error).split(':')[-1].strip()}"
