@@ -15,7 +15,20 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import CsvTable, Observer, ObserverContext, Quantity, Record, UserError, quantities
+from minusgrad.plugin import (
+    ByForm,
+    CsvTable,
+    Observer,
+    ObserverContext,
+    Quantity,
+    Record,
+    UserError,
+    one_or_each,
+    quantities,
+)
+
+Names = Annotated[str | tuple[str, ...], ByForm(one_or_each, ("one", "each"))]
+"""A body, or several."""
 
 SERIES = "radial_distribution"
 """Series of observables: its r [m], g and, where a curve is given, published."""
@@ -85,17 +98,21 @@ def _nearby_images(x: np.ndarray, box: np.ndarray, reach: float) -> np.ndarray:
     return every[((every >= -far) & (every <= 1.0 + far)).all(axis=1)] @ box
 
 
-def _nodes_of(context: ObserverContext, names: tuple[str, str] | None) -> tuple[np.ndarray, np.ndarray]:
-    """The atoms of two bodies; by default all, twice."""
+def _nodes_of(context: ObserverContext, names: tuple[Names, Names] | None) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms of two bodies, or unions of bodies; by default all, twice."""
     every = np.arange(len(context.state.fields["x"]))
     if names is None:
         return every, every
     bodies = {body.name: np.intersect1d(body.nodes, every) for body in context.state.bodies}
-    for name in names:
-        if name not in bodies:
+    several = [(one,) if isinstance(one, str) else one for one in names]
+    for one in several:
+        if not one:
+            raise UserError("between: names no body, got []; name one at least")
+        if missing := [name for name in one if name not in bodies]:
             known = ", ".join(bodies) or "none"
-            raise UserError(f"between: no body named '{name}' (there are: {known})")
-    return bodies[names[0]], bodies[names[1]]
+            raise UserError(f"between: no body named '{missing[0]}' (there are: {known})")
+    first, second = (np.unique(np.concatenate([bodies[name] for name in one])) for one in several)
+    return first, second
 
 
 class RadialDistributionBlock(Record):
@@ -113,8 +130,8 @@ class RadialDistributionBlock(Record):
     """Number of shells, up to 100,000."""
     begin: Annotated[int, Field(ge=0)] = 0
     """Step from which on it is recorded."""
-    between: tuple[str, str] | None = None
-    """Two bodies, whose pairs are counted (default: all atoms)."""
+    between: tuple[Names, Names] | None = None
+    """Two bodies, each one or several, whose pairs are counted (default: all atoms)."""
     published: str | None = None
     """CSV file with columns r and g, which pictures draw beside it (default: none)."""
     length: str = "m"

@@ -83,6 +83,11 @@ class Holds:
         """True if a component is displaced or turned at once."""
         return any(held.sudden for held in self._held.values())
 
+    def begin(self) -> None:
+        """Let all motions begin where the held components are now."""
+        for held in self._held.values():
+            held.begin()
+
     def take_part(self, part: float) -> None:
         """Let `place` displace and turn components by this part, 0 to 1, of all that happens at once."""
         for held in self._held.values():

@@ -63,8 +63,14 @@ def draw_sides(
     sides = bodies_as_sides(state, context.units, names)
     found = {side.name: side for side in context.found_sides}
     shown = [found.get(side.name, side) for side in sides]
+    grouped = state.groups.get(state.facets, {})
     drawn = [
-        DrawnSide(one.name, one.sizes(context.units), one.nodes, one.facets if one.whole else None)
+        DrawnSide(
+            one.name,
+            one.sizes(context.units),
+            one.nodes,
+            one.facets if one.whole or one.name in grouped else None,
+        )
         for one in shown
     ]
     out = out or (file / "pictures" if file.is_dir() else Path())
@@ -99,11 +105,23 @@ def _document_of(file: Path) -> Document:
         raise UserError(f"{file}: there is no such file; give a scene, a run or a mesh file")
     head = file.open("rb").read(200)
     kind = "gmsh" if file.suffix == GMSH and b"$MeshFormat" in head and b"\n2" not in head else "mesh"
-    text = (
-        f'[state]\nkind = "{kind}"\nfile = {document.toml_text.value("file", file.name)}\ndensity = 1.0\n'
-        '[[energy]]\nkind = "load"\nforce = [0.0]\n[stepper]\nkind = "newton"\n[run]\nsteps = 0\n'
-    )
-    return document.of_text(text, file.with_suffix(".toml"), located=False)
+    name = document.toml_text.value("file", file.name)
+    text = f"""
+    [units]
+    system = "dimensionless"
+    [state]
+    kind = "{kind}"
+    file = {name}
+    density = 1.0
+    [[energy]]
+    kind = "load"
+    force = [0.0]
+    [stepper]
+    kind = "newton"
+    [run]
+    steps = 0
+    """
+    return document.of_text(text, file, located=False)
 
 
 def _scenery(state: State, context: StateContext) -> SideScenery:

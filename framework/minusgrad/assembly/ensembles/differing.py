@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...engine.members.text_survey import NotWideError
 from ...errors import UserError
 from ...potential.term_kernels import TermKernels
@@ -24,6 +26,15 @@ def parameters(members: "Members") -> Iterator[Any]:
     """
     for key in members.parameters:
         yield _parameter(members, key)
+
+
+def supports(members: "Members") -> Iterator[Any]:
+    """The arrays of where held components begin, of fields that members hold in different places."""
+    for name, held in members.template.holds.held.items():
+        if name in members.fields:
+            starts = np.stack([row[held.all] for row in members.initial(name)])
+            if (starts != held.start.astype(starts.dtype)).any():
+                yield from held.arrays
 
 
 def _parameter(members: "Members", key: str) -> Any:

@@ -14,7 +14,7 @@ from ...engine.members.text_survey import NotWideError
 from ...errors import CheckpointError, NonFiniteError
 from ...steppers.integrator import Integrator
 from ...steppers.members.integrator_lanes import IntegratorLanes
-from .differing import fields, parameters
+from .differing import fields, parameters, supports
 from .one_after_another import OneAfterAnother, State, under
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ class MemberLanes(OneAfterAnother):
         if not isinstance(inner, Integrator):
             raise NotWideError(f"{inner.name} has no lanes")
         count = len(members.numbers)
-        self.lanes = IntegratorLanes(inner, count, [*fields(members), *parameters(members)])
+        self.lanes = IntegratorLanes(
+            inner, count, [*fields(members), *parameters(members), *supports(members)]
+        )
         self._clock: State = {}
         self._energies: dict[str, np.ndarray] | None = None
         """The energies of all members by term at the present step, once they were asked for."""

@@ -167,6 +167,7 @@ class Members:
         row = self._row(number)
         for name in self._base:
             simulation.fields[name].set(self.initial(name)[row])
+        simulation.holds.begin()
         left = [key for key in self.parameters if not has_owner(simulation, key)]
         self._put_parameters(simulation, [key for key in self.parameters if key not in left], number)
         return left

@@ -15,7 +15,7 @@ from ...errors import CheckpointError, NonFiniteError
 from ...steppers.members.minimiser_lanes import MinimiserLanes, suits
 from ...steppers.minimisers.lbfgs import LBFGS
 from ...steppers.minimisers.minimiser import Minimiser
-from .differing import fields, parameters
+from .differing import fields, parameters, supports
 from .one_after_another import OneAfterAnother, State
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SearchLanes(OneAfterAnother):
         members = self.members
         for name, array in zip(members.fields, fields(members), strict=True):
             yield array, members.initial(name)
-        arrays = {id(array): array for array in parameters(members)}.values()
+        arrays = {id(array): array for array in [*parameters(members), *supports(members)]}.values()
         rows: list[list[np.ndarray]] = [[] for _ in arrays]
         for number in self.numbers if arrays else ():
             members.put(number)

@@ -229,7 +229,14 @@ def _differences(first: State, other: State) -> Iterator[str]:
         yield "data of elements of other shapes"
     for part in fields(State):
         if part.name not in FREE and not _alike(getattr(first, part.name), getattr(other, part.name)):
-            yield f"other {part.name}"
+            names = _unlike_bodies(first, other) if part.name == "bodies" else []
+            yield f"other nodes in '{names[0]}'" if names else f"other {part.name}"
+
+
+def _unlike_bodies(first: State, other: State) -> list[str]:
+    """The names of bodies that both states have, with other nodes."""
+    nodes = {body.name: body.nodes for body in other.bodies}
+    return [one.name for one in first.bodies if not _alike(one.nodes, nodes.get(one.name, one.nodes))]
 
 
 def _shapes(data: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, dict[str, tuple[int, ...]]]:

@@ -36,7 +36,7 @@ class HeldComponents:
         self._stated: dict[str, np.ndarray] = {}
         """By hold, the rows of `given` for each of its axes."""
         self._shared: dict[str, set[str]] = {}
-        numbers, owners = list[np.ndarray](), HeldOnce(field)
+        numbers, owned, owners = list[np.ndarray](), list[np.ndarray](), HeldOnce(field)
         for hold in holds:
             places, motion = _places(field, hold)
             if hold.name in self.places:
@@ -51,16 +51,33 @@ class HeldComponents:
             self.free[places] = False
             self.places[hold.name] = tuple(part[own] for part in places)
             numbers.append(motion[:, own])
+            owned.append(own)
         self.all = tuple(np.concatenate(part) for part in zip(*self.places.values(), strict=True))
         self.given = np.concatenate(numbers, axis=1)
         self.start = field.values[self.all].astype(np.float64)
         self.turns = any(h.rotation is not None for h in holds)
+        self._rotations = {h.name: (h, own) for h, own in zip(holds, owned, strict=True) if h.rotation}
         self.moved = any(map(_moves, holds))
         self.mask = storage.allocate(self.free.astype(field.dtype))
         self._part = 1.0
         self._numbers = self._computed()
         self._arrays = {n: storage.allocate(a) for n, a in self._numbers.items()}
         self._indices = [storage.allocate(part.astype(np.int32)) for part in self.all]
+
+    def begin(self) -> None:
+        """Let the motion begin where the components are now, as at the start of another member."""
+        now = self.field.values[self.all].astype(np.float64)
+        if np.array_equal(now, self.start):
+            return
+        self.start = now
+        for name, (hold, own) in self._rotations.items():
+            self.given[3:5, self.columns(name)] = _turned(self.field, hold)[:2, own]
+        self._store()
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arrays that follow from where the components begin."""
+        return [self._arrays[name] for name in ("start", "across", "beside") if name in self._arrays]
 
     def columns(self, hold: str) -> slice:
         """The components of a hold, among all of the field."""

@@ -68,6 +68,8 @@ class SideFinder:
         known = state.groups.get(state.facets, {}).get(name)
         if known is None:
             known = np.flatnonzero(facets.all_within(self._around.node_mask(nodes)))
+            if not len(known):
+                return Side(name, nodes)
         whole = bool(np.isin(nodes, facets.rows[known]).all())
         area = None if facets.areas is None else float(facets.areas[known].sum())
         return Side(name, nodes, known, area, whole, state.inner.get(state.facets, {}).get(name, 0))
