@@ -163,7 +163,15 @@ ALIKE += (
     "process_window",
     "two_photon",
 )
-ALIKE += ("curved_beam", "nafems_le1", "nafems_le10", "patch_test", "twisted_beam", "twisted_cube")
+ALIKE += (
+    "curved_beam",
+    "nafems_le1",
+    "nafems_le10",
+    "nafems_le11",
+    "patch_test",
+    "twisted_beam",
+    "twisted_cube",
+)
 ALIKE += ("plate_with_hole",)
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 

@@ -13,7 +13,7 @@ from tests.meshes import mapped
 from tests.plugins.elastic.test_scikit_fem import forms
 
 SCENES = Path(__file__).parents[2] / "scenes"
-LE1, LE10 = 92.7e6, -5.38e6
+LE1, LE10, LE11 = 92.7e6, -5.38e6, -105e6
 
 
 def run_scene(name: str, folder: Path, **overrides: object) -> Run:
@@ -44,7 +44,8 @@ def stress_at(run: Run, body: str) -> np.ndarray:
     """P (d, d) [Pa] of the only material at the only node of a body."""
     (node,), one = nodes_of(run, body), run.simulation
     P = stress_at_points(one.potential, "linear", one.state.data["cells"]["volume"])
-    return continued_to_node(P, one.state.tuples["cells"], int(node))
+    cells = one.state.tuples["cells"]
+    return continued_to_node(P, one.state.quadratures["cells"].cell, cells, int(node))
 
 
 def test_nafems_le1(tmp_path: Path) -> None:
@@ -56,6 +57,13 @@ def test_nafems_le10(tmp_path: Path) -> None:
     """-5.398 is seen."""
     run = run_scene("nafems_le10", tmp_path)
     assert stress_at(run, "D")[1, 1] == pytest.approx(LE10, rel=6e-3)
+
+
+def test_nafems_le11(tmp_path: Path) -> None:
+    """-104.7 is seen."""
+    assert (mapped.DATA / "nafems_le11.csv").read_text() == mapped.temperatures()
+    run = run_scene("nafems_le11", tmp_path)
+    assert stress_at(run, "A")[2, 2] == pytest.approx(LE11, rel=1e-2)
 
 
 # Howland

@@ -48,6 +48,7 @@ CLAIMED = {
     "foucault": "exams/test_lagrangian_scenes.py::test_foucault",
     "double_pendulums": "exams/test_ensemble_scenes.py::test_double_pendulums",
     "nafems_le1": "exams/test_published_scenes.py::test_nafems_le1",
+    "nafems_le11": "exams/test_published_scenes.py::test_nafems_le11",
     "nafems_le10": "exams/test_published_scenes.py::test_nafems_le10",
     "patch_test": "exams/test_published_scenes.py::test_patch_test",
     "plate_with_hole": "exams/test_published_scenes.py::test_plate_with_hole",

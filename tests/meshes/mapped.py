@@ -2,8 +2,8 @@
 
     python -m tests.meshes.mapped
 
-writes them into scenes/data. They need no Gmsh; a test compares the files with what is made here. A box of
-hexahedra or quadrilaterals of order 2 is laid onto each body by the maps of
+writes them, and the temperatures of LE11, into scenes/data. They need no Gmsh; a test compares the files
+with what is made here. A box of hexahedra or quadrilaterals of order 2 is laid onto each body by the maps of
 `minusgrad_elastic.published`.
 """
 
@@ -167,6 +167,13 @@ def _text(number: float) -> str:
     return f"{round(float(number), 12) + 0.0:.12g}"
 
 
+def temperatures() -> str:
+    """T = sqrt(x^2 + y^2) + z [degC] of LE11, node by node, as CSV."""
+    x, y, z = nafems_le11().mesh.points.T
+    return "\n".join(["T", *map(_text, np.hypot(x, y) + z), ""])
+
+
 if __name__ == "__main__":
     for name, make in FILES.items():
         (DATA / f"{name}.msh").write_text(as_msh(make()))
+    (DATA / "nafems_le11.csv").write_text(temperatures())

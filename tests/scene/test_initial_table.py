@@ -1,5 +1,6 @@
 """`[initial]` of scenes: files by field and the run to start from, each mistake at its place."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,10 @@ def test_a_mistake_is_reported_at_its_place(tmp_path: Path, table: str, place: s
     text = str(caught.value).removeprefix(f"{tmp_path / 'scene.toml'}:")
     assert text.startswith(place)
     assert message in text
+
+
+def test_a_table_of_files_is_written_back_without_a_warning() -> None:
+    given = {"T": {"file": "T.csv", "unit": "K"}, "x": "x.csv"}
+    with warnings.catch_warnings(action="error"):
+        dumped = InitialTable.model_validate({"fields": given}).model_dump(mode="json", exclude_none=True)
+    assert dumped["fields"] == given

@@ -177,6 +177,7 @@ TABLED: dict[str, dict[str, Any]] = {
     "curved_beam": BY_NEWTON,
     "nafems_le1": BY_NEWTON,
     "nafems_le10": BY_NEWTON,
+    "nafems_le11": BY_NEWTON,
     "patch_test": BY_NEWTON,
     "plate_with_hole": BY_NEWTON,
     "sheared_square": {"state.cells": [10, 10], "run.steps": 5, "checkpoint.every": 2} | looking(2, 2, 2),

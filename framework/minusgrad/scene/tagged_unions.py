@@ -89,9 +89,9 @@ def one_or_each(value: Any) -> str:
 def one_or_table(value: Any) -> str:
     """The form of a value for `ByForm`: "table" if it is a table, else "one".
 
-    value: as it is written in the scene.
+    value: as it is written in the scene, or the record that was made of it.
     """
-    return "table" if isinstance(value, Mapping) else "one"
+    return "table" if isinstance(value, Mapping | Record) else "one"
 
 
 def _tagged_union(

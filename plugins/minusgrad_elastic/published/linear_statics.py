@@ -82,7 +82,8 @@ class LinearBody:
 
     def stress_at(self, node: int) -> np.ndarray:
         """P (d, d) [Pa] at a node of the displaced body."""
-        return continued_to_node(self.stress_at_points(), self.mesh.cells, node)
+        (points,) = self.mesh.at_points
+        return continued_to_node(self.stress_at_points(), points.cell, self.mesh.cells, node)
 
     def stress_at_points(self) -> np.ndarray:
         """P (p, d, d) [Pa] at the quadrature points of the displaced body, in the order of the cells."""
@@ -94,19 +95,21 @@ def stress_at_points(potential: Potential, term: str, volume: np.ndarray) -> np.
     return potential.gradient(f"{term}.F") / volume[:, None, None]
 
 
-def continued_to_node(P: np.ndarray, cells: np.ndarray, node: int) -> np.ndarray:
+def continued_to_node(P: np.ndarray, of_cell: np.ndarray, cells: np.ndarray, node: int) -> np.ndarray:
     """P (d, d) at a node: continued from the points (p, d, d) of each of its cells (E, k), and averaged.
 
-    Cells are squares or bricks of order 2, with 3 points along each axis.
+    of_cell (p,): the cell of each point. Cells are of order 2. Of squares and bricks, with 3 points along
+    each axis, a polynomial of degree 2 along each goes through them; of triangles and tetrahedra a plane.
     """
     d = P.shape[1]
     kind = reference_cells.cells()[d, cells.shape[1]]
-    places, count = kind.rule[0], len(kind.rule[0])
+    basis = _products if kind.parts == 1 else _planes
     found = []
     for cell, slot in np.argwhere(cells == node):
-        values = P[cell * count : (cell + 1) * count].reshape(count, -1)
-        fit = np.linalg.solve(_products(places), values)
-        found.append(_products(kind.nodes[[slot]])[0] @ fit)
+        values = P[of_cell == cell].reshape(-1, d * d)
+        places, _ = kind.rule if len(values) == len(kind.rule[1]) else kind.curved or kind.rule
+        fit = np.linalg.lstsq(basis(places), values)[0]
+        found.append(basis(kind.nodes[[slot]])[0] @ fit)
     return np.mean(found, axis=0).reshape(d, d)
 
 
@@ -136,6 +139,11 @@ def _products(places: np.ndarray) -> np.ndarray:
     """1, x, x^2, y, x y, ... at places (q, d): (q, 3^d)."""
     powers = np.array([*product((0, 1, 2), repeat=places.shape[1])])
     return np.prod(places[:, None] ** powers, axis=2)
+
+
+def _planes(places: np.ndarray) -> np.ndarray:
+    """1, x, y, ... at places (q, d): (q, d + 1)."""
+    return np.column_stack([np.ones(len(places)), places])
 
 
 def _area_vectors(points: np.ndarray, tangents: np.ndarray) -> np.ndarray:

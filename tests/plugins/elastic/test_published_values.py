@@ -32,7 +32,9 @@ def test_the_wall_of_le11_goes_through_the_points_of_its_drawing() -> None:
             np.testing.assert_allclose([np.hypot(x, y)[0], z[0]], section, atol=5e-5)
 
 
-@pytest.mark.parametrize(("d", "cell"), [(2, "quadrilaterals"), (3, "hexahedra")])
+@pytest.mark.parametrize(
+    ("d", "cell"), [(2, "quadrilaterals"), (3, "hexahedra"), (2, "triangles"), (3, "tetrahedra")]
+)
 def test_stress_at_a_node_is_that_of_a_homogeneous_strain(d: int, cell: str) -> None:
     """Also where cells are curved: u = A X, P by Hooke's law."""
     make = {2: generators.rectangle, 3: generators.box}[d]

@@ -1,0 +1,223 @@
+"""Tables of convergence: published numbers of solids by three meshes of cells of order 2.
+
+    python -m benchmarks.solid_convergence [TABLE ...] [--json FILE]
+
+Each mesh halves the cells of the one before. `order` is that of the three values, log2 of the ratio of their
+differences. Stresses are continued from the quadrature points of the cells at the node, and averaged.
+"""
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from minusgrad_elastic import generators
+from minusgrad_elastic.generators import Cell
+from minusgrad_elastic.materials.linear import linear, linear_plane_stress
+from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.published import macneal_harder as beams
+from minusgrad_elastic.published import nafems
+from minusgrad_elastic.published.linear_statics import LinearBody, holding, mapped, node_at
+
+FLAT: tuple[Cell, ...] = ("quadrilaterals", "triangles")
+SPATIAL: tuple[Cell, ...] = ("hexahedra", "tetrahedra")
+Parts = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """target: what is published; parts: of the coarsest mesh; value: by parts and cells, with the mesh."""
+
+    name: str
+    what: str
+    target: float
+    unit: str
+    cells: tuple[Cell, ...]
+    parts: Parts
+    value: Callable[[Parts, Cell], tuple[float, Mesh]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row: three values, the nodes of each mesh, CPU seconds of all."""
+
+    table: str
+    cells: str
+    nodes: tuple[int, ...]
+    values: tuple[float, ...]
+    target: float
+    seconds: float
+
+    @property
+    def order(self) -> float:
+        """NaN where the values do not converge."""
+        a, b, c = self.values
+        ratio = (b - a) / (c - b) if c != b else 0.0
+        return math.log2(ratio) if ratio > 0.0 else math.nan
+
+
+def membrane(parts: Parts, cell: Cell) -> tuple[float, Mesh]:
+    """sigma_yy [MPa] of LE1 at D."""
+    mesh = mapped(generators.rectangle((1.0, np.pi / 2), parts, cell, 2), nafems.elliptic)
+    body = LinearBody(mesh, linear_plane_stress, nafems.STEEL, thickness=0.1)
+    body.displaced(holding(mesh, bottom="y", top="x"), 10.0 * body.facet_load("right"))
+    return float(body.stress_at(node_at(mesh, 2.0, 0.0))[1, 1]), mesh
+
+
+def plate(parts: Parts, cell: Cell) -> tuple[float, Mesh]:
+    """sigma_yy [MPa] of LE10 at D."""
+    mesh = mapped(generators.box((1.0, np.pi / 2, 0.6), parts, cell, 2), nafems.elliptic)
+    held, rim = holding(mesh, front="y", back="x", right="xy"), mesh.bodies["right"]
+    held[rim[np.abs(mesh.points[rim, 2] - 0.3) < 1e-9], 2] = True
+    body = LinearBody(mesh, linear, nafems.STEEL)
+    body.displaced(held, -body.facet_load("top"))
+    return float(body.stress_at(node_at(mesh, 2.0, 0.0, 0.6))[1, 1]), mesh
+
+
+def heated(parts: Parts, cell: Cell) -> tuple[float, Mesh]:
+    """sigma_zz [MPa] of LE11 at A."""
+    mesh = mapped(generators.box((1.0, np.pi / 2, 7.0), parts, cell, 2), nafems.revolved)
+    (points,) = mesh.at_points
+    x, y, z = np.einsum("pk,pki->ip", points.shares, mesh.points[mesh.cells[points.cell]])
+    body = LinearBody(mesh, nafems.heated, nafems.STEEL, {"temperature": np.hypot(x, y) + z})
+    body.displaced(holding(mesh, front="y", back="x", bottom="z", top="z"))
+    return 1e-6 * float(body.stress_at(node_at(mesh, 1.0, 0.0, 0.0))[2, 2]), mesh
+
+
+def cook(parts: Parts, cell: Cell) -> tuple[float, Mesh]:
+    """Displacement of the middle of the loaded edge."""
+    mesh = mapped(
+        generators.rectangle((1.0, 1.0), parts, cell, 2),
+        lambda s, t: (48.0 * s, 44.0 * s + t * (44.0 - 28.0 * s)),
+    )
+    body = LinearBody(mesh, linear_plane_stress, {"youngs_modulus": 1.0, "poissons_ratio": 1.0 / 3.0})
+    u = body.displaced(holding(mesh, left="xy"), body.facet_load("right", np.array([0.0, 1.0 / 16.0])))
+    return float(u[node_at(mesh, 48.0, 52.0), 1]), mesh
+
+
+def beam(
+    make: Callable[..., Mesh], moduli: beams.Moduli, axis: str
+) -> Callable[[Parts, Cell], tuple[float, Mesh]]:
+    """Displacement of the end of a beam along an axis."""
+
+    def value(parts: Parts, cell: Cell) -> tuple[float, Mesh]:
+        mesh = make(parts, cell)
+        return beams.displacement_of_the_end(mesh, moduli, axis), mesh
+
+    return value
+
+
+def straight(slant: str) -> Callable[..., Mesh]:
+    """The straight beam of these cells."""
+    return lambda parts, cell: beams.straight(slant, parts, cell)
+
+
+TABLES = (
+    Table("LE1", "sigma_yy at D", 92.7, "MPa", FLAT, (8, 8), membrane),
+    Table("LE10", "sigma_yy at D", -5.38, "MPa", SPATIAL, (2, 3, 2), plate),
+    Table("LE11", "sigma_zz at A", -105.0, "MPa", SPATIAL, (1, 1, 7), heated),
+    Table("Cook", "rise of the edge", 23.96, "", FLAT, (4, 4), cook),
+    *(
+        Table(
+            f"straight beam, {slant}",
+            "end, in the plane",
+            0.1081,
+            "",
+            SPATIAL,
+            (6, 1, 1),
+            beam(straight(slant), beams.STRAIGHT, "z"),
+        )
+        for slant in beams.SLANTS
+    ),
+    Table(
+        "curved beam",
+        "end, in the plane",
+        0.0885194,
+        "",
+        SPATIAL,
+        (6, 1, 1),
+        beam(beams.curved, beams.CURVED, "x"),
+    ),
+    Table(
+        "curved beam",
+        "end, out of it",
+        0.498302,
+        "",
+        SPATIAL,
+        (6, 1, 1),
+        beam(beams.curved, beams.CURVED, "z"),
+    ),
+    Table(
+        "twisted beam",
+        "end, along y",
+        1.753248e-3,
+        "",
+        SPATIAL,
+        (6, 1, 1),
+        beam(beams.twisted, beams.TWISTED, "y"),
+    ),
+    Table(
+        "twisted beam",
+        "end, along z",
+        5.424535e-3,
+        "",
+        SPATIAL,
+        (6, 1, 1),
+        beam(beams.twisted, beams.TWISTED, "z"),
+    ),
+)
+HEAD = (
+    "| table | number | target | cells | nodes | coarse | half | quarter | error | order |\n"
+    + "|---" * 10
+    + "|"
+)
+
+
+def lines_of(table: Table) -> Iterator[Line]:
+    """A row for each kind of cells."""
+    for cell in table.cells:
+        began, nodes, values = time.process_time(), [], []
+        for k in range(3):
+            value, mesh = table.value(tuple(2**k * n for n in table.parts), cell)
+            values.append(value)
+            nodes.append(len(mesh.points))
+        seconds = time.process_time() - began
+        yield Line(table.name, cell, tuple(nodes), tuple(values), table.target, seconds)
+
+
+def markdown(table: Table, line: Line) -> str:
+    """The line in Markdown."""
+    values = " | ".join(f"{value:.5g}" for value in line.values)
+    error = 100.0 * (line.values[-1] / line.target - 1.0)
+    order = "" if math.isnan(line.order) else f"{line.order:.1f}"
+    target = f"{table.target:.6g} {table.unit}".strip()
+    nodes = ", ".join(map(str, line.nodes))
+    start = f"| {table.name} | {table.what} | {target} | {line.cells} | {nodes} "
+    return f"{start}| {values} | {error:+.2f} % | {order} |"
+
+
+def main(arguments: list[str]) -> None:
+    """Print the tables whose names begin so."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.solid_convergence")
+    parser.add_argument("tables", nargs="*", metavar="TABLE")
+    parser.add_argument("--json", type=Path)
+    given, found = parser.parse_args(arguments), []
+    print(HEAD, flush=True)
+    for table in TABLES:
+        if given.tables and not table.name.startswith(tuple(given.tables)):
+            continue
+        for line in lines_of(table):
+            print(markdown(table, line), flush=True)
+            found.append(asdict(line) | {"order": line.order})
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
