@@ -75,11 +75,12 @@ class Recovery:
         return found
 
     def seat_errors(self, measure: Measure, at_points: np.ndarray, at_seats: np.ndarray) -> np.ndarray:
-        """The error (K,) of a measure of Cauchy's stress at each seat."""
+        """The error (K,) of a measure of Cauchy's stress at each seat; infinite beside stresses of NaN."""
         own = _apply(self.cells.continued, _apply(self.cells.sampler, at_points))
         apart = bound_measure(measure, at_seats[self.patches.seat_of] - own)
         inside = bound_measure(measure, self.point_values(at_seats) - at_points)
         of_cell, found = np.zeros(self.cells.count), np.zeros(len(self.patches.node))
+        apart, inside = (np.where(np.isnan(one), np.inf, one) for one in (apart, inside))
         np.maximum.at(of_cell, self.cells.cell, inside)
         if first_order := self.patches.degree == 1:
             np.maximum.at(of_cell, self.cells.slot_cell, apart)
@@ -110,6 +111,6 @@ def peak_values(
 ) -> Mapping[str, np.ndarray | float]:
     """The largest value at nodes, its error, and its place at rest; value and error (K,)."""
     nodes, chosen = seats
-    top = int(np.nanargmax(value[chosen]))
+    top = int(np.where(np.isnan(value[chosen]), -np.inf, value[chosen]).argmax())
     seat = chosen[top]
     return {"peak": value[seat], "peak_error": error[seat], "peak_place": X[nodes[top]]}

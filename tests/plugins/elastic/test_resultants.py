@@ -29,7 +29,7 @@ LINEAR = {"kind": "linear", "youngs_modulus": 100.0, "poissons_ratio": 0.3}
 
 def beam(folder: Path, body: dict, *blocks: dict, **scene: Any) -> BuiltScene:
     """A cantilever, held at the left, in equilibrium. blocks: energies; scene: other tables."""
-    d = 2 if body["kind"] == "rectangle" else 3
+    d = 2 if body["kind"] in ("rectangle", "disc") else 3
     down = [0.0] * (d - 1) + [-LOAD]
     energies = blocks or (LINEAR, {"kind": "traction", "body": "top", "traction": down})
     whole = {"title": "Beam", "plugins": ["elastic"], "units": {"system": "dimensionless"}, "state": body}
@@ -137,12 +137,24 @@ def test_a_cut_of_one_of_two_bodies_has_its_share(tmp_path: Path) -> None:
     assert shares == pytest.approx([0.1 * E * 0.25 * 0.25 for E in (1.0, 3.0)], rel=1e-9)
 
 
-def test_the_weight_beyond_a_cut_hangs_on_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quadrilaterals", "triangles", "6-node triangles"])
+def test_the_weight_beyond_a_cut_hangs_on_it(tmp_path: Path, name: str) -> None:
     """Node masses are loads; those on the cut belong to both parts by volume."""
     weight = {"kind": "body_force", "acceleration": [2e-3, 0.0]}
-    made = beam(tmp_path, BODIES["quadrilaterals"], LINEAR, weight, observe=[cut_at(1.5, 2)])
+    made = beam(tmp_path, BODIES[name], LINEAR, weight, observe=[cut_at(1.5, 2)])
     expected = 2e-3 * 0.25 * HEIGHT * (LENGTH - 1.5)
     assert cut_of(made).resultant(0.0).force[0] == pytest.approx(expected, rel=1e-10)
+
+
+def test_nodes_on_a_cut_belong_to_both_parts_by_volume(tmp_path: Path) -> None:
+    """A disc held at its centre, whose cells differ around a node: the mass of the cells ahead."""
+    disc = {"kind": "disc", "radius": 1.0, "rings": 5, "density": 1.0}
+    weight = {"kind": "body_force", "acceleration": [2e-3, 0.0]}
+    hold = [{"body": "centre", "axes": "x"}, {"body": "rim", "axes": "y"}]
+    made = beam(tmp_path, disc, LINEAR, weight, hold=hold, observe=[cut_at(0.33, 2)])
+    found = cut_of(made)
+    ahead = found.cells.volume[found.cut.ahead].sum()
+    assert found.resultant(0.0).force[0] == pytest.approx(2e-3 * ahead, rel=1e-9)
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])

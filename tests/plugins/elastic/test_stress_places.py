@@ -364,3 +364,38 @@ def test_two_lines_of_one_name_are_refused(tmp_path: Path) -> None:
     line = {"line": {"from": [0, 0], "to": [1, 1]}}
     with pytest.raises(MinusgradError, match="grid 'line': there is one already"):
         made_of(tmp_path, FLAT, HOOKE, line, line)
+
+
+def test_stress_at_nodes_of_a_rest_shape_that_moved(tmp_path: Path) -> None:
+    """It is that of F from the present rest shape, at every node."""
+    body = SPACE | {"order": 2, "rest_shape": True}
+    solid = {"kind": "neo_hookean", "youngs_modulus": 1.0, "poissons_ratio": 0.3, "rest_shape": True}
+    asked = {"at": ["nodes"], "measures": ["strain", "von_mises"]}
+    made = made_of(tmp_path, body, solid, asked, stepper={"kind": "newton"})
+    grown, pulled = np.diag([1.1, 0.9, 1.0]), np.diag([1.05, 1.0, 1.0])
+    made.fields["rest"].set(made.fields["rest"].values @ grown)
+    made.fields["x"].set(made.fields["x"].values @ grown @ pulled)
+    (observer,) = made.observers
+    assert isinstance(observer, Stress)
+    assert observer.recovery is not None
+    observer.recovery.prepare()
+    strain = observer.recovery.seat_values(observer.points.at(0.0, strain=True).strain)
+    expected = np.diag([0.5 * (1.05**2 - 1.0), 0.0, 0.0])
+    assert np.abs(strain - expected).max() < 1e-12
+
+
+def test_a_stress_that_is_not_finite_at_a_cell_is_said_there(tmp_path: Path) -> None:
+    """Values of its nodes are NaN or far off, and their errors infinite; the others are as they were."""
+    made = made_of(tmp_path, FLAT, HOOKE, {"at": ["nodes"], "measures": ["von_mises", "cauchy"]})
+    bend(made)
+    (observer,) = made.observers
+    assert isinstance(observer, Stress)
+    recovery = observer.recovery
+    assert recovery is not None
+    recovery.prepare()
+    cauchy = observer.points.at(0.0).cauchy
+    cauchy[0] = np.nan
+    seats = recovery.seat_values(cauchy)
+    error = recovery.seat_errors("von_mises", cauchy, seats)
+    assert np.isinf(error[np.isnan(seats[:, 0, 0])]).all()
+    assert 0 < np.isinf(error).sum() < len(error)
