@@ -48,6 +48,19 @@ def with_sides(mesh: Mesh) -> Mesh:
     return mesh
 
 
+def whole_mesh(quarter: Mesh) -> Mesh:
+    """The strip of a quarter, mirrored twice, with another end."""
+    mirror = list(reference_cells.cells()[2, quarter.cells.shape[1]].mirror)
+    points, cells = quarter.points, quarter.cells
+    for flip in ([-1.0, 1.0], [1.0, -1.0]):
+        cells = np.concatenate([cells, cells[:, mirror] + len(points)])
+        points = np.concatenate([points, points * flip])
+    _, first, number = np.unique(np.round(points, 9), axis=0, return_index=True, return_inverse=True)
+    mesh = with_sides(Mesh(points[first], number.reshape(-1)[cells].astype(np.int32)))
+    mesh.bodies["end"] = np.flatnonzero(np.abs(mesh.points[:, 0] + LENGTH) < 1e-9)
+    return mesh
+
+
 class PulledPlate:
     """The plate under a pull of 1 on its right side, E = 1, nu = 0.3, in plane stress."""
 
@@ -55,6 +68,8 @@ class PulledPlate:
         moduli = {"youngs_modulus": 1.0, "poissons_ratio": 0.3}
         self.body = LinearBody(mesh, linear_plane_stress, moduli)
         load = self.body.facet_load("right", np.array([1.0, 0.0]))
+        if "end" in mesh.bodies:
+            load += self.body.facet_load("end", np.array([-1.0, 0.0]))
         self.body.displaced(holding(mesh, left="x", bottom="y"), load)
         self.recovery, self.values = recovered_body(self.body)
         self.seats = self.recovery.seat_values(self.values.cauchy)

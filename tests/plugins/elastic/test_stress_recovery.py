@@ -22,7 +22,14 @@ from minusgrad_elastic.stress.patches import Patches
 from minusgrad_elastic.stress.point_values import PointStress
 from minusgrad_elastic.stress.recovery import Recovery, relative_error
 from tests.support.cell_meshes import inner, mesh_of, mixed_plane, mixed_space
-from tests.support.plate_with_hole import K, PulledPlate, plate_mesh, recovered_body, with_sides
+from tests.support.plate_with_hole import (
+    K,
+    PulledPlate,
+    plate_mesh,
+    recovered_body,
+    whole_mesh,
+    with_sides,
+)
 
 MU, NU = 1.0 / 2.6, 0.3
 
@@ -39,13 +46,21 @@ def test_the_peak_at_a_hole_is_right_within_two_percent_with_16_triangles_around
 
 @pytest.mark.parametrize(
     ("cell", "rings", "most"),
-    [("triangles", 3, 0.2), ("triangles", 6, 0.25), ("quadrilaterals", 3, 0.35), ("quadrilaterals", 6, 0.2)],
+    [("triangles", 3, 0.3), ("triangles", 6, 0.35), ("quadrilaterals", 3, 0.5), ("quadrilaterals", 6, 0.3)],
 )
 def test_the_peak_at_a_hole_is_within_its_error_with_16_cells_around_the_whole(
     cell: str, rings: int, most: float
 ) -> None:
     plate = PulledPlate(plate_mesh(4, rings, cell))
     assert abs(plate.peak - K) < plate.error < most * K
+
+
+@pytest.mark.parametrize("cell", ["triangles", "quadrilaterals"])
+@pytest.mark.parametrize(("around", "most"), [(4, 0.15), (16, 0.01)])
+def test_the_peak_of_a_whole_strip_is_within_its_error(cell: str, around: int, most: float) -> None:
+    """No edge of the mesh is a plane of symmetry; nodes at the hole have cells on both sides."""
+    plate = PulledPlate(whole_mesh(plate_mesh(around, max(4, around // 2), cell)))
+    assert abs(plate.peak - K) < min(plate.error, most * K)
 
 
 @pytest.mark.parametrize("cell", ["triangles", "quadrilaterals"])
