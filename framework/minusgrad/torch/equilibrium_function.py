@@ -21,6 +21,7 @@ from ..assembly.plugin_blame import blaming
 from ..errors import NonFiniteError, PluginFailedError, TensorError
 from ..potential.watches.followed_images import other_images
 from ..scene.document import SceneSource
+from ..steppers.minimisers.continuation.followed_load import FollowedLoad
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
@@ -52,6 +53,10 @@ class EquilibriumFunction(guests.Lasting):
 
     def __init__(self, simulation: BuiltScene, iterations: int):
         search = simulation.stepper
+        if isinstance(search, FollowedLoad):
+            raise TensorError(
+                "load_steps: a tensor's equilibrium is found in one search, got some; leave `load_steps` out"
+            )
         if not isinstance(search, Minimiser):
             raise TensorError(
                 f"stepper '{search.name}': moves in time, and finds no equilibrium; use a minimiser, such as"

@@ -10,7 +10,7 @@ import minusgrad as mg
 from minusgrad import run
 from minusgrad.app.jobs.job_runs import resume
 from minusgrad.app.results.run import Run
-from minusgrad.errors import RunFailedError, SceneError
+from minusgrad.errors import RunFailedError, SceneError, UserError
 from tests.support.command import SCENES, files, last_saved
 from tests.support.command import minusgrad as command
 from tests.support.short_scenes import cut
@@ -371,3 +371,11 @@ def test_a_fit_takes_no_path(tmp_path: Path) -> None:
     shape, own = SCENES / "stiffness_from_shape.toml", {"stepper.load_steps": {"arc_length": 0.1}}
     with pytest.raises(SceneError, match="load_steps: a fit finds each equilibrium in one search"):
         mg.fit(shape, own | {"stepper.loads": ["weight.acceleration"]}, tmp_path / "fit")
+
+
+def test_tensors_take_no_path() -> None:
+    pytest.importorskip("torch")
+    from minusgrad.torch import equilibrium
+
+    with pytest.raises(UserError, match="load_steps: a tensor's equilibrium is found in one search"):
+        equilibrium(TRUSS)

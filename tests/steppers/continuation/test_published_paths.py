@@ -10,6 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.special import ellipk
 
 import minusgrad as mg
 from minusgrad import Datum, Node, Parameter, local_energy, ti
@@ -132,3 +134,47 @@ def test_the_arch_of_dadeppo_and_schmidt() -> None:
     coarse, fine = largest_load(16), largest_load(32)
     assert fine == pytest.approx(8.97, rel=2e-3)
     assert (4.0 * fine - coarse) / 3.0 == pytest.approx(8.97, abs=0.005)
+
+
+# A column --------------------------------------------------------------------------------------------------
+
+COLUMN = {
+    "plugins": ["elastic"],
+    "state": {"kind": "rectangle", "size": ["5 cm", "1 m"], "cells": [1, 20], "density": "1000 kg/m^3"}
+    | {"cell": "quadrilaterals", "order": 2},
+    "energy": [
+        {"kind": "neo_hookean", "youngs_modulus": "1 MPa", "poissons_ratio": 0.0},
+        {"kind": "traction", "body": "top", "traction": ["0 Pa", "-800 Pa"]},
+    ],
+    "hold": [{"body": "bottom"}],
+    "stepper": {
+        "kind": "newton",
+        "load_steps": {"arc_length": 0.1, "branch": 1, "longest": 1000.0},
+        "loads": ["traction.traction"],
+    },
+    "run": {"steps": 60},
+    "observe": [{"kind": "load_path", "every": 1, "bodies": ["top"]}],
+}
+
+
+def aside(load: float) -> float:
+    """x / L of the end of a cantilever at P / P_cr: 2 k / K(k), K(k) = pi/2 sqrt(P / P_cr) (Euler 1744)."""
+    goal = 0.5 * np.pi * np.sqrt(load)
+    m = brentq(lambda m: ellipk(m) - goal, 0.0, 1.0 - 1e-12)
+    return float(2.0 * np.sqrt(m) / ellipk(m))
+
+
+def test_a_column_of_rubber_buckles_into_the_elastica(tmp_path: Path) -> None:
+    """From straight through the bifurcation at Euler's load along its branch, to 1.56 of it."""
+    done = mg.run(COLUMN, out=tmp_path / "run")
+    euler = np.pi**2 / 4.0 * 1e6 * 0.05**3 / 12.0 / 40.0
+    (point,) = done.simulation.stepper.points
+    assert point.kind == "bifurcation"
+    assert point.load == pytest.approx(euler, rel=2e-3)
+    factor = done.series("observables/load_path/factor").value
+    x = done.series("observables/load_path/displacement/top").value[:, 0]
+    far = np.abs(x) > 0.3
+    assert far.sum() > 4
+    found = [aside(load) for load in factor[far] / point.load]
+    np.testing.assert_allclose(np.abs(x[far]), found, rtol=1e-2)
+    assert not done.series("observables/load_path/unstable").value[-5:].any()

@@ -370,7 +370,7 @@ class ArcLength(FollowedLoad):
         """True if a critical point is between the present state and another one."""
         if self.fresh or self.negative == UNKNOWN or after.negative is None:
             return False
-        return self.negative != after.negative or self.rate * after.rate < 0.0
+        return self.negative != after.negative or (self.rate < 0.0) != (after.rate < 0.0)
 
     def _leaves(self, before: PathState, after: PathState, plane: PathPlane) -> bool:
         """Note the critical points of a step; True if the path leaves at one, where the state then is."""

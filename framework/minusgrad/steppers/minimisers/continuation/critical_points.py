@@ -65,7 +65,7 @@ class _Between:
         return self.corrector.found(guess, self.plane, height)
 
     def points(self, low: PathState, high: PathState, begin: float, end: float) -> Iterator[CriticalState]:
-        turns = low.rate * high.rate < 0.0
+        turns = (low.rate < 0.0) != (high.rate < 0.0)
         if low.negative is None or high.negative is None:
             return
         changes = abs(high.negative - low.negative)
