@@ -52,7 +52,17 @@ def test_a_table_of_convergence_says_what_its_values_are(capsys: pytest.CaptureF
 
 @pytest.mark.unit
 def test_the_order_is_that_of_the_differences() -> None:
-    line = solid_convergence.Line("", "", (1, 2, 3), (1.0, 1.75, 1.9375), 2.0, 0.0)
-    assert line.order == pytest.approx(2.0)
-    wild = solid_convergence.Line("", "", (1, 2, 3), (1.0, 1.1, 0.9), 2.0, 0.0)
-    assert np.isnan(wild.order)
+    orders = []
+    for values in ((1.0, 1.75, 1.9375), (1.0, 1.1, 0.9)):
+        found = tuple(solid_convergence.Found(value, 1) for value in values)
+        orders.append(solid_convergence.Line("", "", found, 2.0, 0.0).order)
+    assert orders[0] == pytest.approx(2.0)
+    assert np.isnan(orders[1])
+
+
+def test_recovered_stresses_and_their_estimate_are_in_a_second_table(capsys: pytest.CaptureFixture) -> None:
+    """Those of the observer `stress`, which are compared in `test_published_values`."""
+    solid_convergence.main(["LE1"])
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line for line in lines if line.startswith("| LE1 | quadrilaterals | 93.5"))
+    assert row.endswith("| +0.29 % | 2.3 %, 0.39 %, 0.081 % |")

@@ -24,6 +24,8 @@ from minusgrad.plugin import Datum
 from ..cells import reference_cells
 from ..mesh import Mesh
 from ..solids import solid
+from ..stress.cell_points import CellPoints
+from ..stress.patches import Patches
 
 
 class LinearBody:
@@ -88,6 +90,27 @@ class LinearBody:
     def stress_at_points(self) -> np.ndarray:
         """P (p, d, d) [Pa] at the quadrature points of the displaced body, in the order of the cells."""
         return stress_at_points(self.potential, self.name, self.state.data["cells"]["volume"])
+
+    def recovered_at(self, node: int) -> tuple[np.ndarray, float]:
+        """P (d, d) [Pa] at a node as the observer `stress` recovers it, and its estimate of the error.
+
+        That is relative, in the energy norm of the body (`stress.recovery`).
+        """
+        cells = CellPoints(self.state, "cells")
+        patches = Patches(cells, np.zeros(cells.count, int))
+        data, count = self.state.data["cells"], len(self.mesh.points)
+        assert len(patches.node) == count
+        x = self.fields["x"].values[self.state.quadratures["cells"].nodes]
+        at_points = self.stress_at_points(), np.einsum("pki,pkj->pij", x, data["gradients"])
+        at_nodes = [patches.matrix @ (cells.sampler @ one.reshape(len(one), -1)) for one in at_points]
+        P, F = (
+            cells.point_shares @ at_nodes[k][patches.seat_of] - at_points[k].reshape(len(x), -1)
+            for k in (0, 1)
+        )
+        squares = float(np.abs(cells.cell_sums(data["volume"] * (P * F).sum(axis=1))).sum())
+        error = np.sqrt(squares / (2.0 * abs(self.potential.value()) + squares))
+        (seat,) = np.flatnonzero(patches.node == node)
+        return at_nodes[0][seat].reshape(at_points[0].shape[1:]), float(error)
 
 
 def stress_at_points(potential: Potential, term: str, volume: np.ndarray) -> np.ndarray:

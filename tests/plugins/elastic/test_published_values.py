@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minusgrad
 from minusgrad.app.verbs.shipped import places
 from minusgrad.plugin import PublishedValue, Workplace
 from minusgrad_elastic import generators
-from minusgrad_elastic.materials.linear import linear
+from minusgrad_elastic.materials.linear import linear, linear_plane_stress
 from minusgrad_elastic.published import macneal_harder, nafems, solids
 from minusgrad_elastic.published.linear_statics import LinearBody, holding, mapped, node_at
 
@@ -116,3 +117,15 @@ def test_patches_are_distorted_and_fill_their_boxes(d: int, volume: float, order
     volumes = macneal_harder.patch(d, order).volumes()
     assert volumes.sum() == pytest.approx(volume, rel=1e-12)
     assert volumes.max() > 1.3 * volumes.min() > 0.0
+
+
+def test_recovered_stress_and_its_estimate_are_those_of_the_observer(tmp_path: Path) -> None:
+    run = minusgrad.run(places.scenes()["nafems_le1"], out=tmp_path / "run")
+    mesh = mapped(generators.rectangle((1.0, np.pi / 2), (16, 16), "quadrilaterals", 2), nafems.elliptic)
+    body = LinearBody(mesh, linear_plane_stress, STEEL)
+    body.displaced(holding(mesh, bottom="y", top="x"), 10e6 * body.facet_load("right"))
+    node = node_at(mesh, 2.0, 0.0)
+    stress, error = body.recovered_at(node)
+    recorded = run.series("particles/all/cauchy_stress_at_nodes").value[-1][node]
+    np.testing.assert_allclose(stress, recorded[:2, :2], rtol=0.0, atol=2e-4 * np.abs(stress).max())
+    assert error == pytest.approx(float(run.series("observables/stress_error").value[-1]), rel=1e-2)
