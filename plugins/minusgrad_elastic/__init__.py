@@ -5,7 +5,7 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_energies():
-    """Solids of several materials, springs and muscles, angles, dead loads, obstacles."""
+    """Solids of several materials, springs and muscles, angles, foundations, dead loads, obstacles."""
     from .angles import angle, dihedral
     from .contacts import floor, sphere, wall
     from .loads import body_force, load, pressure, traction
@@ -55,10 +55,11 @@ def register_constraints():
 
 @hookimpl
 def register_compounds():
-    """Sides that move as rigid bodies."""
-    from .supports.rigid_side_block import COMPOUNDS
+    """Sides that move as rigid bodies; macroscopic stresses of bodies that repeat."""
+    from .periodic.mean_stress import COMPOUNDS
+    from .supports.rigid_side_block import COMPOUNDS as OF_SIDES
 
-    return COMPOUNDS
+    return OF_SIDES | COMPOUNDS
 
 
 @hookimpl

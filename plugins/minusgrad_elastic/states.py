@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Field
 
 from minusgrad.plugin import (
@@ -26,6 +27,8 @@ from .mesh_files import gmsh
 from .mesh_files.foreign import read_foreign as read_foreign
 from .mesh_files.gmsh_sections import version_of
 from .mesh_files.inspection import inspect
+from .periodic.fibre_cell import fibre_mesh
+from .periodic.gluing import glued_state
 from .solids import solid
 
 Length = Annotated[float | str, Quantity("m", "positive")]
@@ -67,6 +70,10 @@ class Solid(Record):
     """Keep the nodes at rest as a field `rest`, which energies with `rest_shape` read."""
     temperature: Annotated[float | str, Quantity("K", "nonnegative", absolute=True)] | None = None
     """Temperature of all nodes, the field `T` of energies with `thermal_expansion` (default: no field)."""
+    periodic: str = ""
+    """Axes along which the body repeats, letters of "xyz": its opposite sides are one; empty: none."""
+    deformation: tuple[tuple[float, ...], ...] = ()
+    """Macroscopic deformation gradient of a body that repeats, row by row; empty: none."""
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -79,7 +86,29 @@ class Solid(Record):
                 raise UserError(f"{key}: {len(values[key])} numbers for {d} axes")
         metre = 1.0 / context.units.in_si("m")
         moved = values["origin"], values["velocity"], self.rest_shape, values["temperature"]
-        return solid(mesh, values["density"], thickness or metre, *moved)
+        made = solid(mesh, values["density"], thickness or metre, *moved)
+        gradient = self._deformation(d)
+        if not self.periodic:
+            return made
+        return glued_state(made, ["xyz".index(a) for a in self.periodic], gradient, thickness or metre)
+
+    def _deformation(self, d: int) -> np.ndarray:
+        """F (d, d), checked with the axes along which the body repeats."""
+        known, gradient = "xyz"[:d], np.array(self.deformation or np.eye(d))
+        if not set(self.periodic) <= set(known) or len(set(self.periodic)) < len(self.periodic):
+            raise UserError(
+                f"periodic: needs different letters of '{known}', got '{self.periodic}'; correct it"
+            )
+        if self.periodic and self.rest_shape:
+            raise UserError("periodic: the nodes at rest have no images, got rest_shape; leave it out")
+        if self.deformation and not self.periodic:
+            raise UserError("deformation: is of a body that repeats, got no `periodic`; give it, too")
+        rows = [len(row) for row in self.deformation]
+        if self.deformation and rows != [d] * d:
+            raise UserError(f"deformation: needs {d} rows of {d} numbers, got rows of {rows}; correct it")
+        if not np.linalg.det(gradient) > 0.0:
+            raise UserError("deformation: must have a positive determinant; correct it")
+        return gradient
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         """Undeformed, where it was made; `values` are the block's, in the run's units."""
@@ -164,6 +193,36 @@ class Disc(Solid):
         return generators.disc(values["radius"], self.rings, self.order)
 
 
+class FibreCell(Solid):
+    """A square cell with a round fibre in its middle, in quadrilaterals; with a `depth` in hexahedra.
+
+    Bodies: fibre, matrix, and sides as of a rectangle or a box; the fibre is along z.
+    """
+
+    size: Length
+    """Edge of the square, in the middle of which the fibre is."""
+    fibre_fraction: Annotated[float, Field(gt=0.0, lt=0.785)]
+    """Part of the fibre in the area, at most some 0.75."""
+    depth: Length | None = None
+    """Length along the fibre (default: a cell in the plane)."""
+    around: Count = 4
+    """Number of cells along each side of the square."""
+    rings: tuple[Count, Count] = (2, 3)
+    """Numbers of cells from the core of the fibre to its surface, and from there to the square."""
+    layers: Count = 1
+    """Number of cells along the fibre."""
+    order: Order = 2
+    """Order of the cells; 2: with a node in the middle of each edge, round on the fibre."""
+
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
+        count = self.around * (self.around + 4 * sum(self.rings)) * self.layers
+        memory.require(1000 * count, f"{count} cells")
+        depth = values["depth"] or 0.0
+        return fibre_mesh(
+            values["size"], self.fibre_fraction, self.around, self.rings, depth, self.layers, self.order
+        )
+
+
 class FromFile(Solid):
     """A mesh from a file beside the scene; its numbers are in the unit `length`, which few files state.
 
@@ -221,6 +280,7 @@ STATES = {
     "box": Box,
     "beam": Beam,
     "disc": Disc,
+    "fibre_cell": FibreCell,
     "gmsh": FromGmsh,
     "mesh": FromMesh,
 }

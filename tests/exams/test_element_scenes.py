@@ -110,3 +110,18 @@ def test_a_stiff_tube_has_the_stress_of_lame(tmp_path: Path) -> None:
         stress.T, (A * (1.0 - means), A * (1.0 + means), 2.0 * nu * A + 0.0 * means), strict=True
     ):
         assert np.abs(found - expected).max() < 0.02 * p
+
+
+# A composite ------------------------------------------------------------------------------------------------
+
+PERRINS = 54.38e9
+"""Shear modulus [Pa] along fibres in a square array, as of conduction through it (Perrins et al. 1979)."""
+
+
+def test_a_fibre_composite_shears_as_perrins_says(tmp_path: Path) -> None:
+    """By its constants, and by the stress that it bears at a shear of a thousandth."""
+    run = minusgrad.run(SCENES / "fibre_composite.toml", out=tmp_path / "run")
+    constants = run.series("observables/elastic_constants/relaxed").value[-1]
+    assert constants[3, 3] * 1e9 == pytest.approx(PERRINS, rel=5e-4)
+    stress = run.series("observables/elastic_constants/stress").value[-1] * 1e9
+    assert stress[1, 2] / 2e-3 == pytest.approx(PERRINS, rel=1e-3)

@@ -44,6 +44,7 @@ CLAIMED = {
     "diffmpm3d": "exams/programs/test_soft_walkers.py::test_diffmpm3d",
     "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",
     "double_pendulum": "exams/test_lagrangian_scenes.py::test_double_pendulum",
+    "fibre_composite": "exams/test_element_scenes.py::test_a_fibre_composite_shears_as_perrins_says",
     "figure_eight": "exams/test_few_body_scenes.py::test_figure_eight",
     "foucault": "exams/test_lagrangian_scenes.py::test_foucault",
     "double_pendulums": "exams/test_ensemble_scenes.py::test_double_pendulums",

@@ -175,6 +175,9 @@ AT_REST: dict[str, dict[str, Any]] = {
 BY_NEWTON = {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2)
 TABLED: dict[str, dict[str, Any]] = {
     "curved_beam": BY_NEWTON,
+    "fibre_composite": {"state.around": 2, "state.rings": [1, 1], "state.order": 1}
+    | {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
+    | looking(2, 2, 2),
     "nafems_le1": BY_NEWTON,
     "nafems_le10": BY_NEWTON,
     "nafems_le11": BY_NEWTON,

@@ -197,8 +197,12 @@ class LocalEnergy(Declaration):
         nodal = self.of_role(Node)
 
         def energy(values: Mapping[str, Any]) -> Any:
-            made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
-            made |= {a: self.received(a, values) for a in nodal}
+            made = {a: self.received(a, values) for a in nodal}
+            placed = {a: made[a] for a in self.positions if IMAGES in values}
+            made |= {
+                a: _sum_of_products(placed.get(m.field, values[m.field]), values[m.weights])
+                for a, m in self.linear.items()
+            }
             found = of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
             if self.cutoff is None:
                 return found if self.factor == 1.0 else self.factor * found

@@ -20,6 +20,7 @@ from .mesh_artists import DrawnList
 from .moments import ShownMoment, moments, newest
 from .shapes import node_shades, surfaces
 from .shapes.cell_shapes import OUTLINES, outline
+from .shapes.unfolding import unfold_cells
 from .surroundings.scenery import DrawnSurroundings
 
 if TYPE_CHECKING:
@@ -87,9 +88,13 @@ def draw(
     flat = last.value.shape[1] == 2
     usual = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
     view = usual if eye is None else eye
+    scenery = DrawnSurroundings(run, view)
+    frames, shown = unfold_cells(frames, lists, scenery.around.box)
+    last = frames[-1]
     seen = [frame.value @ view.T for frame in frames]
-    drawn = parts(first.value, lists, view)
+    drawn = parts(frames[0].value, shown, view)
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
+    free = free[free < len(first.value)]
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists, until)
     shades = _shades(run, series, seen[-1], drawn, until)
@@ -103,8 +108,7 @@ def draw(
     travels = flat and not is_flat_body and not path
     centre = _travelled(run, drawn.values()) if travels else np.empty((0, 2))
     traces = _traced(run, last) if travels and len(last.value) <= TRACED else []
-    scenery = DrawnSurroundings(run, view)
-    whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in lists.items()}
+    whole = {n: scenery.shortened(last.value, tuples, last.step) for n, tuples in shown.items()}
     boxes = (
         [canvas]
         if canvas

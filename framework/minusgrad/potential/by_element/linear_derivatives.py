@@ -22,7 +22,7 @@ import numpy as np
 
 from ...elements.node_tuples import NodeTuples
 from ...energies.fields import Fields
-from ...energies.local_energy import IMAGES
+from ...energies.local_energy import IMAGE_BOX, IMAGES
 from ...energies.roles import Linear, Role
 from ...energies.term import Term
 from ...energies.written.rest_shape import REST
@@ -30,6 +30,8 @@ from ...engine import storage
 from ...errors import EnergyError
 from ..potential import Potential
 
+OF_IMAGES = (IMAGES, IMAGE_BOX)
+"""The arguments that displace nodes to their images in a periodic box."""
 Pair = tuple[np.ndarray, np.ndarray]
 """F and dU_e/dF, each (E, *shape of F)."""
 
@@ -41,9 +43,9 @@ class LinearDerivatives:
         F, slope = derivatives.at(t)["F"]
 
     dimension: of the space that the energy is bound in; above that of the term F is continued by the unit
-    matrix, and other vectors by zeros. Default: that of the term. Raises `EnergyError` for a term without
-    such an argument, one in a periodic box, and one with values for each node, without weights, of an element
-    that has fewer nodes than these arguments have columns.
+    matrix, and other vectors by zeros. Default: that of the term. In a periodic box F is that of the images
+    of nodes. Raises `EnergyError` for a term without such an argument, and one with values for each node,
+    without weights, of an element that has fewer nodes than these arguments have columns.
     """
 
     def __init__(self, term: Term, field: str, dimension: int | None = None):
@@ -52,8 +54,6 @@ class LinearDerivatives:
         self.term, self.made = term, {name: m for name, m in linear.items() if m in shaping}
         if not self.made:
             raise EnergyError(f"{term.name}: has no argument that is Linear in '{field}'; ask another term")
-        if IMAGES in term.energy.roles:
-            raise EnergyError(f"{term.name}: is in a periodic box, where its F has images; take another term")
         self.field = next(iter(self.made.values())).field
         self.own = term.fields[self.field].shape[1]
         self.blocks = [*dict.fromkeys(made.weights for made in linear.values())]
@@ -84,6 +84,12 @@ class LinearDerivatives:
         made, nodes = self.term.energy.linear[argument], self.term.elements.nodes
         weights = storage.host(self.term.data[made.weights]).astype(float)
         values = self.term.fields[made.field].values.astype(float)[nodes]
+        if (
+            IMAGES in self.term.data
+            and made.field in self.term.energy.positions
+            and self.term.box is not None
+        ):
+            values = values + storage.host(self.term.data[IMAGES]).astype(float) @ self.term.box.values[0]
         flat = np.einsum("ea...,eaj->e...j", values - values[:, :1], weights)
         role = self.term.energy.roles[made.field]
         more = [(0, (self.d - self.own) * (one == "d")) for one in (*role.shape, "d")]
@@ -133,7 +139,7 @@ class LinearDerivatives:
             )
         needed = 1 + self.d * len(self.blocks)
         of_nodes = [a for a in term.fields if a not in computed]
-        of_nodes += [a for a in term.data if "k" in roles[a].shape and a not in self.blocks]
+        of_nodes += [a for a in term.data if "k" in roles[a].shape and a not in (*self.blocks, IMAGES)]
         if not of_nodes:
             return needed
         weighted = any(a in term.data and roles[a].shape[:1] == ("k",) for a in of_nodes)
@@ -165,13 +171,18 @@ class LinearDerivatives:
             for a, f in term.fields.items()
         }
         fields = Fields(zeros, precision="f32" if term.dtype == np.float32 else "f64")
+        plain = replace(
+            term.energy, roles={a: role for a, role in roles.items() if a not in OF_IMAGES}, positions=()
+        )
         data = {
             a: self._pad_axes(roles[a], self._pad_nodes(roles[a], storage.host(v)))
             for a, v in term.data.items()
+            if a != IMAGES
         }
         data |= {m.weights: self._unit_weights(m) for m in term.energy.linear.values()}
         twin = replace(
             term,
+            energy=plain,
             elements=NodeTuples(rows),
             fields={a: fields[f.name] for a, f in term.fields.items()},
             data={a: storage.locked(storage.allocate(np.ascontiguousarray(v))) for a, v in data.items()},

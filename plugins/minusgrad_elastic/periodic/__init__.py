@@ -1,0 +1,1 @@
+"""Cells that repeat, for homogenisation: opposite sides that are one, fibre cells, macroscopic stress."""
