@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from .published.published_value import PublishedValue, Workplace, published_value
     from .scene import input_files
     from .scene.records import Quantity, Record, quantities
-    from .scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Sphere
+    from .scene.shapes import Acceleration, Cuboid, Facets, Force, Plane, Pressure, Sphere
     from .scene.tagged_unions import ByForm, ByKind, one_or_each, one_or_table
     from .scene.toml_records import TomlTable, read_toml
     from .scene.units import UnitSystem, rate_unit
@@ -156,7 +156,7 @@ _HOMES = {
     "potential.slope": "Slope",
     "scene": "input_files",
     "scene.records": "Quantity Record quantities",
-    "scene.shapes": "Acceleration Cuboid Force Plane Pressure Sphere",
+    "scene.shapes": "Acceleration Cuboid Facets Force Plane Pressure Sphere",
     "scene.tagged_unions": "ByForm ByKind one_or_each one_or_table",
     "scene.toml_records": "TomlTable read_toml",
     "scene.units": "UnitSystem rate_unit",
@@ -185,7 +185,7 @@ __all__ = [
     "ByForm", "ByKind",
     "Cell", "Code", "Compound", "CompoundContext", "Constraints", "Consumer", "CsvTable", "Cuboid", "Cutoff",
     "Datum", "ElementGradients", "EnergyError",
-    "Evolution", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
+    "Evolution", "Facets", "Fields", "Force", "Grid", "Hold", "Holds", "Integrator",
     "Linear", "LinearDerivatives", "LinkedPairs", "MagneticForce", "MagneticTerm", "MapFlow",
     "MemberLanes", "MemberVariation", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError",
     "Observer", "ObserverContext", "OldName", "Output", "Parameter", "PartFlow", "Plane", "Potential",

@@ -10,13 +10,27 @@ def register_energies():
     from .contacts import floor, sphere, wall
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
+    from .shells.bending import shell_bending, shell_stretching
     from .springs import muscle, spring
     from .supports.foundations import foundation, ground_spring, side_spring
     from .topology.penalised import penalised_plate
 
     solids, springs = [*MATERIALS, penalised_plate], [spring, muscle, angle, dihedral]
     grounded = [foundation, side_spring, ground_spring]
-    return [*solids, *springs, *grounded, body_force, traction, load, pressure, floor, wall, sphere]
+    return [
+        *solids,
+        *springs,
+        *grounded,
+        shell_stretching,
+        shell_bending,
+        body_force,
+        traction,
+        load,
+        pressure,
+        floor,
+        wall,
+        sphere,
+    ]
 
 
 @hookimpl
@@ -55,21 +69,23 @@ def register_constraints():
 
 @hookimpl
 def register_compounds():
-    """Sides that move as rigid bodies; macroscopic stresses of bodies that repeat."""
+    """Obstacles of any shape; sides that move as rigid bodies; macroscopic stresses of bodies that repeat."""
     from .periodic.mean_stress import COMPOUNDS
+    from .shells.obstacle import Obstacle
     from .supports.rigid_side_block import COMPOUNDS as OF_SIDES
 
-    return OF_SIDES | COMPOUNDS
+    return OF_SIDES | COMPOUNDS | {"obstacle": Obstacle}
 
 
 @hookimpl
 def register_states():
     """Meshes: generated, from Gmsh, from elsewhere; networks of springs; domains of designs."""
     from .networks import NETWORKS
+    from .shells.surface_state import Surface
     from .states import STATES
     from .topology.domain import DesignDomain
 
-    return STATES | NETWORKS | {"design_domain": DesignDomain}
+    return STATES | NETWORKS | {"surface": Surface, "design_domain": DesignDomain}
 
 
 @hookimpl

@@ -25,6 +25,7 @@ from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS, PLATES
+from minusgrad_elastic.shells import bending
 from minusgrad_elastic.supports import foundations, planes
 from minusgrad_gravity import about_a_mass, drags, external_fields
 from minusgrad_gravity.gravity import gravity
@@ -91,6 +92,11 @@ class MapInstance(Instance):
 def _touching(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Some nodes in a ball of radius 0.5 or more, whose centre is near (1, 1, ...)."""
     return {"x": 1.0 + 0.5 * rng.normal(size=(n, d))}
+
+
+def _in_space(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Nodes in space, whose elements have the gradients of the plane."""
+    return general(rng, n, 3)
 
 
 def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
@@ -222,6 +228,8 @@ CANONICAL: dict[str, Instance] = {
     "side_dashpot": Instance(foundations.side_dashpot),
     "angle": Instance(angles.angle),
     "dihedral": Instance(angles.dihedral),
+    "shell_bending": Instance(bending.shell_bending),
+    "shell_stretching": Instance(bending.shell_stretching, state=_in_space),
     "body_force": Instance(loads.body_force),
     "traction": Instance(loads.traction),
     "heat_conduction": Instance(heat.conduction),

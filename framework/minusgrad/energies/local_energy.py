@@ -338,7 +338,7 @@ def local_energy(
     the slot that is given for each slot after the first: `images=(2, 0, 2)` of an improper torsion around
     slot 2.
 
-    `looks` gives what pictures draw of an obstacle or a load, `Plane`, `Sphere`, `Cuboid`, `Force`,
+    `looks` gives what pictures draw of an obstacle or a load, `Plane`, `Sphere`, `Cuboid`, `Facets`, `Force`,
     `Pressure` or `Acceleration`, from values of parameters and, if it asks for `d`, the number of axes:
 
         @local_energy("ball", ..., looks=lambda centre, radius: [Sphere(centre, radius)])

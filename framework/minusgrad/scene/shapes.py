@@ -45,6 +45,13 @@ class Cuboid:
 
 
 @dataclass(frozen=True)
+class Facets:
+    """An obstacle within a closed surface in space: corners (F, 3, 3) [m] of flat facets, outwards."""
+
+    corners: Any
+
+
+@dataclass(frozen=True)
 class Force:
     """A load of fixed direction on each element of a term: (d,), or (elements, d) if it differs."""
 
@@ -65,8 +72,8 @@ class Acceleration:
     vector: Vector
 
 
-Shape = Plane | Sphere | Cuboid | Force | Pressure | Acceleration
-OBSTACLES = (Plane, Sphere, Cuboid)
+Shape = Plane | Sphere | Cuboid | Facets | Force | Pressure | Acceleration
+OBSTACLES = (Plane, Sphere, Cuboid, Facets)
 LOADS = (Force, Pressure, Acceleration)
 KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in (*OBSTACLES, *LOADS)}
 

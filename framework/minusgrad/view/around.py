@@ -38,6 +38,7 @@ class Around:
             centre = np.asarray(ball.centre, float)
             shapes.append(np.stack([centre - ball.radius, centre + ball.radius]))
         shapes += [np.array([block.low, block.high], float) for _, block in self.what.cuboids]
+        shapes += [np.asarray(one.corners).reshape(-1, 3) for _, one in self.what.facets]
         near = [
             one for one in shapes if np.ptp(np.vstack([one, low, high]), axis=0).max() <= (1 + FAR) * reach
         ]
@@ -51,7 +52,7 @@ class Around:
         what = self.what
         pens: dict[str, Any] = {"color": rgb8(style.FAINT), "opacity": CLEAR, "side": "double"}
         pens |= {"cast_shadow": False, "receive_shadow": False}
-        if what.planes or what.spheres or what.cuboids:
+        if what.planes or what.spheres or what.cuboids or what.facets:
             self.parts["obstacles"] = scene.add_frame("/obstacles", show_axes=False)
         for number, (_, plane) in enumerate(what.planes):
             corners, faces = _obstacle_sheet(
@@ -70,6 +71,10 @@ class Around:
             scene.add_box(
                 f"/obstacles/block {number}", dimensions=size, position=(low + high) / 2, **_solid_pens(pens)
             )
+        for number, (_, surface) in enumerate(what.facets):
+            corners = space(np.asarray(surface.corners, float).reshape(-1, 3))
+            faces = np.arange(len(corners)).reshape(-1, 3)
+            scene.add_mesh_simple(f"/obstacles/surface {number}", corners, faces, **_solid_pens(pens))
         if what.box is not None:
             cube = obstacle_artists.cube(len(what.box.edges[0]))
             apart = np.abs(cube[:, None] - cube).sum(axis=-1)

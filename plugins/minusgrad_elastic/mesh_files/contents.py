@@ -17,7 +17,7 @@ from ..cells import reference_cells
 from ..mesh import NOBODY, Mesh, first_few
 from . import foreign, formats
 from .inspection import TOLERANCE, stray_faults, twin_nodes
-from .quality import MEASURE, scaled_jacobians
+from .quality import MEASURE, corner_quality
 
 UNIT = "not stated in the file; say it in the scene: [state] length, such as length = 'mm'"
 
@@ -64,7 +64,7 @@ def _orientation(mesh: Mesh, volume: np.ndarray) -> dict[str, Any]:
 
 def _quality(mesh: Mesh, volume: np.ndarray) -> dict[str, Any]:
     """The scaled Jacobian of cells turned to positive volume, and the worst cell with its place."""
-    quality = scaled_jacobians(mesh) * np.where(volume < 0.0, -1.0, 1.0)
+    quality = corner_quality(mesh) * np.where(volume < 0.0, -1.0, 1.0)
     worst = int(np.argmin(quality))
     found = {"least": float(quality[worst]), "median": float(np.median(quality)), "worst cell": worst}
     return found | {"at": _cell_centre(mesh, worst), "measure": MEASURE}

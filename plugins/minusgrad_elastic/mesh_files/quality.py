@@ -26,7 +26,7 @@ PERFECT = {
 """c, by the end of the cell's name; of others 1."""
 
 
-def scaled_jacobians(mesh: Mesh) -> np.ndarray:
+def corner_quality(mesh: Mesh) -> np.ndarray:
     """q (E,) of each cell; negative for cells that are turned over."""
     found = []
     for kind, block in zip(mesh.kinds, mesh.blocks, strict=True):

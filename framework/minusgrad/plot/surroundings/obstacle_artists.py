@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...scene.shapes import Cuboid, Plane, Sphere
+from ...scene.shapes import Cuboid, Facets, Plane, Sphere
 from ..style import FAINT
 
 if TYPE_CHECKING:
@@ -156,6 +156,24 @@ def draw_cuboids(
                 ),
                 autolim=False,
             )
+
+
+def draw_facets(axes: "Axes", facets: Sequence[tuple[str, Facets]], x: np.ndarray, view: np.ndarray) -> None:
+    """Draw the facets of surfaces in space that face the eye, shaded, those far behind first."""
+    from matplotlib.collections import PolyCollection
+
+    for _, one in facets:
+        seen = np.asarray(one.corners) @ view.T
+        legs = seen[:, 1:] - seen[:, :1]
+        normal = np.cross(legs[:, 0], legs[:, 1])
+        normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
+        front = np.flatnonzero(normal[:, 2] > 0.0)
+        rank = front[np.argsort(seen[front, :, 2].mean(axis=1))]
+        grey = 0.62 + 0.34 * np.clip(normal[rank] @ _LIGHT, 0.0, 1.0)
+        order = BEHIND if seen[..., 2].mean() < float((x @ view[2]).mean()) else BEFORE
+        colours = np.repeat(grey[:, None], 3, axis=1)
+        pen: dict[str, Any] = {"facecolors": colours, "edgecolors": colours, "linewidths": 0.3}
+        axes.add_collection(PolyCollection(list(seen[rank, :, :2]), zorder=order, **pen), autolim=False)
 
 
 def draw_box(axes: "Axes", edges: np.ndarray, view: np.ndarray, colour: str = "") -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...files import checkpoint, h5md, trajectory
-from ...scene.shapes import Acceleration, Cuboid, Force, Plane, Pressure, Shape, Sphere, shape
+from ...scene.shapes import Acceleration, Cuboid, Facets, Force, Plane, Pressure, Shape, Sphere, shape
 
 POSITIONS = "x"
 """The name of the field of positions."""
@@ -59,12 +59,13 @@ class Surroundings:
     planes: Sequence[tuple[str, Plane]] = ()
     spheres: Sequence[tuple[str, Sphere]] = ()
     cuboids: Sequence[tuple[str, Cuboid]] = ()
+    facets: Sequence[tuple[str, Facets]] = ()
     loads: Sequence[Load] = ()
     supports: Sequence[Support] = ()
     box: RecordedBox | None = None
 
     def __bool__(self) -> bool:
-        parts = (self.planes, self.spheres, self.cuboids, self.loads, self.supports)
+        parts = (self.planes, self.spheres, self.cuboids, self.facets, self.loads, self.supports)
         return any(map(len, parts)) or self.box is not None
 
 
@@ -90,6 +91,7 @@ def _read(run: Path, saved: checkpoint.Snapshot, known: Mapping[str, Any]) -> Su
         planes=_of(found, Plane),
         spheres=_of(found, Sphere),
         cuboids=_of(found, Cuboid),
+        facets=_of(found, Facets),
         loads=[_load(one) for one in known.get("loads", ())],
         supports=[
             Support(

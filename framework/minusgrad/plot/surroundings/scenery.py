@@ -35,6 +35,9 @@ class DrawnSurroundings:
         for _, cuboid in self.around.cuboids:
             seen = obstacle_artists.corners(cuboid.low, cuboid.high) @ self.view.T
             low, high = self._reached(low, high, seen[:, :2].min(axis=0), seen[:, :2].max(axis=0))
+        for _, surface in self.around.facets:
+            seen = np.asarray(surface.corners).reshape(-1, 3) @ self.view.T
+            low, high = self._reached(low, high, seen[:, :2].min(axis=0), seen[:, :2].max(axis=0))
         if self.around.box is not None:
             for edges in self.around.box.edges[[0, -1]]:
                 seen = (obstacle_artists.cube(len(edges)) @ edges @ self.view.T)[:, :2]
@@ -79,6 +82,7 @@ class DrawnSurroundings:
         obstacle_artists.draw_planes(axes, self.around.planes, x, self.view)
         obstacle_artists.draw_spheres(axes, self.around.spheres, x, self.view)
         obstacle_artists.draw_cuboids(axes, self.around.cuboids, x, self.view)
+        obstacle_artists.draw_facets(axes, self.around.facets, x, self.view)
         self.draw_box(axes, step)
         support_artists.draw_supports(axes, self.around.supports, x, self.view)
         support_artists.draw_loads(axes, self.around.loads, x, self.view, sizes_above)

@@ -1,0 +1,1 @@
+"""Surfaces of triangles in space: thin shells that move, and obstacles that bodies meet."""
