@@ -124,7 +124,6 @@ SPOT = {"waist": "50 um", "full": "250000 J/m^2"}
 AT_REST: dict[str, dict[str, Any]] = {
     "cantilever": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2, 2),
     "catenary": {"stepper.gradient": 0.0, "run.steps": 8, "checkpoint.every": 2} | looking(2, 2, 2, 2),
-    "bimetal": {"run.steps": 4, "checkpoint.every": 2} | looking(2, 2, 2),
     "cooks_membrane": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}
     | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}
@@ -174,6 +173,7 @@ AT_REST: dict[str, dict[str, Any]] = {
 """What is minimised."""
 BY_NEWTON = {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2)
 TABLED: dict[str, dict[str, Any]] = {
+    "bimetal": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "curved_beam": BY_NEWTON,
     "fibre_composite": {"state.around": 2, "state.rings": [1, 1], "state.order": 1}
     | {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
@@ -188,7 +188,7 @@ TABLED: dict[str, dict[str, Any]] = {
     "twisted_beam": BY_NEWTON,
     "twisted_cube": {"state.cells": [4, 3, 3]} | BY_NEWTON,
 }
-"""Solids whose tables others publish, by Newton's method alone."""
+"""Solids whose tables others publish, and one that is too slender for others, by Newton's method alone."""
 FITTED: dict[str, dict[str, Any]] = {
     "calibration": {"ensemble.members": 3, "fit.iterations": 6, "fit.save_every": 2},
     "rods_from_path": {"stepper.dt": "20 ms", "run.steps": 60, "fit.iterations": 6, "fit.save_every": 2},
