@@ -47,14 +47,23 @@ class StretchAcross:
 
     def __init__(self, term: Any):
         self._solid: LinearDerivatives | None = None
+        self._writes = -1
         self._term, self._expands = term, "thermal_expansion" in term.energy.roles
-        if (solid := SOLIDS.get(term.energy.name)) is not None:
-            solid = with_thermal_expansion(solid) if self._expands else solid
+        self._shares = "mean_cell_shares" if "mean_cell_shares" in term.data else "cell_shares"
+
+    def _solid_in_space(self) -> LinearDerivatives | None:
+        """Derivatives of the solid in space, bound again when a parameter of the term was written."""
+        term = self._term
+        if self._writes != term.writes and (solid := SOLIDS.get(term.energy.name)) is not None:
+            if self._expands:
+                solid = with_thermal_expansion(solid, means=self._shares != "cell_shares")
             own = {
                 part: {a: v for a, v in getattr(term, part).items() if a in solid.roles}
                 for part in ("fields", "data", "parameters")
             }
             self._solid = LinearDerivatives(replace(term, energy=solid, **own), rest_shapes.FIELD, 3)
+            self._writes = term.writes
+        return self._solid
 
     @staticmethod
     def of(term: Any) -> "StretchAcross | None":
@@ -67,7 +76,7 @@ class StretchAcross:
             nu = ratio.rows[0 if ratio.index is None else ratio.index].astype(float)
             g = self._growth()
             return g - nu / (1.0 - nu) * (F[:, 0, 0] + F[:, 1, 1] - 2.0 * g)
-        if self._solid is None:
+        if self._solid_in_space() is None:
             return self._growth() ** 3 / np.linalg.det(F)
         whole = np.zeros((len(F), 3, 3))
         whole[:, :2, :2] = F
@@ -86,7 +95,7 @@ class StretchAcross:
         term = self._term
         alpha, reference = (_of_elements(term, a) for a in ("thermal_expansion", "reference_temperature"))
         T = term.fields["T"].values[term.elements.nodes] - reference[..., None]
-        return 1.0 + alpha * (storage.host(term.data["cell_shares"]) * T).sum(axis=1)
+        return 1.0 + alpha * (storage.host(term.data[self._shares]) * T).sum(axis=1)
 
     def _transverse_pull(self, whole: np.ndarray, s: np.ndarray, t: float) -> np.ndarray:
         """P_33, in units of the element, at t = exp s."""

@@ -122,6 +122,16 @@ def test_a_gradient_across_bends_without_stress(
     assert np.abs(stress[:, :2, :2]).max() < (3e-6 if fbar else 1e-11) * E
 
 
+def test_stress_follows_a_coefficient_that_is_written_between_steps(tmp_path: Path) -> None:
+    """Load steps scale it: a plate at its full load has the stress of one that was loaded at once."""
+    given = scene("hencky", plane=True, clamped=True, plane_stress=True)
+    _, once = found(given, tmp_path / "once")
+    given["stepper"] |= {"load_steps": 2, "loads": ["hencky.thermal_expansion"]}
+    given["run"], given["observe"][0]["every"] = {"steps": 2}, 1
+    _, stepped = found(given, tmp_path / "stepped")
+    assert stepped == pytest.approx(once, rel=1e-9, abs=1e-9 * E)
+
+
 def test_every_derivative_is_exact() -> None:
     """By T, alpha and T_0, in the plane and in space, against differences of the plain evaluation."""
     rng = np.random.default_rng(0)
