@@ -98,3 +98,28 @@ def test_unequal_holds_name_the_node_and_two_cures() -> None:
     cured = BOX | {"sides": {"rest": {"union": ["bottom"], "minus": ["left"], "of": "nodes"}}}
     holds[1] = {"body": "rest", "axes": "yz"}
     built(cured, {"kind": "linear", "youngs_modulus": 1.0, "poissons_ratio": 0.3}, hold=holds)
+
+
+def test_springs_and_rigid_sides_and_resultants_know_unions() -> None:
+    """A body one cell thick: springs on two sides have the area of both, and no side between them."""
+    far = {"kind": "foundation", "body": ["left", "right"], "stiffness": 5.0}
+    near = {"kind": "foundation", "body": ["low", "left"], "stiffness": 5.0}
+    state = ONE | {"sides": {"low": {"normal": [0.0, 0.0, -1.0]}}}
+    solid = {"kind": "linear", "youngs_modulus": 100.0, "poissons_ratio": 0.3}
+    for energy, moved in ((far, [1.0, 0.0, 0.0]), (near, [0.0, 0.0, 1.0])):
+        made = built(state, solid, energy)
+        x = made.fields["x"]
+        x.set(x.values + 0.1 * np.array(moved))
+        area = 2.0 if energy is far else 1.0
+        assert made.potential.by_element("foundation").sum() == pytest.approx(0.5 * 5.0 * 0.01 * area)
+    rigid = {"kind": "rigid_side", "body": ["left", "low"]}
+    assert built(state, solid, compound=[rigid]).constraints is not None
+    observed = [{"kind": "resultant", "side": ["left", "right"], "every": 1}]
+    made = built(
+        state, solid, pull(["right", "low"], 1.0, 0.0, 0.0), hold=[{"body": "left"}], observe=observed
+    )
+    assert made.observers[0].nodes.tolist() == list(range(8))  # type: ignore[attr-defined]
+    assert len(made.observers[0]._loads) == 1  # type: ignore[attr-defined]
+    (load, own) = made.observers[0]._loads[0]  # type: ignore[attr-defined]
+    assert own.sum() == len(own) // 2
+    assert load.term.name == "traction"

@@ -319,6 +319,13 @@ class State:
     brings: Any = None
 
     @property
+    def facet_lists(self) -> tuple[str, ...]:
+        """The list `facets`, and those with other points of the same facets."""
+        points = {name: one.lists for name, one in self.quadratures.items()}
+        own = points.get(self.facets, (self.facets,))
+        return (self.facets, *(n for n, lists in points.items() if lists == own and n != self.facets))
+
+    @property
     def counts(self) -> dict[str, int]:
         """What can be counted, by name: nodes of fields, tuples of lists, and the `sizes` of sets."""
         counted = {**self.fields, **self.tuples}

@@ -18,7 +18,7 @@ from minusgrad.plugin import (
 from .cell_points import CellPoints
 from .measures import Measure
 from .observer import How, Stress, StressAlong, Where
-from .places import Line, Side, line_through, nodes_of_side
+from .places import Line, Names, Side, line_through, name_of_side, nodes_of_side
 from .point_values import LISTS_OF_ALL, PointStress, lists_of_cells, solids
 from .recovery import Recovery
 
@@ -56,8 +56,8 @@ class StressBlock(Record):
     """Name of the list of cells, or of a group (default: all)."""
     line: LineTable | None = None
     """Record along a line through the body at rest, in place of `at`."""
-    side: str | None = None
-    """Record at the nodes of this side, in place of `at`."""
+    side: Names | None = None
+    """Record at the nodes of this side, or of several, in place of `at`."""
     name: str | None = None
     """Name of the series along a line or on a side (default: "line", or that of the side)."""
 
@@ -93,7 +93,10 @@ class StressBlock(Record):
         recovery = Recovery(cells, PointStress(context, name, terms))
         along: Line | Side
         if self.side is not None:
-            along, called = nodes_of_side(cells, context.state, self.side), self.name or self.side
+            along, called = (
+                nodes_of_side(cells, context.state, self.side),
+                self.name or name_of_side(self.side),
+            )
         else:
             assert self.line is not None
             ends, d = quantities(self.line, context.units), cells.X.shape[1]

@@ -99,6 +99,15 @@ def _distance_outside(block: Block, xi: np.ndarray) -> np.ndarray:
     return np.maximum(off, 0.0)
 
 
+Names = str | tuple[str, ...]
+"""A side, or several, which are their union."""
+
+
+def name_of_side(side: Names) -> str:
+    """The name of a side in series; of several their names, joined."""
+    return side if isinstance(side, str) else "_".join(side)
+
+
 class Side(NamedTuple):
     """The nodes of a side (Q,), in the plane in their order along it, and their distances from the first."""
 
@@ -106,12 +115,16 @@ class Side(NamedTuple):
     apart: np.ndarray
 
 
-def nodes_of_side(cells: CellPoints, state: State, name: str) -> Side:
-    """The nodes of a side that cells have. Raises `UserError` for an unknown name, or if there are none."""
+def nodes_of_side(cells: CellPoints, state: State, side: Names) -> Side:
+    """The nodes of a side, or of several, that cells have.
+
+    Raises `UserError` for an unknown name, or if there are none.
+    """
     bodies = {body.name: body.nodes for body in state.bodies}
-    if name not in bodies:
-        raise UserError(f"side: there is no side '{name}', got sides: {', '.join(bodies) or 'none'}")
-    nodes = np.intersect1d(bodies[name], cells.slots)
+    names, name = (side,) if isinstance(side, str) else side, name_of_side(side)
+    if missing := [one for one in names if one not in bodies]:
+        raise UserError(f"side: there is no side '{missing[0]}', got sides: {', '.join(bodies) or 'none'}")
+    nodes = np.intersect1d(np.concatenate([[], *(bodies[one] for one in names)]).astype(int), cells.slots)
     if not len(nodes):
         raise UserError(
             f"side: '{name}' has no node of the cells '{cells.name}', got others; name another side"

@@ -17,7 +17,7 @@ from minusgrad.plugin import (
 
 from .blocks import Place, chosen_list
 from .cell_points import CellPoints
-from .places import nodes_of_side
+from .places import Names, name_of_side, nodes_of_side
 from .point_values import PointStress
 from .resultants import Cut, CutResultant, SideResultant
 
@@ -29,8 +29,8 @@ class CutTable(Record):
     """A point of the plane."""
     normal: tuple[float, ...]
     """A vector of any length across the plane, to the part whose force on the other one is recorded."""
-    body: str | None = None
-    """Cut the cells of this body or group alone (default: all)."""
+    body: Names | None = None
+    """Cut the cells of this body or group alone, or of several (default: all)."""
 
 
 class ResultantBlock(Record):
@@ -40,8 +40,8 @@ class ResultantBlock(Record):
     """Steps from one observation to the next, or a time of whole steps, such as "10 day"."""
     cut: CutTable | None = None
     """A plane through the body at rest; it follows the facets of cells."""
-    side: str | None = None
-    """A side of the body, in place of a cut."""
+    side: Names | None = None
+    """A side of the body, or several, in place of a cut."""
     about: tuple[Place, ...] | None = None
     """The place that moments are about (default: the `point` of the cut, the middle of the side's nodes)."""
     cells: str | None = None
@@ -71,16 +71,22 @@ class ResultantBlock(Record):
         about = self._place("about", values["about"], d)
         if self.cut is None:
             assert self.side is not None
+            names = (self.side,) if isinstance(self.side, str) else self.side
             nodes = nodes_of_side(cells, context.state, self.side).nodes
-            middle = cells.X[nodes].mean(axis=0) if about is None else about
-            return SideResultant(context, self.every, self.name or self.side, cells, points, nodes, middle)
+            parts = [nodes_of_side(cells, context.state, one).nodes for one in names]
+            middle, name = cells.X[nodes].mean(axis=0) if about is None else about, name_of_side(self.side)
+            return SideResultant(context, self.every, self.name or name, cells, points, parts, middle)
         point = self._place("cut.point", quantities(self.cut, context.units)["point"], d)
         normal = self._place("cut.normal", self.cut.normal, d)
         assert point is not None
         assert normal is not None
         chosen = np.ones(cells.count, bool)
         if self.cut.body is not None:
-            chosen = cells_of_body(context, cells, self.cut.body)
+            names = (self.cut.body,) if isinstance(self.cut.body, str) else self.cut.body
+            parts = [cells_of_body(context, cells, name) for name in names]
+            if not parts:
+                raise UserError("cut.body: names no body, got []; leave it out for all")
+            chosen = np.logical_or.reduce(parts)
         cut = Cut(cells, chosen, point, normal)
         centre = point if about is None else about
         return CutResultant(context, self.every, self.name or "cut", cells, points, cut, centre)

@@ -17,6 +17,7 @@ but for those that read masses, and elements of other terms all of whose nodes i
 Decisions 0162.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -167,12 +168,14 @@ class SideResultant(Observer):
         name: str,
         cells: CellPoints,
         points: PointStress,
-        nodes: np.ndarray,
+        parts: Sequence[np.ndarray],
         about: np.ndarray,
     ):
+        """parts: the nodes (Q,) of each side of a union, whose facets are those of each."""
         super().__init__(context.stepper, context.recorder, every)
-        self.name, self.cells, self.points, self.nodes, self.about = name, cells, points, nodes, about
-        self._loads = loads_on_side(context, points, nodes)
+        self.name, self.cells, self.points, self.about = name, cells, points, about
+        self.nodes = np.unique(np.concatenate(parts))
+        self._loads = loads_on_side(context, points, parts)
         self._last: Resultant | None = None
         self._units = _name_units(context, name, place=False)
 
@@ -203,13 +206,13 @@ def places_of_nodes(observer: Observer, points: PointStress, cells: CellPoints) 
 
 
 def loads_on_side(
-    context: ObserverContext, points: PointStress, nodes: np.ndarray
+    context: ObserverContext, points: PointStress, parts: Sequence[np.ndarray]
 ) -> list[tuple[ElementGradients, np.ndarray]]:
-    """The terms that act on a side from outside, and their elements on it (E,)."""
+    """The terms that act on a side from outside, and their elements on one of its parts (E,)."""
     found = []
     for load in _other_terms(context, points):
         reads_mass = any(one.name == "m" for one in load.term.fields.values())
-        own = np.asarray(np.isin(load.nodes, nodes).all(axis=1))
+        own = np.any([np.isin(load.nodes, nodes).all(axis=1) for nodes in parts], axis=0)
         if own.any() and not (load.nodes.shape[1] == 1 and reads_mass):
             found.append((load, own))
     return found

@@ -36,8 +36,8 @@ class RigidSide(Record):
     directions, too.
     """
 
-    body: str
-    """The side: a body of the state."""
+    body: str | tuple[str, ...]
+    """The side: a body of the state, or several."""
     name: str | None = None
     """Name of the side in reports and for other keys (default: that of the body)."""
     rotates: bool = True
@@ -66,10 +66,13 @@ class _Builder:
     def __init__(self, block: RigidSide, given: dict, context: CompoundContext):
         self.block, self.given, self.context = block, given, context
         bodies = {body.name: body.nodes for body in context.state.bodies}
-        if block.body not in bodies:
-            raise UserError(f"body: no body named '{block.body}'{choices(block.body, bodies)}")
-        self.name = block.name or block.body
-        self.nodes = np.unique(bodies[block.body])
+        self.bodies = (block.body,) if isinstance(block.body, str) else block.body
+        if not self.bodies:
+            raise UserError("body: names no body, got []; name one at least")
+        if missing := [name for name in self.bodies if name not in bodies]:
+            raise UserError(f"body: no body named '{missing[0]}'{choices(missing[0], bodies)}")
+        self.name = block.name or "_".join(self.bodies)
+        self.nodes = np.unique(np.concatenate([bodies[name] for name in self.bodies]))
         self.x = context.fields["x"].values.astype(np.float64)
         self.d = self.x.shape[1]
         if self.d not in (2, 3):
@@ -167,11 +170,14 @@ class _Builder:
             return np.array(self.given["point"], np.float64)
         state = self.context.state
         points, data = state.quadratures.get("surface"), state.data.get("surface", {})
-        rows = state.groups.get("surface", {}).get(self.block.body)
+        groups = state.groups.get("surface", {})
         if points is not None:
-            inside = (
-                np.isin(points.nodes, self.nodes).all(axis=1) if rows is None else np.isin(points.cell, rows)
-            )
+            inside = np.zeros(len(points.cell), bool)
+            for body in state.bodies:
+                if body.name in groups and body.name in self.bodies:
+                    inside |= np.isin(points.cell, groups[body.name])
+                elif body.name in self.bodies:
+                    inside |= np.isin(points.nodes, body.nodes).all(axis=1)
             if inside.any():
                 at = np.einsum("pa,pai->pi", data["shape_values"][inside], self.x[points.nodes[inside]])
                 return np.average(at, axis=0, weights=data["patch"][inside])

@@ -295,7 +295,7 @@ class TermBlock:
         body with elements that are not in the list.
         """
         found, nodes = dict[str, np.ndarray](), np.asarray(tuples)
-        if listed == self.state.facets and len(bodies) > 1:
+        if listed in self.state.facet_lists and len(bodies) > 1:
             found = {b.name: np.asarray(np.isin(nodes, b.nodes).all(axis=1)) for b in bodies}
         named = [body.name for body in bodies]
         for name, rows in self.state.groups.get(listed, {}).items():

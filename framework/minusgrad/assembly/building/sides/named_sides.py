@@ -25,9 +25,8 @@ def with_named_sides(
         found = SideFinder(state, tables, units).sides()
     bodies = tuple(Body(side.name, side.nodes) for side in found)
     of_facets = {side.name: side.facets for side in found if side.facets is not None}
-    groups = dict(state.groups)
-    if of_facets:
-        groups[state.facets] = {**state.groups.get(state.facets, {}), **of_facets}
+    lists = state.facet_lists if of_facets else ()
+    groups = {**state.groups, **{name: {**state.groups.get(name, {}), **of_facets} for name in lists}}
     return replace(state, bodies=(*state.bodies, *bodies), groups=groups), found
 
 
