@@ -86,6 +86,26 @@ def test_a_state_of_arrays_has_sides_too() -> None:
     }  # fmt: skip
 
 
+def test_temperatures_of_sides_that_functions_choose() -> None:
+    """A state with values by body is made with the sides that its own mesh has."""
+    made = mg.Simulation(
+        state={
+            "kind": "heat",
+            "mesh": PLATE,
+            "temperature": 300.0,
+            "specific_heat": 1.0,
+            "bodies": {"hot": 400.0},
+        },
+        sides={"hot": lambda x: x[:, 0] > 1.9},
+        energies=[mg.energy("heat_flux", body="hot", flux=2.0)],
+        stepper={"kind": "gradient_flow", "capacities": {"T": "C"}, "dt": 1.0},
+    )
+    np.testing.assert_array_equal(
+        made.fields["T"].values, np.where(made.fields["x"].values[:, 0] > 1.9, 400.0, 300.0)
+    )
+    assert -made.potential.gradient("T").sum() == pytest.approx(2.0)
+
+
 WRONG: dict[str, tuple[Any, str]] = {
     "numbers": (lambda x: x[:, 0], r"needs True or False for each of 15 nodes, got float64 of shape \[15\]"),
     "nothing": (lambda x: x[:, 0] > 5.0, r"chooses no node, got places from \[0.0, 0.0\] to \[2.0, 1.0\]"),

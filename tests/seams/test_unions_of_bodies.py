@@ -100,6 +100,17 @@ def test_unequal_holds_name_the_node_and_two_cures() -> None:
     built(cured, {"kind": "linear", "youngs_modulus": 1.0, "poissons_ratio": 0.3}, hold=holds)
 
 
+def test_a_varied_value_of_one_body_leaves_the_others() -> None:
+    """Also where the nodes of one side are all of the body, as those of a mantle one cell thick."""
+    state = ONE | {"sides": {"mantle": {"minus": ["left", "right"]}}}
+    each = {"kind": "traction", "traction": {"left": [1.0, 0.0, 0.0], "mantle": [0.0, 1.0, 0.0]}}
+    solid = {"kind": "linear", "youngs_modulus": 100.0, "poissons_ratio": 0.3}
+    vary = {"traction.traction": {"body": "mantle", "list": [[0.0, 2.0, 0.0], [0.0, 3.0, 0.0]]}}
+    for member, pulled in enumerate((8.0, 12.0)):
+        made = built(state, solid, each, ensemble={"vary": vary, "member": member})
+        assert resultant(made) == pytest.approx([1.0, pulled, 0.0])
+
+
 def test_springs_and_rigid_sides_and_resultants_know_unions() -> None:
     """A body one cell thick: springs on two sides have the area of both, and no side between them."""
     far = {"kind": "foundation", "body": ["left", "right"], "stiffness": 5.0}

@@ -79,6 +79,8 @@ class Term:
     """A sentence about images of its tuples that are a matter of choice; "" if there are none."""
     follows: frozenset[str] = frozenset()
     """Its derived data that nobody gave: they follow from elements, fields at the start and supports."""
+    in_bodies: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """By body, a mask (E,) of the elements that are in it, where that does not follow from its nodes."""
     writes: int = 0
     """How often its parameters and data were overwritten since it was bound; it only grows."""
 
@@ -105,6 +107,7 @@ class Term:
         term.grid = spec.grid if windowed else None
         term.cells = spec.grid if term.energy.offsets else None
         term.outside = outside
+        term.in_bodies = {name: own[kept] for name, own in spec.members.items()}
         members = {argument: term.members(argument) for argument in bound}
         check_fields(spec.label, spec.energy, bound, fields.derived, members)
         term._take_data(spec, kept)

@@ -9,6 +9,7 @@ False for each. The scene keeps the numbers of the nodes that it chose, so that 
 Decisions 0159.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..assembly.contexts import StateContext
 from ..assembly.validation import ValidatedScene
 from ..energies.fields import POSITIONS, State
 from ..errors import UserError
+from ..scene.state_tables.sides_table import SideTable
 
 WHERE = "where"
 """The key of a function, in a table of other rules."""
@@ -65,10 +67,17 @@ class SideTables:
 
         Raises `UserError` for a function that fails, or does not choose nodes.
         """
-        scene = validated.scene
-        attached = scene.document.attached
-        context = StateContext(scene.units.build(), scene.runtime.seed, scene.path.parent, attached=attached)
-        state = ErrorPlaces(validated).made(scene.state, context, State)
+        scene, places = validated.scene, ErrorPlaces(validated)
+        model, attached = validated.models[scene.state.path], scene.document.attached
+        made_by = scene.units.build(), scene.runtime.seed, scene.path.parent
+        context = _CallingContext(*made_by, attached=attached)
+        context.tables_at = lambda state: {**getattr(model, "sides", {}), **self._tables_at(state)}
+        with places.placed(scene.state.path):
+            context.with_sides(places.made(scene.state, context, State))
+        self.functions = {}
+
+    def _tables_at(self, state: State) -> dict[str, SideTable]:
+        """The tables of the functions' sides, with the nodes that they choose in a state."""
         x = state.fields.get(POSITIONS)
         for name, function in self.functions.items():
             if x is None:
@@ -78,7 +87,19 @@ class SideTables:
             nodes = _chosen_nodes(f"sides: '{name}'", function, np.array(x, np.float64))
             usual = {"of": "facets"} if state.facets else {}
             self.tables[name] = {**usual, **self.tables[name], "nodes": _node_ranges(name, nodes)}
-        self.functions = {}
+        texts = {name: json.dumps(self.tables[name]) for name in self.functions}
+        return {name: SideTable.model_validate_json(text) for name, text in texts.items()}
+
+
+class _CallingContext(StateContext):
+    """The context of a state whose places choose the nodes of its sides."""
+
+    tables_at: Callable[[State], Mapping[str, SideTable]]
+
+    def with_sides(self, state: State) -> State:
+        if not self.sides:
+            self.sides = self.tables_at(state)
+        return super().with_sides(state)
 
 
 def _chosen_nodes(what: str, function: Callable[[np.ndarray], Any], x: np.ndarray) -> np.ndarray:

@@ -231,9 +231,12 @@ def _rows_of(simulation: BuiltScene, key: str, names: str | tuple[str, ...]) -> 
             "body: needs a value for each body or element, got one for all; give the block a value for each"
             " body, as in k = { left = 1.0, right = 2.0 }, or leave it out"
         )
+    known = part.in_bodies if isinstance(part, Term) else {}
     for body in simulation.bodies(names):
-        inside[body.nodes] = True
+        inside[body.nodes] |= body.name not in known
     own = inside[elements].all(axis=1)
+    for body in simulation.bodies(names):
+        own |= known.get(body.name, False)
     found = np.unique(index[own])
     if not len(found) or np.isin(index[~own], found).any():
         listed = ", ".join((names,) if isinstance(names, str) else names)
