@@ -39,6 +39,12 @@ def _is_coordinate(name: str, names: Sequence[str]) -> bool:
     return h5md.label(name) in COORDINATES and {f"{line}/{one}" for one in COORDINATES} <= {*names}
 
 
+def is_looked_at(run: Path, name: str) -> bool:
+    """True for a series along a line, or on a side, that an observer looks at."""
+    line = f"{h5md.GRIDS}/{h5md.grid_of(name)}"
+    return bool(h5md.grid_of(name)) and {f"{line}/{one}" for one in COORDINATES} <= {*trajectory.names(run)}
+
+
 def has_one_place(run: Path, name: str) -> bool:
     """True for a series (T, 1, ...) of one node or one cell: its numbers make a curve over time alone."""
     return raster(run, name).cells == 1
@@ -61,8 +67,7 @@ def axis(run: Path, name: str) -> str:
     if not h5md.grid_of(name):
         return "node"
     unit, line = raster(run, name).unit, h5md.grid_of(name)
-    known = {f"{h5md.GRIDS}/{line}/{one}" for one in COORDINATES} <= {*trajectory.names(run)}
-    if known:
+    if is_looked_at(run, name):
         return units.with_unit("distance", unit[0]) if unit else f"number of the node of '{line}'"
     return units.with_unit("x", unit[0] if unit else "")
 

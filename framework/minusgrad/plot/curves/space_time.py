@@ -1,4 +1,4 @@
-"""Profiles over their line and time, as an image; of one frame, or of a few without time, curves."""
+"""Profiles over their line and time, as an image; of one frame, or a few of a line in a body, curves."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,13 +22,13 @@ PALE = "#bfc6ce"
 def draw(figure: "Figure", run: Path, name: str) -> None:
     """Plot numbers along a line (`curves.profiles`) over it and time; of one frame a curve.
 
-    Of a few frames without time, as of the load steps of an equilibrium, the last, and pale the others. The
-    colour scale is centred on zero for both signs.
+    Of a few frames without time along a line that an observer looks at, as of load steps, the last, and pale
+    the others. The colour scale is centred on zero for both signs.
     """
     seen = readings.series(run, name)
     moments, value = along(seen), profiles.values(name, seen.value)
     places, label = profiles.along(profiles.raster(run, name)), profiles.text(run, name)
-    if len(value) == 1 or (stands(seen) and len(value) <= FEW):
+    if len(value) == 1 or (stands(seen) and len(value) <= FEW and profiles.is_looked_at(run, name)):
         figure.set_size_inches(6.4, 3.6)
         axes = figure.subplots()
         for row in value[:-1]:
