@@ -11,9 +11,7 @@ Decisions 0157.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,14 +19,13 @@ import numpy as np
 from minusgrad.plugin import UserError, printable
 
 from . import abaqus_keywords
+from .abaqus_assembly import name_sets, placed_scope
 from .abaqus_elements import COUNTS, REORDERED, shape_of
+from .abaqus_rows import element_rows, local_axes, required_value, whole_number
 from .abaqus_sets import Elements, Member, Names, Scope
-from .coordinate_systems import Axes, axes_x, cylinder_points, turned_points
+from .coordinate_systems import cylinder_points
 from .deck_mesh import DeckMesh, first_lines
 from .keyword_lines import Keyword, keyword_blocks, label, text_of
-
-MOST_FIELDS = 16
-"""Fields of a data line: one that is full goes on without a comma at its end."""
 
 
 def read_deck(file: str, data: bytes, remarks: list[str]) -> Any:
@@ -72,7 +69,8 @@ class _Deck:
         if verdict == "refused":
             block.fail(why)
         if verdict == "said":
-            self.said[block.shown].append(block.line)
+            text = f" ({', '.join(text for _, text in block.data)})" if name == "UNITSYSTEM" else ""
+            self.said[block.shown + text].append(block.line)
         if verdict == "read":
             getattr(self, f"_take_{name.lower()}")(block)
 
@@ -81,7 +79,7 @@ class _Deck:
         return self.root if self.here is None else self.here
 
     def _take_part(self, block: Keyword) -> None:
-        name = _required(block, "NAME")
+        name = required_value(block, "NAME")
         if label(name) in self.parts:
             block.fail(f"two parts are named '{printable(name)}'; rename one")
         self.here = self.parts[label(name)] = Scope(name)
@@ -94,7 +92,7 @@ class _Deck:
     def _take_instance(self, block: Keyword) -> None:
         if {"LIBRARY", "INSTANCE"} & block.parameters.keys():
             block.fail("an instance of another analysis is a second file, which is not read")
-        name, part = _required(block, "NAME"), _required(block, "PART")
+        name, part = required_value(block, "NAME"), required_value(block, "PART")
         if label(part) not in self.parts:
             block.fail(f"there is no part '{printable(part)}' before it")
         if label(name) in self.instances:
@@ -105,7 +103,7 @@ class _Deck:
 
     def _take_system(self, block: Keyword) -> None:
         rows = [block.numbers(line, fields) for line, fields in block.rows()]
-        self._scope.axes = _local_axes(block, rows)
+        self._scope.axes = local_axes(block, rows)
 
     def _take_node(self, block: Keyword) -> None:
         scope, file = self._scope, block.parameters.get("INPUT")
@@ -113,7 +111,7 @@ class _Deck:
             block.fail(f"the nodes are in another file, got input={printable(file)}; put them in its place")
         numbers, points, lines = [], [], []
         for line, fields in block.rows():
-            numbers.append(_whole(block, line, fields[0]))
+            numbers.append(whole_number(block, line, fields[0]))
             row = block.numbers(line, fields[1:4])
             points.append(row + [0.0] * (3 - len(row)))
             lines.append(line)
@@ -133,7 +131,7 @@ class _Deck:
             scope.node_sets.add(block.parameters["NSET"], Member(block, block.line, np.array(numbers, int)))
 
     def _take_element(self, block: Keyword) -> None:
-        kind_name = _required(block, "TYPE")
+        kind_name = required_value(block, "TYPE")
         if "INPUT" in block.parameters or "FILE" in block.parameters:
             block.fail("the elements are in another file; put them in its place")
         shape = shape_of(kind_name)
@@ -145,7 +143,7 @@ class _Deck:
         if not kind:
             self.left[kind_name.upper()].append(block.line)
             return
-        rows = [*_element_rows(block, COUNTS[kind], kind.startswith("line"))]
+        rows = [*element_rows(block, COUNTS[kind], kind.startswith("line"))]
         numbers = np.array([row[0] for row in rows], int)
         nodes = [row[1:] for row in rows]
         shaped = np.array(nodes, int).reshape(-1, COUNTS[kind])
@@ -158,7 +156,7 @@ class _Deck:
             self._scope.element_sets.add(block.parameters["ELSET"], Member(block, block.line, numbers))
 
     def _take_nset(self, block: Keyword) -> None:
-        self._take_set(block, self._scope.node_sets, _required(block, "NSET"))
+        self._take_set(block, self._scope.node_sets, required_value(block, "NSET"))
         if (other := block.parameters.get("ELSET")) is not None:
             member = Member(
                 block, block.line, of_elements=(other,), instance=block.parameters.get("INSTANCE")
@@ -166,7 +164,7 @@ class _Deck:
             self._scope.node_sets.add(block.parameters["NSET"], member)
 
     def _take_elset(self, block: Keyword) -> None:
-        self._take_set(block, self._scope.element_sets, _required(block, "ELSET"))
+        self._take_set(block, self._scope.element_sets, required_value(block, "ELSET"))
 
     def _take_set(self, block: Keyword, names: Names, name: str) -> None:
         """The members of a set: numbers, ranges, names of other sets, each alone or of an instance."""
@@ -175,8 +173,11 @@ class _Deck:
         whole: list[int] = []
         for line, fields in block.rows():
             if "GENERATE" in block.parameters:
-                first, last, *step = [_whole(block, line, word) for word in fields if word]
-                member = Member(block, line, ranges=(first, last, step[0] if step else 1), instance=instance)
+                whole_words = [whole_number(block, line, word) for word in fields if word]
+                first, last, step = [*whole_words, 1][:3] if len(whole_words) in (2, 3) else (1, 0, 1)
+                if first > last or step < 1:
+                    block.fail("needs first, last and a step above 0; list the numbers", line)
+                member = Member(block, line, ranges=(first, last, step), instance=instance)
                 names.add(name, member)
                 continue
             words = [word for word in fields if word]
@@ -187,7 +188,7 @@ class _Deck:
             names.add(name, Member(block, block.line, np.array(whole, int), instance=instance))
 
     def _take_surface(self, block: Keyword) -> None:
-        name, kind = _required(block, "NAME"), block.parameters.get("TYPE", "ELEMENT").upper()
+        name, kind = required_value(block, "NAME"), block.parameters.get("TYPE", "ELEMENT").upper()
         for word in ("COMBINE", "CROP", "REGION", "REGIONTYPE"):
             if word in block.parameters:
                 block.fail(f"a surface made of others ({word.lower()}) is not read; save its faces")
@@ -207,7 +208,7 @@ class _Deck:
 
     def mesh(self) -> DeckMesh:
         """All parts at their places, with the sets that name them."""
-        scopes = [self.root, *(self._placed(one) for one in self.instances.values())]
+        scopes = [self.root, *(placed_scope(one.block, one.scope) for one in self.instances.values())]
         if not self.instances:
             scopes += self.parts.values()
         found = DeckMesh(np.concatenate([scope.points for scope in scopes]), [])
@@ -223,48 +224,12 @@ class _Deck:
             part.name for name, part in self.parts.items() if self.instances and not self._is_placed(name)
         ]
         found.remarks += [f"part '{name}' has no instance: it is left out, as in Abaqus" for name in lost]
-        self._name_sets(found, scopes)
+        name_sets(found, scopes)
         self._remark(found)
         return found
 
     def _is_placed(self, part: str) -> bool:
         return any(label(one.block.parameters["PART"]) == part for one in self.instances.values())
-
-    def _placed(self, one: _Instance) -> Scope:
-        rows = [one.block.numbers(line, fields) for line, fields in one.block.rows()]
-        if len(rows) > 2 or (len(rows) == 2 and len(rows[1]) < 7):
-            one.block.fail("needs a translation, then two points of an axis and an angle")
-        if rows:
-            one.scope.points = one.scope.points + np.array([*rows[0], 0.0, 0.0, 0.0][:3])
-        if len(rows) == 2 and rows[1][6] != 0.0:
-            a, b = np.array(rows[1][:3]), np.array(rows[1][3:6])
-            if not np.linalg.norm(b - a) > 0.0:
-                one.block.fail("the two points of its axis are one")
-            one.scope.points = turned_points(one.scope.points, a, b, rows[1][6])
-        return one.scope
-
-    def _name_sets(self, found: DeckMesh, scopes: list[Scope]) -> None:
-        """Sets of the assembly by their names; those of parts by theirs, and as instance.set if need be."""
-        for what in ("nodes", "elements", "sides"):
-            table: dict[str, Any] = getattr(found, what)
-            several = len(scopes) > 2
-            joined: dict[str, tuple[str, list[Any]]] = {}
-            for scope in scopes[1:]:
-                for name, members in scope.resolved_sets(what):
-                    if several or self.root.has_set(what, name):
-                        table[f"{scope.name}.{name}"] = members
-                    joined.setdefault(label(name), (name, []))[1].append(members)
-            for name, members in self.root.resolved_sets(what):
-                table[name] = members
-            for key, (name, some) in joined.items():
-                if not self.root.has_set(what, key):
-                    table[name] = [*chain(*some)] if what == "sides" else np.unique(np.concatenate(some))
-        if len(scopes) > 2:
-            for scope in scopes[1:]:
-                if scope.count and scope.name not in found.elements:
-                    found.elements[scope.name] = scope.first_element + np.arange(scope.count)
-        for scope in scopes:
-            found.remarks += scope.remarks
 
     def _remark(self, found: DeckMesh) -> None:
         for name, lines in self.left.items():
@@ -281,52 +246,3 @@ class _Deck:
         if self.said:
             words = ", ".join(f"{name} ({first_lines(lines)})" for name, lines in self.said.items())
             found.remarks.append(f"read for its mesh and groups alone: passed over {words}")
-
-
-def _required(block: Keyword, key: str) -> str:
-    if not block.parameters.get(key):
-        block.fail(f"needs {key.lower()}=")
-    return block.parameters[key]
-
-
-def _whole(block: Keyword, line: int, word: str) -> int:
-    try:
-        return int(word)
-    except ValueError:
-        block.fail(f"must be a whole number, got '{printable(word, 30)}'; save it again", line)
-
-
-def _element_rows(block: Keyword, count: int, may_have_more: bool) -> Iterator[list[int]]:
-    """Number and nodes of each element, which takes as many lines as it needs."""
-    row: list[int] = []
-    line = block.line
-    for line, fields in block.rows():
-        words = [word for word in fields if word]
-        row += [_whole(block, line, word) for word in words]
-        goes_on = fields[-1] == "" or len(words) >= MOST_FIELDS
-        if (len(row) > count + 1 and not may_have_more) or (len(row) < count + 1 and not goes_on):
-            block.fail(f"an element of {count} nodes has {len(row) - 1} here; save it again", line)
-        if len(row) >= count + 1:
-            yield row[: count + 1]
-            row = []
-    if row:
-        block.fail(f"the last element has {len(row) - 1} of {count} nodes; the file is cut off", line)
-
-
-def _local_axes(block: Keyword, rows: list[list[float]]) -> Axes | None:
-    """The axes that *System says: an origin, a point on x, one in the plane of x and y; empty: the global."""
-    if not rows:
-        return None
-    first = [*rows[0], 0.0, 0.0, 0.0][: max(3, len(rows[0]))]
-    a = np.array(first[:3])
-    if len(rows[0]) <= 3 and len(rows) == 1:
-        return Axes(a, np.eye(3))
-    b = np.array([*rows[0], 0.0, 0.0, 0.0][3:6])
-    if len(rows) == 1:  # the x axis is projected, z stays
-        b = np.array([b[0], b[1], a[2]])
-        found = axes_x(a, b, a + np.cross([0.0, 0.0, 1.0], b - a))
-    else:
-        found = axes_x(a, b, np.array([*rows[1], 0.0, 0.0, 0.0][:3]))
-    if found is None:
-        block.fail("its points lie on a line")
-    return found

@@ -1,7 +1,6 @@
 """Names in a deck: sets and surfaces of a part, an instance or the assembly, resolved when all is read."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ from minusgrad.plugin import printable
 
 from .abaqus_elements import COUNTS, DIMENSIONS, face_nodes
 from .coordinate_systems import Axes
+from .deck_numbers import Index, free_faces
 from .keyword_lines import Keyword, label
 
 
@@ -120,12 +120,12 @@ class Scope:
         return [(one.kind, one.rows) for one in self.blocks if one.rows is not None]
 
     @cached_property
-    def node_index(self) -> "Index":
+    def node_index(self) -> Index:
         """The numbers of the nodes."""
         return Index(np.fromiter(self.places, int, len(self.places)))
 
     @cached_property
-    def element_index(self) -> "Index":
+    def element_index(self) -> Index:
         """The numbers of the elements of all blocks."""
         return Index(np.concatenate([np.zeros(0, int), *(one.numbers for one in self.blocks)]))
 
@@ -215,7 +215,7 @@ class Scope:
             faces = _faces_of(member, kind)
             if not member.face and DIMENSIONS[kind] > 1:
                 every = np.arange(self.scopes[-1].first_element + self.scopes[-1].count)
-                yield from _free_faces(kind, rows, [*self._cells(every)])
+                yield from free_faces(kind, rows, [*self._cells(every)])
                 continue
             for face in faces:
                 yield rows[:, list(face)]
@@ -233,44 +233,3 @@ def _faces_of(member: Member, kind: str) -> list[tuple[int, ...]]:
     if number.isdecimal() and 0 < int(number) <= len(faces):
         return [faces[int(number) - 1]]
     return member.block.fail(f"a {kind} has no face '{printable(face)}'", member.line)
-
-
-def _free_faces(kind: str, rows: np.ndarray, cells: Sequence[tuple[str, np.ndarray]]) -> Iterator[np.ndarray]:
-    """The faces of some cells that no other cell has: those that a surface without names of faces means."""
-    counts: Counter[tuple[int, ...]] = Counter()
-    for other, nodes in cells:
-        if DIMENSIONS[other] == DIMENSIONS[kind]:
-            for face in face_nodes(other):
-                corners = [n for n in face if n < _corner_count(other)]
-                counts.update(map(tuple, np.sort(nodes[:, corners], axis=1).tolist()))
-    for face in face_nodes(kind):
-        corners = [n for n in face if n < _corner_count(kind)]
-        keys = map(tuple, np.sort(rows[:, corners], axis=1).tolist())
-        free = np.array([counts[key] == 1 for key in keys])
-        if free.any():
-            yield rows[free][:, list(face)]
-
-
-def _corner_count(kind: str) -> int:
-    return COUNTS[kind.rstrip("0123456789")]
-
-
-class Index:
-    """Numbers of a file, and where each stands."""
-
-    def __init__(self, numbers: np.ndarray) -> None:
-        self.numbers = numbers
-        self.order = np.argsort(numbers, kind="stable")
-
-    def rows_of(self, wanted: np.ndarray) -> np.ndarray:
-        """The places of numbers; -1 for those that are not there."""
-        if not len(self.numbers):
-            return np.full(len(wanted), -1)
-        at = np.searchsorted(self.numbers, wanted, sorter=self.order)
-        at = self.order[np.clip(at, 0, len(self.numbers) - 1)]
-        return np.where(self.numbers[at] == wanted, at, -1)
-
-    def rows_within(self, first: int, last: int, step: int) -> np.ndarray:
-        """The places of first, first + step, ... up to last; those that are not there do not count."""
-        apart = self.numbers - first
-        return np.flatnonzero((apart >= 0) & (self.numbers <= last) & (apart % max(step, 1) == 0))

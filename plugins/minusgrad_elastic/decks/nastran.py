@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, printable
 
 from . import nastran_cards
 from .abaqus_elements import COUNTS
-from .abaqus_sets import Index
 from .bulk_lines import Card, bulk_cards
 from .deck_mesh import DeckMesh, first_lines
+from .deck_numbers import Index
 from .keyword_lines import text_of
 from .nastran_groups import Groups
 from .nastran_systems import Systems
@@ -45,6 +45,11 @@ def read_bulk(file: str, data: bytes, remarks: list[str]) -> Any:
     """The mesh of meshlane in the bytes of a deck; remarks are added. Raises `UserError` with the line."""
     lines = [*enumerate(text_of(data).splitlines(), 1)]
     bulk = next((k for k, (_, line) in enumerate(lines) if re.match(r"\s*BEGIN\b", line, re.IGNORECASE)), -1)
+    if bulk >= 0 and not re.match(r"\s*BEGIN\s+BULK\s*(\$|$)", lines[bulk][1], re.IGNORECASE):
+        said = " ".join(lines[bulk][1].split())
+        Card(file, printable(said, 40), bulk + 1).fail(
+            "is a part of a model; save the whole mesh as one deck"
+        )
     deck = _Deck(file)
     for card in bulk_cards(file, lines[bulk + 1 :]):
         deck.take(card)

@@ -12,9 +12,9 @@ import numpy as np
 from minusgrad.plugin import printable
 
 from .abaqus_elements import DIMENSIONS, FACES, face_nodes
-from .abaqus_sets import Index
 from .bulk_lines import Card, ranges_of
 from .deck_mesh import DeckMesh
+from .deck_numbers import Index
 
 SHAPES = ("point", "curve", "surface", "volume")
 """Words for dimensions, behind the names of groups that share a number."""

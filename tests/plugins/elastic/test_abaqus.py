@@ -295,6 +295,16 @@ def test_a_file_of_windows_with_accents() -> None:
         assert "Fläche" in mesh.bodies
 
 
+@pytest.mark.parametrize("row", ["4, 1, -1", "4, 1", "1", "1, 4, 0", "1, 2, 3, 4"])
+def test_a_range_that_is_none_is_refused(row: str) -> None:
+    said = refused(f"{TET}*Nset, nset=a, generate\n{row}\n")
+    assert said == "'d.inp', line 9: *Nset: needs first, last and a step above 0; list the numbers"
+
+
+def test_the_units_of_a_deck_are_said() -> None:
+    assert "passed over *Unit System (mm, t, s) (line 8)" in read(TET + "*Unit System\nmm, t, s\n")[1]
+
+
 def test_other_files_are_not_opened() -> None:
     for line in ("*INCLUDE, INPUT=/etc/passwd", "*Node, input=n.txt", "*Element, type=C3D4, input=e.txt"):
         assert re.match(

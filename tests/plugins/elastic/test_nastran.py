@@ -72,6 +72,8 @@ def test_with_and_without_the_frame_of_a_deck() -> None:
     assert refused(f"INCLUDE 'a.bdf'\nBEGIN BULK\n{TET}") == (
         "'d.bdf', line 1: INCLUDE: the deck is one file here; put the text of the other one in its place"
     )
+    assert refused(f"BEGIN SUPER=1\n{TET}").startswith("'d.bdf', line 1: BEGIN SUPER=1: is a part of a model")
+    assert "line 6: BEGIN" in refused(f"{TET}BEGIN SUPER=2\n")
     assert "line 6: INCLUDE" in refused(f"{TET}INCLUDE 'a.bdf'\n")
 
 
