@@ -421,7 +421,7 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
     (here / "bad.toml").write_text(text)
     assert complaint(invoke, "run", "bad.toml", "observe.0.every=0").splitlines() == [
         "bad.toml:12:1: state.mases: no key 'mases'; did you mean 'masses'? "
-        "(keys: eccentricity, G, masses, semi_major_axis)",
+        "(keys: eccentricity, G, masses, semi_major_axis, sides)",
         "bad.toml:14:16: state.eccentricity: needs a number of at least 0 and below 1, not 1.5",
         "bad.toml:18:8: energy.0.kind: "
         "no energy named 'gravty'; did you mean 'gravity'? "

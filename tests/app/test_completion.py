@@ -37,7 +37,7 @@ def test_bash_completes_verbs_options_choices_names_and_files(bash: str, tmp_pat
     (tmp_path / "mine.toml").write_text("")
     assert completed(bash, "minusgrad mo", tmp_path) == ["movie", "modes"]
     assert completed(bash, "minusgrad las", tmp_path) == ["laser"]
-    assert completed(bash, "minusgrad run two_", tmp_path) == ["two_body", "two_photon"]
+    assert completed(bash, "minusgrad run two_", tmp_path) == ["two_bar_truss", "two_body", "two_photon"]
     assert completed(bash, "minusgrad run m", tmp_path) == [
         *("mass_spring", "mercury", "mpm_lagrangian", "mine.toml")
     ]

@@ -617,8 +617,9 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
     found = {(path.stem, key.name) for path in files for key in keys(path.read_text()) if free(key)}
     assert found == {
         *((name, "x") for name in ("elastica", "euler_column", "ringing_bar", "stretch")),
-        ("inflated_tube", "x"),
-        ("quenched_bar", "T"),
+        *((name, "x") for name in ("bimetal", "inflated_tube", "nafems_le11")),
+        *((name, "T") for name in ("bimetal_heating", "quenched_bar")),
+        *(("two_bar_truss", name) for name in ("feet", "top")),
         ("double_pendulum", "q"),
         *(("galaxy_collision", name) for name in ("halo", "bulge")),
         ("foucault", "x"),

@@ -76,7 +76,7 @@ def pressed_wedge(
     planes = [plane("first", turn @ [0.0, 1.0, 0.0], d), plane("second", turn @ second, d)]
     planes += [plane(name, 3.0 * turn[:, 2], d) for name in ("low", "high") if d == 3]
     return {
-        "state": {"kind": "mesh", "file": wedge(angle, centre, turn, n), "density": 1000.0},
+        "state": {"kind": "mesh", "file": wedge(angle, centre, turn, n), "length": "m", "density": 1000.0},
         "energy": [SOLID, {"kind": "pressure", "body": "inner", "pressure": P}],
         "constraint": planes,
         "stepper": {"kind": "newton"},
