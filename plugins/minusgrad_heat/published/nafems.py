@@ -103,11 +103,13 @@ def end_that_radiates(place: Workplace) -> float:
 def rod_beside_a_swinging_wall(place: Workplace) -> float:
     """Temperature in a rod whose end follows a sine, after 32 s."""
     scene = _conducting_body([0.1, 0.01], [100, 1], ICE, 35.0, (7200.0, 440.5), order=1)
-    scene["energy"].append({"kind": "swinging_wall", "body": "right", "swing": 100.0, "period": 80.0})
-    scene["hold"] = [{"body": "left", "field": "T"}]
-    scene["stepper"] = {"kind": "gradient_flow", "scheme": "bdf2", "capacities": {"T": "C"}, "dt": 0.1}
-    scene["run"] = {"steps": 320}
-    one: Any = minusgrad.load(scene, energies=[swinging_wall])
+    one: Any = minusgrad.Simulation(
+        state=scene["state"],
+        energies=[*scene["energy"], swinging_wall(body="right", swing=100.0, period=80.0)],
+        holds=[{"body": "left", "field": "T"}],
+        stepper={"kind": "gradient_flow", "scheme": "bdf2", "capacities": {"T": "C"}, "dt": 0.1},
+        plugins=["elastic", "heat"],
+    )
     one.step(320)
     return _temperature_at(one, (0.08, 0.0)) - ICE
 
