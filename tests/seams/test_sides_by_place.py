@@ -205,6 +205,16 @@ def test_a_tolerance_takes_more_or_nothing() -> None:
         made(PLATE, exact={"y": 0.1, "tolerance": 0.0})
 
 
+def test_bodies_that_repeat() -> None:
+    """Along x: bottom and top are sides, with facets across the edge of the box; along both axes: nodes."""
+    strip = PLATE | {"periodic": "x"}
+    _, sides = made(strip, low={"y": 0.0}, down={"normal": [0.0, -1.0]}, up={"minus": ["low"]})
+    assert [side.sizes(SI) for side in sides.values()] == ["4 facets, 2 m^2, 4 nodes"] * 3
+    np.testing.assert_array_equal(sides["low"].facets, sides["down"].facets)
+    _, sides = made(PLATE | {"periodic": "xy"}, low={"y": 0.0}, rest={"minus": ["low"]})
+    assert [side.sizes(SI) for side in sides.values()] == ["4 nodes", "4 nodes"]
+
+
 STATES = {
     "network": {"kind": "network", "nodes": [[0.0, 0.0], [1.0, 0.0]], "springs": [[0, 1]], "mass": 1.0},
     "balls": {"kind": "balls", "places": [[0.0, 0.0], [1.0, 0.0]]},

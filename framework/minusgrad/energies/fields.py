@@ -320,7 +320,9 @@ class State:
 
     @property
     def facet_lists(self) -> tuple[str, ...]:
-        """The list `facets`, and those with other points of the same facets."""
+        """The list `facets`, and those with other points of the same facets; none where it has no facet."""
+        if self.facets not in {**self.tuples, **self.quadratures}:
+            return ()
         points = {name: one.lists for name, one in self.quadratures.items()}
         own = points.get(self.facets, (self.facets,))
         return (self.facets, *(n for n, lists in points.items() if lists == own and n != self.facets))

@@ -85,7 +85,7 @@ class SideTables:
                     f"sides: '{name}': is of places, got a state without '{POSITIONS}'; leave it out"
                 )
             nodes = _chosen_nodes(f"sides: '{name}'", function, np.array(x, np.float64))
-            usual = {"of": "facets"} if state.facets else {}
+            usual = {"of": "facets"} if state.facet_lists else {}
             self.tables[name] = {**usual, **self.tables[name], "nodes": _node_ranges(name, nodes)}
         texts = {name: json.dumps(self.tables[name]) for name in self.functions}
         return {name: SideTable.model_validate_json(text) for name, text in texts.items()}

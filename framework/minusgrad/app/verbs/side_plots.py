@@ -126,13 +126,13 @@ def _document_of(file: Path) -> Document:
 
 def _scenery(state: State, context: StateContext) -> SideScenery:
     x = np.asarray(state.fields[POSITIONS], np.float64)
-    facets = BoundaryFacets(state).rows if state.facets else None
+    facets = BoundaryFacets(state).rows if state.facet_lists else None
     return SideScenery(x, facets, _lines(state, x.shape[1]), context.units.symbol("m").removesuffix("1"))
 
 
 def _lines(state: State, d: int) -> np.ndarray:
     """The lines between nodes that show the mesh: of its edges in the plane, of lists of pairs elsewhere."""
-    if d == 3 and state.facets:
+    if d == 3 and state.facet_lists:
         return np.zeros((0, 2), int)
     pairs = [rows for rows in state.tuples.values() if rows.shape[1] == 2]
     found = np.unique(np.sort(np.concatenate([np.zeros((0, 2), int), *pairs]), axis=1), axis=0)

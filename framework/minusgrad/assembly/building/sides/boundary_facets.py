@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ....energies.fields import POSITIONS, State
+from ....energies.fields import BOX, POSITIONS, State
 from ....errors import UserError
 
 NOBODY = -1
@@ -67,6 +67,8 @@ class BoundaryFacets:
             )
         points, x = self.state.quadratures.get(self.state.facets), self.state.fields[POSITIONS]
         corners = x[self.rows if points is None else points.nodes]
+        if (images := self.state.images.get(self.state.facets)) is not None:
+            corners = corners + images @ np.asarray(self.state.fields[BOX])[0]
         legs = np.einsum("paj,pai->jpi", data["tangents"], corners - corners[:, :1])
         if x.shape[1] == 2:
             normal = np.stack([legs[0, :, 1], -legs[0, :, 0]], axis=1)

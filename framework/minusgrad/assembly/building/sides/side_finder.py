@@ -25,7 +25,7 @@ class SideFinder:
     """
 
     def __init__(self, state: State, tables: Mapping[str, SideTable], units: UnitSystem):
-        facets = BoundaryFacets(state) if state.facets else None
+        facets = BoundaryFacets(state) if state.facet_lists else None
         self._around = SideContext(_positions(state, tables), facets, self.named, units)
         self._state, self._tables = state, tables
         self._bodies = {body.name: body.nodes for body in state.bodies}
