@@ -288,10 +288,11 @@ READ_FROM_BYTES = (
     "solar_system.py: TABLE.read_bytes()",
     "convert.py: input_files.read(Path(name))",
     "reading.py: read(stream, **options)",
+    "published/nafems.py: minusgrad.load(scene, energies=[swinging_wall])",
 )
 """Calls with bytes that came from the context; the first, with a copy of them in a folder of its own, which
-it opens by the second. The last three read a table that is part of the plugin, the file that a user names to
-a command, and a stream in memory."""
+it opens by the second. The three before the last read a table that is part of the plugin, the file that a
+user names to a command, and a stream in memory; the very last is a scene of tables, which names no file."""
 
 
 def test_a_class_name_stands_in_one_module() -> None:
