@@ -9,7 +9,7 @@ import numpy as np
 
 from minusgrad.plugin import printable
 
-from .abaqus_elements import COUNTS, DIMENSIONS, face_nodes
+from .abaqus_elements import DIMENSIONS, face_nodes
 from .coordinate_systems import Axes
 from .deck_numbers import Index, free_faces
 from .keyword_lines import Keyword, label
@@ -211,25 +211,29 @@ class Scope:
     def _facets(self, member: Member) -> Iterator[np.ndarray]:
         """The faces of elements that a line of a surface names: nodes (k, b), corners first."""
         chosen = self._chosen("elements", member, ())
+        dimension = max(DIMENSIONS[one.kind] for scope in self.scopes for one in scope.blocks)
         for kind, rows in self._cells(chosen):
-            faces = _faces_of(member, kind)
-            if not member.face and DIMENSIONS[kind] > 1:
+            if DIMENSIONS[kind] < dimension:
+                _refuse_edge(member, kind, dimension)
+                yield rows
+            elif not member.face:
                 every = np.arange(self.scopes[-1].first_element + self.scopes[-1].count)
                 yield from free_faces(kind, rows, [*self._cells(every)])
-                continue
-            for face in faces:
-                yield rows[:, list(face)]
+            else:
+                yield rows[:, list(_face_of(member, kind))]
 
 
-def _faces_of(member: Member, kind: str) -> list[tuple[int, ...]]:
-    """The nodes of the face that a line names; of lines and of sides of shells those of the element."""
-    face = member.face
-    if DIMENSIONS[kind] == 1 or (DIMENSIONS[kind] == 2 and face in ("SPOS", "SNEG", "SP", "SN")):
-        return [tuple(range(COUNTS[kind]))]
-    faces = face_nodes(kind)
+def _refuse_edge(member: Member, kind: str, dimension: int) -> None:
+    """Elements below the cells are facets themselves, on either side; their edges and ends are no sides."""
+    if DIMENSIONS[kind] < dimension - 1 or member.face not in ("", "SPOS", "SNEG", "S1", "S2", "P", "N"):
+        what = f"'{printable(member.face)}' of a {kind}" if member.face else f"a {kind}"
+        member.block.fail(f"{what} is no side of a body in space; name its nodes", member.line)
+
+
+def _face_of(member: Member, kind: str) -> tuple[int, ...]:
+    """The nodes of the face of a cell that a line names: S1, S2, ...; of shells in a plane E1, E2, ..."""
+    faces, face = face_nodes(kind), member.face
     number = face[1:] if face[:1] in ("S", "E") else ""
-    if not face:
-        return [*faces]
     if number.isdecimal() and 0 < int(number) <= len(faces):
-        return [faces[int(number) - 1]]
-    return member.block.fail(f"a {kind} has no face '{printable(face)}'", member.line)
+        return faces[int(number) - 1]
+    return member.block.fail(f"a {kind} has no side '{printable(face)}'; name its elements", member.line)

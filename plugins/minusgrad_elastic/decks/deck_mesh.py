@@ -81,6 +81,12 @@ class DeckMesh:
             taken = self.nodes.get(side)
             is_other = taken is not None and not np.array_equal(np.unique(taken), nodes)
             name = self._renamed(side, "surface", rows) if is_other or side in self.elements else side
+            if any((self.dimension, group.shape[1]) not in FACETS for group in groups):
+                self.nodes[name] = nodes
+                self.remarks.append(
+                    f"'{name}' has faces that are no sides of these cells: it names nodes here"
+                )
+                continue
             own = rows.setdefault(name, {})
             for group in groups:
                 kind = FACETS[self.dimension, group.shape[1]]

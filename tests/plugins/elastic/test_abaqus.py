@@ -148,7 +148,7 @@ def test_other_surfaces() -> None:
         said == "'d.inp', line 13: *Surface: a surface made of others (combine) is not read; save its faces"
     )
     said = refused(f"{CUBE}*Surface, name=u\nbrick, S7\n")
-    assert said == "'d.inp', line 14: *Surface: a hexahedron has no face 'S7'"
+    assert said == "'d.inp', line 14: *Surface: a hexahedron has no side 'S7'; name its elements"
 
 
 def test_one_name_of_two_things_stays_two() -> None:
@@ -156,6 +156,27 @@ def test_one_name_of_two_things_stays_two() -> None:
     assert len(mesh.bodies["top"]) == 1
     assert len(mesh.bodies["top_surface"]) == 4
     assert said == "'top' names surface and other things: its surface are 'top_surface' here"
+
+
+def test_surfaces_of_shells_and_lines() -> None:
+    """On a solid a shell is a facet whatever its side is called; its edges and beams are no sides."""
+    skin = TET + "*Element, type=S3, elset=skin\n2, 1, 2, 3\n*Element, type=B31, elset=beam\n3, 1, 4\n"
+    for face in ("", ", SPOS", ", SNEG", ", S1", ", S2"):
+        mesh, _ = read(f"{skin}*Surface, name=s\nskin{face}\n")
+        assert len(mesh.boundary_of("s")[0]) == 1
+    for words, said in (
+        ("skin, E1", "'E1' of a triangle"),
+        ("skin, S3", "'S3' of a triangle"),
+        ("beam", "a line"),
+    ):
+        assert refused(f"{skin}*Surface, name=s\n{words}\n") == (
+            f"'d.inp', line 13: *Surface: {said} is no side of a body in space; name its nodes"
+        )
+    flat = TET.replace("4, 0., 0., 1.", "4, 1., 1., 0.").replace("C3D4", "S4").replace("3, 4\n", "4, 3\n")
+    mesh, _ = read(f"{flat}*Surface, name=s\nE1, E2\n")
+    rows, _ = mesh.boundary_of("s")
+    np.testing.assert_array_equal(mesh.points[mesh.boundary()[rows[0]], 0], 1.0)
+    assert "has no side 'SPOS'; name its elements" in refused(f"{flat}*Surface, name=s\nE1, SPOS\n")
 
 
 def test_surfaces_of_an_instance() -> None:

@@ -162,6 +162,16 @@ def test_a_pressure_names_a_face(corner: int, across: int, axis: int, place: flo
     np.testing.assert_array_equal(mesh.points[mesh.boundary()[rows[0]], axis], place)
 
 
+def test_a_pressure_in_a_plane_names_nodes() -> None:
+    flat = TET.replace("GRID,4,,0.,0.,1.", "GRID,4,,1.,1.,0.").replace(
+        "CTETRA,9,5,1,2,3,4", "CQUAD4,9,5,1,2,4,3"
+    )
+    mesh, said = read(f"{flat}PLOAD,2,1.,1,2,4,3\n")
+    np.testing.assert_array_equal(mesh.bodies["PLOAD_2"], [0, 1, 2, 3])
+    assert "PLOAD_2" not in mesh.facet_bodies
+    assert "'PLOAD_2' has faces that are no sides of these cells: it names nodes here" in said
+
+
 def test_other_faces() -> None:
     mesh, _ = read(f"{TET}PLOAD4,1,9,1.,,,,1,4\nPLOAD,2,1.,1,3,4\nBSURFS,3,,,,9,2,3,4\n")
     for name, axis in (("PLOAD4_1", 2), ("PLOAD_2", 0)):
