@@ -91,9 +91,9 @@ class Molecule(Record):
     """
 
     system: str | None = None
-    """XML file of an OpenMM System: masses and force field."""
+    """XML file of an OpenMM System: masses and force field (default: none)."""
     topology: str | None = None
-    """AMBER prmtop, GROMACS top or CHARMM psf, which OpenMM reads."""
+    """AMBER prmtop, GROMACS top or CHARMM psf, which OpenMM reads (default: none)."""
     parameters: Names = ()
     """Files of CHARMM parameters for a psf (par, prm, rtf, str), in their order."""
     force_field: Names = ()
@@ -101,31 +101,31 @@ class Molecule(Record):
     positions: str
     """File of the positions: PDB, PDBx/mmCIF, gro, inpcrd, rst7 or crd, with its box and velocities."""
     include: str | None = None
-    """Folder beside the scene in which files are looked for that a GROMACS topology includes."""
+    """Folder beside the scene with files that a GROMACS topology includes (default: none)."""
     defines: dict[str, bool | float | str] = Field(default_factory=dict)
-    """Macros of a GROMACS topology: { POSRES = true }; default: FLEXIBLE alone, which false takes away."""
+    """Macros of a GROMACS topology, in its units: { POSRES = true } (default: FLEXIBLE, which false removes)."""
     nonbonded: (
         Literal["no_cutoff", "cutoff_non_periodic", "cutoff_periodic", "ewald", "pme", "lj_pme"] | None
     ) = None
-    """How pairs are summed in the System that is made; default: "pme" in a box, else "no_cutoff"."""
+    """How pairs are summed in the System that is made (default: "pme" in a box, else "no_cutoff")."""
     cutoff: Annotated[float | str | None, Quantity("m", "positive")] = None
-    """Cutoff of pairs in the System that is made; default: 10 angstrom."""
+    """Cutoff of pairs in the System that is made (default: 10 angstrom)."""
     switch: Annotated[float | str | None, Quantity("m", "positive")] = None
-    """Distance from which Lennard-Jones energies are switched off; default: not at all."""
+    """Distance from which Lennard-Jones energies are switched off (default: not at all)."""
     dispersion: bool | None = None
-    """Whether the System counts the dispersion beyond the cutoff; default: as OpenMM does, true."""
+    """Whether the System counts the dispersion beyond the cutoff (default: as OpenMM does, true)."""
     constraints: Literal["none", "h_bonds", "all_bonds", "h_angles"] = "none"
     """Lengths kept in place of springs: bonds of hydrogen, all bonds, or those and angles of hydrogen."""
     rigid_water: bool = False
     """Whether waters keep their lengths and angle."""
     hydrogen_mass: Annotated[float | str | None, Quantity("kg", "positive")] = None
-    """Mass of hydrogens, taken from the atoms that they are bonded to; default: as in the file."""
+    """Mass of hydrogens, taken from the atoms that they are bonded to (default: as in the file)."""
     implicit_solvent: Literal["hct", "obc1", "obc2", "gbn", "gbn2"] | None = None
-    """Generalised Born model of a prmtop or a psf; default: none."""
+    """Generalised Born model of a prmtop or a psf (default: none)."""
     box: tuple[Annotated[float | str, Quantity("m", "positive")], ...] | None = None
-    """Three edges of a rectangular box; default: that of the positions, else of the topology."""
+    """Three edges of a rectangular box (default: that of the positions, else of the topology)."""
     temperature: Annotated[float | str | None, Quantity("K", "nonnegative", absolute=True)] = None
-    """Temperature of velocities that are drawn, 0: at rest; default: velocities of the file, else at rest."""
+    """Temperature of drawn velocities, 0: at rest (default: velocities of the file, else at rest)."""
 
     def make(self, context: StateContext) -> State:
         units = context.units

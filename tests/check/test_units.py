@@ -95,6 +95,25 @@ def test_nothing_is_asked_without_units() -> None:
     assert text_of(plain) == []
 
 
+@local_energy("stretch", over="tuples", x=X, rest=Datum("m"), k=Parameter("N/m"))
+def stretch(x, rest, k):
+    """A spring, by the logarithm of its stretch."""
+    return 0.5 * k * rest**2 * ti.log((x[1] - x[0]).norm() / rest) ** 2
+
+
+def test_rounding_of_springs_at_rest_has_no_unit() -> None:
+    """Their energy is 0 but for rounding, which follows no power; stretched by 1e-6 they have joules."""
+    x = np.random.default_rng(3).normal(size=(20, 3))
+    pairs = np.arange(20).reshape(10, 2)
+    rest = np.linalg.norm(x[pairs[:, 1]] - x[pairs[:, 0]], axis=1)
+    found = []
+    for stretched in (1.0, 1.0 + 1e-6):
+        given = {"data": {"rest": rest / stretched}, "parameters": {"k": 2.0}}
+        term = bind(stretch, Fields({"x": x}, {"x": "m"}), tuples=pairs, **given)
+        found.append([text for _, text in unit_mistakes(term, 0.0)])
+    assert found == [[], [""]]
+
+
 @local_energy("reader", over="nodes", r=Node("m"), k=Parameter("N/m"))
 def reader(r, k):
     """An energy of what the map gives."""

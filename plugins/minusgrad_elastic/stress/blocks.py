@@ -57,7 +57,7 @@ class StressBlock(Record):
     line: LineTable | None = None
     """Record along a line through the body at rest, in place of `at`."""
     side: Names | None = None
-    """Record at the nodes of this side, or of several, in place of `at`."""
+    """Record at the nodes of this side, or of several, in place of `at` (default: none)."""
     name: str | None = None
     """Name of the series along a line or on a side (default: "line", or that of the side)."""
 

@@ -41,7 +41,7 @@ class ResultantBlock(Record):
     cut: CutTable | None = None
     """A plane through the body at rest; it follows the facets of cells."""
     side: Names | None = None
-    """A side of the body, or several, in place of a cut."""
+    """A side of the body, or several, in place of a cut (default: none)."""
     about: tuple[Place, ...] | None = None
     """The place that moments are about (default: the `point` of the cut, the middle of the side's nodes)."""
     cells: str | None = None

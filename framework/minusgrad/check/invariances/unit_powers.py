@@ -43,7 +43,8 @@ DENOMINATOR = 12
 def unit_mistakes(term: Term, t: float) -> Iterator[tuple[str, str]]:
     """Of each output of a term, its name ("" of U) and what is wrong with its unit, "" if nothing is.
 
-    Outputs that are zero or not finite on all elements are left out.
+    Outputs are left out that are zero on all elements, or rounding alone, as of a body at rest, and that are
+    not finite.
     """
     if (
         term.tables
@@ -94,7 +95,7 @@ def _powers_of(sample: Sample, graph: Scalar) -> tuple[Fraction, ...] | str | No
     dimensions = {leaf.serial: parse_unit(roles[leaf.value[0]].unit).dimension for leaf in inputs([graph])}
     leaves = {leaf.serial: sample.leaf(leaf) for leaf in inputs([graph])}
     usual = _numbers_of(sample, graph, leaves)
-    if not (np.isfinite(usual).all() and usual.any()):
+    if not (np.isfinite(usual).all() and usual.any()) or _is_rounding(sample, graph, leaves, usual):
         return None
     most = int(np.argmax(np.abs(usual)))
     powers = []
@@ -114,10 +115,20 @@ def _powers_of(sample: Sample, graph: Scalar) -> tuple[Fraction, ...] | str | No
     return tuple(powers)
 
 
-def _numbers_of(sample: Sample, graph: Scalar, leaves: dict[int, np.ndarray]) -> np.ndarray:
-    """The numbers of a graph for each element of a sample, of given leaves."""
+def _is_rounding(sample: Sample, graph: Scalar, leaves: dict[int, np.ndarray], usual: np.ndarray) -> bool:
+    """True if the numbers have fewer digits than are compared: from how far those of single width are off."""
+    own, wide = sample.term.dtype.type, WIDER[sample.term.dtype.name]
+    off = np.abs(_numbers_of(sample, graph, leaves, own) - usual).max()
+    noise = off * float(np.finfo(wide).eps) / float(np.finfo(own).eps)
+    return bool(noise > SAME * np.abs(usual).max())
+
+
+def _numbers_of(
+    sample: Sample, graph: Scalar, leaves: dict[int, np.ndarray], width: type | None = None
+) -> np.ndarray:
+    """The numbers of a graph for each element of a sample, of given leaves, in a wider or a given type."""
     term = sample.term
-    wide = WIDER[term.dtype.name]
+    wide = width or WIDER[term.dtype.name]
     given = {serial: values.astype(wide) for serial, values in leaves.items()}
     with np.errstate(all="ignore"):
         (found,) = numbers([graph], given, term.tables, term.dtype.type, None, wide)
