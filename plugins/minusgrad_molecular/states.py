@@ -103,7 +103,7 @@ class Molecule(Record):
     include: str | None = None
     """Folder beside the scene with files that a GROMACS topology includes (default: none)."""
     defines: dict[str, bool | float | str] = Field(default_factory=dict)
-    """Macros of a GROMACS topology, in its units: { POSRES = true } (default: FLEXIBLE, which false removes)."""
+    """Macros of a GROMACS topology, in its units: { POSRES = true } (default: FLEXIBLE; false removes it)."""
     nonbonded: (
         Literal["no_cutoff", "cutoff_non_periodic", "cutoff_periodic", "ewald", "pme", "lj_pme"] | None
     ) = None

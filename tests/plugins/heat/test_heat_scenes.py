@@ -238,3 +238,16 @@ def test_degrees_are_refused_elsewhere(given: dict[str, Any], message: str, tmp_
     with pytest.raises(SceneError) as error:
         minusgrad.load(tmp_path / "steady.toml", given)
     assert message in str(error.value)
+
+
+def test_steps_through_many_cells_are_solved_in_any_units(tmp_path: Path) -> None:
+    """Heat crosses 200 cells within a step: rounding of conduction moves temperatures by more than theirs."""
+    found = []
+    for length in ("m", "mm", "um"):
+        scene = SCENES / "bimetal_heating.toml"
+        given = {"units.length": length, "run.steps": 3, "checkpoint.every": 3, "checkpoint.keep_every": 3}
+        run = minusgrad.run(scene, given, tmp_path / length)
+        found.append(run.simulation.fields["T"].values)
+    assert np.ptp(found[0]) < 1.0
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-10)
+    np.testing.assert_allclose(found[2], found[0], rtol=1e-10)

@@ -87,7 +87,7 @@ class GradientFlow(TimeStepper):
         self.gradient = Gradient(self._slopes, self.update)
         self._start_clock(dt, t0)
         self._before: np.ndarray | None = None
-        self._matrix: np.ndarray | None = None
+        self._matrix: Any = None
         potential.hessian(self.names, t0)  # refuses energies without one
         self.holds.place(self.time)
         self.evaluate()
@@ -183,7 +183,7 @@ class GradientFlow(TimeStepper):
             return weight * self.values + known + share * self._flat_slope()
 
         eps = float(np.finfo(self.potential.fields.dtype).eps)
-        left = residual()
+        left, last = residual(), np.inf
         for _ in range(ITERATIONS):
             self._refuse_nonfinite(left, t)
             change = self._newton(t, weight, share, left)
@@ -193,11 +193,23 @@ class GradientFlow(TimeStepper):
                 left = residual()
                 if np.isfinite(left).all() and np.abs(left).max() <= size:
                     break
-            if np.abs(change).max() <= ROUNDINGS * eps * np.abs(self.values).max(initial=0.0):
+            moved = float(np.abs(change).max())
+            if moved <= ROUNDINGS * eps * np.abs(self.values).max(initial=0.0):
                 return
+            if moved >= 0.5 * last and moved <= ROUNDINGS * eps * self._noise_of_solution(known):
+                return
+            last = moved
         raise RunFailedError(
             f"step {self.step + 1}: Newton's method does not converge; take a smaller dt, got {self._dt:g}"
         )
+
+    def _noise_of_solution(self, known: np.ndarray) -> float:
+        """How far roundings of the residual move the solution, in parts of a rounding.
+
+        Where heat flows within a step through many cells, conduction is a small difference of large numbers.
+        """
+        parts = np.abs(self._matrix) @ np.abs(self.values) + np.abs(known)
+        return float(np.abs(self.solver.solve(parts)).max())
 
     def _newton(self, t: float, weight: np.ndarray, share: float, left: np.ndarray) -> np.ndarray:
         """The change of T that makes the linearised residual zero."""
@@ -210,10 +222,10 @@ class GradientFlow(TimeStepper):
 
         hessian = self._selection.of(self.potential.hessian(self.names, t))
         matrix = (share * hessian + diags_array(weight)).tocsr()
-        if self._matrix is None or not np.array_equal(self._matrix, matrix.data):
+        if self._matrix is None or not np.array_equal(self._matrix.data, matrix.data):
             node, component = self._rows()
             self.solver.factor(SparseSystem(matrix, node, component, np.zeros((matrix.shape[0], 0))))
-            self._matrix = matrix.data.copy()
+            self._matrix = matrix
 
     @property
     def capacity(self) -> np.ndarray:
