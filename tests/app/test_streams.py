@@ -24,6 +24,12 @@ SHOWN = "run: 20 steps, t = 0.1\n"
 FULL = "minusgrad: stdout: cannot be written: No space left on device"
 
 
+@pytest.fixture(autouse=True)
+def no_plugins_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests before these may have loaded plugins that are objects of test modules, which write as they like."""
+    monkeypatch.setattr("minusgrad.assembly.registry.packages_of_others", set())
+
+
 def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """A line of sh in which "$@" is the run."""
     return subprocess.run(
