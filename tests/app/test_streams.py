@@ -26,7 +26,7 @@ FULL = "minusgrad: stdout: cannot be written: No space left on device"
 
 @pytest.fixture(autouse=True)
 def no_plugins_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests before these may have loaded plugins that are objects of test modules, which write as they like."""
+    """Tests before these may have loaded plugins that are objects of test modules."""
     monkeypatch.setattr("minusgrad.assembly.registry.packages_of_others", set())
 
 

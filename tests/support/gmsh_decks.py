@@ -6,17 +6,14 @@ import numpy as np
 
 from minusgrad_elastic.mesh_files import foreign, gmsh
 from minusgrad_elastic.mesh_files.contents import describe
+from tests.support.gmsh_program import gmsh_session
 
 NAMES = ("tetra", "tetra10", "hexahedron20", "hexahedron27", "wedge", "triangle6", "quad8", "quad9")
 
 
 def write_pair(name: str, folder: Path, ending: str) -> None:
     """A mesh with a body and a side that have names, as NAME.msh and NAME.ending."""
-    import gmsh as program
-
-    program.initialize(interruptible=False)
-    try:
-        program.option.setNumber("General.Terminal", 0)
+    with gmsh_session() as program:
         model, flat = program.model, name.startswith(("triangle", "quad"))
         disc = model.occ.addDisk(0.0, 0.0, 0.0, 1.0, 1.0)
         if not flat:
@@ -36,8 +33,6 @@ def write_pair(name: str, folder: Path, ending: str) -> None:
         model.mesh.setOrder(1 if name in ("tetra", "wedge") else 2)
         for one in ("msh", ending):
             program.write(str(folder / f"{name}.{one}"))
-    finally:
-        program.finalize()
 
 
 def compare(name: str, folder: Path, ending: str, groups: dict[str, str], digits: float = 1e-9) -> None:

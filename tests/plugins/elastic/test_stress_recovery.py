@@ -22,6 +22,7 @@ from minusgrad_elastic.stress.patches import Patches
 from minusgrad_elastic.stress.point_values import PointStress
 from minusgrad_elastic.stress.recovery import Recovery, relative_error
 from tests.support.cell_meshes import inner, mesh_of, mixed_plane, mixed_space
+from tests.support.gmsh_program import gmsh_session
 from tests.support.plate_with_hole import (
     K,
     PulledPlate,
@@ -81,10 +82,7 @@ def test_free_meshes_of_the_hole(around: int, size: float) -> None:
 
 
 def _free_mesh(around: int, size: float) -> Mesh:
-    gmsh = pytest.importorskip("gmsh")
-    gmsh.initialize(interruptible=False)
-    try:
-        gmsh.option.setNumber("General.Terminal", 0)
+    with gmsh_session() as gmsh:
         geo, fine = gmsh.model.geo, 0.1 * np.pi / around
         places = [(0.2, 0.0, fine), (2.0, 0.0, size), (2.0, 0.5, size), (0.0, 0.5, size), (0.0, 0.2, fine)]
         ends = [geo.addPoint(x, y, 0.0, h) for x, y, h in places]
@@ -97,8 +95,6 @@ def _free_mesh(around: int, size: float) -> Mesh:
         gmsh.model.mesh.setOrder(2)
         tags, places, _ = gmsh.model.mesh.getNodes()
         nodes = gmsh.model.mesh.getElements(2)[2][0].reshape(-1, 6)
-    finally:
-        gmsh.finalize()
     used, cells = np.unique(nodes, return_inverse=True)
     row = {int(tag): k for k, tag in enumerate(tags)}
     points = places.reshape(-1, 3)[[row[int(tag)] for tag in used], :2]
