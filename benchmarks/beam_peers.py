@@ -43,7 +43,7 @@ class ScikitFem:
         self.basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementTetP1()), intorder=1)
         self.free = np.flatnonzero(np.repeat(beam.free, 3))
         self.forces = beam.forces.ravel()
-        self.energy_form, self.slope_form, self.hessian_form = _forms(skfem, *solid.lame)
+        self.energy_form, self.slope_form, self.hessian_form = rubber_forms(skfem, *solid.lame)
 
     def energy(self, u: np.ndarray) -> float:
         """U; NaN where a cell is inverted."""
@@ -74,7 +74,7 @@ class ScikitFem:
         raise BenchError("scikit-fem: no step lowers U")
 
 
-def _forms(skfem: Any, mu: float, lam: float) -> tuple[Any, Any, Any]:
+def rubber_forms(skfem: Any, mu: float, lam: float) -> tuple[Any, Any, Any]:
     """U and its first and second variation, of mu/2 (F:F - 3) - mu ln J + lambda/2 (ln J)^2."""
     from skfem.helpers import ddot, det, grad, inv, mul, trace, transpose
 

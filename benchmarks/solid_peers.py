@@ -20,6 +20,7 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import splu
 from scipy.spatial import cKDTree
 
+from .beam_peers import rubber_forms
 from .harness.cases import BenchError, Clocked, MissingColumnError
 from .harness.peers import require
 from .solid_bodies import BODY_FORCE, MOST, PULL, TRACTION, Problem
@@ -156,33 +157,13 @@ def _symmetric(A: np.ndarray) -> np.ndarray:
 
 
 def _rubber(skfem: Any, problem: Problem) -> tuple[Any, ...]:
-    from skfem.helpers import ddot, det, dot, grad, inv, mul, trace, transpose
-
-    mu, lam, one = problem.mu, problem.lam, np.eye(3)[:, :, None, None]
-
-    @skfem.Functional
-    def energy(w):
-        F = grad(w["p"]) + one
-        log = np.log(det(F))
-        return 0.5 * mu * (ddot(F, F) - 3.0) - mu * log + 0.5 * lam * log * log
-
-    @skfem.LinearForm
-    def slope(v, w):
-        F = grad(w["p"]) + one
-        return ddot(mu * F + (lam * np.log(det(F)) - mu) * transpose(inv(F)), grad(v))
-
-    @skfem.BilinearForm
-    def hessian(u, v, w):
-        F, dF = grad(w["p"]) + one, grad(u)
-        G = inv(F)
-        turned = transpose(mul(mul(G, dF), G))
-        k = lam * np.log(det(F)) - mu
-        return ddot(mu * dF + lam * trace(mul(G, dF)) * transpose(G) - k * turned, grad(v))
+    from skfem.helpers import dot
 
     def constant(vector: tuple[float, ...]) -> Any:
         return skfem.LinearForm(lambda v, w: dot(np.array(vector)[:, None, None] + 0.0 * w.x, v))
 
-    return energy, slope, hessian, constant(BODY_FORCE), constant(TRACTION)
+    forms = rubber_forms(skfem, problem.mu, problem.lam)
+    return *forms, constant(BODY_FORCE), constant(TRACTION)
 
 
 class FEniCSx:
