@@ -13,6 +13,7 @@ Decisions 0166.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,15 @@ TOLERANCE = 1e-6
 """Nodes match where they are as near as this part of the shortest edge of the box."""
 FACETS = ("boundary", "surface")
 """The lists of facets of the boundary."""
+POINTS = "points of "
+"""Before the name of a list: the points of its facets, where these have several."""
+PLACES = "places"
+"""Data that are places of nodes at rest."""
+REFUSED = {
+    "pressure": "a surface that goes on beyond the edge of the box has no apex; use traction",
+    "rigid_side": "a side that goes on beyond the edge of the box cannot turn; use [[hold]]",
+}
+"""Energies and compounds that know no images of nodes, and what to use in their place."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +98,9 @@ def glued_state(state: State, axes: Sequence[int], deformation: np.ndarray, thic
             _of_rows(rows[chosen], images),
         )
         if name in data:
-            data[name] = {a: values[chosen] for a, values in data[name].items()}
+            data[name] = _chosen_data(data[name], rows[chosen], chosen, images)
     for name, points_of in state.quadratures.items():
-        chosen = facets.get(name, np.arange(len(points_of.nodes)))
+        chosen = facets.get(POINTS + name, np.arange(len(points_of.nodes)))
         quadratures.pop(name)
         if not len(chosen):
             data.pop(name, None)
@@ -100,7 +110,7 @@ def glued_state(state: State, axes: Sequence[int], deformation: np.ndarray, thic
         own = tuple(one for one in points_of.lists if one in lists)
         quadratures[name] = Quadrature(images.number[rows].astype(np.int32), cells, own)
         of_lists[name] = _of_rows(rows, images)
-        data[name] = {a: values[chosen] for a, values in state.data[name].items()}
+        data[name] = _chosen_data(state.data[name], rows, chosen, images)
     kept = images.kept
     fields = {name: np.asarray(values)[kept] for name, values in state.fields.items()}
     fields["m"] = np.bincount(images.number, weights=state.fields["m"], minlength=len(kept))
@@ -120,12 +130,34 @@ def glued_state(state: State, axes: Sequence[int], deformation: np.ndarray, thic
         groups=_groups(state, facets),
         inner={},
         periodic=tuple(a in axes for a in range(d)),
+        compare=_refuse_unaware,
         tables={
             **state.tables,
             "rest_box": np.diag(1.0 / images.lengths),
             "rest_volume": np.array([np.prod(images.lengths) * (thickness if d == 2 else 1.0)]),
         },
     )
+
+
+def _refuse_unaware(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Refuse blocks of a scene that would be wrong across the edge of the box. No remarks."""
+    for block in blocks:
+        if cure := REFUSED.get(str(block["kind"])):
+            raise UserError(f"{block['kind']}: is not for a body that repeats, got `periodic`; {cure}")
+    return []
+
+
+def _chosen_data(
+    data: Mapping[str, np.ndarray], rows: np.ndarray, chosen: np.ndarray, images: Images
+) -> dict[str, np.ndarray]:
+    """The data of chosen elements, whose nodes in the mesh are these rows (E, k).
+
+    Positions of an element begin at its first node in the box, so places at rest do, too.
+    """
+    found = {argument: values[chosen] for argument, values in data.items()}
+    if PLACES in found:
+        found[PLACES] = found[PLACES] - (images.image[rows[:, 0]] * images.lengths)[:, None]
+    return found
 
 
 def _of_rows(rows: np.ndarray, images: Images) -> np.ndarray:
@@ -186,7 +218,7 @@ def _outer_facets(state: State, images: Images, axes: Sequence[int]) -> dict[str
             )
     found = {name: np.flatnonzero(~on_side(state.tuples[name])) for name in names}
     for name in (n for n in FACETS if n in state.quadratures):
-        found[name] = np.flatnonzero(~on_side(state.quadratures[name].nodes))
+        found[POINTS + name] = np.flatnonzero(~on_side(state.quadratures[name].nodes))
     return found
 
 
@@ -196,7 +228,7 @@ def _groups(state: State, facets: Mapping[str, np.ndarray]) -> dict[str, dict[st
     if FACETS[0] not in state.quadratures:
         kept = facets.get(FACETS[0], np.arange(0))
     else:
-        kept = np.unique(state.quadratures[FACETS[0]].cell[facets[FACETS[0]]])
+        kept = np.unique(state.quadratures[FACETS[0]].cell[facets[POINTS + FACETS[0]]])
     for name in (n for n in FACETS if n in found):
         rows = {body: np.flatnonzero(np.isin(kept, own)) for body, own in found[name].items()}
         found[name] = {body: own for body, own in rows.items() if len(own)}

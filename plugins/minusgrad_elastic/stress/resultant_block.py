@@ -65,6 +65,11 @@ class ResultantBlock(Record):
             raise UserError(f"resultant: {error}") from None
 
     def _made(self, context: ObserverContext) -> Observer:
+        if context.state.periodic is not None:
+            raise UserError(
+                "resultant: no plane or side parts a body that repeats, got `periodic`; record the stress of"
+                " its cells, or the reactions of its holds"
+            )
         name, terms = chosen_list(context, self.cells, "resultant")
         cells, points = CellPoints(context.state, name), PointStress(context, name, terms)
         d, values = cells.X.shape[1], quantities(self, context.units)

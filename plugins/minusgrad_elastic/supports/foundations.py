@@ -96,9 +96,13 @@ def foundation(x, patch, shape_values, normal, places, stiffness, tangential):
     shape_values=SHAPES,
     normal=NORMAL,
     places=PLACES,
-    stiffness=Parameter("N/m", bounds=(0.0, inf), about="Stiffness of the whole side along its normals."),
+    stiffness=Parameter(
+        "N/m",
+        bounds=(0.0, inf),
+        about="Stiffness of all facets along their normals; values by body count by their part of the area.",
+    ),
     tangential=Parameter(
-        "N/m", default=0.0, bounds=(0.0, inf), about="Stiffness of the whole side along its surface."
+        "N/m", default=0.0, bounds=(0.0, inf), about="Stiffness of all its facets along them, as `stiffness`."
     ),
 )
 def side_spring(x, patch, whole, shape_values, normal, places, stiffness, tangential):
