@@ -85,7 +85,7 @@ class ScikitFem:
         raise BenchError("scikit-fem: no equilibrium")
 
     def lower(self, u: np.ndarray, step: np.ndarray, slope: float) -> np.ndarray:
-        """Along a step, halved until U falls; it is no number where a cell is inverted."""
+        """Halve a step until U falls; U is NaN where a cell is inverted."""
         now, part = self.energy(u), 1.0
         while part > 1e-10:
             if self.energy(u + part * step) <= now + 1e-4 * part * slope + 1e-12 * abs(now):

@@ -57,7 +57,7 @@ def cells_of(name: str) -> int:
 
 
 def matrix(name: str) -> Case:
-    """K times a vector, K assembled anew."""
+    """Assemble K, and multiply it by a vector."""
     columns = {
         FENICSX: Column(lambda: in_fenicsx(name, "matrix"), peer=True),
         SCIKIT_FEM: Column(lambda: clocked(ScikitFem(problem(name)).product), peer=True),

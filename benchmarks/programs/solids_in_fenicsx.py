@@ -118,7 +118,7 @@ class Body:
         raise RuntimeError("no equilibrium")
 
     def lower(self, step, slope):
-        """Along a step, halved until the energy falls; it is no number where a cell is inverted."""
+        """Halve a step until the energy falls; the energy is NaN where a cell is inverted."""
         now, u, part = fem.assemble_scalar(self.energy), self.u.x.array.copy(), 1.0
         while part > 1e-10:
             self.u.x.array[:] = u + part * step

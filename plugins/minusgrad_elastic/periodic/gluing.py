@@ -97,7 +97,7 @@ def glued_state(state: State, axes: Sequence[int], deformation: np.ndarray, thic
             images.number[rows[chosen]].astype(np.int32),
             _of_rows(rows[chosen], images),
         )
-        if name in data:
+        if name in data and name not in state.quadratures:
             data[name] = _chosen_data(data[name], rows[chosen], chosen, images)
     for name, points_of in state.quadratures.items():
         chosen = facets.get(POINTS + name, np.arange(len(points_of.nodes)))

@@ -24,7 +24,7 @@ SLOWEST = 1e-3
 MOST_CHORDS = 1_000_000
 """Chords of all arcs of a job."""
 ORIGINS = {54, 55, 56, 57, 58, 59, 59.1, 59.2, 59.3}
-KNOWN = "XYZIJKRFSPQEOTLHD"
+KNOWN = "XYZIJKRFSPQEOLHD"
 """Letters of values; each is used by a word of its line, or refused."""
 PRINTERS = {220, 400}
 """M words that set the speed, and wait for the moves, of firmwares of printers."""
