@@ -25,6 +25,7 @@ from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.held import inbox
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
+from minusgrad.plot.movies.reel import Reel
 from minusgrad.view import sliders
 from minusgrad.view.frames import RunFrames
 from minusgrad.view.live_rows import LiveRows
@@ -105,6 +106,26 @@ def test_the_newest_frames_are_kept_and_at_the_end_those_of_the_folder(
     assert frames.refresh() > 0
     assert frames.steps == [0, 3, 6, 8]
     assert _first(frames.values(HEAT)) == [0, 2, 6, 8]
+
+
+@pytest.mark.unit
+def test_frames_are_never_away_while_others_are_read(
+    going_on: RunThatGoesOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live, counts = LiveRows(), []
+    frames = RunFrames(going_on.folder.path, POSITION, live=live)
+
+    def read_and_count(*given: Any, **chosen: Any) -> Iterator[Any]:
+        for frame in Reel(*given, **chosen):
+            counts.append((len(frames), len(frames.times), len(frames.values(POSITION))))
+            yield frame
+
+    going_on.record(range(2, 6))
+    going_on.save(5)
+    live.end()
+    monkeypatch.setattr("minusgrad.view.frames.Reel", read_and_count)
+    assert frames.refresh() == 6
+    assert counts == [(2, 2, 2)] * 6
 
 
 @pytest.mark.unit

@@ -25,14 +25,12 @@ class RunFrames:
         self._begin()
 
     def _begin(self) -> None:
-        """Read the frames that are saved."""
+        """Read the frames that are saved; those before are shown until then."""
         count = len(trajectory.steps(self.run, self.clock))
         size = next(trajectory.pieces(self.run, self.clock)).value[0].nbytes
         self.every = max(self._given or -(-count // LONGEST), -(-count * size // MOST))
-        self.steps: list[int] = []
-        self.times: list[float] = []
-        self._rows: dict[str, list[np.ndarray]] = {self.clock: []}
-        self._read_saved()
+        self.steps, self.times, self._rows = self._read_after(-1, [self.clock])
+        self._halve_large()
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -57,17 +55,21 @@ class RunFrames:
         return self._take_live(self._live)
 
     def _read_saved(self) -> int:
-        names, known = list(self._rows), len(self.steps)
-        for frame in Reel(self.run, names, self.every, after=self.steps[-1] if known else -1):
-            self.steps.append(frame.step)
-            self.times.append(frame.time)
-            for name, value in zip(names, frame.values, strict=True):
-                self._rows[name].append(value)
-        new = len(self.steps) - known
-        rows = self._rows[self.clock]
-        while len(rows) > 2 and len(rows) * rows[0].nbytes > MOST:
-            self._halve_frames()
-        return new
+        steps, times, rows = self._read_after(self.steps[-1] if self.steps else -1, list(self._rows))
+        for name, values in rows.items():
+            self._rows[name] += values
+        self.times += times
+        self.steps += steps
+        self._halve_large()
+        return len(steps)
+
+    def _read_after(
+        self, step: int, names: list[str]
+    ) -> tuple[list[int], list[float], dict[str, list[np.ndarray]]]:
+        """Steps, times and rows of the saved frames after a step."""
+        frames = list(Reel(self.run, names, self.every, after=step))
+        rows = {name: [frame.values[column] for frame in frames] for column, name in enumerate(names)}
+        return [frame.step for frame in frames], [frame.time for frame in frames], rows
 
     def _take_live(self, live: LiveRows) -> int:
         new = 0
@@ -94,8 +96,11 @@ class RunFrames:
         for column in columns:
             del column[:gone]
 
-    def _halve_frames(self) -> None:
-        self.every *= 2
-        columns: list[list[Any]] = [self.steps, self.times, *self._rows.values()]
-        for column in columns:
-            del column[1:-1:2]
+    def _halve_large(self) -> None:
+        """Keep every other frame as long as those of the clock take more than `MOST`."""
+        rows = self._rows[self.clock]
+        while len(rows) > 2 and len(rows) * rows[0].nbytes > MOST:
+            self.every *= 2
+            columns: list[list[Any]] = [self.steps, self.times, *self._rows.values()]
+            for column in columns:
+                del column[1:-1:2]
