@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import block_diag, csr_matrix
+from scipy.sparse import block_diag, csr_matrix, diags_array, eye_array, kron
 
 from minusgrad.errors import EnergyError, IndefiniteSystemError, RunFailedError, pip_line
 from minusgrad.solvers import linear_solver
@@ -119,17 +119,53 @@ def test_auto_goes_by_size_and_by_what_is_installed(monkeypatch: pytest.MonkeyPa
 
     kept = linear_solver.INSTALLED
     there()
-    assert choose_method(12_000) == ("superlu", "12,000 unknowns, at most 12,000")
-    assert choose_method(12_001) == (
+    assert choose_method(12_000, lambda: 9999) == ("superlu", "12,000 unknowns, at most 12,000")
+    assert choose_method(12_001, lambda: 1601) == (
         "block_jacobi", "12,001 unknowns, more than 12,000, and neither pyamg nor pypardiso is installed"
     )  # fmt: skip
     there("pardiso")
-    assert choose_method(12_001)[0] == "pardiso"
+    assert choose_method(12_001, lambda: 1601)[0] == "pardiso"
     there("pardiso", "multigrid")
-    assert choose_method(12_001) == ("multigrid", "12,001 unknowns, more than 12,000, and pyamg is installed")
+    assert choose_method(12_001, lambda: 1601) == (
+        "multigrid", "12,001 unknowns, more than 12,000, and pyamg is installed"
+    )  # fmt: skip
+    assert choose_method(125_000, lambda: 1600) == (
+        "superlu", "125,000 unknowns of a bandwidth of 1,600, at most 1,600"
+    )  # fmt: skip
+    assert choose_method(125_001, lambda: 1600)[0] == "multigrid"
     solver = LinearSolver()
     solver.factor(truss(3))
     assert solver.used.startswith("SuperLU: 14 unknowns, at most 12,000; ")
+
+
+def springs(*nodes: int) -> SparseSystem:
+    """A grid of nodes in some dimensions, each held by a spring and joined to its neighbours by springs."""
+    matrix = csr_matrix((1, 1))
+    for count in nodes:
+        chain = diags_array(
+            [np.full(count, 2.1), -np.ones(count - 1), -np.ones(count - 1)], offsets=[0, 1, -1]
+        )
+        matrix = kron(matrix, eye_array(count)) + kron(eye_array(matrix.shape[0]), chain)
+    count = matrix.shape[0]
+    return SparseSystem(csr_matrix(matrix), np.arange(count), np.zeros(count, int), np.zeros((count, 0)))
+
+
+def test_the_bandwidth_is_that_of_the_widest_section() -> None:
+    shuffled = np.random.default_rng(1).permutation(600)
+    line = springs(600)
+    assert line.bandwidth() == 1
+    assert line.restricted_to(shuffled).bandwidth() == 1
+    assert 10 <= springs(60, 10).bandwidth() <= 11
+    assert 70 <= springs(12, 10, 10).bandwidth() <= 120
+
+
+def test_auto_takes_factors_of_what_is_long_or_flat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_solver, "SMALL", 1000)
+    monkeypatch.setattr(linear_solver, "NARROW", 60)
+    for nodes, name in ((5000,), "superlu"), ((40, 40), "superlu"), ((12, 12, 12), "conjugate gradients"):
+        solver = LinearSolver()
+        solver.factor(springs(*nodes))
+        assert solver.used.lower().startswith(name), nodes
 
 
 MISTAKES: dict[str, Callable[[], object]] = {

@@ -1,6 +1,6 @@
 """A sparse symmetric system, with its nodes and softest motions, which solvers can use.
 
-Decisions 0072.
+Decisions 0072, 0192.
 """
 
 from dataclasses import dataclass
@@ -63,6 +63,18 @@ class SparseSystem:
     def size(self) -> int:
         """N, the number of unknowns."""
         return self.matrix.shape[0]
+
+    def bandwidth(self) -> int:
+        """The largest distance of an entry from the diagonal, rows ordered by reverse Cuthill and McKee.
+
+        About the unknowns of the widest section: those of a line in a plane, of a square in space.
+        """
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        place = np.empty(self.size, np.int64)
+        place[reverse_cuthill_mckee(self.matrix, symmetric_mode=True)] = np.arange(self.size)
+        entries = self.matrix.tocoo()
+        return int(np.abs(place[entries.row] - place[entries.col]).max(initial=0))
 
     @property
     def width(self) -> int:
